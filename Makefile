@@ -1,0 +1,47 @@
+# Every target is one line of `make help`.
+SHELL := /bin/sh
+PY := .venv/bin/python
+STAMP := .venv/.installed
+JOBS ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench format docs clean
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP)  ## make .venv with .venv/bin/pumice and the tools of this project
+
+$(STAMP): pyproject.toml constraints.txt
+	@if command -v uv >/dev/null 2>&1; then \
+	  uv venv --quiet --allow-existing --python python3 .venv && \
+	  uv pip install --quiet --python $(PY) -c constraints.txt -e '.[dev]'; \
+	else \
+	  python3 -m venv .venv && \
+	  $(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'; \
+	fi
+	@touch $(STAMP)
+
+demo: setup  ## watch gangs being scheduled on a simulated cluster
+	.venv/bin/pumice demo
+
+test: setup  ## run every test and every scenario
+	$(PY) -m pytest -n $(JOBS)
+	.venv/bin/pumice test scenarios --jobs 2
+
+check: setup  ## what CI runs: format, lint, types, layers, tests
+	.venv/bin/ruff format --check .
+	.venv/bin/ruff check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+	$(MAKE) test
+
+bench: setup  ## measure, beside a plain numpy floor (JSON=FILE writes a report too)
+	$(PY) -m bench $(if $(JSON),--json $(JSON))
+
+format: setup  ## rewrite the sources in the house format
+	.venv/bin/ruff format .
+	.venv/bin/ruff check --fix-only .
+
+clean:  ## remove what setup and the tests made
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

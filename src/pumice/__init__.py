@@ -1,0 +1,3 @@
+"""Pumice: a batch scheduler for Kubernetes."""
+
+__version__ = "0.1.0"
