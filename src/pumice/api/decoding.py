@@ -35,8 +35,8 @@ class Identity(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return kind and name as messages show them: "PodGroup a/g"."""
-        place = f"{self.namespace}/{self.name}" if self.namespace else self.name
-        return f"{self.kind.name} {place or '(unnamed)'}"
+        name = self.name or "(unnamed)"
+        return f"{self.kind.name} {self.namespace}/{name}" if self.namespace else f"{self.kind.name} {name}"
 
 
 class Malformed(msgspec.Struct, frozen=True):
@@ -180,10 +180,14 @@ def _kind_of(manifest: object) -> Kind | Malformed:
 def _suggestion(version: str, name: str) -> tuple[str, str]:
     versions = [kind.api_version for kind in kinds.KINDS if kind.name == name]
     if versions:
-        return "apiVersion", f"{mending.describe(version)} is not known for this kind; known are {', '.join(versions)}"
+        return "apiVersion", f"{_quoted(version)} is not known for this kind; known are {', '.join(versions)}"
     nearest = difflib.get_close_matches(name[:80], [kind.name for kind in kinds.KINDS], n=1)
     hint = f"; did you mean {nearest[0]}?" if nearest else ""
-    return "kind", f"{mending.describe(name)} of apiVersion {mending.describe(version)} is not known{hint}"
+    return "kind", f"{_quoted(name)} of apiVersion {_quoted(version)} is not known{hint}"
+
+
+def _quoted(text: str) -> str:
+    return mending.describe(text).removeprefix("the string ")
 
 
 def _unknown(api_version: str, name: str) -> Kind:

@@ -4,6 +4,7 @@ Kubernetes reads null as absent: a field gets its default, an entry of a map or 
 is the hot path and nulls are rare; only a manifest that fails there comes here.
 """
 
+import functools
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -33,7 +34,7 @@ class Mismatch(Exception):  # noqa: N818  it says that a value does not match, w
 
 def mend(value: Any, struct: type[msgspec.Struct]) -> dict[str, Any]:
     """Return the known fields of a manifest without nulls, or raise `Mismatch` for the first field of the wrong type."""
-    mended: dict[str, Any] = _mend(value, inspect.type_info(struct), "")
+    mended: dict[str, Any] = _mend(value, _type_info(struct), "")
     return mended
 
 
@@ -52,6 +53,11 @@ def describe(value: object) -> str:
     if isinstance(value, list | tuple):
         return f"a list of {len(value)} items"
     return f"a {type(value).__name__}"
+
+
+@functools.cache
+def _type_info(struct: type[msgspec.Struct]) -> inspect.Type:
+    return inspect.type_info(struct)
 
 
 def _mend(value: Any, expected: inspect.Type, path: str) -> Any:
