@@ -1,0 +1,82 @@
+"""What a pod counts against a quota: the amounts that a companion group states as its minimum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pumice.api import names, quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+Amounts = dict[str, int]
+
+_LARGEST = 2**53  # beyond it an amount is an error of its pod, and no minimum of a group
+_BYTES = frozenset({names.MEMORY, names.EPHEMERAL_STORAGE})
+_LIMITED = (names.CPU, names.MEMORY)
+
+
+def minimum(spec: Mapping[str, Any], members: int) -> dict[str, str]:
+    """Give a number of equal pods' quota usage; amounts that cannot be read or make no sense are left out."""
+    requests, limits = _pod(spec, "requests"), _pod(spec, "limits")
+    result = {f"{names.COUNT_PREFIX}pods": str(members), names.PODS: str(members)}
+    for name, amount in sorted(requests.items()):
+        text = _writer(name)(amount * members)
+        result[name] = result[f"requests.{name}"] = text
+    for name in _LIMITED:
+        if name in limits:
+            result[f"limits.{name}"] = _writer(name)(limits[name] * members)
+    return result
+
+
+def _pod(spec: Mapping[str, Any], field: str) -> Amounts:
+    """Give the pod formula: the larger of what runs together and the peak of the init containers, plus the overhead."""
+    total: Amounts = {}
+    for container in _maps(spec.get("containers")):
+        _add(total, _amounts(container, field))
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for container in _maps(spec.get("initContainers")):
+        needed = dict(_amounts(container, field))
+        _add(needed, sidecars)
+        if container.get("restartPolicy") == names.RESTART_ALWAYS:
+            _add(total, _amounts(container, field))
+            sidecars = needed
+        peak = {name: max(needed.get(name, 0), peak.get(name, 0)) for name in (*peak, *needed)}
+    result = {name: max(total.get(name, 0), peak.get(name, 0)) for name in (*total, *peak)}
+    _add(result, _readable(spec.get("overhead")))
+    return result
+
+
+def _amounts(container: Mapping[str, Any], field: str) -> Amounts:
+    resources = container.get("resources")
+    return _readable(resources.get(field)) if isinstance(resources, dict) else {}
+
+
+def _readable(written: object) -> Amounts:
+    amounts: Amounts = {}
+    for name, text in written.items() if isinstance(written, dict) else ():
+        try:
+            amount = quantity.whole(text) if _in_bytes(name) else quantity.milli(text)
+        except (quantity.QuantityError, TypeError):
+            continue
+        if 0 <= amount <= _LARGEST:
+            amounts[name] = amount
+    return amounts
+
+
+def _add(total: Amounts, more: Amounts) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def _maps(entries: object) -> Iterable[Mapping[str, Any]]:
+    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+
+
+def _in_bytes(name: str) -> bool:
+    return name in _BYTES or name.startswith(names.HUGE_PAGES_PREFIX)
+
+
+def _writer(name: str) -> Callable[[int], str]:
+    return quantity.format_bytes if _in_bytes(name) else quantity.format_milli

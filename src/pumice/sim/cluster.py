@@ -1,0 +1,280 @@
+"""The simulated cluster: store, clock, kubelets, controllers and faults behind the protocols of a real one.
+
+Effects are queued when they are handed over and performed when the cluster settles; the cache hears of them as outcomes and, like
+everybody else, through its watches.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pumice.api import duration, kinds
+from pumice.cache import effects
+from pumice.controllers import podgroups
+from pumice.sim import admission, errors, faults, identity, informer, structure, writes
+from pumice.sim.clock import VirtualClock
+from pumice.sim.garbage import GarbageCollector
+from pumice.sim.identity import Key
+from pumice.sim.kubelet import Kubelet
+from pumice.sim.priorities import PriorityClasses
+from pumice.sim.store import ObjectStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pumice.cache.effects import Effect, Outcome
+    from pumice.cache.reflector import EventType
+    from pumice.sim.history import WatchEventType
+    from pumice.sim.informer import Informer
+
+Manifest = dict[str, Any]
+
+AGE = duration.HOUR  # how much older the cluster's own objects are than the scenario
+_ROUNDS = 10_000
+
+
+class Client(Protocol):
+    """What the cluster talks to: a cache."""
+
+    def feed(self, kind: kinds.Kind, event_type: EventType, manifest: Mapping[str, Any], /) -> None:
+        """Take a watch event."""
+
+    def settled(self, outcome: Outcome, /) -> None:
+        """Take the answer to an effect."""
+
+
+class SimulatedCluster:
+    """A cluster in memory, in virtual time."""
+
+    def __init__(
+        self,
+        clock: VirtualClock | None = None,
+        scheduler_names: Sequence[str] = ("volcano",),
+        period: int = duration.SECOND,
+    ) -> None:
+        self.clock = clock or VirtualClock()
+        self.period = period
+        self.store = ObjectStore(self.clock.now)
+        self.faults = faults.Faults()
+        self._queue: deque[Effect] = deque()
+        self._writer = writes.Writer(self.store, self.clock, self.faults, self._create)
+        self._controller_writer = writes.Writer(self.store, self.clock, faults.Faults(), self._create)
+        self._kubelet = Kubelet(self.store, self.clock, self._warn)
+        self._garbage = GarbageCollector(self.store)
+        self._companions = podgroups.CompanionGroups(scheduler_names)
+        self._companion_informers = [informer.Informer(self.store, kind) for kind in podgroups.WATCHED]
+        self._client: Client | None = None
+        self._informers: list[Informer] = []
+        self._last_created = 0
+        self.store.observe(self._remember_evicted)
+        for manifest in admission.builtin():
+            self._create(manifest, created=self.clock.now() - AGE)
+
+    @property
+    def counts(self) -> writes.Counts:
+        """Give how many writes of the scheduler were performed."""
+        return self._writer.counts
+
+    @property
+    def events(self) -> Sequence[writes.Recorded]:
+        """Give the events recorded so far, in order."""
+        return self._writer.events
+
+    @property
+    def evicted(self) -> Mapping[str, Manifest]:
+        """Give the last manifests of the pods that the scheduler evicted, by uid."""
+        return self._writer.evicted
+
+    # ---- what the scheduler hands over
+
+    def bind(self, effect: effects.Bind) -> None:
+        """Queue a bind."""
+        self._queue.append(effect)
+
+    def evict(self, effect: effects.Evict) -> None:
+        """Queue an eviction."""
+        self._queue.append(effect)
+
+    def patch(self, effect: effects.Patch) -> None:
+        """Queue a patch."""
+        self._queue.append(effect)
+
+    def record(self, effect: effects.Note) -> None:
+        """Queue an event."""
+        self._queue.append(effect)
+
+    def read(self, effect: effects.Read) -> None:
+        """Queue a read."""
+        self._queue.append(effect)
+
+    def create(self, effect: effects.Create) -> None:
+        """Queue a creation."""
+        self._queue.append(effect)
+
+    # ---- the cache's side
+
+    def connect(self, client: Client, kinds_wanted: Iterable[kinds.Kind] = kinds.KINDS) -> None:
+        """Start following the cluster for a cache: everything is listed, kind by kind."""
+        self._client = client
+        self._informers = [informer.Informer(self.store, kind) for kind in kinds_wanted]
+        for each in self._informers:
+            self._deliver(each.poll())
+
+    def restart(self, client: Client) -> None:
+        """Put a fresh cache in the place of the old one; what was handed over and not yet performed is lost."""
+        self._queue.clear()
+        self.connect(client)
+
+    def pump(self) -> int:
+        """Deliver all waiting watch events, in the order of the writes, and give how many there were."""
+        return self._deliver(informer.merge(self._informers))
+
+    def _deliver(self, arrivals: list[informer.Arrival]) -> int:
+        if self._client is not None:
+            for _, kind, event_type, manifest in arrivals:
+                self._client.feed(kind, event_type, manifest)
+        return len(arrivals)
+
+    # ---- time
+
+    def settle(self) -> None:
+        """Perform what is queued, let kubelets and controllers react, until nothing is left to do; no time passes."""
+        for _ in range(_ROUNDS):
+            done = self._perform() + self._kubelet.react()
+            self.clock.advance(0)
+            done += self._reconcile() + self._garbage.collect() + self.pump()
+            if not done:
+                return
+        raise RuntimeError(
+            f"the cluster does not settle: after {_ROUNDS} rounds {len(self._queue)} effects are queued, "
+            f"the first is {self._queue[0] if self._queue else 'none'}"
+        )
+
+    def advance(self, span: int) -> None:
+        """Settle, then let time pass: everything due at or before the new time has happened and is delivered."""
+        self.settle()
+        self.clock.advance(span)
+        self._flush()
+
+    def step(self) -> None:
+        """End a cycle: settle, then let one period pass."""
+        self.advance(self.period)
+
+    def _perform(self) -> int:
+        count = 0
+        while self._queue:
+            outcome = self._writer.perform(self._queue.popleft())
+            count += 1
+            if outcome is not None and self._client is not None:
+                self._client.settled(outcome)
+        return count
+
+    def _reconcile(self) -> int:
+        for _, kind, event_type, manifest in informer.merge(self._companion_informers):
+            self._companions.feed(kind, event_type, manifest)
+        wanted = self._companions.reconcile()
+        for request in wanted:
+            self._companions.settled(request, self._control(request))
+        return len(wanted)
+
+    def _flush(self) -> None:
+        self._garbage.collect()
+        self.pump()
+
+    # ---- what a scenario does to the cluster
+
+    def apply(self, manifests: Sequence[Mapping[str, Any]]) -> None:
+        """Create objects, or replace them by identity; nothing is done if one of them is no object at all."""
+        keys = [identity.identify(manifest) for manifest in manifests]
+        given = [manifest for manifest, key in zip(manifests, keys, strict=True) if key.kind is kinds.PRIORITY_CLASS]
+        classes = PriorityClasses([*self.store.scan(kinds.PRIORITY_CLASS), *given])
+        created = self._creation_times(len(keys))
+        for manifest, key, moment in zip(manifests, keys, created, strict=True):
+            self._apply(manifest, key, moment, classes)
+        self._flush()
+
+    def merge(self, manifests: Sequence[Mapping[str, Any]]) -> None:
+        """Merge partial manifests into the objects they name (JSON merge patch), status included."""
+        keys = [identity.identify(manifest, partial=True) for manifest in manifests]
+        for manifest, key in zip(manifests, keys, strict=True):
+            self.store.overwrite(key, structure.merged(self.store.peek(key), dict(manifest)))
+        self._flush()
+
+    def delete(self, references: Iterable[str], grace: int | None = None) -> None:
+        """Delete objects such as `pod/a/g-0` at once, or gracefully with a period (microseconds) in place of their own."""
+        keys = [self._named(reference) for reference in references]
+        for key in keys:
+            if grace is None:
+                self.store.remove(key)
+            else:
+                self.store.delete(key, grace=grace)
+        self._flush()
+
+    def fail(self, fault: faults.Fault) -> None:
+        """Let the next matching writes fail."""
+        self.faults.add(fault)
+
+    def _apply(self, manifest: Mapping[str, Any], key: Key, created: int, classes: PriorityClasses) -> None:
+        existing = self.store.find(key)
+        if existing is None:
+            self._admit(manifest, key, created, classes)
+            return
+        replacement = admission.replacement(existing, manifest, key)
+        self.store.overwrite(key, self._defaulted(replacement, key, created, classes))
+
+    def _create(self, manifest: Mapping[str, Any], created: int | None = None) -> Manifest:
+        classes = PriorityClasses(self.store.scan(kinds.PRIORITY_CLASS))
+        moment = self.clock.now() if created is None else created
+        return self._admit(manifest, identity.identify(manifest), moment, classes)
+
+    def _admit(self, manifest: Mapping[str, Any], key: Key, created: int, classes: PriorityClasses) -> Manifest:
+        """Store a new object, and the namespace it names if nobody has made it yet."""
+        namespace = Key(kinds.NAMESPACE, "", key.namespace)
+        if key.namespace and self.store.find(namespace) is None:
+            implied = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": key.namespace}}
+            self.store.create(self._defaulted(implied, namespace, created, classes))
+        return self.store.create(self._defaulted(manifest, key, created, classes))
+
+    def _defaulted(self, manifest: Mapping[str, Any], key: Key, created: int, classes: PriorityClasses) -> Manifest:
+        return admission.default(manifest, key, created=created, now=self.clock.now(), classes=classes)
+
+    def _creation_times(self, count: int) -> list[int]:
+        """Give a millisecond to each object, the last one now; those of an earlier call are older still, whatever that takes."""
+        first = self.clock.now() - (count - 1) * duration.MILLISECOND
+        first = max(first, self._last_created + duration.MILLISECOND)
+        times = [first + index * duration.MILLISECOND for index in range(count)]
+        self._last_created = max([self._last_created, *times[-1:]])
+        return times
+
+    def _named(self, reference: str) -> Key:
+        """Find the object a reference names; where a kind's name exists in several groups, the one that has it."""
+        key = identity.parse(reference)
+        same_name = [key._replace(kind=kind) for kind in kinds.KINDS if kind.singular == key.kind.singular]
+        return next((each for each in same_name if self.store.find(each) is not None), key)
+
+    # ---- what the parts of the cluster tell it
+
+    def _control(self, request: podgroups.Request) -> effects.Failure | None:
+        """Perform a write of a controller: no fault is meant for it, and no count is kept of it."""
+        if not isinstance(request, podgroups.Delete):
+            outcome = self._controller_writer.perform(request)
+            return None if outcome is None else outcome.failure
+        key = Key(request.kind, request.namespace, request.name)
+        try:
+            self.store.delete(key, uid=request.uid)
+        except errors.ApiError as error:
+            return writes.failure(error)
+        return None
+
+    def _warn(self, key: Key, manifest: Mapping[str, Any], reason: str, message: str) -> None:
+        namespace, name, uid = key.namespace, key.name, manifest["metadata"]["uid"]
+        self._writer.perform(
+            effects.Note(
+                kind=key.kind, namespace=namespace, name=name, uid=uid, type="Warning", reason=reason, message=message
+            )
+        )
+
+    def _remember_evicted(self, key: Key, _: WatchEventType, manifest: Mapping[str, Any]) -> None:
+        if key.kind is kinds.POD and manifest["metadata"]["uid"] in self._writer.evicted:
+            self._writer.evicted[manifest["metadata"]["uid"]] = dict(manifest)

@@ -1,0 +1,278 @@
+"""The objects of the simulated API server, with its versions, its concurrency rules and its watches.
+
+Stored manifests are never changed in place: a write builds new maps for the levels that change and shares the rest with the object it
+replaces, so an event, a list and the store may hold the same object without harm. What comes in is copied once; `get`, `list`,
+`Watch.poll` and the verbs' answers hand out copies. `peek`, `scan` and `Watch.take` hand out the stored objects themselves, to be read
+and never changed; they exist for the parts of this package that look at every pod.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from pumice.api import kinds, names, timestamp
+from pumice.sim import deletion, errors, history, identity, structure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pumice.sim.history import Watch, WatchEventType
+    from pumice.sim.identity import Key
+
+Manifest = dict[str, Any]
+Subresource = Literal["", "status"]
+
+_NO_STATUS_SUBRESOURCE = frozenset(
+    {
+        "CSIDriver",
+        "CSINode",
+        "CSIStorageCapacity",
+        "Command",
+        "DeviceClass",
+        "Event",
+        "Lease",
+        "Numatopology",
+        "PodGroup",  # its status is part of the object, in every group that has one
+        "PriorityClass",
+        "ResourceSlice",
+        "StorageClass",
+    }
+)
+_LEGACY_GROUPS = frozenset({"scheduling.incubator.k8s.io", "scheduling.sigs.dev"})
+_SERVER_OWNED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+
+
+def has_status_subresource(kind: kinds.Kind) -> bool:
+    """Tell whether a kind's status is written through a door of its own."""
+    return kind.name not in _NO_STATUS_SUBRESOURCE and kind.group not in _LEGACY_GROUPS
+
+
+def is_custom(kind: kinds.Kind) -> bool:
+    """Tell whether a kind is a custom resource, which knows no strategic merge patch."""
+    return kind.group.endswith(".volcano.sh") or kind.group in _LEGACY_GROUPS
+
+
+class ObjectStore:
+    """Manifests by kind, namespace and name; every successful change has a version of its own."""
+
+    def __init__(self, now: Callable[[], int], *, limit: int = history.LIMIT) -> None:
+        self._now = now
+        self._objects: dict[kinds.Kind, dict[tuple[str, str], Manifest]] = {}
+        self._history = history.History(limit)
+        self._observers: list[Callable[[Key, WatchEventType, Mapping[str, Any]], None]] = []
+        self._uids: dict[str, Key] = {}
+        self._created = 0
+
+    @property
+    def resource_version(self) -> str:
+        """Give the version of the latest write."""
+        return str(self._history.version)
+
+    def observe(self, observer: Callable[[Key, WatchEventType, Mapping[str, Any]], None]) -> None:
+        """Have every event told at once, inside the write; an observer reads and remembers, and never writes."""
+        self._observers.append(observer)
+
+    # ---- reading
+
+    def get(self, key: Key) -> Manifest:
+        """Give a copy of an object."""
+        return self._copied(self.peek(key))
+
+    def peek(self, key: Key) -> Mapping[str, Any]:
+        """Give an object itself, to be read and never changed."""
+        return self._existing(key)
+
+    def find(self, key: Key) -> Mapping[str, Any] | None:
+        """Give an object itself, to be read and never changed, or None."""
+        return self._objects.get(key.kind, {}).get((key.namespace, key.name))
+
+    def owner(self, uid: str) -> Key | None:
+        """Give the identity of the object that has a uid."""
+        return self._uids.get(uid)
+
+    def list(self, kind: kinds.Kind) -> tuple[list[Manifest], str]:
+        """Give copies of all objects of a kind, oldest first, and the version of the list."""
+        return [self._copied(manifest) for manifest in self.scan(kind)], self.resource_version
+
+    def scan(self, kind: kinds.Kind) -> Iterator[Mapping[str, Any]]:
+        """Go over the objects of a kind, oldest first, to be read and never changed."""
+        return iter(self._objects.get(kind, {}).values())
+
+    def watch(self, kind: kinds.Kind, resource_version: str, *, bookmarks: bool = False) -> Watch:
+        """Follow a kind from a version on."""
+        if not resource_version.isdecimal():
+            raise errors.InvalidError(
+                f"{kind.plural}: resourceVersion {resource_version!r} is no number; use that of a list"
+            )
+        return history.Watch(self._history, kind, int(resource_version), bookmarks=bookmarks)
+
+    def compact(self, before: str) -> None:
+        """Forget the events older than a version."""
+        self._history.compact(int(before))
+
+    # ---- writing
+
+    def create(self, manifest: Mapping[str, Any]) -> Manifest:
+        """Store a new object as it is written, its status included; a uid or creation time it states is kept."""
+        key = identity.identify(manifest)
+        if self.find(key) is not None:
+            raise errors.AlreadyExistsError(f"{key} exists already")
+        new: Manifest = structure.copied(manifest)
+        metadata = new["metadata"]
+        self._created += 1
+        uid = metadata.get("uid")
+        metadata["uid"] = uid if isinstance(uid, str) and uid else f"00000000-0000-4000-8000-{self._created:012x}"
+        if metadata.get("creationTimestamp") is None:
+            metadata["creationTimestamp"] = timestamp.format_timestamp(self._now())
+        if key.namespace:
+            metadata["namespace"] = key.namespace
+        else:
+            metadata.pop("namespace", None)
+        metadata.setdefault("generation", 1)
+        self._store(key, new, "ADDED")
+        return self._copied(new)
+
+    def update(self, manifest: Mapping[str, Any], *, subresource: Subresource = "") -> Manifest:
+        """Replace an object, or only its status; a resourceVersion in it must be the current one."""
+        key = identity.identify(manifest)
+        old = self._existing(key)
+        _check_subresource(key, subresource)
+        _check_current(key, old, structure.mapping(manifest, "metadata"))
+        return self._copied(self._write(key, old, _split(key, old, structure.copied(manifest), subresource)))
+
+    def update_status(self, manifest: Mapping[str, Any]) -> Manifest:
+        """Replace an object's status."""
+        return self.update(manifest, subresource="status")
+
+    def patch(
+        self, key: Key, body: Manifest, *, subresource: Subresource = "", strategic: bool = False, uid: str = ""
+    ) -> Manifest:
+        """Merge a body into an object (JSON merge patch; strategic: conditions by their type)."""
+        old = self._existing(key)
+        _check_subresource(key, subresource)
+        if strategic and is_custom(key.kind):
+            raise errors.InvalidError(
+                f"{key}: a custom resource takes no strategic merge patch; send a JSON merge patch"
+            )
+        _check_current(key, old, {"uid": uid, **structure.mapping(body, "metadata")})
+        merged = structure.merged(old, structure.strategic(old, body) if strategic else body)
+        return self._copied(self._write(key, old, _split(key, old, merged, subresource)))
+
+    def patch_status(self, key: Key, body: Manifest, *, strategic: bool = False, uid: str = "") -> Manifest:
+        """Merge a body into an object's status."""
+        return self.patch(key, body, subresource="status", strategic=strategic, uid=uid)
+
+    def overwrite(self, key: Key, manifest: Mapping[str, Any]) -> None:
+        """Replace an object whole, status included, whatever its version: what a scenario's author may do and no client can."""
+        old = self._existing(key)
+        self._write(key, old, structure.copied(manifest))
+
+    def bind(self, key: Key, *, uid: str, node: str, annotations: Mapping[str, str] | None = None) -> Manifest:
+        """Assign a pod to a node, as the binding subresource does."""
+        old = self._existing(key)
+        deletion.check_bindable(key, old, uid)
+        annotated = structure.merged(old, {"metadata": {"annotations": dict(annotations)}} if annotations else {})
+        bound = {**annotated, "spec": {**structure.mapping(annotated, "spec"), "nodeName": node}}
+        when = timestamp.format_timestamp(self._now())
+        scheduled = {"type": names.CONDITION_POD_SCHEDULED, "status": "True", "lastTransitionTime": when}
+        return self._copied(self._write(key, old, structure.with_condition(bound, scheduled)))
+
+    def delete(self, key: Key, *, grace: int | None = None, uid: str = "") -> None:
+        """Delete an object: a running pod after a grace (microseconds; default its own), anything with finalizers once they are gone."""
+        old = self._existing(key)
+        _check_current(key, old, {"uid": uid})
+        marks = deletion.marks(old, is_pod=key.kind is kinds.POD, grace=grace, now=self._now())
+        if marks.get("deletionGracePeriodSeconds") == 0 and not deletion.finalizers(old):
+            self._remove(key, old)
+        elif marks:
+            self._write(key, old, {**old, "metadata": {**old["metadata"], **marks}}, deleting=True)
+
+    def remove(self, key: Key) -> None:
+        """Delete an object at once, finalizers or not."""
+        self._remove(key, self._existing(key))
+
+    # ---- how a write happens
+
+    def _existing(self, key: Key) -> Manifest:
+        manifest = self._objects.get(key.kind, {}).get((key.namespace, key.name))
+        if manifest is None:
+            raise errors.NotFoundError(f"{key} not found")
+        return manifest
+
+    def _copied(self, manifest: Mapping[str, Any]) -> Manifest:
+        copy: Manifest = structure.copied(manifest)
+        return copy
+
+    def _write(self, key: Key, old: Manifest, new: Manifest, *, deleting: bool = False) -> Manifest:
+        """Store what replaces an object, unless nothing changed; an object that only its finalizers held goes."""
+        if new is old:
+            return old
+        metadata = dict(structure.mapping(new, "metadata"))
+        owned = _SERVER_OWNED[:2] if deleting else _SERVER_OWNED
+        metadata.update({"name": key.name, "resourceVersion": old["metadata"]["resourceVersion"]})
+        for field in owned:
+            metadata.pop(field, None)
+            if field in old["metadata"]:
+                metadata[field] = old["metadata"][field]
+        if key.namespace:
+            metadata["namespace"] = key.namespace
+        new = {**new, "apiVersion": old["apiVersion"], "kind": old["kind"], "metadata": metadata}
+        if structure.same(new, old):
+            return old
+        if _desired(new) != _desired(old):
+            metadata["generation"] = metadata.get("generation", 0) + 1
+        self._store(key, new, "MODIFIED")
+        if deletion.only_finalizers_held(old) and not deletion.finalizers(new):
+            self._remove(key, new)
+        return new
+
+    def _store(self, key: Key, manifest: Manifest, event_type: WatchEventType) -> None:
+        self._objects.setdefault(key.kind, {})[key.namespace, key.name] = manifest
+        self._uids[manifest["metadata"]["uid"]] = key
+        self._announce(key, event_type, manifest)
+
+    def _remove(self, key: Key, old: Manifest) -> None:
+        del self._objects[key.kind][key.namespace, key.name]
+        self._uids.pop(old["metadata"]["uid"], None)
+        self._announce(key, "DELETED", {**old, "metadata": dict(old["metadata"])})
+
+    def _announce(self, key: Key, event_type: WatchEventType, manifest: Manifest) -> None:
+        self._history.version += 1
+        manifest["metadata"]["resourceVersion"] = str(self._history.version)
+        self._history.append(key.kind, history.WatchEvent(self._history.version, event_type, manifest))
+        for observer in self._observers:
+            observer(key, event_type, manifest)
+
+
+def _check_subresource(key: Key, subresource: Subresource) -> None:
+    if subresource == "status" and not has_status_subresource(key.kind):
+        raise errors.NotFoundError(
+            f"{key}/status not found: {key.kind.name} has no status subresource, patch the object itself"
+        )
+
+
+def _check_current(key: Key, old: Manifest, stated: Mapping[str, Any]) -> None:
+    """Refuse a writer that states another uid or version than the present one."""
+    for field in ("uid", "resourceVersion"):
+        believed, present = stated.get(field), old["metadata"].get(field)
+        if believed and believed != present:
+            raise errors.ConflictError(f"{key} has {field} {present}, not {believed}; read it again")
+
+
+def _split(key: Key, old: Manifest, new: Manifest, subresource: Subresource) -> Manifest:
+    """Keep the half of an object that this door does not open: status for the main one, all else for the status one."""
+    if new is old or not has_status_subresource(key.kind):
+        return new
+    if subresource == "status":
+        return {**old, "status": new["status"]} if "status" in new else without_status(old)
+    return {**new, "status": old["status"]} if "status" in old else without_status(new)
+
+
+def without_status(manifest: Manifest) -> Manifest:
+    """Give an object without its status."""
+    return {field: value for field, value in manifest.items() if field != "status"}
+
+
+def _desired(manifest: Manifest) -> Manifest:
+    """Give what a generation counts: all but metadata and status."""
+    return {field: value for field, value in manifest.items() if field not in ("metadata", "status")}

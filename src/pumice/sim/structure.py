@@ -1,0 +1,100 @@
+"""Copying and merging of manifests: plain maps, lists and scalars, as JSON has them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Manifest = dict[str, Any]
+_CONTAINERS = (dict, list)
+
+
+def copied(value: Any) -> Any:
+    """Copy maps and lists; scalars are shared, being immutable (several times cheaper than `copy.deepcopy`)."""
+    if isinstance(value, dict):
+        return {key: copied(item) if isinstance(item, _CONTAINERS) else item for key, item in value.items()}
+    if isinstance(value, list):
+        return [copied(item) if isinstance(item, _CONTAINERS) else item for item in value]
+    return value
+
+
+def mapping(value: Any, *path: str) -> Mapping[str, Any]:
+    """Follow keys into nested maps; what is missing or of another type reads as an empty map."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def merged(target: Any, patch: Any) -> Any:
+    """Apply a JSON merge patch (RFC 7386); only changed levels are new, and an unchanged target is returned itself."""
+    if not isinstance(patch, dict):
+        return target if same(target, patch) else copied(patch)
+    result: Manifest | None = None if isinstance(target, dict) else {}
+    base: Mapping[str, Any] = target if isinstance(target, dict) else {}
+    for key, change in patch.items():
+        if change is None:
+            if key in base:
+                result = dict(base) if result is None else result
+                del result[key]
+            continue
+        old = base.get(key)
+        new = merged(old, change)
+        if new is not old or key not in base:
+            result = dict(base) if result is None else result
+            result[key] = new
+    return target if result is None else result
+
+
+def same(left: Any, right: Any) -> bool:
+    """Tell whether two values are equal as JSON, where `true` is not 1."""
+    if left is right:
+        return True
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same(item, right[key]) for key, item in left.items())
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
+
+
+def strategic(target: Mapping[str, Any], patch: Manifest) -> Manifest:
+    """Turn a strategic patch into a merge patch: `status.conditions` becomes the whole list, merged by type."""
+    status = patch.get("status")
+    conditions = status.get("conditions") if isinstance(status, dict) else None
+    if not isinstance(status, dict) or not isinstance(conditions, list):
+        return patch
+    present = mapping(target, "status").get("conditions")
+    whole = with_conditions(present if isinstance(present, list) else [], conditions)
+    return {**patch, "status": {**status, "conditions": whole}}
+
+
+def with_conditions(present: list[Any], changes: list[Any]) -> list[Any]:
+    """Merge conditions into a list by their type; new types are appended."""
+    whole = list(present)
+    for change in changes:
+        name = mapping(change).get("type")
+        at = next((index for index, old in enumerate(whole) if mapping(old).get("type") == name), None)
+        if at is None:
+            whole.append(copied(change))
+        else:
+            whole[at] = merged(whole[at], change)
+    return whole
+
+
+def with_condition(manifest: Mapping[str, Any], entry: Manifest) -> Manifest:
+    """Give an object with one condition in place of the one of its type, if any; only the levels that change are new."""
+    status = mapping(manifest, "status")
+    present = status.get("conditions")
+    whole = (
+        [each for each in present if mapping(each).get("type") != entry["type"]] if isinstance(present, list) else []
+    )
+    return {**manifest, "status": {**status, "conditions": [*whole, entry]}}
+
+
+def condition(manifest: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+    """Give an object's condition of a type."""
+    conditions = mapping(manifest, "status").get("conditions")
+    if not isinstance(conditions, list):
+        return None
+    return next((entry for entry in conditions if mapping(entry).get("type") == name), None)
