@@ -1,0 +1,78 @@
+"""The program and its commands by name, each with the line that help shows without loading it."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+import click
+
+import pumice
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "config": ("pumice.cli.config", "Check and show scheduler configurations."),
+    "demo": ("pumice.cli.demo", "Watch gangs being scheduled on a simulated cluster."),
+    "test": ("pumice.cli.test", "Run scenario files, the unit tests of a scheduling policy."),
+}
+
+_EXAMPLES = """\b
+Examples:
+  pumice demo                          watch a small cluster at work
+  pumice test scenarios/               run every scenario of a folder
+  pumice config check scheduler.yaml   find mistakes before the scheduler does
+"""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called, not when they are listed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """List the names without importing anything."""
+        return sorted({**COMMANDS, **dict.fromkeys(super().list_commands(ctx))})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of a command."""
+        if cmd_name not in COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        command = import_module(COMMANDS[cmd_name][0]).command
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{COMMANDS[cmd_name][0]}.command is no click command but {type(command).__name__}")
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or name the one that was probably meant."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and super().get_command(ctx, name) is None:
+            raise click.UsageError(f"no command {name!r}{_nearest(name)}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  click's signature
+        """Write the list of commands from the table above."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+def _nearest(name: str) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415  only a mistake needs it
+
+    near = get_close_matches(name, list(COMMANDS), n=1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(COMMANDS)}"
+
+
+@click.command(cls=LazyGroup, epilog=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(pumice.__version__, message="pumice %(version)s")
+def program() -> None:
+    """Pumice: a batch scheduler for Kubernetes, with policies that can be tested and explained."""
+
+
+def main() -> None:
+    """Run the program under the name it was called by."""
+    called = PurePath(sys.argv[0]).name if sys.argv else ""
+    program(prog_name="kubectl pumice" if called.startswith("kubectl-pumice") else "pumice")

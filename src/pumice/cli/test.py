@@ -1,0 +1,92 @@
+"""`pumice test`: run scenario files."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pumice.scenario.results import Result
+
+_EXAMPLES = """\b
+Examples:
+  pumice test scenarios/                  every *.yaml below the folder
+  pumice test gangs.yaml -k "waits" -x    only some, and stop at the first failure
+  pumice test scenarios/ --jobs 4 --junit report.xml
+
+\b
+Exit status: 0 all passed, 1 a scenario failed, 2 a file is not a valid scenario.
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("paths", metavar="PATH...", nargs=-1)
+@click.option("-k", "selection", metavar="TEXT", default="", help="Run only scenarios whose name contains TEXT.")
+@click.option("-x", "stop", is_flag=True, help="Stop at the first failure.")
+@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a JUnit report.")
+@click.option(
+    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a JSON report."
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Run on N processes."
+)
+@click.pass_context
+def command(
+    context: click.Context,
+    *,
+    paths: tuple[str, ...],
+    selection: str,
+    stop: bool,
+    junit: Path | None,
+    json_file: Path | None,
+    jobs: int,
+) -> None:
+    """Run every scenario in the given files and folders on a simulated cluster."""
+    if not paths:
+        raise click.UsageError("name at least one scenario file or folder, for example: pumice test scenarios/")
+    from pumice.scenario import format as scenario_format  # noqa: PLC0415  imports numpy, which help does not need
+    from pumice.scenario import report, results, suite  # noqa: PLC0415  imports numpy, which help does not need
+
+    try:
+        items = suite.collect(paths, selection)
+    except scenario_format.NothingFoundError as error:
+        raise click.UsageError(str(error)) from error
+    writer = report.Writer([suite.name_of(item) for item in items], fancy=_is_fancy())
+    done: list[Result] = []
+    for result in suite.run(items, jobs):
+        done.append(result)
+        click.echo(writer.line(result))
+        if stop and result.status != "passed":
+            break
+    for result in done:
+        if result.status != "passed":
+            click.echo("\n".join(writer.details(result)))
+    click.echo(f"\n{report.summary(done)}")
+    _write(junit, report.as_junit, done)
+    _write(json_file, report.as_json, done)
+    context.exit(results.exit_status(done))
+
+
+def _is_fancy() -> bool:
+    """Tell whether somebody watches on a terminal that can show more than ASCII."""
+    if not sys.stdout.isatty():
+        return False
+    try:
+        "✓✗".encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _write(file: Path | None, form: Callable[[Sequence[Result]], bytes], done: Sequence[Result]) -> None:
+    if file is None:
+        return
+    try:
+        file.write_bytes(form(done))
+    except OSError as error:
+        raise click.ClickException(f"{file}: the report cannot be written: {error.strerror}") from error

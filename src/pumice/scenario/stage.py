@@ -1,0 +1,175 @@
+"""Where a scenario is played: a simulated cluster with a scheduler on it.
+
+The scheduler sees the cluster through its cache alone, as it would see a real one; expectations see the stored objects.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pumice.api import kinds
+from pumice.cache.cache import Cache
+from pumice.framework import configuration, registry
+from pumice.scenario import manifests, view
+from pumice.scheduler import Options, Scheduler
+from pumice.sim import errors, faults
+from pumice.sim.cluster import SimulatedCluster
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pumice.framework.configuration import Configuration
+    from pumice.scenario import steps
+    from pumice.scenario.manifests import Manifest
+    from pumice.scheduler import CycleRecord
+
+
+class StepError(Exception):
+    """A step that could not be taken: the cluster refuses what it asks for."""
+
+
+class Stage(Protocol):
+    """What a scenario can do to its world, and see of it."""
+
+    def apply(self, objects: Sequence[Manifest]) -> None:
+        """Create objects or replace them by identity."""
+
+    def patch(self, objects: Sequence[Manifest]) -> None:
+        """Merge partial manifests into what is there."""
+
+    def delete(self, references: Sequence[str], grace: int | None) -> None:
+        """Delete objects, at once or with a grace period."""
+
+    def fail(self, step: steps.Fail) -> None:
+        """Let the next matching writes fail."""
+
+    def advance(self, duration: int) -> None:
+        """Let time pass without a cycle."""
+
+    def cycle(self, period: int) -> None:
+        """Run one cycle, let the cluster settle, and let a period pass."""
+
+    def configure(self, text: str) -> None:
+        """Replace the configuration; raise `ConfigurationError` and keep the old one if it is refused."""
+
+    def counts(self) -> view.Counts:
+        """Count the scheduler's writes since the start."""
+
+    def view(self, counts: view.Counts) -> view.View:
+        """Look at the cluster as it is now, with counts since a moment of the caller's choice."""
+
+    def trace(self) -> list[str]:
+        """Give the decision trace of the last cycle."""
+
+
+class SimulatedStage:
+    """A stage on the simulated cluster."""
+
+    def __init__(self, settings: Configuration, options: Options, known: configuration.Catalog) -> None:
+        self._known = known
+        self._default_queue = options.default_queue
+        self._cluster = SimulatedCluster(scheduler_names=options.scheduler_names)
+        self._cache = Cache(self._cluster)
+        self._scheduler = Scheduler(self._cache, settings, self._cluster.clock.now, options)
+        self._record: CycleRecord | None = None
+
+    def connect(self) -> None:
+        """Let the scheduler's cache follow the cluster from here on."""
+        self._cluster.connect(self._cache)
+
+    def apply(self, objects: Sequence[Manifest]) -> None:
+        """Create objects or replace them by identity."""
+        try:
+            self._cluster.apply(objects)
+        except errors.ApiError as error:
+            raise StepError(f"apply: {error}") from error
+
+    def patch(self, objects: Sequence[Manifest]) -> None:
+        """Merge partial manifests into what is there."""
+        try:
+            self._cluster.merge(objects)
+        except errors.ApiError as error:
+            raise StepError(f"patch: {error}") from error
+
+    def delete(self, references: Sequence[str], grace: int | None) -> None:
+        """Delete objects, at once or with a grace period."""
+        try:
+            self._cluster.delete(references, grace)
+        except errors.ApiError as error:
+            raise StepError(f"delete: {error}") from error
+
+    def fail(self, step: steps.Fail) -> None:
+        """Let the next matching writes fail."""
+        pattern = step.object.pattern if step.object is not None else ""
+        self._cluster.fail(faults.Fault(verb=step.verb, error=step.error, object=pattern, times=step.times))
+
+    def advance(self, duration: int) -> None:
+        """Let time pass without a cycle."""
+        self._cluster.advance(duration)
+
+    def cycle(self, period: int) -> None:
+        """Run one cycle, let the cluster settle, and let a period pass."""
+        self._cluster.pump()
+        self._record = self._scheduler.cycle()
+        self._cluster.settle()
+        self._cluster.advance(period)
+
+    def configure(self, text: str) -> None:
+        """Replace the configuration; a refused one leaves the old one in force."""
+        self._scheduler.reconfigure(configuration.load(text, self._known, "config"))
+
+    def counts(self) -> view.Counts:
+        """Count the scheduler's writes since the start."""
+        total = self._cluster.counts
+        return view.Counts(binds=total.binds, evictions=total.evictions, status_writes=total.status_writes)
+
+    def view(self, counts: view.Counts) -> view.View:
+        """Look at the stored objects as they are now."""
+        groups: dict[str, Mapping[str, Any]] = {}
+        queues: dict[str, Mapping[str, Any]] = {}
+        for kind in reversed(kinds.KINDS):  # the current group of each name comes first in KINDS, and so wins here
+            if kind.name in {kinds.POD_GROUP.name, kinds.QUEUE.name}:
+                (groups if kind.namespaced else queues).update(self._objects(kind))
+        return view.View(
+            pods=self._objects(kinds.POD),
+            pod_groups=groups,
+            queues=queues,
+            nodes=self._objects(kinds.NODE),
+            evicted={_name(pod): pod for pod in self._cluster.evicted.values()},
+            counts=counts,
+            events=[_recorded(event.note) for event in self._cluster.events],
+            explain=self._explain,
+            default_queue=self._default_queue,
+        )
+
+    def trace(self) -> list[str]:
+        """Give the decision trace of the last cycle."""
+        return self._record.trace() if self._record is not None else []
+
+    def _objects(self, kind: kinds.Kind) -> dict[str, Mapping[str, Any]]:
+        return {_name(manifest): manifest for manifest in self._cluster.store.scan(kind)}
+
+    def _explain(self, group: str) -> str:
+        return self._record.explain(group) if self._record is not None else ""
+
+
+def build(scenario: steps.Scenario) -> SimulatedStage:
+    """Set a scenario's cluster up, with its objects and its policy, before the first cycle."""
+    known = registry.catalog()
+    text = scenario.config
+    settings = configuration.default(known) if text is None else configuration.load(text, known, "config")
+    made = SimulatedStage(settings, Options.from_flags(scenario.flags), known)
+    made.apply(manifests.expand(scenario.given))
+    made.connect()
+    return made
+
+
+def _name(manifest: Mapping[str, Any]) -> str:
+    metadata = manifest["metadata"]
+    return f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else str(metadata["name"])
+
+
+def _recorded(note: Any) -> view.Recorded:
+    return view.Recorded(
+        kind=note.kind.singular, namespace=note.namespace, name=note.name, reason=note.reason, message=note.message
+    )

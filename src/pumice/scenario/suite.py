@@ -1,0 +1,51 @@
+"""Many scenarios: which ones, in which order, on how many processes.
+
+Results come in the order of the files whatever the number of processes, so that a run reads the same each time.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from typing import TYPE_CHECKING
+
+from pumice.scenario import format as scenario_format
+from pumice.scenario import results, runner
+from pumice.scenario.format import ScenarioFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pumice.scenario.results import Result
+    from pumice.scenario.steps import Scenario
+
+
+def collect(paths: Iterable[str], selection: str = "") -> list[ScenarioFile | Scenario]:
+    """List the scenarios whose name contains the selection, each invalid file standing for its own."""
+    wanted = selection.casefold()
+    collected: list[ScenarioFile | Scenario] = []
+    for file in map(scenario_format.load, scenario_format.find(paths)):
+        if file.problems:
+            collected.append(file)
+        collected += [scenario for scenario in file.scenarios if wanted in scenario.name.casefold()]
+    if not collected:
+        raise scenario_format.NothingFoundError(f"no scenario's name contains {selection!r}")
+    return collected
+
+
+def name_of(item: ScenarioFile | Scenario) -> str:
+    """Give the name under which an item is reported."""
+    return item.file if isinstance(item, ScenarioFile) else item.name
+
+
+def run(items: list[ScenarioFile | Scenario], jobs: int = 1) -> Iterator[Result]:
+    """Run scenarios and give their results in order, each as soon as it and all before it are done."""
+    if jobs <= 1 or len(items) <= 1:
+        yield from map(_run_one, items)
+        return
+    # Processes are started afresh: a copy of this one would inherit threads and buffers in whatever state they are.
+    with multiprocessing.get_context("spawn").Pool(min(jobs, len(items))) as pool:
+        yield from pool.imap(_run_one, items)
+
+
+def _run_one(item: ScenarioFile | Scenario) -> Result:
+    return results.invalid(item) if isinstance(item, ScenarioFile) else runner.run(item)

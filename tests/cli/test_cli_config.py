@@ -1,0 +1,75 @@
+"""`pumice config`: check and show."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from pumice.cli import program
+from pumice.framework import configuration, registry
+
+GOOD = 'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: gang, enablePreemptable: false}, {name: binpack}]\n'
+BAD = 'actions: "enqueue, alocate"\ntiers:\n- plugins: [{name: gang, enableJobOrdr: true}]\n'
+
+
+def run(*arguments, text=None):
+    return CliRunner().invoke(program, ["config", *arguments], input=text, prog_name="pumice")
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "good.yaml").write_text(GOOD)
+    (tmp_path / "bad.yaml").write_text(BAD)
+
+
+def test_check_accepts_a_valid_file(files):
+    result = run("check", "good.yaml")
+    assert result.exit_code == 0
+    assert result.output.splitlines()[-1] == "good.yaml: valid, 2 actions, 2 plugins"
+
+
+def test_check_lists_all_problems_with_lines(files):
+    result = run("check", "good.yaml", "bad.yaml")
+    assert result.exit_code == 1
+    lines = [line for line in result.output.splitlines() if line.startswith("bad.yaml:")]
+    assert [line.split(":")[1:3] for line in lines[:2]] == [["1", " error"], ["3", " error"]]
+    assert '"allocate"' in lines[0]
+    assert '"enableJobOrder"' in lines[1]
+    assert lines[2] == "bad.yaml: not valid, 2 problems"
+
+
+def test_check_reads_the_standard_input():
+    assert run("check", "-", text=GOOD).output.endswith("-: valid, 2 actions, 2 plugins\n")
+
+
+def test_check_of_a_missing_file_says_so(files):
+    result = run("check", "none.yaml")
+    assert result.exit_code == 1
+    assert "none.yaml: error: the file cannot be read: No such file or directory" in result.output
+
+
+def test_check_without_a_file_is_a_usage_error():
+    assert run("check").exit_code == 2
+
+
+def test_show_prints_the_built_in_default():
+    result = run("show")
+    assert result.exit_code == 0
+    assert "actions: enqueue, allocate, backfill" in result.stdout
+    assert configuration.load(result.stdout, registry.catalog()).action_names == ("enqueue", "allocate", "backfill")
+
+
+def test_show_prints_what_loads_to_the_same_settings(files):
+    known = registry.catalog()
+    shown = configuration.load(run("show", "good.yaml").stdout, known)
+    given = configuration.load(GOOD, known)
+    assert [(plugin.name, plugin.switches, plugin.arguments) for plugin in shown.plugins] == [
+        (plugin.name, plugin.switches, plugin.arguments) for plugin in given.plugins
+    ]
+
+
+def test_show_of_a_refused_file_says_why(files):
+    result = run("show", "bad.yaml")
+    assert result.exit_code == 1
+    assert "bad.yaml:1: error" in result.output

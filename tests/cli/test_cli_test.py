@@ -1,0 +1,128 @@
+"""`pumice test`: exit status, selection, reports, order."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from xml.etree import ElementTree as ET
+
+import pytest
+from click.testing import CliRunner
+
+from pumice.cli import program
+
+NODE = "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: '4'}}}"
+HOLDS = "- expect: {nodes: {n1: {pods: 0}}}"
+FAILS = "- expect: {nodes: {n1: {pods: 1}, n2: {pods: 0}}}"
+
+
+def scenario(name, expectation):
+    return f"scenario: {name}\ngiven:\n- {NODE}\nsteps:\n- cycles: 1\n{expectation}\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Write files by content into a folder that is the current one."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(**files):
+        for name, content in files.items():
+            (tmp_path / f"{name}.yaml").write_text(content)
+        return tmp_path
+
+    return write
+
+
+def run(*arguments):
+    return CliRunner().invoke(program, ["test", *arguments], prog_name="pumice")
+
+
+@pytest.mark.parametrize(
+    ("files", "status"),
+    [
+        ({"a": scenario("one", HOLDS)}, 0),
+        ({"a": scenario("one", HOLDS), "b": scenario("two", FAILS)}, 1),
+        ({"a": "scenario: n\n", "b": scenario("two", HOLDS)}, 2),
+        ({"a": "scenario: n\n", "b": scenario("two", FAILS)}, 2),
+        ({"a": ""}, 2),
+    ],
+)
+def test_exit_status(files, status, folder):
+    folder(**files)
+    assert run(".").exit_code == status
+
+
+def test_each_scenario_is_one_line_then_failures_then_the_summary(folder):
+    folder(a=scenario("one", HOLDS) + "---\n" + scenario("the second", FAILS), b="scenario: n\n")
+    lines = run("a.yaml", "b.yaml").output.splitlines()
+    assert lines[:4] == [
+        "ok       one         1 cycle, 0 binds, 0 evictions",
+        "FAIL     the second  1 cycle, 0 binds, 0 evictions",
+        "INVALID  b.yaml      2 problems",
+        "",
+    ]
+    assert "failed: the second (a.yaml:8)" in lines
+    assert "    expected  pods: 1" in lines
+    assert "    found     no such node" in lines
+    assert "  decision trace of the last cycle (1):" in lines
+    assert lines[-1] == "1 passed, 1 failed, 1 invalid file"
+
+
+def test_k_selects_by_name_and_x_stops_at_the_first_failure(folder):
+    folder(a=scenario("one", FAILS), b=scenario("TWO", HOLDS), c=scenario("three", FAILS))
+    assert run(".", "-k", "two").output.startswith("ok       TWO")
+    assert run(".", "-k", "two").exit_code == 0
+    assert run(".", "-x").output.endswith("0 passed, 1 failed\n")
+    assert run(".").output.endswith("1 passed, 2 failed\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "name at least one scenario file or folder, for example: pumice test scenarios/"),
+        (("none.yaml",), "none.yaml: no such file or folder"),
+        (("empty",), "empty: no scenario in this folder"),
+        ((".", "-k", "nothing"), "no scenario's name contains 'nothing'"),
+    ],
+)
+def test_nothing_to_run_is_an_error_that_says_why(arguments, told, folder):
+    (folder(a=scenario("one", HOLDS)) / "empty").mkdir()
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert told in result.output
+
+
+def test_reports_are_written(folder):
+    path = folder(a=scenario("one", HOLDS), b=scenario("two", FAILS), c="x: y\n")
+    assert run(".", "--json", "out.json", "--junit", "out.xml").exit_code == 2
+    entries = json.loads((path / "out.json").read_text())["scenarios"]
+    assert [(entry["name"], entry["file"], entry["passed"]) for entry in entries] == [
+        ("one", "a.yaml", True),
+        ("two", "b.yaml", False),
+        ("c.yaml", "c.yaml", False),
+    ]
+    assert all(
+        list(entry) == ["name", "file", "passed", "failures", "cycles", "binds", "evictions"] for entry in entries
+    )
+    assert [len(entry["failures"]) for entry in entries] == [0, 2, 3]
+    assert len(list(ET.parse(path / "out.xml").iter("testcase"))) == 3  # noqa: S314  our own output
+
+
+def test_report_that_cannot_be_written_is_an_error(folder):
+    folder(a=scenario("one", HOLDS))
+    result = run(".", "--json", "missing/out.json")
+    assert result.exit_code == 1
+    assert "missing/out.json: the report cannot be written" in result.output
+
+
+def test_output_is_the_same_each_time_and_on_any_number_of_processes(folder):
+    folder(**{f"f{number}": scenario(f"number {number}", HOLDS if number % 3 else FAILS) for number in range(7)})
+    first = run(".", "--json", "one.json")
+    assert run(".", "--json", "two.json").output == first.output
+    command = "import sys; from pumice.cli import main; sys.argv = ['pumice', 'test', '.', '--jobs', '2', '--json', 'three.json']; main()"
+    parallel = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=False)
+    assert parallel.stdout == first.output
+    assert parallel.returncode == 1
+    reports = {open(f"{name}.json").read() for name in ("one", "two", "three")}  # noqa: PTH123, SIM115  three short reads
+    assert len(reports) == 1
