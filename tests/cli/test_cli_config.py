@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from pumice.cli import program
+from pumice.cli.program import program
 from pumice.framework import configuration, registry
 
-GOOD = 'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: gang, enablePreemptable: false}, {name: binpack}]\n'
+GOOD = 'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: gang, enablePreemptable: false}, {name: binpack}, {name: predicates}]\n'
 BAD = 'actions: "enqueue, alocate"\ntiers:\n- plugins: [{name: gang, enableJobOrdr: true}]\n'
 
 
@@ -26,7 +26,7 @@ def files(tmp_path, monkeypatch):
 def test_check_accepts_a_valid_file(files):
     result = run("check", "good.yaml")
     assert result.exit_code == 0
-    assert result.output.splitlines()[-1] == "good.yaml: valid, 2 actions, 2 plugins"
+    assert result.output.splitlines()[-1] == "good.yaml: valid, 2 actions, 3 plugins"
 
 
 def test_check_lists_all_problems_with_lines(files):
@@ -40,7 +40,14 @@ def test_check_lists_all_problems_with_lines(files):
 
 
 def test_check_reads_the_standard_input():
-    assert run("check", "-", text=GOOD).output.endswith("-: valid, 2 actions, 2 plugins\n")
+    assert run("check", "-", text=GOOD).output.endswith("-: valid, 2 actions, 3 plugins\n")
+
+
+def test_check_tells_warnings_of_a_valid_file():
+    result = run("check", "-", text=GOOD.replace(", {name: predicates}", ""))
+    assert result.exit_code == 0
+    assert result.output.splitlines()[0].startswith('-:2: warning: tiers: plugin "predicates" is in no tier')
+    assert result.output.endswith("-: valid, 2 actions, 2 plugins, 1 warning\n")
 
 
 def test_check_of_a_missing_file_says_so(files):

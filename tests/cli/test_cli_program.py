@@ -10,8 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import pumice
-from pumice.cli import program
-from pumice.cli.program import COMMANDS
+from pumice.cli.program import COMMANDS, program
 
 RUN = "import sys; sys.argv = {argv!r}; from pumice.cli import main; main()"
 
@@ -66,7 +65,7 @@ def test_usage_names_the_program_as_it_was_called(called, named):
 
 def test_help_imports_nothing_heavy():
     code = (
-        "import sys; from click.testing import CliRunner; from pumice.cli import program; "
+        "import sys; from click.testing import CliRunner; from pumice.cli.program import program; "
         "assert CliRunner().invoke(program, ['--help']).exit_code == 0; "
         "print(sorted({'numpy', 'yaml', 'rich', 'msgspec', 'pumice.scenario', 'pumice.framework'} & set(sys.modules)))"
     )
@@ -75,7 +74,7 @@ def test_help_imports_nothing_heavy():
 
 
 def test_module_without_a_click_command_is_a_clear_error(monkeypatch):
-    monkeypatch.setattr("pumice.cli.program.COMMANDS", {"odd": ("json.decoder", "Odd.")})
+    monkeypatch.setitem(COMMANDS, "odd", ("json.decoder", "Odd."))
     monkeypatch.setattr("json.decoder.command", 3, raising=False)
     with pytest.raises(TypeError, match="no click command but int"):
         program.get_command(click.Context(program), "odd")

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner
 
-from pumice.cli import program
+from pumice.cli.program import program
 
 NODE = "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: '4'}}}"
 HOLDS = "- expect: {nodes: {n1: {pods: 0}}}"

@@ -73,6 +73,12 @@ def test_details_say_expected_found_and_the_last_trace_and_put_equal_mismatches_
     ]
 
 
+@pytest.mark.parametrize(("cycles", "last"), [(0, "  no cycle was run"), (3, "    nothing was decided")])
+def test_details_without_a_trace_say_so(cycles, last):
+    silent = Result(name="x", file="a.yaml", status="failed", mismatches=(mismatch("p"),), cycles=cycles)
+    assert list(report.Writer([], fancy=False).details(silent))[-1] == last
+
+
 def test_details_of_an_invalid_file_list_all_its_problems():
     lines = list(report.Writer([], fancy=False).details(INVALID))
     assert lines[1] == "not a valid scenario file: b.yaml"

@@ -5,6 +5,6 @@ One module per command, loaded only when it is called, so that help and completi
 call lives elsewhere.
 """
 
-from pumice.cli.program import main, program
+from pumice.cli.program import main
 
-__all__ = ["main", "program"]
+__all__ = ["main"]

@@ -5,16 +5,13 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import Final
 
 import click
 
 import pumice
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-COMMANDS: Mapping[str, tuple[str, str]] = {
+COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "config": ("pumice.cli.config", "Check and show scheduler configurations."),
     "demo": ("pumice.cli.demo", "Watch gangs being scheduled on a simulated cluster."),
     "test": ("pumice.cli.test", "Run scenario files, the unit tests of a scheduling policy."),

@@ -55,7 +55,8 @@ class Writer:
                 yield f"{where} {_indented(mismatch.found, 4)}"
         if result.status == "failed":
             yield f"  decision trace of the last cycle ({result.cycles}):" if result.cycles else "  no cycle was run"
-            yield from (f"    {line}" for line in result.trace)
+            nothing = ("nothing was decided",) if result.cycles else ()
+            yield from (f"    {line}" for line in result.trace or nothing)
 
 
 def summary(done: Sequence[Result]) -> str:
