@@ -68,9 +68,9 @@ class SimulatedStage:
     def __init__(self, settings: Configuration, options: Options, known: configuration.Catalog) -> None:
         self._known = known
         self._default_queue = options.default_queue
-        self._cluster = SimulatedCluster(scheduler_names=options.scheduler_names)
-        self._cache = Cache(self._cluster)
-        self._scheduler = Scheduler(self._cache, settings, self._cluster.clock.now, options)
+        self._cluster = SimulatedCluster(scheduler_names=options.scheduler_name)
+        self._cache = Cache(self._cluster, options)
+        self._scheduler = Scheduler(self._cache, settings, self._cluster.clock.now)
         self._record: CycleRecord | None = None
 
     def connect(self) -> None:

@@ -1,0 +1,129 @@
+"""allocate: place the pods of gangs, a whole gang or nothing, queue by queue and job by job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.actions import placing
+from pumice.api import names
+from pumice.framework.configuration import Argument
+from pumice.framework.plugin import Action
+
+if TYPE_CHECKING:
+    from pumice.framework.ordering import PriorityQueue
+    from pumice.framework.session import Session
+    from pumice.framework.statement import Statement
+    from pumice.model.job import Job
+    from pumice.model.queue import Queue
+    from pumice.model.task import Task
+
+ERROR_CACHE = Argument(
+    name="predicateErrorCacheEnable",
+    kind="bool",
+    default=True,
+    help="accepted for compatibility; verdicts about nodes are always kept per shape, and are exact",
+)
+
+
+class Allocate(Action):
+    """Place pods that ask for resources.
+
+    A gang that can start is bound at once; one that could start once room that is being released is free keeps that room, and the room it already has, for
+    the rest of the cycle. Beyond its minimum a job is served pod by pod, taking turns with the others.
+    """
+
+    name = "allocate"
+    arguments = (ERROR_CACHE,)
+
+    def execute(self, session: Session) -> None:
+        """Serve the first job of the first queue until no queue has a job left."""
+        work = self._work(session)
+        jobs: dict[str, PriorityQueue[Job]] = {}
+        members: dict[str, list[Job]] = {}
+        for key in work:
+            job = session.cluster.jobs[key]
+            members.setdefault(job.queue, []).append(job)
+        for name, listed in members.items():
+            jobs[name] = session.job_order.queue(listed)
+        queues = session.queue_order.queue(session.cluster.queues[name] for name in jobs)
+        while len(queues):
+            queue = queues.pop()
+            if (reason := session.overused(queue)) is not None:
+                self._leave_waiting(session, queue, jobs[queue.name], reason)
+                continue
+            if not len(jobs[queue.name]):
+                continue
+            job = jobs[queue.name].pop()
+            if self._serve(session, queue, job, work[job.key]):
+                jobs[queue.name].push(job)
+            queues.push(queue)
+
+    def _work(self, session: Session) -> dict[str, list[Task]]:
+        """List the jobs to serve, each with its eligible tasks in order, last first."""
+        enqueues = "enqueue" in session.configuration.action_names
+        work: dict[str, list[Task]] = {}
+        for job in list(session.cluster.pending_jobs.values()):
+            if not session.usable(job):
+                continue
+            if session.phase(job) == names.PHASE_PENDING:
+                if enqueues:
+                    continue
+                session.set_phase(job, names.PHASE_INQUEUE)
+            if (invalid := session.job_valid(job)) is not None:
+                session.record.judge(job.key, self.name, f"{invalid.reason}: {invalid.message}")
+                continue
+            tasks = [
+                t for t in job.pending.values() if not t.best_effort and not t.externally_gated and session.may_try(t)
+            ]
+            if tasks:
+                work[job.key] = session.task_order.sort(tasks)[::-1]
+        return work
+
+    def _leave_waiting(self, session: Session, queue: Queue, jobs: PriorityQueue[Job], reason: str) -> None:
+        """Note for every job of an overused queue why it is not served."""
+        while len(jobs):
+            job = jobs.pop()
+            session.record.judge(job.key, self.name, f"queue {queue.name} is overused: {reason}")
+
+    def _serve(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> bool:
+        """Try to bring one job forward; tells whether it should have another turn."""
+        session.attempted[job.key] = job
+        statement = session.statement()
+        # Only commit, hold and discard end the attempt; anything still in a statement when the session closes is undone.
+        placing.place_job(session, statement, queue, job, tasks)
+        if session.job_ready(job):
+            return self._commit(session, statement, job, tasks)
+        if session.is_pipelined(job):
+            waiting = job.tally.waiting
+            session.record.judge(
+                job.key,
+                self.name,
+                f"holds room: {job.tally.ready} of {job.min_member} members placed, {waiting} wait for pods being released",
+            )
+            statement.hold()
+            return False
+        placed = len(statement)
+        statement.discard()
+        session.record.judge(job.key, self.name, _shortfall(session, job, placed))
+        return False
+
+    def _commit(self, session: Session, statement: Statement, job: Job, tasks: list[Task]) -> bool:
+        """Bind what was placed; a job that has tasks left and got something comes again."""
+        placed = len(statement)
+        statement.commit()
+        if placed:
+            session.record.say(self.name, f"{job.key}: {placed} pods placed, {len(tasks)} left")
+            session.record.acquit(job.key, self.name)
+        elif session.fit_errors.get(job.key):
+            session.record.judge(job.key, self.name, _shortfall(session, job, 0))
+        return bool(tasks)
+
+
+def _shortfall(session: Session, job: Job, placed: int) -> str:
+    """Say how far a job got and why not further."""
+    failures = session.fit_errors.get(job.key, {})
+    why = f"; {job.tasks[uid].name}: {failures[uid]}" if (uid := next(iter(failures), None)) is not None else ""
+    lacking = job.min_member - job.tally.ready
+    if lacking <= 0:
+        return f"has its minimum of {job.min_member}; {len(job.pending)} more pods wait{why}"
+    return f"{placed} of the {lacking} members it still needs could be placed{why}"

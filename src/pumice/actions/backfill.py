@@ -1,0 +1,82 @@
+"""backfill: place pods that ask for nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.actions.allocate import ERROR_CACHE
+from pumice.api import names
+from pumice.framework import selection
+from pumice.framework.plugin import Action
+from pumice.framework.reasons import FitSummary
+from pumice.framework.subject import Subject
+from pumice.model.statuses import Status
+
+if TYPE_CHECKING:
+    from pumice.framework.session import Session
+    from pumice.model.job import Job
+    from pumice.model.task import Task
+
+
+class Backfill(Action):
+    """Place best-effort pods, those without any request, on nodes that pass all filters and have a free pod slot.
+
+    They are bound one by one as soon as their job is ready; pending best-effort members count as ready.
+    """
+
+    name = "backfill"
+    arguments = (ERROR_CACHE,)
+
+    def execute(self, session: Session) -> None:
+        """Go through queues, jobs and tasks in their orders."""
+        jobs = [job for job in session.best_effort_jobs() if self._eligible(session, job)]
+        by_queue: dict[str, list[Job]] = {}
+        for job in jobs:
+            by_queue.setdefault(job.queue, []).append(job)
+        for queue in session.queue_order.sort(session.cluster.queues[name] for name in by_queue):
+            for job in session.job_order.sort(by_queue[queue.name]):
+                for task in session.task_order.sort(_tasks(session, job)):
+                    self._place(session, job, task)
+
+    def _eligible(self, session: Session, job: Job) -> bool:
+        if not session.usable(job) or session.phase(job) == names.PHASE_PENDING:
+            return False
+        if (invalid := session.job_valid(job)) is not None:
+            session.record.judge(job.key, self.name, f"{invalid.reason}: {invalid.message}")
+            return False
+        return True
+
+    def _place(self, session: Session, job: Job, task: Task) -> None:
+        """Place one task on the best node, and bind the job's placed tasks if it is ready."""
+        session.attempted[job.key] = job
+        if task.status == Status.PIPELINED:
+            session.release_held(task)
+        looked_for = Subject(task, session.queue_of(job))
+        refusal = session.pre_predicate(looked_for)
+        if refusal is not None:
+            session.note_fit([task], FitSummary(session.cluster.nodes.count, ((refusal, session.cluster.nodes.count),)))
+            return
+        evaluation = session.evaluate(looked_for)
+        rows = selection.choose(evaluation, session.cluster.nodes, 1, released=False)
+        if not rows:
+            session.note_fit([task], evaluation.failure())
+            session.record.judge(job.key, self.name, f"{task.name}: {evaluation.failure()}")
+            return
+        statement = session.statement()
+        if statement.allocate([task], [session.cluster.nodes.records[rows[0]]]):
+            session.record.acquit(job.key, self.name)
+            statement.hold()
+            if session.job_ready(job):
+                session.dispatch(job)
+
+
+def _tasks(session: Session, job: Job) -> list[Task]:
+    """List the best-effort tasks that have no node, or only the promise of one."""
+    return [
+        task
+        for task in job.tasks.values()
+        if task.best_effort
+        and not task.gated
+        and task.status in (Status.PENDING, Status.PIPELINED)
+        and session.may_try(task)
+    ]

@@ -1,0 +1,50 @@
+"""enqueue: let pending groups in, as far as the plugins think they could ever run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.api import names
+from pumice.framework.plugin import Action
+
+if TYPE_CHECKING:
+    from pumice.framework.session import Session
+    from pumice.model.job import Job
+
+
+class Enqueue(Action):
+    """Move PodGroups from Pending to Inqueue: queues by QueueOrder, jobs of a queue by JobOrder.
+
+    A group without `minResources` is always let in; the others need the vote of JobEnqueueable. One that is refused does not hold up those behind it.
+    Controllers create the pods of a group when they see the phase Inqueue.
+    """
+
+    name = "enqueue"
+
+    def execute(self, session: Session) -> None:
+        """Work through the queues until nobody is left to ask."""
+        waiting: dict[str, list[Job]] = {}
+        for job in session.cluster.jobs_in_phase(names.PHASE_PENDING):
+            if session.usable(job):
+                waiting.setdefault(job.queue, []).append(job)
+        jobs = {name: session.job_order.queue(members) for name, members in waiting.items()}
+        queues = session.queue_order.queue(session.cluster.queues[name] for name in jobs)
+        while len(queues):
+            queue = queues.pop()
+            if not len(jobs[queue.name]):
+                continue
+            self._ask(session, jobs[queue.name].pop())
+            queues.push(queue)
+
+    def _ask(self, session: Session, job: Job) -> None:
+        """Let one job in, or note who was against it and why."""
+        if job.min_resources is not None:
+            vote = session.job_enqueueable(job)
+            if vote.value < 0:
+                session.attempted[job.key] = job
+                session.record.judge(job.key, self.name, f"not let in: {vote.reason}")
+                return
+        session.job_enqueued(job)
+        session.set_phase(job, names.PHASE_INQUEUE)
+        session.record.acquit(job.key, self.name)
+        session.record.say(self.name, f"{job.key}: let in")

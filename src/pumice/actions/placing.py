@@ -1,0 +1,179 @@
+"""Finding nodes for the tasks of one job: runs of equal tasks at once, in task order, until the job is ready."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pumice.framework import selection, subject
+from pumice.framework.reasons import FitSummary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pumice.framework.evaluation import Evaluation
+    from pumice.framework.session import Session
+    from pumice.framework.statement import Statement
+    from pumice.model.job import Job, SubJob
+    from pumice.model.queue import Queue
+    from pumice.model.task import Task
+
+
+def place_job(session: Session, statement: Statement, queue: Queue, job: Job, tasks: list[Task]) -> None:
+    """Place tasks (a stack, first one last) until the job is ready, a task that must not be missing fails, or none is left."""
+    if session.job_ready(job):
+        # Beyond its minimum a job gets one pod per turn; the first one that finds a node ends the turn.
+        _place(session, statement, queue, job, tasks, lambda: True)
+        return
+    _place(session, statement, queue, job, tasks, lambda: session.job_ready(job))
+
+
+def _place(
+    session: Session, statement: Statement, queue: Queue, job: Job, tasks: list[Task], done: Callable[[], bool]
+) -> None:
+    failed_roles: dict[str, None] = {}
+    while tasks:
+        run = _next_run(tasks)
+        first = run[0]
+        if first.gated:
+            del tasks[-len(run) :]
+            continue
+        if first.role and first.role in failed_roles:
+            _note_like(session, job, run)
+            del tasks[-len(run) :]
+            continue
+        allowed = _allowed(session, queue, run)
+        placed, finished = _place_run(session, statement, queue, run[:allowed], done) if allowed else (0, False)
+        if finished:
+            del tasks[-placed:]
+            return
+        if placed < allowed:
+            # The run stopped short: no node takes the next task, nor any other that is equal to it.
+            del tasks[-len(run) :]
+            failed_roles[first.role] = None
+            if not goes_on(job, first.sub_job, failed_roles):
+                return
+            continue
+        del tasks[-len(run) :]
+
+
+def _next_run(tasks: list[Task]) -> list[Task]:
+    """Return the equal tasks at the end of the stack, in order; a task with a nominated node stands alone."""
+    last = tasks[-1]
+    if last.nominated:
+        return [last]
+    end = len(tasks)
+    start = end - 1
+    while start > 0:
+        task = tasks[start - 1]
+        if task.shape is not last.shape or task.role != last.role or task.sub_job is not last.sub_job:
+            break
+        if task.nominated or task.gated != last.gated:
+            break
+        start -= 1
+    return tasks[start:end][::-1]
+
+
+def _allowed(session: Session, queue: Queue, run: list[Task]) -> int:
+    """Return how many tasks of a run the queue may take on; limits only ever allow fewer as more is asked."""
+    if not session.allocatable.active or session.allocatable(queue, subject.equal_tasks(run)) is None:
+        return len(run)
+    low, high = 0, len(run)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if session.allocatable(queue, subject.equal_tasks(run[:middle])) is None:
+            low = middle
+        else:
+            high = middle
+    refusal = session.allocatable(queue, subject.equal_tasks(run[: low + 1]))
+    session.note_fit(run[low:], FitSummary(0, (), f"queue {queue.name}: {refusal}"))
+    return low
+
+
+def _place_run(
+    session: Session, statement: Statement, queue: Queue, run: list[Task], done: Callable[[], bool]
+) -> tuple[int, bool]:
+    """Place equal tasks on free room, then on room that is being released; returns how many, and whether it is enough."""
+    looked_for = subject.Subject(run[0], queue)
+    refusal = session.pre_predicate(looked_for)
+    if refusal is not None:
+        session.note_fit(run, FitSummary(session.cluster.nodes.count, ((refusal, session.cluster.nodes.count),)))
+        return 0, False
+    evaluation = session.evaluate(looked_for)
+    job = run[0].job
+    placed = 0
+    for released in (False, True):
+        while placed < len(run):
+            # No more is chosen ahead than the gang still lacks; what turns out to be needed beyond that is chosen in the next round.
+            lacking = max(1, job.min_member - job.tally.ready - job.tally.waiting) if job else 1
+            rows = _choose(session, evaluation, run[placed : placed + lacking], released=released)
+            if not rows:
+                break
+            records = [session.cluster.nodes.records[row] for row in rows]
+            batch = run[placed : placed + len(records)]
+            step = statement.pipeline if released else statement.allocate
+            moved = step(batch, records, done)
+            placed += moved
+            if moved and done():
+                return placed, True
+            if moved < len(batch):
+                return placed, False
+    if placed < len(run):
+        session.note_fit(run[placed:], evaluation.failure())
+    return placed, False
+
+
+def _choose(session: Session, evaluation: Evaluation, run: list[Task], *, released: bool) -> list[int]:
+    """Choose rows for as many of the tasks as can be chosen at once."""
+    table = session.cluster.nodes
+    nominated = table.by_name.get(run[0].nominated) if run[0].nominated else None
+    if nominated is not None and nominated.row < table.count:
+        rows = selection.choose(
+            evaluation, table, 1, released=released, within=np.array([nominated.row], dtype=np.int64)
+        )
+        if rows:
+            return rows
+    if session.best_node.active:
+        return _best_node(session, evaluation, released=released)
+    return selection.choose(evaluation, table, len(run), released=released)
+
+
+def _best_node(session: Session, evaluation: Evaluation, *, released: bool) -> list[int]:
+    """Let the plugins that know better name the node, else take the highest score."""
+    table = session.cluster.nodes
+    candidates = np.flatnonzero(evaluation.mask(released=released))
+    if not len(candidates):
+        return []
+    evaluation.refresh_scores()
+    scores = evaluation.plain[candidates] + evaluation.normalised(candidates)
+    named = session.best_node(evaluation.subject, table.view(candidates, released=released), scores)
+    if named is not None and named in candidates:
+        return [named]
+    return [selection.best(evaluation, candidates)]
+
+
+def _note_like(session: Session, job: Job, run: list[Task]) -> None:
+    """Give tasks of a role that already failed the reason of the one that was tried."""
+    errors = session.fit_errors.get(job.key, {})
+    for task in job.pending.values():
+        if task.role == run[0].role and task.uid in errors:
+            session.note_fit(run, errors[task.uid])
+            return
+
+
+def goes_on(job: Job, sub_job: SubJob | None, failed_roles: dict[str, None]) -> bool:
+    """Tell whether the remaining tasks are worth trying after one found no node."""
+    if job.min_member == len(job.tasks) or (sub_job is not None and sub_job.minimum >= len(sub_job.tasks)):
+        return False
+    if job.policies:
+        return True
+    if job.min_member < job.min_task_total:
+        others = sum(1 for task in job.pending.values() if task.role not in failed_roles)
+        return job.tally.ready + others >= job.min_member
+    for role in failed_roles:
+        minimum = job.min_task_member.get(role, 0)
+        tally = job.roles.get(role)
+        if minimum > 0 and (tally is None or not tally.is_ready(minimum)):
+            return False
+    return True

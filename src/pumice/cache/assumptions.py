@@ -1,0 +1,209 @@
+"""Binds and evictions that were sent and are not seen yet: what is assumed of them, and what happens when they fail.
+
+An assumption ends when an event shows it, or when its outcome says that it did not happen. If nobody knows, the pod is read, and what is held for it
+stays held until then.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pumice.api import kinds, names, timestamp
+from pumice.cache.effects import Bind, Evict, Outcome, Patch, Read
+from pumice.model.statuses import ALLOCATED_LIKE, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pumice.cache.cache import Cache
+    from pumice.model.task import Task
+
+FIRST_DELAY = 5_000
+LONGEST_DELAY = 1_000_000_000
+PATIENCE = 30_000_000
+
+
+class Eviction(msgspec.Struct):
+    """An eviction that is to be repeated until the pod is going."""
+
+    effect: Evict
+    tries: int = 0
+    due: int | None = None
+
+
+class Binding(msgspec.Struct):
+    """A bind that was sent; `deadline` is when to look whether it arrived."""
+
+    effect: Bind
+    deadline: int
+    doubtful: bool = False
+
+
+class Assumptions:
+    """Keeps what was sent and is not confirmed."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._cluster = cache.cluster
+        self._bindings: dict[str, Binding] = {}
+        self._evictions: dict[str, Eviction] = {}
+        self._failures: dict[str, int] = {}
+        self._now = 0
+
+    # -- sending -----------------------------------------------------------------------------------------------
+
+    def bind(self, tasks: Sequence[Task]) -> Mapping[str, str]:
+        """Send binds; a task whose group has gone meanwhile is refused."""
+        refused: dict[str, str] = {}
+        for task in tasks:
+            if task.node is None or task.node.object is None:
+                refused[task.uid] = "its node has left the cluster"
+                continue
+            effect = Bind(namespace=task.namespace, name=task.name, uid=task.uid, node=task.node.name)
+            self._bindings[task.uid] = Binding(effect, self._now + PATIENCE)
+            self._cache.world.bind(effect)
+        return refused
+
+    def evict(self, task: Task, reason: str) -> None:
+        """Send an eviction, with the events that tell of it."""
+        effect = Evict(namespace=task.namespace, name=task.name, uid=task.uid, reason=reason)
+        self._evictions[task.uid] = Eviction(effect)
+        self._cache.world.evict(effect)
+        self._cache.note(
+            kinds.POD, task.pod.metadata, "Warning", names.EVENT_EVICT, f"Pod is evicted, because of {reason}"
+        )
+        if task.job is not None and task.job.group is not None:
+            self._cache.note(kinds.POD_GROUP, task.job.group.metadata, "Normal", names.EVENT_EVICT, reason)
+
+    # -- events ------------------------------------------------------------------------------------------------
+
+    def carry_over(self, known: Task, made: Task, node: str) -> str:
+        """Keep what is assumed of a pod that has changed in some other way; returns the node it counts on."""
+        made.retry_at = known.retry_at
+        if made.uid in self._evictions:
+            if made.status in (Status.RELEASING, Status.SUCCEEDED, Status.FAILED):
+                del self._evictions[made.uid]
+            elif made.status in ALLOCATED_LIKE:
+                made.status = Status.RELEASING
+        if node:
+            self._bindings.pop(made.uid, None)
+            self._failures.pop(made.uid, None)
+        elif known.status == Status.BINDING and made.uid in self._bindings and made.status == Status.PENDING:
+            made.status = Status.BINDING
+            return known.node.name if known.node else ""
+        return node
+
+    def forget(self, uid: str) -> None:
+        """Drop everything about a pod that is gone."""
+        self._bindings.pop(uid, None)
+        self._evictions.pop(uid, None)
+        self._failures.pop(uid, None)
+
+    # -- outcomes ----------------------------------------------------------------------------------------------
+
+    def settle(self, outcome: Outcome, now: int) -> None:
+        """Take the answer to an effect."""
+        match outcome.effect:
+            case Bind():
+                self._settle_bind(outcome.effect, outcome, now)
+            case Evict():
+                self._settle_eviction(outcome.effect, outcome, now)
+            case Read():
+                self._settle_read(outcome.effect, outcome)
+            case Patch():
+                self._cache.publisher.settle(outcome.effect, outcome)
+
+    def _settle_bind(self, effect: Bind, outcome: Outcome, now: int) -> None:
+        binding = self._bindings.get(effect.uid)
+        task = self._cluster.tasks.get(effect.uid)
+        if outcome.failure is None:
+            if task is not None:
+                text = f"Successfully assigned {effect.namespace}/{effect.name} to {effect.node}"
+                self._cache.note(kinds.POD, task.pod.metadata, "Normal", names.EVENT_SCHEDULED, text)
+            return
+        if binding is None or task is None or task.status != Status.BINDING:
+            return
+        if outcome.failure.code == "unknown":
+            binding.doubtful = True
+            self._read(effect.namespace, effect.name)
+            return
+        self._give_up_binding(task, f"failed to bind to node {effect.node}: {outcome.failure.message}", now)
+
+    def _give_up_binding(self, task: Task, text: str, now: int) -> None:
+        """Let a task be pending again, after a delay that doubles with every failure; the first costs none."""
+        del self._bindings[task.uid]
+        tries = self._failures[task.uid] = self._failures.get(task.uid, 0) + 1
+        task.retry_at = now + min(LONGEST_DELAY, FIRST_DELAY * 2 ** min(tries - 1, 40)) if tries > 1 else now
+        self._cluster.move([task], [None], Status.PENDING)
+        self._cache.record.say("bind", f"{task.key}: {text}")
+        if task.job is not None:
+            self._cache.record.judge(task.job.key, "bind", f"{task.name}: {text} (attempt {tries})")
+        self._cache.publisher.bind_failed(task, text, now)
+
+    def _settle_eviction(self, effect: Evict, outcome: Outcome, now: int) -> None:
+        eviction = self._evictions.get(effect.uid)
+        if eviction is None or outcome.failure is None:
+            return
+        if outcome.failure.code == "notfound":
+            self._read(effect.namespace, effect.name)
+            return
+        eviction.tries += 1
+        eviction.due = now + min(LONGEST_DELAY, FIRST_DELAY * 2 ** min(eviction.tries - 1, 40))
+        self._cache.record.say(
+            "evict",
+            f"{effect.namespace}/{effect.name}: {outcome.failure.message}; attempt {eviction.tries} failed, it will be repeated",
+        )
+
+    def _settle_read(self, effect: Read, outcome: Outcome) -> None:
+        """Take the pod as it was read; one that is gone is deleted."""
+        if outcome.failure is None and outcome.object is not None:
+            uid = outcome.object.get("metadata", {}).get("uid", "")
+            if uid in self._bindings and not outcome.object.get("spec", {}).get("nodeName"):
+                task = self._cluster.tasks.get(uid)
+                if task is not None and task.status == Status.BINDING:
+                    self._give_up_binding(task, "the bind did not arrive", self._now)
+            self._cache.feed(kinds.POD, "MODIFIED", outcome.object)
+        elif outcome.failure is not None and outcome.failure.code == "notfound":
+            for task in list(self._cluster.tasks.values()):
+                if (task.namespace, task.name) == (effect.namespace, effect.name):
+                    self._cluster.remove_task(task)
+                    self.forget(task.uid)
+
+    def _read(self, namespace: str, name: str) -> None:
+        self._cache.world.read(Read(kind=kinds.POD, namespace=namespace, name=name))
+
+    # -- time --------------------------------------------------------------------------------------------------
+
+    def review(self, now: int) -> None:
+        """Repeat evictions that are due, and ask after binds that nobody has confirmed for long."""
+        self._now = now
+        for uid, eviction in list(self._evictions.items()):
+            if eviction.due is not None and eviction.due <= now:
+                eviction.due = None
+                if uid in self._cluster.tasks:
+                    self._cache.world.evict(eviction.effect)
+                else:
+                    del self._evictions[uid]
+        for binding in self._bindings.values():
+            if binding.deadline <= now:
+                binding.deadline = now + PATIENCE
+                self._read(binding.effect.namespace, binding.effect.name)
+
+    def next_wake(self) -> int | None:
+        """Return when the next repetition or question is due."""
+        times = [e.due for e in self._evictions.values() if e.due is not None]
+        times += [b.deadline for b in self._bindings.values()]
+        return min(times) if times else None
+
+
+def scheduling_condition(reason: str, message: str, now: int) -> dict[str, str]:
+    """Return the condition that says why a pod has no node."""
+    return {
+        "type": names.CONDITION_POD_SCHEDULED,
+        "status": "False",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": timestamp.format_timestamp(now),
+    }

@@ -1,0 +1,174 @@
+"""The cache: watch events become the model, decisions become effects.
+
+```
+            feed()                 apply()                        bind(), evict(), publish()
+ watch ──▶ waiting events ──▶ model between cycles ──▶ session ──▶ effects ──▶ world
+             settled() ──────────┘   ▲                                            │
+                 ▲                   └── assumed until an event says so ──────────┘
+                 └────────────────────────── outcomes ────────────────────────────┘
+```
+
+What this rests on: `feed` and `settled` may be called at any time and only queue; everything else is called by the one thread that also runs
+cycles. A bind or an eviction is assumed from the moment it is sent. An event that shows it, or an outcome that denies it, ends the assumption; an
+outcome that nobody knows keeps it until the pod was read.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from pumice.api import decoding, kinds, meta, names
+from pumice.cache import assumptions, objects, pods, publishing
+from pumice.cache.effects import Create, Note, Outcome, World
+from pumice.cache.options import Options
+from pumice.framework.record import CycleRecord
+from pumice.model.cluster import Cluster
+
+if TYPE_CHECKING:
+    from pumice.framework.session import Session
+    from pumice.model.task import Task
+
+EventType = Literal["ADDED", "MODIFIED", "DELETED"]
+
+INVALID = "InvalidObject"
+
+
+class Cache:
+    """The mirror of one cluster."""
+
+    def __init__(self, world: World, options: Options | None = None) -> None:
+        self.options = options or Options()
+        self.world = world
+        self.record = CycleRecord()
+        self.cluster = Cluster(self.options.default_queue)
+        self._events: deque[tuple[kinds.Kind, EventType, Mapping[str, Any] | meta.KubeObject | decoding.Malformed]] = (
+            deque()
+        )
+        self._outcomes: deque[Outcome] = deque()
+        self._told: dict[tuple[str, str], str] = {}
+        self.pods = pods.Pods(self)
+        self.objects = objects.Objects(self)
+        self.assumptions = assumptions.Assumptions(self)
+        self.publisher = publishing.Publisher(self)
+        self._queues_ensured = False
+
+    # -- what comes in -----------------------------------------------------------------------------------------
+
+    def feed(
+        self,
+        kind: kinds.Kind,
+        event_type: EventType,
+        manifest: Mapping[str, Any] | meta.KubeObject | decoding.Malformed,
+        /,
+    ) -> None:
+        """Take a watch event; an object that was decoded already is taken as it is."""
+        self._events.append((kind, event_type, manifest))
+
+    def settled(self, outcome: Outcome, /) -> None:
+        """Take the answer to an effect."""
+        self._outcomes.append(outcome)
+
+    def apply(self, now: int) -> None:
+        """Bring the model up to date with everything that has come in."""
+        while self._events or self._outcomes:
+            if self._events:
+                kind, event_type, manifest = self._events.popleft()
+                decoded = decoding.decode(manifest) if isinstance(manifest, Mapping) else manifest
+                self._apply_event(kind, event_type, decoded, now)
+            else:
+                self.assumptions.settle(self._outcomes.popleft(), now)
+        self.assumptions.review(now)
+        self.pods.review(now)
+        self._ensure_queues()
+        self.cluster.prepare()
+
+    def _apply_event(
+        self, kind: kinds.Kind, event_type: EventType, found: meta.KubeObject | decoding.Malformed, now: int
+    ) -> None:
+        if kind.name == kinds.POD.name:
+            self.pods.apply(event_type, found, now)
+        else:
+            self.objects.apply(kind, event_type, found)
+
+    def _ensure_queues(self) -> None:
+        """Create the two queues that must exist, once, if the cluster does not have them."""
+        if self._queues_ensured:
+            return
+        self._queues_ensured = True
+        for name, reclaimable in ((names.ROOT_QUEUE, False), (self.options.default_queue, True)):
+            if name not in self.cluster.queues:
+                manifest = {
+                    "apiVersion": kinds.QUEUE.api_version,
+                    "kind": kinds.QUEUE.name,
+                    "metadata": {"name": name},
+                    "spec": {"weight": 1, "reclaimable": reclaimable},
+                }
+                self.world.create(Create(kind=kinds.QUEUE, manifest=manifest))
+
+    def next_wake(self) -> int | None:
+        """Return when something here is due though no event may come."""
+        times = [t for t in (self.assumptions.next_wake(), self.pods.next_wake()) if t is not None]
+        return min(times) if times else None
+
+    # -- bad objects -------------------------------------------------------------------------------------------
+
+    def disable(self, kind: kinds.Kind, metadata: meta.ObjectMeta, job: str, problem: str) -> None:
+        """Tell, once, what is wrong with an object: in the record, and as an event on it."""
+        subject = f"{kind.name} {metadata.namespace + '/' if metadata.namespace else ''}{metadata.name}"
+        self.record.disable(job, subject, problem)
+        self.note(kind, metadata, "Warning", INVALID, f"{subject}: {problem}", once=True)
+
+    def enable(self, kind: kinds.Kind, metadata: meta.ObjectMeta, job: str) -> None:
+        """Note that nothing is wrong with an object, or nothing any more."""
+        subject = f"{kind.name} {metadata.namespace + '/' if metadata.namespace else ''}{metadata.name}"
+        self.record.enable(job, subject)
+        self._told.pop((metadata.uid or subject, INVALID), None)
+
+    def note(
+        self,
+        kind: kinds.Kind,
+        metadata: meta.ObjectMeta,
+        type_: Literal["Normal", "Warning"],
+        reason: str,
+        message: str,
+        *,
+        once: bool = False,
+    ) -> None:
+        """Record an event; with `once`, only if it says something new about the object under this reason."""
+        if once:
+            key = (metadata.uid or f"{kind.name} {metadata.namespace}/{metadata.name}", reason)
+            if self._told.get(key) == message:
+                return
+            self._told[key] = message
+        self.world.record(
+            Note(
+                kind=kind,
+                namespace=metadata.namespace,
+                name=metadata.name,
+                uid=metadata.uid,
+                type=type_,
+                reason=reason,
+                message=message,
+            )
+        )
+
+    def forget_told(self, uid: str) -> None:
+        """Forget what was told about an object that is gone."""
+        for key in [key for key in self._told if key[0] == uid]:
+            del self._told[key]
+
+    # -- what goes out -----------------------------------------------------------------------------------------
+
+    def bind(self, tasks: Sequence[Task]) -> Mapping[str, str]:
+        """Send binds; the session has checked them against the model, which nothing else changes meanwhile."""
+        return self.assumptions.bind(tasks)
+
+    def evict(self, task: Task, reason: str) -> None:
+        """Send an eviction, and keep at it until the pod is going."""
+        self.assumptions.evict(task, reason)
+
+    def publish(self, session: Session) -> None:
+        """Write what the cycle found out, as far as it is news."""
+        self.publisher.publish(session)

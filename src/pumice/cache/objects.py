@@ -1,0 +1,131 @@
+"""Every other kind of object: nodes, groups, queues and classes become the model, the rest is kept to be looked up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.api import core, decoding, kinds, meta, names, scheduling
+from pumice.model import resources
+
+if TYPE_CHECKING:
+    from pumice.cache.cache import Cache, EventType
+
+
+class Objects:
+    """Applies events of everything but pods to the cluster."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._cluster = cache.cluster
+
+    def apply(self, kind: kinds.Kind, event_type: EventType, found: meta.KubeObject | decoding.Malformed) -> None:
+        """Apply one event."""
+        gone = event_type == "DELETED"
+        match kind.name:
+            case "PodGroup":
+                self._group(found, gone=gone)
+            case "Queue":
+                self._queue(found, gone=gone)
+            case "Node":
+                self._node(found, gone=gone)
+            case "PriorityClass":
+                self._priority_class(found, gone=gone)
+            case "Event" | "Lease" | "Binding":
+                return
+            case _:
+                self._keep(kind, found, gone=gone)
+
+    def _group(self, found: meta.KubeObject | decoding.Malformed, *, gone: bool) -> None:
+        metadata = found.metadata
+        key = f"{metadata.namespace}/{metadata.name}"
+        if gone:
+            self._cluster.remove_group(key)
+            self._cache.publisher.forget_job(key)
+            self._cache.record.forget(key)
+            self._cache.forget_told(metadata.uid)
+            return
+        if isinstance(found, decoding.Malformed):
+            job = self._cluster.break_group(metadata, found.message)
+        elif isinstance(found, scheduling.PodGroup):
+            job = self._cluster.set_group(found)
+            if not self._cache.publisher.is_writing(key):
+                self._cluster.set_status(job, found.status)
+        else:
+            return
+        if job.bad:
+            self._cache.record.state(key, f"the PodGroup is invalid: {job.bad}")
+            self._cache.disable(kinds.POD_GROUP, metadata, key, job.bad)
+        else:
+            self._cache.enable(kinds.POD_GROUP, metadata, key)
+
+    def _queue(self, found: meta.KubeObject | decoding.Malformed, *, gone: bool) -> None:
+        metadata = found.metadata
+        if gone:
+            self._cluster.remove_queue(metadata.name)
+            return
+        if isinstance(found, scheduling.Queue):
+            queue = self._cluster.set_queue(found)
+        else:
+            queue = self._cluster.set_queue(scheduling.Queue(metadata=metadata))
+            if isinstance(found, decoding.Malformed):
+                queue.bad = found.message
+        if queue.bad:
+            self._cache.disable(kinds.QUEUE, metadata, "", queue.bad)
+        else:
+            self._cache.enable(kinds.QUEUE, metadata, "")
+
+    def _node(self, found: meta.KubeObject | decoding.Malformed, *, gone: bool) -> None:
+        metadata = found.metadata
+        if gone or isinstance(found, decoding.Malformed) or not isinstance(found, core.Node):
+            self._cluster.remove_node(metadata.name)
+            if isinstance(found, decoding.Malformed) and not gone:
+                self._cache.disable(kinds.NODE, metadata, "", found.message)
+            return
+        if not self._cache.options.selects(metadata.labels):
+            self._cluster.remove_node(metadata.name)
+            return
+        try:
+            offered = offer(found)
+        except resources.BadValueError as error:
+            self._cluster.remove_node(metadata.name)
+            self._cache.disable(kinds.NODE, metadata, "", str(error))
+            return
+        self._cluster.set_node(found, offered)
+        self._cache.enable(kinds.NODE, metadata, "")
+
+    def _priority_class(self, found: meta.KubeObject | decoding.Malformed, *, gone: bool) -> None:
+        if not self._cache.options.priority_class:
+            return
+        if isinstance(found, decoding.Malformed):
+            self._cache.disable(kinds.PRIORITY_CLASS, found.metadata, "", found.message)
+        usable = found if isinstance(found, scheduling.PriorityClass) and not gone else None
+        self._cluster.set_priority_class(found.metadata.name, usable)
+
+    def _keep(self, kind: kinds.Kind, found: meta.KubeObject | decoding.Malformed, *, gone: bool) -> None:
+        """Keep an object for whoever looks it up; a kind nobody reads yet is let go."""
+        metadata = found.metadata
+        key = f"{metadata.namespace}/{metadata.name}" if kind.namespaced else metadata.name
+        kept = self._cluster.objects.setdefault(kind.name, {})
+        if gone or isinstance(found, decoding.Malformed | decoding.Opaque):
+            kept.pop(key, None)
+            if isinstance(found, decoding.Malformed) and not gone:
+                self._cache.disable(kind, metadata, "", found.message)
+        else:
+            kept[key] = found
+        self._cluster.changed += 1
+
+
+def offer(node: core.Node) -> resources.Amounts:
+    """Return what a node offers: its allocatable amounts and what may be used beyond them."""
+    amounts = resources.parse(node.status.allocatable, "status.allocatable")
+    for key, name in ((names.OVERSUBSCRIPTION_CPU, "cpu"), (names.OVERSUBSCRIPTION_MEMORY, "memory")):
+        text = node.metadata.annotations.get(key)
+        if text is None:
+            continue
+        field = f"metadata.annotations[{key}]"
+        if not (text.isascii() and text.isdigit()) or len(text) > 16:
+            raise resources.BadValueError(field, f"{text:.40} is not a whole number of 0 or more")
+        amounts[name] = amounts.get(name, 0) + int(text)
+        if amounts[name] > resources.LIMIT:
+            raise resources.BadValueError(field, f"{text} brings {name} beyond the largest amount that is counted")
+    return amounts

@@ -1,0 +1,71 @@
+"""The scheduler's own flags, as far as they shape what it sees and decides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from pumice.api import documents, names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """Flags by name, `-` written as `_`."""
+
+    scheduler_name: tuple[str, ...] = (names.SCHEDULER,)
+    default_queue: str = names.DEFAULT_QUEUE
+    node_selector: tuple[str, ...] = ()
+    priority_class: bool = True
+    minimum_feasible_nodes: int = 100
+    minimum_percentage_nodes_to_find: int = 5
+    percentage_nodes_to_find: int = 0
+
+    @classmethod
+    def from_flags(cls, flags: Mapping[str, Any]) -> Options:
+        """Read flags as they are written on a command line, or raise a ValueError that names the one that is wrong."""
+        known = {field.replace("_", "-"): field for field in cls.__struct_fields__}
+        values: dict[str, Any] = {}
+        for flag, value in flags.items():
+            field = known.get(flag)
+            if field is None:
+                near = documents.nearest(flag, known)
+                hint = f"; did you mean {near}?" if near else f"; known flags: {', '.join(sorted(known))}"
+                raise ValueError(f"unknown flag {flag!r}{hint}")
+            values[field] = (
+                [value] if isinstance(value, str) and field in ("scheduler_name", "node_selector") else value
+            )
+        try:
+            options = msgspec.convert(values, cls)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"flags: {error}") from None
+        _check(options)
+        return options
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        """Tell whether a node with these labels is ours."""
+        pairs = [entry.split(":", 1) for entry in self.node_selector]
+        return not pairs or any(labels.get(key) == value for key, value in pairs)
+
+    @property
+    def component(self) -> str:
+        """The name under which events are recorded."""
+        return self.scheduler_name[0] if len(self.scheduler_name) == 1 else names.SCHEDULER
+
+
+def _check(options: Options) -> None:
+    if not options.scheduler_name or not all(options.scheduler_name):
+        raise ValueError("flag scheduler-name: at least one name is needed, and none may be empty")
+    _check_selector(options.node_selector)
+    for field in ("minimum_feasible_nodes", "minimum_percentage_nodes_to_find", "percentage_nodes_to_find"):
+        if getattr(options, field) < 0:
+            raise ValueError(f"flag {field.replace('_', '-')}: {getattr(options, field)} is negative")
+
+
+def _check_selector(entries: Sequence[str]) -> None:
+    for entry in entries:
+        key, colon, _ = entry.partition(":")
+        if not key or not colon:
+            raise ValueError(f"flag node-selector: {entry!r} is not of the form label:value")

@@ -1,0 +1,119 @@
+"""Pods become tasks: which ones are taken, what replaces what, and what is said about those that cannot be used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.api import core, decoding, kinds, meta, names
+from pumice.model import resources, task
+from pumice.model.statuses import Status
+
+if TYPE_CHECKING:
+    from pumice.cache.cache import Cache, EventType
+
+MISSING_GROUP_PATIENCE = 10_000_000
+FINISHED_PHASES = frozenset({names.PHASE_SUCCEEDED, names.PHASE_FAILED})
+
+
+class Pods:
+    """Applies pod events to the cluster."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._cluster = cache.cluster
+        self._waiting_for_group: dict[str, int] = {}
+        self._bad: dict[str, tuple[meta.ObjectMeta, str]] = {}
+
+    def apply(self, event_type: EventType, found: meta.KubeObject | decoding.Malformed, now: int) -> None:
+        """Apply one event."""
+        uid = found.metadata.uid
+        if event_type == "DELETED":
+            self._forget(uid)
+            return
+        if isinstance(found, decoding.Malformed):
+            self._refuse(found.metadata, _job_key(found.metadata), found.message)
+        elif isinstance(found, core.Pod):
+            self._take(found, now)
+
+    def _take(self, pod: core.Pod, now: int) -> None:
+        uid = pod.metadata.uid
+        known = self._cluster.tasks.get(uid)
+        if not self._is_ours(pod):
+            self._remove(uid)
+            return
+        try:
+            made = task.build(pod, self._cluster.shapes)
+        except resources.BadValueError as error:
+            self._refuse(pod.metadata, _job_key(pod.metadata), str(error))
+            return
+        node = pod.spec.node_name
+        if known is not None:
+            node = self._cache.assumptions.carry_over(known, made, node)
+            self._cluster.remove_task(known)
+        if self._bad.pop(uid, None) is not None:
+            self._cache.enable(kinds.POD, pod.metadata, made.job_key)
+        self._cluster.add_task(made, node)
+        self._watch_group(made, now)
+
+    def _is_ours(self, pod: core.Pod) -> bool:
+        """Take own pods in every phase; of others only those that hold room on a node."""
+        if pod.spec.scheduler_name in self._cache.options.scheduler_name:
+            return True
+        return bool(pod.spec.node_name) and pod.status.phase not in FINISHED_PHASES
+
+    def _remove(self, uid: str) -> None:
+        known = self._cluster.tasks.get(uid)
+        if known is not None:
+            self._cluster.remove_task(known)
+        self._waiting_for_group.pop(uid, None)
+
+    def _forget(self, uid: str) -> None:
+        self._remove(uid)
+        self._cache.assumptions.forget(uid)
+        self._cache.publisher.forget_task(uid)
+        self._cache.forget_told(uid)
+        if (bad := self._bad.pop(uid, None)) is not None:
+            self._cache.enable(kinds.POD, bad[0], bad[1])
+
+    def _refuse(self, metadata: meta.ObjectMeta, job: str, problem: str) -> None:
+        """Let a pod count for nothing, and say why."""
+        self._remove(metadata.uid)
+        self._bad[metadata.uid] = (metadata, job)
+        self._cluster.changed += 1
+        self._cache.disable(kinds.POD, metadata, job, problem)
+
+    # -- pods whose group is missing ---------------------------------------------------------------------------
+
+    def _watch_group(self, made: task.Task, now: int) -> None:
+        if made.job is not None and made.job.group is None and made.status == Status.PENDING:
+            self._waiting_for_group.setdefault(made.uid, now)
+        else:
+            self._waiting_for_group.pop(made.uid, None)
+
+    def review(self, now: int) -> None:
+        """Say once of each pod that has waited long that its group does not exist."""
+        for uid, since in list(self._waiting_for_group.items()):
+            waiting = self._cluster.tasks.get(uid)
+            if waiting is None or waiting.job is None or waiting.job.group is not None:
+                del self._waiting_for_group[uid]
+            elif now - since >= MISSING_GROUP_PATIENCE:
+                del self._waiting_for_group[uid]
+                text = (
+                    f"PodGroup {waiting.job_key}, named by annotation {names.GROUP_NAME}, does not exist in namespace "
+                    f"{waiting.namespace}; create it or correct the annotation"
+                )
+                self._cache.record.state(waiting.job_key, text)
+                self._cache.note(
+                    kinds.POD, waiting.pod.metadata, "Warning", names.EVENT_FAILED_SCHEDULING, text, once=True
+                )
+
+    def next_wake(self) -> int | None:
+        """Return when the next pod has waited long enough."""
+        if not self._waiting_for_group:
+            return None
+        return next(iter(self._waiting_for_group.values())) + MISSING_GROUP_PATIENCE
+
+
+def _job_key(metadata: meta.ObjectMeta) -> str:
+    group = metadata.annotations.get(names.GROUP_NAME, "")
+    return f"{metadata.namespace}/{group}" if group else ""

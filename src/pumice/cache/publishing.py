@@ -1,0 +1,174 @@
+"""What a cycle found out becomes patches and events, written only where it is news."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from pumice.api import kinds, names, scheduling
+from pumice.cache import queues
+from pumice.cache.assumptions import scheduling_condition
+from pumice.cache.effects import Outcome, Patch
+from pumice.framework import closing
+
+if TYPE_CHECKING:
+    from pumice.cache.cache import Cache
+    from pumice.framework.session import Session
+    from pumice.model.task import Task
+
+READY_PHASES = frozenset({names.PHASE_RUNNING, names.PHASE_COMPLETED})
+
+
+class Publisher:
+    """Writes statuses of groups, pods and queues."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._cluster = cache.cluster
+        self._writing: dict[str, int] = {}
+        self._written: dict[str, tuple[str, str, str]] = {}
+        self._warned: dict[str, str] = {}
+
+    def publish(self, session: Session) -> None:
+        """Write what changed: groups, their pods, queues."""
+        for report in closing.report(session):
+            self._publish_job(report)
+            for entry in report.tasks:
+                self._publish_task(entry, session.started)
+        for job, message in session.notices:
+            if job.group is not None:
+                self._cache.note(
+                    kinds.POD_GROUP, job.group.metadata, "Normal", names.EVENT_UNSCHEDULABLE, message, once=True
+                )
+        for patch in queues.patches(self._cluster):
+            self._cache.world.patch(patch)
+
+    # -- groups ------------------------------------------------------------------------------------------------
+
+    def _publish_job(self, report: closing.JobReport) -> None:
+        job = report.job
+        group = job.group
+        if group is None:
+            return
+        entered = report.status.phase != job.phase
+        if report.changed:
+            body = {"status": _status_body(report.status)}
+            self._writing[job.key] = self._writing.get(job.key, 0) + 1
+            self._cache.world.patch(
+                Patch(kind=kinds.POD_GROUP, namespace=job.namespace, name=job.name, uid=group.metadata.uid, body=body)
+            )
+            self._cluster.set_status(job, report.status)
+        if report.warning:
+            if self._warned.get(job.key) != report.warning:
+                self._warned[job.key] = report.warning
+                self._cache.note(kinds.POD_GROUP, group.metadata, "Warning", names.EVENT_UNSCHEDULABLE, report.warning)
+        else:
+            self._warned.pop(job.key, None)
+        if report.changed and entered and report.status.phase in READY_PHASES:
+            self._cache.note(kinds.POD_GROUP, group.metadata, "Normal", names.EVENT_SCHEDULED, closing.READY)
+
+    def is_writing(self, job: str) -> bool:
+        """Tell whether a status of ours is on its way, so that what is read meanwhile is older."""
+        return self._writing.get(job, 0) > 0
+
+    def settle(self, effect: Patch, outcome: Outcome) -> None:
+        """Take the answer to a patch; what was not written will be found different, and written, in the next cycle."""
+        if effect.kind.name == kinds.POD.name:
+            if outcome.failure is not None:
+                self._written.pop(effect.uid, None)
+                self._touch(effect.uid)
+            return
+        if effect.kind.name == kinds.QUEUE.name:
+            if outcome.failure is not None and (queue := self._cluster.queues.get(effect.name)) is not None:
+                queue.status = scheduling.QueueStatus(state=queue.status.state)
+                self._cluster.changed += 1
+            return
+        key = f"{effect.namespace}/{effect.name}"
+        self._writing[key] = self._writing.get(key, 1) - 1
+        if self._writing[key] <= 0:
+            self._writing.pop(key, None)
+        job = self._cluster.jobs.get(key)
+        if outcome.failure is not None and job is not None and job.group is not None:
+            phase = job.phase
+            self._cluster.set_status(job, msgspec.structs.replace(job.group.status, phase=job.group.status.phase))
+            self._cache.record.say("status", f"{key}: {outcome.failure.message}; phase {phase} will be written again")
+            self._cluster.dirty_jobs[key] = job
+            self._cluster.changed += 1
+
+    def _touch(self, uid: str) -> None:
+        task = self._cluster.tasks.get(uid)
+        if task is not None and task.job is not None:
+            self._cluster.dirty_jobs[task.job.key] = task.job
+            self._cluster.changed += 1
+
+    def forget_job(self, key: str) -> None:
+        """Drop what is known of a group that is gone."""
+        self._writing.pop(key, None)
+        self._warned.pop(key, None)
+
+    # -- pods --------------------------------------------------------------------------------------------------
+
+    def _publish_task(self, entry: closing.TaskReport, now: int) -> None:
+        task = entry.task
+        nominated = entry.nominated if entry.nominated and entry.nominated != task.nominated else ""
+        if not nominated and self._already_says(task, entry.reason, entry.message):
+            return
+        self._write(task, entry.reason, entry.message, nominated, now)
+
+    def bind_failed(self, task: Task, message: str, now: int) -> None:
+        """Say on the pod that its bind failed."""
+        self._write(task, names.REASON_SCHEDULER_ERROR, message, "", now)
+
+    def _write(self, task: Task, reason: str, message: str, nominated: str, now: int) -> None:
+        status: dict[str, Any] = {"conditions": [scheduling_condition(reason, message, now)]}
+        if nominated:
+            status["nominatedNodeName"] = nominated
+            task.nominated = nominated
+        self._written[task.uid] = (reason, message, nominated)
+        self._cache.world.patch(
+            Patch(
+                kind=kinds.POD,
+                namespace=task.namespace,
+                name=task.name,
+                uid=task.uid,
+                body={"status": status},
+                subresource="status",
+                strategic=True,
+            )
+        )
+        self._cache.note(kinds.POD, task.pod.metadata, "Warning", names.EVENT_FAILED_SCHEDULING, message)
+
+    def _already_says(self, task: Task, reason: str, message: str) -> bool:
+        written = self._written.get(task.uid)
+        if written is not None:
+            return written[:2] == (reason, message)
+        for condition in task.pod.status.conditions:
+            if condition.type == names.CONDITION_POD_SCHEDULED:
+                return (condition.status, condition.reason, condition.message) == ("False", reason, message)
+        return False
+
+    def forget_task(self, uid: str) -> None:
+        """Drop what is known of a pod that is gone."""
+        self._written.pop(uid, None)
+
+
+def _status_body(status: scheduling.PodGroupStatus) -> dict[str, Any]:
+    """Return the whole status, zeros included: a merge patch keeps what it does not name."""
+    return {
+        "phase": status.phase,
+        "conditions": [
+            {
+                "type": c.type,
+                "status": c.status,
+                "transitionID": c.transition_id,
+                "lastTransitionTime": c.last_transition_time,
+                "reason": c.reason,
+                "message": c.message,
+            }
+            for c in status.conditions
+        ],
+        "running": status.running,
+        "succeeded": status.succeeded,
+        "failed": status.failed,
+    }

@@ -1,0 +1,83 @@
+"""The status of queues: what their jobs hold, ancestors included, and how many groups are in which phase."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from pumice.api import kinds, names, quantity
+from pumice.cache.effects import Patch
+from pumice.model import resources
+
+if TYPE_CHECKING:
+    from pumice.model.cluster import Cluster
+    from pumice.model.queue import Queue
+
+COUNTED = {
+    "pending": names.PHASE_PENDING,
+    "inqueue": names.PHASE_INQUEUE,
+    "running": names.PHASE_RUNNING,
+    "unknown": names.PHASE_UNKNOWN,
+    "completed": names.PHASE_COMPLETED,
+}
+
+
+def patches(cluster: Cluster) -> list[Patch]:
+    """Return the writes that bring every queue's status up to date, and assume them done."""
+    allocated = {name: cluster.queue_sums.allocated[queue.row].copy() for name, queue in cluster.queues.items()}
+    for name, queue in cluster.queues.items():
+        own = cluster.queue_sums.allocated[queue.row]
+        if own.any():
+            for ancestor in ancestors(cluster, queue):
+                allocated[ancestor] += own
+        allocated[name] = allocated[name]
+    written = []
+    for name, queue in cluster.queues.items():
+        amounts = {
+            resource: resources.shown(resource, units)
+            for resource, units in cluster.vocabulary.amounts(allocated[name]).items()
+        }
+        patch = _patch(queue, {"cpu": "0", "memory": "0", **amounts}, cluster.phase_counts.get(name, {}))
+        if patch is not None:
+            written.append(patch)
+    return written
+
+
+def ancestors(cluster: Cluster, queue: Queue) -> list[str]:
+    """Return the queues above one, nearest first; a queue without a parent hangs under root, if there is one."""
+    found: dict[str, None] = {}
+    name = queue.name
+    while name != names.ROOT_QUEUE:
+        above = cluster.queues[name].parent or names.ROOT_QUEUE
+        if above not in cluster.queues or above in found or above == queue.name:
+            break
+        found[above] = None
+        name = above
+    return list(found)
+
+
+def _patch(queue: Queue, allocated: dict[str, str], phases: dict[str, int]) -> Patch | None:
+    known = queue.status
+    counts = {field: phases.get(phase, 0) for field, phase in COUNTED.items()}
+    if {n: _value(v) for n, v in known.allocated.items()} == {n: _value(v) for n, v in allocated.items()} and all(
+        getattr(known, field) == count for field, count in counts.items()
+    ):
+        return None
+    body: dict[str, Any] = {**dict.fromkeys(known.allocated), **allocated}
+    queue.status = msgspec.structs.replace(known, allocated=allocated, **counts)
+    return Patch(
+        kind=kinds.QUEUE,
+        namespace="",
+        name=queue.name,
+        uid=queue.object.metadata.uid if queue.object else "",
+        body={"status": {"allocated": body, **counts}},
+        subresource="status",
+    )
+
+
+def _value(text: quantity.QuantityText) -> object:
+    try:
+        return quantity.parse(text)
+    except quantity.QuantityError:
+        return text

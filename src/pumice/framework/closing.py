@@ -1,0 +1,200 @@
+"""What a cycle has to report: phases, conditions and texts of jobs and pods. Reading only; writing is the cache's business."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pumice.api import names, scheduling, timestamp
+from pumice.model.statuses import ALLOCATED_LIKE, Status
+
+if TYPE_CHECKING:
+    from pumice.framework.session import Session
+    from pumice.model.job import Job
+    from pumice.model.task import Task
+
+READY = "pod group is ready"
+NOT_READY = "pod group is not ready"
+WAITING = frozenset({Status.PENDING, Status.ALLOCATED, Status.PIPELINED})
+UNFINISHED_PHASES = frozenset({names.PHASE_UNKNOWN, names.PHASE_PENDING, names.PHASE_INQUEUE})
+
+
+class TaskReport(msgspec.Struct, frozen=True):
+    """Why a pod has no node yet."""
+
+    task: Task
+    reason: str
+    message: str
+    nominated: str
+
+
+class JobReport(msgspec.Struct, frozen=True):
+    """How a job stands at the end of a cycle."""
+
+    job: Job
+    status: scheduling.PodGroupStatus
+    changed: bool
+    warning: str
+    tasks: tuple[TaskReport, ...]
+
+
+def jobs_to_report(session: Session) -> list[Job]:
+    """Return the jobs that were looked at, wait, or changed since the last cycle, and that have a group and a queue."""
+    cluster = session.cluster
+    found = {**cluster.dirty_jobs, **cluster.pending_jobs, **session.attempted}
+    return [job for job in found.values() if session.usable(job)]
+
+
+def report(session: Session) -> list[JobReport]:
+    """Report on every job that may have changed."""
+    return [_job_report(session, job) for job in jobs_to_report(session)]
+
+
+def _job_report(session: Session, job: Job) -> JobReport:
+    status = _status(session, job)
+    waiting = [task for task in job.tasks.values() if task.status in WAITING]
+    warning = ""
+    if waiting and status.phase in UNFINISHED_PHASES:
+        warning = f"{len(waiting)}/{len(job.tasks)} tasks in gang unschedulable: {job_text(session, job)}"
+    session.record.state(job.key, _state_text(session, job, status))
+    changed = not _same(job.status, status)
+    return JobReport(job, status, changed, warning, tuple(_task_reports(session, job, waiting)))
+
+
+def _state_text(session: Session, job: Job, status: scheduling.PodGroupStatus) -> str:
+    pending = job.tally.counts[Status.PENDING] + job.tally.waiting + job.tally.counts[Status.ALLOCATED]
+    head = f"{status.phase or names.PHASE_PENDING} in queue {job.queue}"
+    return f"{head}, {pending} of {len(job.tasks)} pods wait: {job_text(session, job)}" if pending else head
+
+
+# -- phase -----------------------------------------------------------------------------------------------------
+
+
+def _status(session: Session, job: Job) -> scheduling.PodGroupStatus:
+    counts = job.tally.counts
+    given = session.conditions.get(job.key, [])
+    unschedulable = any(c.type == names.CONDITION_UNSCHEDULABLE for c in given)
+    return scheduling.PodGroupStatus(
+        phase=phase(job, session.phase(job), unschedulable=unschedulable),
+        conditions=_merged(session, job.status.conditions, given),
+        running=counts[Status.RUNNING],
+        succeeded=counts[Status.SUCCEEDED],
+        failed=counts[Status.FAILED],
+    )
+
+
+def phase(job: Job, current: str, *, unschedulable: bool) -> str:
+    """Return the phase that follows from the job's tasks and this cycle's verdict."""
+    counts = job.tally.counts
+    if counts[Status.RUNNING] and unschedulable:
+        return names.PHASE_UNKNOWN
+    leaving = (
+        sum(1 for t in job.tasks.values() if t.node is not None and t.status == Status.RELEASING)
+        if counts[Status.RELEASING]
+        else 0
+    )
+    completed = counts[Status.SUCCEEDED] + counts[Status.FAILED]
+    scheduled = counts[Status.BOUND] + counts[Status.RUNNING] + completed + leaving
+    if scheduled >= job.min_member:
+        return names.PHASE_COMPLETED if scheduled == completed else names.PHASE_RUNNING
+    return names.PHASE_INQUEUE if current == names.PHASE_INQUEUE else names.PHASE_PENDING
+
+
+def _merged(
+    session: Session, known: tuple[scheduling.PodGroupCondition, ...], given: list[scheduling.PodGroupCondition]
+) -> tuple[scheduling.PodGroupCondition, ...]:
+    """Put this cycle's conditions in the place of those of the same type; one that says the same keeps its time."""
+    merged = list(known)
+    for condition in given:
+        position = next((i for i, old in enumerate(merged) if old.type == condition.type), None)
+        if position is not None and _told(merged[position]) == _told(condition):
+            continue
+        stamped = msgspec.structs.replace(
+            condition,
+            transition_id=str(session.number),
+            last_transition_time=timestamp.format_timestamp(session.started),
+        )
+        if position is None:
+            merged.append(stamped)
+        else:
+            merged[position] = stamped
+    return tuple(merged)
+
+
+def _told(condition: scheduling.PodGroupCondition) -> tuple[str, str, str, str]:
+    return (condition.type, condition.status, condition.reason, condition.message)
+
+
+def _same(old: scheduling.PodGroupStatus, new: scheduling.PodGroupStatus) -> bool:
+    """Tell whether two statuses differ in nothing a reader could care about."""
+    if (old.phase, old.running, old.succeeded, old.failed) != (new.phase, new.running, new.succeeded, new.failed):
+        return False
+    return [_told(c) for c in old.conditions] == [_told(c) for c in new.conditions]
+
+
+# -- texts -----------------------------------------------------------------------------------------------------
+
+
+def tentative(session: Session, job: Job) -> int:
+    """Count pending tasks that a discarded statement had placed: they would go if the others could."""
+    return sum(1 for task in job.pending.values() if _was_placed(session, task))
+
+
+def _was_placed(session: Session, task: Task) -> bool:
+    last = session.last_transactions.get(task.uid)
+    return last is not None and last.status in ALLOCATED_LIKE
+
+
+def job_text(session: Session, job: Job) -> str:
+    """Sum a job up: how many tasks are in which status, why the pending ones wait, and the first task's own reason."""
+    counts = job.tally.counts
+    items = [f"{counts[status]} {status.title}" for status in Status if counts[status]]
+    items.append(f"{job.min_member} minAvailable")
+    text = f"{READY if session.job_ready(job) else NOT_READY}, {', '.join(sorted(items))}"
+    if job.pending:
+        reasons = Counter(
+            names.REASON_SCHEDULABLE if _was_placed(session, t) else names.REASON_UNSCHEDULABLE
+            for t in job.pending.values()
+        )
+        text += f"; Pending: {', '.join(sorted(f'{n} {reason}' for reason, n in reasons.items()))}"
+    errors = session.fit_errors.get(job.key)
+    if errors:
+        uid, failure = next(iter(errors.items()))
+        name = job.tasks[uid].name if uid in job.tasks else uid
+        text += f". Origin reason is {name}: {failure}"
+    return text
+
+
+def _task_reports(session: Session, job: Job, waiting: list[Task]) -> list[TaskReport]:
+    reports = []
+    errors = session.fit_errors.get(job.key, {})
+    fallback = ""
+    for task in waiting:
+        if task.gated:
+            continue
+        reason, message, nominated = _task_verdict(session, task)
+        if not message:
+            failure = errors.get(task.uid)
+            fallback = fallback or job_text(session, job)
+            message = str(failure) if failure is not None else fallback
+        reports.append(TaskReport(task, reason, message, nominated))
+    return reports
+
+
+def _task_verdict(session: Session, task: Task) -> tuple[str, str, str]:
+    """Return reason, message and nominated node from where the task stands, or where a discarded statement had put it."""
+    status, node, evicted = task.status, task.node.name if task.node else "", False
+    last = session.last_transactions.get(task.uid)
+    if status == Status.PENDING and last is not None:
+        status, node, evicted = last.status, last.node, last.evicted
+    elif status == Status.PIPELINED:
+        evicted = task.uid in session.evicted_for
+    if status == Status.ALLOCATED:
+        text = f"Pod {task.key} can possibly be assigned to {node}, once minAvailable is satisfied"
+        return names.REASON_SCHEDULABLE, text, ""
+    if status == Status.PIPELINED:
+        text = f"Pod {task.key} can possibly be assigned to {node}, once resource is released and minAvailable is satisfied"
+        return names.REASON_UNSCHEDULABLE, text, node if evicted else ""
+    return names.REASON_UNSCHEDULABLE, "", ""

@@ -1,0 +1,50 @@
+"""A configuration brought to life: its plugins and actions, which stay until it changes, and the frame of one cycle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.framework.evaluation import Evaluator
+from pumice.framework.reasons import Reasons
+from pumice.framework.session import Outlet, Session
+
+if TYPE_CHECKING:
+    from pumice.framework.configuration import Configuration
+    from pumice.framework.record import CycleRecord
+    from pumice.framework.registry import Registry
+    from pumice.model.cluster import Cluster
+
+
+class Engine:
+    """The plugins and actions of one configuration."""
+
+    def __init__(self, configuration: Configuration, registry: Registry, cluster: Cluster) -> None:
+        self.configuration = configuration
+        self.cluster = cluster
+        self.evaluator = Evaluator(cluster.nodes, Reasons())
+        self.plugins = [
+            [registry.plugins[s.name](s.arguments, s.switches) for s in tier] for tier in configuration.tiers
+        ]
+        self.actions = [registry.actions[s.name](s.arguments) for s in configuration.actions]
+
+    def open(self, record: CycleRecord, outlet: Outlet, *, number: int, now: int) -> Session:
+        """Open a session on the cluster as it is."""
+        session = Session(self.cluster, self.configuration, self.evaluator, record, outlet, number=number, now=now)
+        session.open(self.plugins)
+        return session
+
+    def decide(self, session: Session) -> None:
+        """Run the actions, then let the plugins look back; one that breaks down is named and stops nobody else."""
+        for action in self.actions:
+            try:
+                action.execute(session)
+            except Exception as error:  # noqa: BLE001  a policy that breaks down must not stop the cycle
+                session.record.say(action.name, f"broke down: {type(error).__name__}: {error}")
+                session.failures.append(error)
+        for tier in self.plugins:
+            for plugin in tier:
+                try:
+                    plugin.close(session)
+                except Exception as error:  # noqa: BLE001  as above
+                    session.record.say(plugin.name, f"broke down at close: {type(error).__name__}: {error}")
+                    session.failures.append(error)

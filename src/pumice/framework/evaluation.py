@@ -1,0 +1,340 @@
+"""Which nodes take a task and how much each is wanted, kept per shape and patched where nodes changed.
+
+An `Evaluation` holds, for one kind of subject, a mask of nodes that pass every filter and the raw scores. Functions say what they read, and that
+decides what is kept: answers that read only the Node object belong to the constraint class; those that read amounts or tasks of the node are
+asked again only for rows in the table's log; those that look at other nodes are asked again whenever any row changed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pumice.framework.points import Reads
+from pumice.framework.reasons import Code, FitSummary, Reasons, summary
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from pumice.framework.extensions import Extension, Registered
+    from pumice.framework.subject import Subject
+    from pumice.model.nodes import Nodes, NodeTable, Rows
+
+Mask = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+KEPT = 256
+
+_LOCAL = Reads.COLUMNS | Reads.TASKS
+_SINGLE = Reads.TASK | Reads.JOB | Reads.QUEUE | Reads.TIME
+
+
+class Functions:
+    """The filters and scores of a session, sorted by what they read."""
+
+    __slots__ = (
+        "filters",
+        "filters_global",
+        "filters_local",
+        "filters_static",
+        "raws",
+        "reads",
+        "scores",
+        "scores_global",
+    )
+
+    def __init__(self, predicate: Extension[..., Any], score: Extension[..., Any]) -> None:
+        self.filters: list[Registered[..., Any]] = list(predicate)
+        self.filters_static = [f for f in self.filters if not f.reads & (_LOCAL | Reads.OTHER_NODES | _SINGLE)]
+        self.filters_global = [f for f in self.filters if f.reads & Reads.OTHER_NODES]
+        self.filters_local = [f for f in self.filters if f not in self.filters_static and f not in self.filters_global]
+        plain: list[Registered[..., Any]] = [f for f in score if f.normalise is None]
+        self.scores = [f for f in plain if not f.reads & Reads.OTHER_NODES]
+        self.scores_global = [f for f in plain if f.reads & Reads.OTHER_NODES]
+        self.raws: list[Registered[..., Any]] = [f for f in score if f.normalise is not None]
+        self.reads = Reads(0)
+        for function in [*self.filters, *plain, *self.raws]:
+            self.reads |= function.reads
+
+    def identity(self) -> tuple[Hashable, ...]:
+        """Return what must stay equal for kept vectors to stay valid: the functions, in order."""
+        return tuple((f.plugin, f.function) for f in [*self.filters, *self.scores, *self.scores_global, *self.raws])
+
+
+class Half:
+    """The verdict on all nodes for one view of releasing pods: as they are, or taken as gone."""
+
+    __slots__ = ("local", "mask", "position", "released", "static", "stepwise", "structure")
+
+    def __init__(self, *, released: bool) -> None:
+        self.released = released
+        self.structure = -1
+        self.static = -1
+        self.position = -1
+        self.stepwise = False
+        self.local: Mask = np.zeros(0, dtype=np.bool_)
+        self.mask: Mask = np.zeros(0, dtype=np.bool_)
+
+
+class Evaluation:
+    """Verdicts and scores of all nodes for one kind of subject."""
+
+    __slots__ = (
+        "_evaluator",
+        "_failure",
+        "_local_scores",
+        "_scored",
+        "_stepwise_scores",
+        "later",
+        "now",
+        "plain",
+        "raw_vectors",
+        "subject",
+    )
+
+    def __init__(self, evaluator: Evaluator, subject: Subject) -> None:
+        self._evaluator = evaluator
+        self.subject = subject
+        self.now = Half(released=False)
+        self.later = Half(released=True)
+        self.plain: Floats = np.zeros(0)
+        self._local_scores: Floats = np.zeros(0)
+        self._stepwise_scores = False
+        self.raw_vectors: list[Floats | None] = []
+        self._scored = (-1, -1, -1)
+        self._failure: tuple[tuple[int, int, int], FitSummary] | None = None
+
+    # -- verdicts ----------------------------------------------------------------------------------------------
+
+    def mask(self, *, released: bool) -> Mask:
+        """Return the nodes that take the task now, or would once what is being released is gone."""
+        half = self.later if released else self.now
+        table = self._evaluator.table
+        if half.position == table.position and half.structure == table.structure and half.static == table.static:
+            return half.mask
+        rows = None
+        if half.structure == table.structure and half.static == table.static:
+            rows = table.changed_since(half.position)
+        if rows is None or 2 * len(rows) > table.count:
+            half.local = self._local(table.view(released=released), half)
+            half.local &= self._evaluator.static_mask(self.subject)
+        elif len(rows):
+            passed = self._local(table.view(rows, released=released), half)
+            half.local[rows] = passed & self._evaluator.static_mask(self.subject)[rows]
+        half.structure, half.static, half.position = table.structure, table.static, table.position
+        half.mask = half.local
+        for function in self._evaluator.functions.filters_global:
+            answer = function.function(self.subject, table.view(released=released))
+            if answer is not None:
+                half.mask = half.mask & (answer == 0)
+                half.stepwise = True
+        return half.mask
+
+    def _local(self, nodes: Nodes, half: Half) -> Mask:
+        """Ask about room, and every filter that reads amounts or tasks of the node itself."""
+        passed = room(self.subject, nodes)
+        half.stepwise = False
+        for function in self._evaluator.functions.filters_local:
+            answer = function.function(self.subject, nodes)
+            if answer is not None:
+                passed &= answer == 0
+                half.stepwise = half.stepwise or bool(function.reads & Reads.TASKS)
+        return passed
+
+    def is_stepwise(self, *, released: bool) -> bool:
+        """Tell whether a placement must be seen by some function before the next one is chosen."""
+        return (self.later if released else self.now).stepwise or self._stepwise_scores
+
+    # -- scores ------------------------------------------------------------------------------------------------
+
+    def refresh_scores(self) -> None:
+        """Bring the raw scores of all nodes up to date."""
+        table = self._evaluator.table
+        state = (table.structure, table.static, table.position)
+        if self._scored == state:
+            return
+        functions = self._evaluator.functions
+        rows = table.changed_since(self._scored[2]) if self._scored[:2] == state[:2] else None
+        nodes = table.view()
+        whole = rows is None or 2 * len(rows) > table.count
+        if whole:
+            self._local_scores = self.plain_scores(nodes)
+            self.raw_vectors = [None] * len(functions.raws)
+        elif rows is not None and len(rows):
+            self._local_scores[rows] = self.plain_scores(table.view(rows))
+        self._stepwise_scores = False
+        for position, function in enumerate(functions.raws):
+            self._refresh_raw(position, function, None if whole else rows)
+        self.plain = self._local_scores
+        for function in functions.scores_global:
+            answer = function.function(self.subject, nodes)
+            if answer is not None:
+                self.plain = self.plain + answer
+                self._stepwise_scores = True
+        self._scored = state
+
+    def _refresh_raw(self, position: int, function: Registered[..., Any], rows: Rows | None) -> None:
+        """Bring one vector that will be normalised up to date: wholly, or only the rows that changed."""
+        table = self._evaluator.table
+        vector = self.raw_vectors[position]
+        if rows is None or function.reads & Reads.OTHER_NODES:
+            vector = self.raw_vectors[position] = function.function(self.subject, table.view())
+        elif vector is not None and function.reads & _LOCAL and len(rows):
+            vector[rows] = function.function(self.subject, table.view(rows))
+        if vector is not None and function.reads & (_LOCAL | Reads.OTHER_NODES):
+            self._stepwise_scores = True
+
+    def plain_scores(self, nodes: Nodes) -> Floats:
+        """Add up the scores that need no comparison between nodes."""
+        total = np.zeros(len(nodes))
+        for function in self._evaluator.functions.scores:
+            answer = function.function(self.subject, nodes)
+            if answer is not None:
+                total += answer
+        return total
+
+    def normalised(self, candidates: Rows) -> Floats:
+        """Add up the scores that compare the candidates with each other."""
+        total = np.zeros(len(candidates))
+        for vector, function in zip(self.raw_vectors, self._evaluator.functions.raws, strict=True):
+            if vector is not None and function.normalise is not None:
+                total += function.normalise(vector[candidates])
+        return total
+
+    def compares(self, candidates: Rows) -> bool:
+        """Tell whether the set of candidates matters to any score: a uniform raw vector gives all the same, whoever is left."""
+        for vector in self.raw_vectors:
+            if vector is not None and len(candidates):
+                chosen = vector[candidates]
+                if (chosen != chosen[0]).any():
+                    return True
+        return False
+
+    # -- why nothing fits --------------------------------------------------------------------------------------
+
+    def failure(self) -> FitSummary:
+        """Say why no node takes the task, even counting what is being released."""
+        table = self._evaluator.table
+        state = (table.structure, table.static, table.position)
+        if self._failure is None or self._failure[0] != state:
+            self._failure = (state, summarise(self.subject, table.view(released=True), self._evaluator))
+        return self._failure[1]
+
+
+class Evaluator:
+    """Finds and keeps evaluations; it lives as long as the configuration."""
+
+    def __init__(self, table: NodeTable, reasons: Reasons) -> None:
+        self.table = table
+        self.reasons = reasons
+        self._kept: dict[Hashable, Evaluation] = {}
+        self._masks: dict[bytes, tuple[tuple[int, int], Mask]] = {}
+        self._identity: tuple[Hashable, ...] | None = None
+        self.functions: Functions
+        self._cycle = 0
+
+    def open(self, predicate: Extension[..., Any], score: Extension[..., Any], cycle: int) -> None:
+        """Take over the functions of a new session; what was kept stays if they are the same."""
+        self.functions = Functions(predicate, score)
+        identity = self.functions.identity()
+        if identity != self._identity:
+            self._identity = identity
+            self._kept.clear()
+            self._masks.clear()
+        self._cycle = cycle
+
+    def evaluate(self, subject: Subject) -> Evaluation:
+        """Return the evaluation that a subject shares with its equals."""
+        key = self._key(subject)
+        evaluation = self._kept.pop(key, None)
+        if evaluation is None:
+            evaluation = Evaluation(self, subject)
+            while len(self._kept) >= KEPT:
+                del self._kept[next(iter(self._kept))]
+        self._kept[key] = evaluation
+        evaluation.subject = subject
+        return evaluation
+
+    def _key(self, subject: Subject) -> Hashable:
+        reads = self.functions.reads
+        parts: list[Hashable] = [subject.shape.key]
+        if reads & Reads.TASK:
+            parts.append(subject.task.uid)
+        if reads & Reads.JOB and subject.job is not None:
+            parts.append(subject.job.key)
+        if reads & Reads.QUEUE and subject.queue is not None:
+            parts.append(subject.queue.name)
+        if reads & _SINGLE:
+            parts.append(self._cycle)
+        return tuple(parts)
+
+    def static_mask(self, subject: Subject) -> Mask:
+        """Return the nodes that the Node objects alone do not rule out."""
+        state = (self.table.structure, self.table.static)
+        key = subject.constraint_class.key
+        kept = self._masks.get(key)
+        if kept is not None and kept[0] == state:
+            return kept[1]
+        mask = np.ones(self.table.count, dtype=np.bool_)
+        nodes = self.table.view()
+        for function in self.functions.filters_static:
+            answer = function.function(subject, nodes)
+            if answer is not None:
+                mask &= answer == 0
+        if len(self._masks) >= KEPT:
+            self._masks.clear()
+        self._masks[key] = (state, mask)
+        return mask
+
+
+def room(subject: Subject, nodes: Nodes) -> Mask:
+    """Tell which nodes have room: once all is released, and in a view of now also at once."""
+    request = subject.request
+    if request.unoffered:
+        return np.zeros(len(nodes), dtype=np.bool_)
+    asked, needed = request.asked, request.needed
+    free = nodes.allocatable[:, asked] - nodes.used[:, asked]
+    later = free + nodes.releasing[:, asked] - nodes.pipelined[:, asked]
+    fits: Mask = (later >= needed).all(axis=1)
+    if not nodes.released:
+        np.logical_and(fits, (free >= needed).all(axis=1), out=fits)
+    return fits
+
+
+def summarise(subject: Subject, nodes: Nodes, evaluator: Evaluator) -> FitSummary:
+    """Count the reasons of all nodes: the first resource that is short, else what the filters say."""
+    counted: list[tuple[str, int]] = []
+    request = subject.request
+    if request.unoffered:
+        counted.append((f"Insufficient {request.unoffered[0]}", len(nodes)))
+        return summary(len(nodes), counted)
+    short = nodes.future_idle[:, request.asked] < request.needed
+    failed = short.any(axis=1)
+    names = evaluator.table.vocabulary.names
+    firsts: list[int] = np.bincount(short[failed].argmax(axis=1), minlength=len(request.asked)).tolist()
+    counted += [
+        (f"Insufficient {names[column]}", count) for column, count in zip(request.asked.tolist(), firsts, strict=True)
+    ]
+    open_rows = ~failed
+    for plugin in dict.fromkeys(f.plugin for f in evaluator.functions.filters):
+        refused = np.zeros(len(nodes), dtype=np.bool_)
+        for function in (f for f in evaluator.functions.filters if f.plugin == plugin):
+            answer = function.function(subject, nodes)
+            if answer is None:
+                continue
+            answer = np.where(open_rows, answer, 0)
+            counted += _texts(answer, evaluator.reasons)
+            refused |= answer != 0
+            # A reason that eviction cannot cure ends the node's list; a curable one lets the plugin's next filter speak too.
+            open_rows = open_rows & evaluator.reasons.curable[answer]
+        open_rows &= ~refused
+    return summary(len(nodes), counted)
+
+
+def _texts(answer: npt.NDArray[np.int16], reasons: Reasons) -> list[tuple[str, int]]:
+    counts = np.bincount(answer, minlength=1)
+    return [(reasons.table[number].text, int(counts[number])) for number in range(1, len(counts)) if counts[number]]
+
+
+__all__ = ["Code", "Evaluation", "Evaluator", "Functions", "room", "summarise"]

@@ -1,0 +1,164 @@
+"""Orders as sort keys: each plugin gives one part, and the last parts make every order total.
+
+A `PriorityQueue` holds items by their key. When a plugin says that an item's key has changed, every queue that holds it pushes it again under the
+new key at once, so the order is always that of now.
+"""
+
+from __future__ import annotations
+
+import functools
+import heapq
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from pumice.framework.extensions import Extension, Roster
+from pumice.model.task import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from pumice.framework.points import Point
+    from pumice.model.job import Job, SubJob
+    from pumice.model.queue import Queue
+
+T = TypeVar("T")
+Key = tuple[Any, ...]
+
+
+class Ordering(Extension[[T], Any], Generic[T]):
+    """An ordering point: `key(item)` is the tuple of all plugins' parts and the fallback."""
+
+    __slots__ = ("_fallback", "_functions", "_listeners")
+
+    def __init__(self, point: Point, roster: Roster, fallback: Callable[[T], Key]) -> None:
+        super().__init__(point, roster)
+        self._fallback = fallback
+        self._listeners: list[PriorityQueue[T]] = []
+        self._functions: list[Callable[[T], Any]] | None = None
+
+    def add_comparator(self, compare: Callable[[T, T], int]) -> None:
+        """Register a function that compares two items, negative meaning that the first goes first."""
+        self.add(functools.cmp_to_key(compare))
+
+    def functions(self) -> list[Callable[[T], Any]]:
+        """Return the parts in tier order."""
+        if self._functions is None:
+            self._functions = [registered.function for registered in self]
+        return self._functions
+
+    def parts(self, item: T) -> Key:
+        """Return what the plugins say, without the fallback."""
+        return tuple([function(item) for function in self.functions()])
+
+    def key(self, item: T) -> Key:
+        """Return the whole key."""
+        return (*self.parts(item), self._fallback(item))
+
+    def sort(self, items: Iterable[T]) -> list[T]:
+        """Return the items in order."""
+        return sorted(items, key=self.key)
+
+    def queue(self, items: Iterable[T] = ()) -> PriorityQueue[T]:
+        """Return a priority queue that follows changes of keys for the rest of the session."""
+        waiting = PriorityQueue(self, items)
+        self._listeners.append(waiting)
+        return waiting
+
+    def touch(self, item: T) -> None:
+        """Say that an item's key may have changed."""
+        for listener in self._listeners:
+            listener.touch(item)
+
+    def touch_all(self) -> None:
+        """Say that any key may have changed."""
+        for listener in self._listeners:
+            listener.touch_all()
+
+
+class TaskOrdering(Ordering[Task]):
+    """Task order; the number at the end of the name counts only if every task that is being ordered has one."""
+
+    __slots__ = ()
+
+    def sort(self, items: Iterable[Task]) -> list[Task]:
+        """Return the tasks in order."""
+        tasks = list(items)
+        functions = self.functions()
+        if all(task.index is not None for task in tasks):
+            return sorted(tasks, key=lambda t: (*[f(t) for f in functions], t.index, t.creation, t.uid))
+        return sorted(tasks, key=lambda t: (*[f(t) for f in functions], t.creation, t.uid))
+
+
+class PriorityQueue(Generic[T]):
+    """A heap of items by their present key."""
+
+    __slots__ = ("_heap", "_ordering", "_stale", "_tickets", "_turn")
+
+    def __init__(self, ordering: Ordering[T], items: Iterable[T] = ()) -> None:
+        self._ordering = ordering
+        self._turn = 0
+        self._tickets: dict[int, tuple[int, T]] = {}
+        self._heap: list[tuple[Key, int, T]] = []
+        self._stale = False
+        for item in items:
+            self._enter(item)
+        heapq.heapify(self._heap)
+
+    def __len__(self) -> int:
+        return len(self._tickets)
+
+    def _enter(self, item: T) -> tuple[Key, int, T]:
+        self._turn += 1
+        entry = (self._ordering.key(item), self._turn, item)
+        self._tickets[id(item)] = (self._turn, item)
+        self._heap.append(entry)
+        return entry
+
+    def push(self, item: T) -> None:
+        """Put an item in, or move it to its present place."""
+        self._turn += 1
+        self._tickets[id(item)] = (self._turn, item)
+        heapq.heappush(self._heap, (self._ordering.key(item), self._turn, item))
+
+    def touch(self, item: T) -> None:
+        """Move an item to its present place if it is in the queue."""
+        if id(item) in self._tickets:
+            self.push(item)
+
+    def touch_all(self) -> None:
+        """Order everything anew at the next pop."""
+        self._stale = True
+
+    def pop(self) -> T:
+        """Take the first item out."""
+        if self._stale:
+            self._stale = False
+            self._heap = []
+            for _, item in list(self._tickets.values()):
+                self._enter(item)
+            heapq.heapify(self._heap)
+        while True:
+            _, turn, item = heapq.heappop(self._heap)
+            ticket = self._tickets.get(id(item))
+            if ticket is not None and ticket[0] == turn:
+                del self._tickets[id(item)]
+                return item
+
+
+def job_fallback(job: Job) -> Key:
+    """Order equal jobs by creation, then by name."""
+    return (job.creation, job.key)
+
+
+def queue_fallback(queue: Queue) -> Key:
+    """Order equal queues by creation, then by name."""
+    return (queue.creation, queue.name)
+
+
+def task_fallback(task: Task) -> Key:
+    """Order equal tasks by creation, then by uid."""
+    return (task.creation, task.uid)
+
+
+def sub_job_fallback(sub_job: SubJob) -> Key:
+    """Order equal sub-jobs by their index, then by name."""
+    return (sub_job.match_index, sub_job.key)

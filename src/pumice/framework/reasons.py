@@ -1,0 +1,76 @@
+"""Why a node does not take a task: interned reasons, and their summary over many nodes."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+ReasonVector = npt.NDArray[np.int16]
+
+
+class Code(IntEnum):
+    """What eviction could do about a refusal: Unschedulable may be cured by it, Unresolvable and Error may not."""
+
+    UNSCHEDULABLE = 1
+    UNRESOLVABLE = 2
+    ERROR = 3
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """One constant reason of one plugin."""
+
+    plugin: str
+    code: Code
+    text: str
+
+
+class Reasons:
+    """The table that gives every reason a small number; 0 means that the node fits."""
+
+    __slots__ = ("_numbers", "curable", "table")
+
+    def __init__(self) -> None:
+        self.table: list[Reason] = [Reason("", Code.UNSCHEDULABLE, "fits")]
+        self._numbers: dict[Reason, int] = {}
+        self.curable: npt.NDArray[np.bool_] = np.ones(1, dtype=np.bool_)
+
+    def number(self, plugin: str, code: Code, text: str) -> int:
+        """Return the number of a reason, giving it one when it is new."""
+        reason = Reason(plugin, code, text)
+        number = self._numbers.get(reason)
+        if number is None:
+            number = self._numbers[reason] = len(self.table)
+            self.table.append(reason)
+            self.curable = np.array([r.code == Code.UNSCHEDULABLE for r in self.table], dtype=np.bool_)
+        return number
+
+
+class FitSummary(msgspec.Struct, frozen=True):
+    """Why no node of a search took a task: how many nodes gave which reason."""
+
+    nodes: int
+    counts: tuple[tuple[str, int], ...]
+    prefix: str = ""
+
+    def __str__(self) -> str:
+        head = self.prefix or f"0/{self.nodes} nodes are unavailable"
+        if not self.counts:
+            return head
+        items = sorted(f"{count} {text}" for text, count in self.counts)
+        return f"{head}: {', '.join(items)}."
+
+
+def summary(nodes: int, counted: Iterable[tuple[str, int]], prefix: str = "") -> FitSummary:
+    """Make a summary, adding up equal texts."""
+    totals: dict[str, int] = {}
+    for text, count in counted:
+        if count:
+            totals[text] = totals.get(text, 0) + count
+    return FitSummary(nodes, tuple(sorted(totals.items())), prefix)

@@ -1,0 +1,125 @@
+"""The decision record: what was decided in a cycle, about whom, and why.
+
+Events, conditions, explanations and the scenario trace are views of this one record. Verdicts about a job stay until the job is looked at
+again, so that an explanation can be given at any time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TRACE_LIMIT = 10_000
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What one action (or the cache) said about one job in one cycle."""
+
+    cycle: int
+    source: str
+    text: str
+
+
+class CycleRecord:
+    """The record of all cycles of one scheduler; `trace` is that of the latest."""
+
+    __slots__ = (
+        "_dropped",
+        "_lines",
+        "_problems",
+        "_states",
+        "_verdicts",
+        "binds",
+        "cycle",
+        "evictions",
+        "skipped",
+        "time",
+    )
+
+    def __init__(self) -> None:
+        self.cycle = 0
+        self.time = 0
+        self.binds = 0
+        self.evictions = 0
+        self.skipped = False
+        self._lines: list[str] = []
+        self._dropped = 0
+        self._verdicts: dict[str, dict[str, Verdict]] = {}
+        self._states: dict[str, str] = {}
+        self._problems: dict[str, dict[str, str]] = {}
+
+    # -- writing -----------------------------------------------------------------------------------------------
+
+    def begin(self, cycle: int, time: int) -> None:
+        """Start the record of a cycle."""
+        self.cycle, self.time = cycle, time
+        self.binds = self.evictions = 0
+        self.skipped = False
+        self._lines = []
+        self._dropped = 0
+
+    def say(self, source: str, text: str) -> None:
+        """Add a line to the trace."""
+        if len(self._lines) < TRACE_LIMIT:
+            self._lines.append(f"{source}: {text}")
+        else:
+            self._dropped += 1
+
+    def judge(self, job: str, source: str, text: str) -> None:
+        """Say something about a job that stays true until the same source speaks about it again."""
+        self._verdicts.setdefault(job, {})[source] = Verdict(self.cycle, source, text)
+        self.say(source, f"{job}: {text}")
+
+    def acquit(self, job: str, source: str) -> None:
+        """Take back what a source said about a job."""
+        verdicts = self._verdicts.get(job)
+        if verdicts is not None:
+            verdicts.pop(source, None)
+
+    def state(self, job: str, text: str) -> None:
+        """Note how a job stands at the end of a cycle."""
+        self._states[job] = text
+
+    def forget(self, job: str) -> None:
+        """Drop everything about a job that is gone."""
+        self._verdicts.pop(job, None)
+        self._states.pop(job, None)
+        self._problems.pop(job, None)
+
+    def disable(self, job: str, subject: str, text: str) -> None:
+        """Note a bad object; it stays until it is cleared."""
+        self._problems.setdefault(job, {})[subject] = text
+        self.say("cache", f"{subject}: {text}")
+
+    def enable(self, job: str, subject: str) -> None:
+        """Note that an object is no longer bad."""
+        problems = self._problems.get(job)
+        if problems is not None:
+            problems.pop(subject, None)
+            if not problems:
+                del self._problems[job]
+
+    # -- reading -----------------------------------------------------------------------------------------------
+
+    def trace(self) -> list[str]:
+        """Return the lines of the latest cycle."""
+        return [*self._lines, f"… and {self._dropped} more lines"] if self._dropped else list(self._lines)
+
+    def problems(self, job: str = "") -> dict[str, str]:
+        """Return the bad objects of a job (or those of no job) and what is wrong with each."""
+        return dict(self._problems.get(job, {}))
+
+    def verdicts(self, job: str) -> Sequence[Verdict]:
+        """Return what was last said about a job."""
+        return list(self._verdicts.get(job, {}).values())
+
+    def explain(self, job: str) -> str:
+        """Say in a few lines how a job stands and why."""
+        lines = [f"{job}: {self._states.get(job, 'no such job has been seen')}"]
+        lines += [f"  {verdict.source} (cycle {verdict.cycle}): {verdict.text}" for verdict in self.verdicts(job)]
+        lines += [f"  {subject}: {text}" for subject, text in self.problems(job).items()]
+        return "\n".join(lines)

@@ -1,0 +1,139 @@
+"""Choosing nodes for a run of equal tasks, exactly as if they were placed one after another.
+
+Greedy choice takes, for each task, the node with the highest score, ties going to the first name. Scores that read only a node's own amounts can be
+computed ahead: what each node would score with one, two, three more of these tasks on it. A heap then merges these sequences, so
+that a gang of thousands costs a few numpy calls. Where a placement changes what other nodes answer, tasks are chosen one by one.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from pumice.framework.evaluation import Evaluation, Floats
+    from pumice.model.nodes import NodeTable, Rows
+    from pumice.model.shape import Shape
+
+# Scores are rounded to thousandths before ties are broken, so that floating-point noise never decides.
+PRECISION = 1000
+TABLE_LIMIT = 1 << 18
+
+
+def choose(
+    evaluation: Evaluation, table: NodeTable, count: int, *, released: bool, within: Rows | None = None
+) -> list[int]:
+    """Return the rows for up to `count` equal tasks, in order; fewer if the nodes are full before.
+
+    With `released`, room that is being released counts as free and the tasks will wait for it. A list shorter than `count` may also mean that
+    the next choice has to see the placements first: ask again after applying them.
+    """
+    mask = evaluation.mask(released=released)
+    candidates = np.flatnonzero(mask) if within is None else within[mask[within]]
+    if not len(candidates) or count <= 0:
+        return []
+    evaluation.refresh_scores()
+    if count == 1 or evaluation.is_stepwise(released=released):
+        return [best(evaluation, candidates)]
+    compares = evaluation.compares(candidates)
+    return _run(evaluation, table, candidates, count, released=released, until_exit=compares)
+
+
+def best(evaluation: Evaluation, candidates: Rows) -> int:
+    """Return the candidate with the highest score, the first by name among equals."""
+    scores = _rounded(evaluation.plain[candidates] + evaluation.normalised(candidates))
+    return int(candidates[int(scores.argmax())])
+
+
+def _rounded(scores: Floats) -> npt.NDArray[np.int64]:
+    return np.rint(scores * PRECISION).astype(np.int64)
+
+
+def capacity(table: NodeTable, rows: Rows, shape: Shape, limit: int, *, released: bool) -> npt.NDArray[np.int64]:
+    """Return how many more tasks of a shape each row has room for, at most `limit`."""
+    request = shape.request
+    free = table.allocatable[rows] - table.used[rows]
+    later = free + table.releasing[rows] - table.pipelined[rows]
+    room = later if released else np.minimum(free, later)
+    positive = request.asked[request.needed > 0]
+    if not len(positive):
+        return np.full(len(rows), limit, dtype=np.int64)
+    fits = (room[:, positive] // request.vector[positive]).min(axis=1)
+    clipped: npt.NDArray[np.int64] = np.clip(fits, 0, limit)
+    return clipped
+
+
+def _run(
+    evaluation: Evaluation, table: NodeTable, candidates: Rows, count: int, *, released: bool, until_exit: bool
+) -> list[int]:
+    """Merge the sequences of scores of the best candidates."""
+    normalised = evaluation.normalised(candidates)
+    scores = _rounded(evaluation.plain[candidates] + normalised)
+    size = len(candidates)
+    # Key = score, then position: one integer per candidate, larger is better, all different.
+    keys = scores * size + np.arange(size - 1, -1, -1)
+    count = min(count, max(1, TABLE_LIMIT // size)) if size < count else count
+    if count < size:
+        # Only the best `count` candidates can be chosen in `count` steps: every step uses a chosen one or the next best.
+        top = np.argpartition(keys, size - count)[size - count :]
+        top.sort()
+    else:
+        top = np.arange(size)
+    rows = candidates[top]
+    room = capacity(table, rows, evaluation.subject.shape, count, released=released)
+    ahead = _ahead(evaluation, table, rows, room, normalised[top], released=released)
+    starts = (np.cumsum(room) - room).tolist()
+    return _merge(rows, top, room, ahead, starts, size, count, until_exit=until_exit)
+
+
+def _ahead(
+    evaluation: Evaluation,
+    table: NodeTable,
+    rows: Rows,
+    room: npt.NDArray[np.int64],
+    normalised: Floats,
+    *,
+    released: bool,
+) -> list[int]:
+    """Return the rounded scores of each row with 0, 1, 2 … more tasks on it, one row after the other."""
+    repeated = np.repeat(rows, room)
+    steps = np.arange(len(repeated)) - np.repeat(np.cumsum(room) - room, room)
+    nodes = table.ahead(repeated, steps, evaluation.subject.shape, waiting=released)
+    scores = evaluation.plain_scores(nodes) + np.repeat(normalised, room)
+    listed: list[int] = _rounded(scores).tolist()
+    return listed
+
+
+def _merge(
+    rows: Rows,
+    top: Rows,
+    room: npt.NDArray[np.int64],
+    ahead: list[int],
+    starts: list[int],
+    size: int,
+    count: int,
+    *,
+    until_exit: bool,
+) -> list[int]:
+    """Take the best next step `count` times; with `until_exit`, stop when a node is full, since that may change the others' scores."""
+    ranks = (size - 1 - top).tolist()
+    limits: list[int] = room.tolist()
+    names: list[int] = rows.tolist()
+    taken = [0] * len(names)
+    heap = [(-(ahead[starts[i]] * size + ranks[i]), i) for i in range(len(names)) if limits[i]]
+    heapq.heapify(heap)
+    chosen: list[int] = []
+    while heap and len(chosen) < count:
+        _, i = heap[0]
+        chosen.append(names[i])
+        taken[i] += 1
+        if taken[i] < limits[i]:
+            heapq.heapreplace(heap, (-(ahead[starts[i] + taken[i]] * size + ranks[i]), i))
+        else:
+            heapq.heappop(heap)
+            if until_exit:
+                break
+    return chosen

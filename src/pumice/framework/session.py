@@ -1,0 +1,324 @@
+"""A session: one cycle's view of the cluster, with the functions of all plugins, and everything that is not model state.
+
+Phases set by enqueue, conditions, fit errors and last transactions live here and in the decision record. What is only held at the end (pipelined
+tasks, gangs that wait for room) is rolled back when the session closes, so the cluster between cycles is what the API server knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pumice.framework import ordering
+from pumice.framework.extensions import COMBINERS, Extension, Roster, Slot, Vote
+from pumice.framework.points import POINTS, Combine, Point
+from pumice.framework.reasons import Code, FitSummary
+from pumice.framework.statement import LastTransaction, Run, Statement
+from pumice.model.job import BEST_EFFORT_PENDING
+from pumice.model.statuses import Status
+
+if TYPE_CHECKING:
+    from pumice.api import scheduling
+    from pumice.framework.configuration import Configuration
+    from pumice.framework.evaluation import Evaluation, Evaluator, Floats
+    from pumice.framework.extensions import (
+        All,
+        AllInFirstTier,
+        FirstAnswer,
+        Intersection,
+        Notify,
+        Refusals,
+        Union,
+        Votes,
+    )
+    from pumice.framework.ordering import Ordering, TaskOrdering
+    from pumice.framework.plugin import Plugin
+    from pumice.framework.reasons import ReasonVector
+    from pumice.framework.record import CycleRecord
+    from pumice.framework.subject import Demand, Subject
+    from pumice.model.cluster import Cluster
+    from pumice.model.job import Job, SubJob
+    from pumice.model.nodes import Nodes
+    from pumice.model.queue import Queue
+    from pumice.model.task import Task
+
+Handler = Callable[[Run, int], str | None]
+
+
+class Outlet(Protocol):
+    """Where decisions leave the session."""
+
+    def bind(self, tasks: Sequence[Task]) -> Mapping[str, str]:
+        """Send binds on their way; returns the tasks that cannot be sent, by uid, with the reason."""
+
+    def evict(self, task: Task, reason: str) -> None:
+        """Send an eviction on its way."""
+
+
+class Invalid:
+    """Why a job cannot be scheduled at all."""
+
+    __slots__ = ("message", "reason")
+
+    def __init__(self, reason: str, message: str) -> None:
+        self.reason = reason
+        self.message = message
+
+
+class Session:
+    """One cycle."""
+
+    job_order: Ordering[Job]
+    queue_order: Ordering[Queue]
+    task_order: TaskOrdering
+    sub_job_order: Ordering[SubJob]
+    victim_queue_order: Extension[[Queue, Queue], Any]
+    job_valid: Refusals[[Job], Invalid]
+    job_enqueueable: Votes[[Job]]
+    job_enqueued: Notify[[Job]]
+    job_ready: All[[Job]]
+    job_pipelined: Votes[[Job]]
+    job_starving: AllInFirstTier[[Job]]
+    sub_job_ready: All[[SubJob]]
+    sub_job_pipelined: Votes[[SubJob]]
+    overused: Refusals[[Queue], str]
+    allocatable: Refusals[[Queue, Demand], str]
+    preemptive: Refusals[[Queue, Demand], str]
+    pre_predicate: Refusals[[Subject], str]
+    predicate: Extension[[Subject, Nodes], ReasonVector | None]
+    score: Extension[[Subject, Nodes], Floats | None]
+    best_node: FirstAnswer[[Subject, Nodes, Floats], int]
+    preemptable: Intersection[[Task, Sequence[Task]]]
+    reclaimable: Intersection[[Task, Sequence[Task]]]
+    unified_evictable: Intersection[[Any, Sequence[Task]]]
+    victim_tasks: Union[[Sequence[Task]]]
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        configuration: Configuration,
+        evaluator: Evaluator,
+        record: CycleRecord,
+        outlet: Outlet,
+        *,
+        number: int,
+        now: int,
+    ) -> None:
+        self.cluster = cluster
+        self.configuration = configuration
+        self.evaluator = evaluator
+        self.record = record
+        self.number = number
+        self.handlers: list[Handler] = []
+        self.handlers_may_refuse = False
+        self.phases: dict[str, str] = {}
+        self.conditions: dict[str, list[scheduling.PodGroupCondition]] = {}
+        self.fit_errors: dict[str, dict[str, FitSummary]] = {}
+        self.last_transactions: dict[str, LastTransaction] = {}
+        self.attempted: dict[str, Job] = {}
+        self.notices: list[tuple[Job, str]] = []
+        self.progressed = False
+        self.failures: list[Exception] = []
+        self.reads_time = False
+        self.wake: int | None = None
+        self.started = now
+        self.evicted_for: dict[str, None] = {}
+        self._outlet = outlet
+        self._held: list[Run] = []
+        self._statements: list[Statement] = []
+        self._roster = Roster(len(configuration.tiers))
+        for point in POINTS:
+            setattr(self, point.attribute, self._extension(point))
+
+    def _extension(self, point: Point) -> Extension[..., Any]:
+        if point.combine is not Combine.FIRST_NON_ZERO:
+            return COMBINERS[point.combine](point, self._roster)
+        match point.attribute:
+            case "job_order":
+                return ordering.Ordering(point, self._roster, ordering.job_fallback)
+            case "queue_order":
+                return ordering.Ordering(point, self._roster, ordering.queue_fallback)
+            case "task_order":
+                return ordering.TaskOrdering(point, self._roster, ordering.task_fallback)
+            case "sub_job_order":
+                return ordering.Ordering(point, self._roster, ordering.sub_job_fallback)
+        return Extension(point, self._roster)
+
+    @property
+    def now(self) -> int:
+        """The time of this cycle. Whoever reads it makes the cycle depend on time; `wake_at` then says when to look again."""
+        self.reads_time = True
+        return self.started
+
+    def wake_at(self, instant: int) -> None:
+        """Ask for a cycle at a time, though nothing may have changed by then."""
+        self.wake = instant if self.wake is None else min(self.wake, instant)
+
+    # -- opening -----------------------------------------------------------------------------------------------
+
+    def open(self, plugins: Sequence[Sequence[Plugin]]) -> None:
+        """Let every plugin register its functions, in tier order."""
+        for tier, (members, settings) in enumerate(zip(plugins, self.configuration.tiers, strict=True)):
+            for plugin, setting in zip(members, settings, strict=True):
+                self._roster.slot = Slot(tier, plugin.name, setting, plugin.reads)
+                plugin.open(self)
+        self._roster.slot = None
+        self.evaluator.open(self.predicate, self.score, self.number)
+
+    def add_handler(self, handler: Handler, *, may_refuse: bool = False) -> None:
+        """Follow placements: called with a run of tasks and 1 when they take room, -1 when they give it back.
+
+        With `may_refuse` it may answer with a reason; the run is then undone, and every handler, this one too, is told -1.
+        """
+        self.handlers.append(handler)
+        self.handlers_may_refuse = self.handlers_may_refuse or may_refuse
+
+    def tell(self, run: Run, sign: int) -> str | None:
+        """Tell the handlers about a run that was applied (sign 1) or undone (-1); evictions count the other way round."""
+        direction = -sign if run.step.value == "evict" else sign
+        refusal = None
+        for handler in self.handlers:
+            answer = handler(run, direction)
+            if answer is not None and refusal is None:
+                refusal = answer
+        return refusal
+
+    # -- jobs --------------------------------------------------------------------------------------------------
+
+    def queue_of(self, job: Job) -> Queue | None:
+        """Return the queue of a job, None if it is missing or invalid."""
+        return self.cluster.queue_of(job)
+
+    def phase(self, job: Job) -> str:
+        """Return the phase of a job as this session sees it."""
+        return self.phases.get(job.key) or job.phase
+
+    def set_phase(self, job: Job, phase: str) -> None:
+        """Change the phase of a job; written at close if it is still so."""
+        self.phases[job.key] = phase
+        self.attempted[job.key] = job
+        self.progressed = True
+
+    def usable(self, job: Job) -> bool:
+        """Tell whether a job has a valid group and a valid queue."""
+        return job.group is not None and not job.bad and self.queue_of(job) is not None
+
+    def is_pipelined(self, job: Job) -> bool:
+        """Ask whether enough of a job is placed or waits for release."""
+        return self.job_pipelined(job).value > 0
+
+    def is_sub_job_ready(self, job: Job, sub_job: SubJob) -> bool:
+        """Ask whether a sub-job is ready; a job without policies answers for its only one."""
+        return self.sub_job_ready(sub_job) if job.policies else self.job_ready(job)
+
+    def is_sub_job_pipelined(self, job: Job, sub_job: SubJob) -> bool:
+        """Ask whether a sub-job is ready or waits for release."""
+        vote: Vote = self.sub_job_pipelined(sub_job) if job.policies else self.job_pipelined(job)
+        return vote.value > 0
+
+    def best_effort_jobs(self) -> list[Job]:
+        """Return the jobs that have best-effort tasks without a node, or with only the promise of one."""
+        found = {job.key: job for job in self.cluster.pending_jobs.values() if job.tally.counts[BEST_EFFORT_PENDING]}
+        for run in self._held:
+            task = run.tasks[0]
+            if task.best_effort and task.status == Status.PIPELINED and task.job is not None:
+                found[task.job.key] = task.job
+        return list(found.values())
+
+    def may_try(self, task: Task) -> bool:
+        """Tell whether a task whose last bind failed has waited long enough; if not, ask for a cycle at that time."""
+        if task.retry_at <= self.started:
+            return True
+        self.wake_at(task.retry_at)
+        return False
+
+    # -- nodes -------------------------------------------------------------------------------------------------
+
+    def evaluate(self, subject: Subject) -> Evaluation:
+        """Return the verdicts and scores of all nodes for a subject."""
+        return self.evaluator.evaluate(subject)
+
+    def note_fit(self, tasks: Iterable[Task], failure: FitSummary) -> None:
+        """Remember why tasks of one job found no node."""
+        for task in tasks:
+            if task.job is not None:
+                self.fit_errors.setdefault(task.job.key, {})[task.uid] = failure
+
+    def reason(self, plugin: str, code: Code, text: str) -> int:
+        """Return the number that stands for a reason in the answers of filters."""
+        return self.evaluator.reasons.number(plugin, code, text)
+
+    # -- statements --------------------------------------------------------------------------------------------
+
+    def statement(self) -> Statement:
+        """Start a statement; one that is neither committed nor held is undone when the session closes."""
+        started = Statement(self)
+        self._statements.append(started)
+        return started
+
+    def hold(self, runs: Iterable[Run]) -> None:
+        """Keep runs applied until the session closes."""
+        for run in runs:
+            self._held.append(run)
+            if run.evicted:
+                self.evicted_for.update(dict.fromkeys(task.uid for task in run.tasks))
+
+    def remember(self, run: Run) -> None:
+        """Remember where a discarded run had put its tasks."""
+        for task, target in zip(run.tasks, run.targets, strict=True):
+            self.last_transactions[task.uid] = LastTransaction(run.after, target.name if target else "", run.evicted)
+
+    def refused(self, task: Task, reason: str) -> None:
+        """Note that a plugin refused a placement."""
+        self.note_fit([task], FitSummary(0, (), reason))
+        self.record.say("statement", f"{task.key}: placement refused: {reason}")
+
+    def send_binds(self, tasks: Sequence[Task]) -> Mapping[str, str]:
+        """Hand allocated tasks over to be bound; returns those that were refused."""
+        refused = self._outlet.bind(tasks)
+        sent = [task for task in tasks if task.uid not in refused] if refused else list(tasks)
+        if sent:
+            self.cluster.move(sent, [task.node for task in sent], Status.BINDING)
+            self.record.binds += len(sent)
+            self.progressed = True
+        for task in sent:
+            self.last_transactions.pop(task.uid, None)
+        for uid, reason in refused.items():
+            self.record.say("commit", f"{self.cluster.tasks[uid].key}: not bound: {reason}")
+        return refused
+
+    def send_evictions(self, run: Run) -> None:
+        """Hand evictions over."""
+        for task in run.tasks:
+            self._outlet.evict(task, run.reason)
+        self.record.evictions += len(run.tasks)
+        self.progressed = True
+
+    def dispatch(self, job: Job) -> None:
+        """Bind every allocated task of a job, also those that earlier actions left held."""
+        allocated = [task for task in job.tasks.values() if task.status == Status.ALLOCATED]
+        for group in _by_shape(allocated):
+            self.send_binds(group)
+
+    def release_held(self, task: Task) -> None:
+        """Undo one held task, so that it can be placed anew."""
+        statement = Statement(self)
+        statement.runs = self._held
+        statement.undo(task)
+
+    # -- closing -----------------------------------------------------------------------------------------------
+
+    def rollback(self) -> None:
+        """Undo everything that was only held, and whatever an action that broke down left behind."""
+        for abandoned in self._statements:
+            abandoned.discard()
+        statement = Statement(self)
+        statement.runs, self._held = self._held, []
+        statement.discard()
+
+
+def _by_shape(tasks: Iterable[Task]) -> list[list[Task]]:
+    groups: dict[int, list[Task]] = {}
+    for task in tasks:
+        groups.setdefault(id(task.shape), []).append(task)
+    return list(groups.values())

@@ -1,0 +1,302 @@
+"""A statement: decisions already applied to the cluster, to be made real or undone as a whole.
+
+The log holds runs of equal tasks that made the same step. A run knows what its tasks were and what they became; sums are never saved, since
+taking away exactly what was added restores them, in any order. So any task can be undone out of the middle, and merging, saving and
+recovering are operations on lists.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pumice.model.statuses import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from pumice.framework.session import Session
+    from pumice.model.nodes import NodeRecord
+    from pumice.model.task import Task
+
+
+class Step(Enum):
+    """What a run of tasks did."""
+
+    ALLOCATE = "allocate"
+    PIPELINE = "pipeline"
+    EVICT = "evict"
+
+
+class Run(msgspec.Struct):
+    """Equal tasks of one job that made the same step, each with the node and status it came from and the node it went to."""
+
+    step: Step
+    before: Status
+    after: Status
+    tasks: list[Task]
+    sources: list[NodeRecord | None]
+    targets: list[NodeRecord | None]
+    reason: str = ""
+    evicted: bool = False
+    serials: list[int] = []
+
+    def pick(self, positions: Sequence[int]) -> Run:
+        """Return a run of some of the tasks."""
+        return msgspec.structs.replace(
+            self,
+            tasks=[self.tasks[i] for i in positions],
+            sources=[self.sources[i] for i in positions],
+            targets=[self.targets[i] for i in positions],
+            serials=[self.serials[i] for i in positions] if self.serials else [],
+        )
+
+    def drop(self, start: int, end: int) -> None:
+        """Forget some of the tasks."""
+        del self.tasks[start:end], self.sources[start:end], self.targets[start:end], self.serials[start:end]
+
+    def joins(self, other: Run) -> bool:
+        """Tell whether another run can be appended to this one."""
+        mine, theirs = self.tasks[0], other.tasks[0]
+        return (
+            mine.job is theirs.job
+            and mine.shape is theirs.shape
+            and (self.step, self.before, self.after, self.reason, self.evicted)
+            == (other.step, other.before, other.after, other.reason, other.evicted)
+        )
+
+
+class LastTransaction(msgspec.Struct, frozen=True):
+    """Where a discarded statement had put a task; what users are told about it."""
+
+    status: Status
+    node: str
+    evicted: bool
+
+
+class Saved(msgspec.Struct, frozen=True):
+    """A detached copy of decisions that can be applied again: step, tasks, node names, reason, eviction flag."""
+
+    steps: tuple[tuple[Step, tuple[Task, ...], tuple[str, ...], str, bool], ...]
+
+
+class Statement:
+    """Decisions of one action about one job (or one task), applied at once and reversible until committed."""
+
+    __slots__ = ("_serial", "_session", "runs")
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._serial = 0
+        self.runs: list[Run] = []
+
+    def __len__(self) -> int:
+        return sum(len(run.tasks) for run in self.runs)
+
+    @property
+    def has_evictions(self) -> bool:
+        """Tell whether anything is evicted."""
+        return any(run.step is Step.EVICT for run in self.runs)
+
+    # -- deciding ----------------------------------------------------------------------------------------------
+
+    def allocate(
+        self, tasks: Sequence[Task], nodes: Sequence[NodeRecord], until: Callable[[], bool] | None = None
+    ) -> int:
+        """Place pending tasks on room that is free now; return how many were placed before `until` held or a plugin refused."""
+        return self._place(Step.ALLOCATE, Status.ALLOCATED, tasks, nodes, until)
+
+    def pipeline(
+        self,
+        tasks: Sequence[Task],
+        nodes: Sequence[NodeRecord],
+        until: Callable[[], bool] | None = None,
+        *,
+        evicted: bool = False,
+    ) -> int:
+        """Let pending tasks wait for room that is being released; `evicted` says that pods were evicted for them."""
+        return self._place(Step.PIPELINE, Status.PIPELINED, tasks, nodes, until, evicted=evicted)
+
+    def evict(self, tasks: Sequence[Task], reason: str) -> None:
+        """Release tasks from their nodes."""
+        for group in _equal(tasks):
+            self._apply(Step.EVICT, Status.RELEASING, group, [task.node for task in group], None, reason=reason)
+
+    def _place(
+        self,
+        step: Step,
+        status: Status,
+        tasks: Sequence[Task],
+        nodes: Sequence[NodeRecord],
+        until: Callable[[], bool] | None,
+        *,
+        evicted: bool = False,
+    ) -> int:
+        placed = 0
+        for group in _equal(tasks):
+            targets = nodes[placed : placed + len(group)]
+            # A handler that may refuse must be asked task by task.
+            size = 1 if self._session.handlers_may_refuse else len(group)
+            for start in range(0, len(group), size):
+                part = group[start : start + size]
+                moved, refusal = self._apply(step, status, part, targets[start : start + size], until, evicted=evicted)
+                placed += moved
+                if refusal is not None or moved < len(part) or (until is not None and until()):
+                    return placed
+        return placed
+
+    def _apply(
+        self,
+        step: Step,
+        status: Status,
+        tasks: Sequence[Task],
+        targets: Sequence[NodeRecord | None],
+        until: Callable[[], bool] | None,
+        *,
+        reason: str = "",
+        evicted: bool = False,
+    ) -> tuple[int, str | None]:
+        """Apply one run and tell everybody; a refusal undoes it whole."""
+        before = tasks[0].status
+        sources = [task.node for task in tasks]
+        moved = self._session.cluster.move(tasks, targets, status, until)
+        run = Run(step, before, status, list(tasks[:moved]), sources[:moved], list(targets[:moved]), reason, evicted)
+        refusal = self._session.tell(run, 1)
+        if refusal is not None and step is not Step.EVICT:
+            self._session.cluster.move(run.tasks, run.sources, before)
+            self._session.tell(run, -1)
+            self._session.refused(run.tasks[0], refusal)
+            return 0, refusal
+        self._log(run)
+        return moved, None
+
+    def _log(self, run: Run) -> None:
+        run.serials = list(range(self._serial, self._serial + len(run.tasks)))
+        self._serial += len(run.tasks)
+        if self.runs and self.runs[-1].joins(run):
+            last = self.runs[-1]
+            last.tasks += run.tasks
+            last.sources += run.sources
+            last.targets += run.targets
+            last.serials += run.serials
+        else:
+            self.runs.append(run)
+
+    # -- undoing -----------------------------------------------------------------------------------------------
+
+    def checkpoint(self) -> int:
+        """Return a mark to roll back to."""
+        return self._serial
+
+    def rollback(self, mark: int) -> None:
+        """Undo everything that was logged after a mark."""
+        while self.runs and self.runs[-1].serials[-1] >= mark:
+            run = self.runs[-1]
+            keep = bisect.bisect_left(run.serials, mark)
+            part = run.pick(range(keep, len(run.tasks)))
+            run.drop(keep, len(run.tasks))
+            if not run.tasks:
+                self.runs.pop()
+            self._undo(part)
+
+    def discard(self) -> None:
+        """Undo everything, remembering where each task would have gone."""
+        runs, self.runs = self.runs, []
+        for run in reversed(runs):
+            self._session.remember(run)
+            self._undo(run)
+
+    def undo(self, task: Task) -> None:
+        """Undo one task, wherever it stands in the log."""
+        for position in range(len(self.runs) - 1, -1, -1):
+            run = self.runs[position]
+            for index, logged in enumerate(run.tasks):
+                if logged.uid == task.uid:
+                    single = run.pick([index])
+                    run.drop(index, index + 1)
+                    if not run.tasks:
+                        del self.runs[position]
+                    self._undo(single)
+                    return
+
+    def _undo(self, run: Run) -> None:
+        """Take a run back, as far as its tasks are still where it put them."""
+        still = [i for i, task in enumerate(run.tasks) if task.status == run.after and task.node is run.targets[i]]
+        if len(still) < len(run.tasks):
+            run = run.pick(still)
+        if run.tasks:
+            self._session.cluster.move(run.tasks, run.sources, run.before)
+            self._session.tell(run, -1)
+
+    # -- making real -------------------------------------------------------------------------------------------
+
+    def commit(self) -> None:
+        """Send binds and evictions on their way; pipelined tasks stay held until the session ends."""
+        runs, self.runs = self.runs, []
+        for run in runs:
+            if run.step is Step.EVICT:
+                self._session.send_evictions(run)
+            elif run.step is Step.ALLOCATE:
+                refused = self._session.send_binds(run.tasks)
+                if refused:
+                    self._undo(run.pick([i for i, task in enumerate(run.tasks) if task.uid in refused]))
+            else:
+                self._session.hold([run])
+
+    def hold(self) -> None:
+        """Keep everything applied, and nothing real, until the session ends."""
+        runs, self.runs = self.runs, []
+        self._session.hold(runs)
+
+    # -- lists -------------------------------------------------------------------------------------------------
+
+    def merge(self, *others: Statement) -> None:
+        """Take over the operations of other statements, leaving them empty."""
+        for other in others:
+            for run in other.runs:
+                self._log(run)
+            other.runs = []
+
+    def save(self) -> Saved:
+        """Return the decisions as a detached copy."""
+        return Saved(
+            tuple(
+                (run.step, tuple(run.tasks), tuple(t.name if t else "" for t in run.targets), run.reason, run.evicted)
+                for run in self.runs
+            )
+        )
+
+    def recover(self, saved: Saved) -> bool:
+        """Apply saved decisions again; False, with nothing applied, if some task or node is no longer as it was."""
+        mark = self.checkpoint()
+        for step, tasks, names, reason, evicted in saved.steps:
+            live = [self._session.cluster.tasks.get(task.uid) for task in tasks]
+            present = [task for task in live if task is not None]
+            nodes = [self._session.cluster.nodes.by_name.get(name) for name in names]
+            found = [node for node in nodes if node is not None]
+            if len(present) < len(tasks) or len(found) < len(names):
+                self.rollback(mark)
+                return False
+            if step is Step.EVICT:
+                self.evict(present, reason)
+            elif self._place(
+                step,
+                Status.ALLOCATED if step is Step.ALLOCATE else Status.PIPELINED,
+                present,
+                found,
+                None,
+                evicted=evicted,
+            ) < len(present):
+                self.rollback(mark)
+                return False
+        return True
+
+
+def _equal(tasks: Sequence[Task]) -> Iterable[list[Task]]:
+    """Split tasks into runs of one job, one shape and one status."""
+    for _, group in itertools.groupby(tasks, key=lambda t: (id(t.job), id(t.shape), t.status)):
+        yield list(group)

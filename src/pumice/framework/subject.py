@@ -1,0 +1,56 @@
+"""What filters, scores and limits are asked about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pumice.model.job import Job
+    from pumice.model.queue import Queue
+    from pumice.model.resources import Request, Vector
+    from pumice.model.shape import ConstraintClass, Constraints, Shape
+    from pumice.model.task import Task
+
+
+class Subject:
+    """A task that looks for a node, standing for every task of the same shape."""
+
+    __slots__ = ("job", "queue", "shape", "task")
+
+    def __init__(self, task: Task, queue: Queue | None = None) -> None:
+        self.task = task
+        self.shape: Shape = task.shape
+        self.job: Job | None = task.job
+        self.queue = queue
+
+    @property
+    def request(self) -> Request:
+        """What the task asks for."""
+        return self.shape.request
+
+    @property
+    def constraints(self) -> Constraints:
+        """What kind of node the task asks for."""
+        return self.shape.constraint_class.constraints
+
+    @property
+    def constraint_class(self) -> ConstraintClass:
+        """The class of tasks with equal constraints."""
+        return self.shape.constraint_class
+
+
+class Demand:
+    """Tasks that a queue is asked to take on together, and the sum of what they ask for."""
+
+    __slots__ = ("amounts", "tasks")
+
+    def __init__(self, tasks: Sequence[Task], amounts: Vector) -> None:
+        self.tasks = tasks
+        self.amounts = amounts
+
+
+def equal_tasks(tasks: Sequence[Task]) -> Demand:
+    """Demand room for tasks that all have one shape."""
+    return Demand(tasks, tasks[0].shape.request.vector * len(tasks))

@@ -1,0 +1,425 @@
+"""The cluster: nodes, jobs, queues and everything else a decision may look at, with the one function that changes sums.
+
+Events change it between cycles; a statement changes it inside one. `changed` counts changes, `dirty_jobs` names the jobs they touched,
+so that whoever derives something from the cluster knows what to derive again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pumice.api import scheduling
+from pumice.model import resources, statuses
+from pumice.model.job import BEST_EFFORT_PENDING, Job, Tally
+from pumice.model.nodes import NodeTable
+from pumice.model.queue import Queue
+from pumice.model.shape import Shapes
+from pumice.model.statuses import Status
+from pumice.model.sums import Sums, add_vector
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pumice.api import core, meta
+    from pumice.model.nodes import NodeRecord
+    from pumice.model.shape import Shape
+    from pumice.model.task import Task
+
+PENDING = Status.PENDING
+
+
+class Cluster:
+    """Everything the scheduler knows."""
+
+    def __init__(self, default_queue: str = "default") -> None:
+        self.default_queue = default_queue
+        self.vocabulary = resources.Vocabulary()
+        self.shapes = Shapes()
+        self.nodes = NodeTable(self.vocabulary)
+        self.job_sums = Sums(self.vocabulary)
+        self.queue_sums = Sums(self.vocabulary)
+        self.tasks: dict[str, Task] = {}
+        self.jobs: dict[str, Job] = {}
+        self.queues: dict[str, Queue] = {}
+        self.priority_classes: dict[str, scheduling.PriorityClass] = {}
+        self.pending_jobs: dict[str, Job] = {}
+        self.dirty_jobs: dict[str, Job] = {}
+        self.changed = 0
+        self._queue_rows: dict[str, int] = {}
+        self._recount = False
+        self._phases: dict[str, dict[str, Job]] = {}
+        self.phase_counts: dict[str, dict[str, int]] = {}
+        self.objects: dict[str, dict[str, meta.KubeObject]] = {}
+
+    # -- tasks -------------------------------------------------------------------------------------------------
+
+    def add_task(self, task: Task, node: str) -> None:
+        """Take a task in, on the node it names and in the job it names."""
+        self.changed += 1
+        self.tasks[task.uid] = task
+        task.shape.request.lay(self.vocabulary)
+        if task.job_key:
+            self._join(task, self._job(task.job_key))
+        if node and task.status not in statuses.FINISHED:
+            record = self.nodes.record(node)
+            task.node = record
+            self._put(task, record)
+        self.account(task.job, task.shape, [task.node.row] if task.node else [], task.status, 1, tasks=1)
+
+    def remove_task(self, task: Task) -> None:
+        """Let a task go, with everything it counted for."""
+        self.changed += 1
+        del self.tasks[task.uid]
+        self.account(task.job, task.shape, [task.node.row] if task.node else [], task.status, -1, tasks=1)
+        if task.node is not None:
+            self._take(task, task.node)
+        job = task.job
+        if job is not None:
+            self._leave(task, job)
+            self._collect(job)
+        self.shapes.release(task.shape)
+
+    def _join(self, task: Task, job: Job) -> None:
+        task.job = job
+        job.tasks[task.uid] = task
+        job.version += 1
+        sub_job = job.sub_job_for(task.pod.metadata.labels)
+        task.sub_job = sub_job
+        sub_job.tasks[task.uid] = task
+        sub_job.priority = max(sub_job.priority, task.priority)
+        tallies = [job.tally]
+        if task.role:
+            tallies.append(job.roles.setdefault(task.role, Tally()))
+        if job.policies:
+            tallies.append(sub_job.tally)
+        else:
+            sub_job.tally = job.tally
+        task.tallies = tuple(tallies)
+        self._tally(task, task.status, 1)
+        self._index(task, job)
+        self.dirty_jobs[job.key] = job
+
+    def _leave(self, task: Task, job: Job) -> None:
+        self._tally(task, task.status, -1)
+        del job.tasks[task.uid]
+        job.pending.pop(task.uid, None)
+        job.version += 1
+        if task.sub_job is not None:
+            del task.sub_job.tasks[task.uid]
+        if not job.pending:
+            self.pending_jobs.pop(job.key, None)
+        self.dirty_jobs[job.key] = job
+
+    def _index(self, task: Task, job: Job) -> None:
+        """Keep the index of pending tasks in step with the task's status."""
+        if task.status == PENDING:
+            if not job.pending:
+                self.pending_jobs[job.key] = job
+            job.pending[task.uid] = task
+        elif job.pending.pop(task.uid, None) is not None and not job.pending:
+            self.pending_jobs.pop(job.key, None)
+
+    @staticmethod
+    def _tally(task: Task, status: Status, sign: int) -> None:
+        for tally in task.tallies:
+            tally.counts[status] += sign
+            if status == PENDING and task.best_effort:
+                tally.counts[BEST_EFFORT_PENDING] += sign
+
+    @staticmethod
+    def _put(task: Task, record: NodeRecord) -> None:
+        record.tasks[task.uid] = task
+        if task.shape.constraints.ports:
+            record.port_users[task.uid] = task
+
+    @staticmethod
+    def _take(task: Task, record: NodeRecord) -> None:
+        del record.tasks[task.uid]
+        record.port_users.pop(task.uid, None)
+
+    # -- sums --------------------------------------------------------------------------------------------------
+
+    def account(
+        self, job: Job | None, shape: Shape, rows: Sequence[int], status: Status, sign: int, *, tasks: int
+    ) -> None:
+        """Add (sign 1) or take away (sign -1) what equal tasks of one job contribute in a status to every sum."""
+        request = shape.request
+        if rows:
+            self._account_nodes(shape, rows, status, sign)
+        if job is None:
+            return
+        times = sign * tasks
+        for sums, row in ((self.job_sums, job.row), (self.queue_sums, self._queue_row(job.queue))):
+            if status in statuses.ALLOCATED_LIKE:
+                add_vector(sums.allocated, row, request.vector, times)
+            elif status == PENDING:
+                add_vector(sums.pending, row, request.vector, times)
+
+    def _account_nodes(self, shape: Shape, rows: Sequence[int], status: Status, sign: int) -> None:
+        """Add equal tasks in one status to the columns of the nodes they are on."""
+        nodes = self.nodes
+        if status == Status.PIPELINED:
+            matrices = [nodes.pipelined]
+        elif status == Status.RELEASING:
+            matrices = [nodes.used, nodes.releasing]
+        elif status in statuses.PLACED:
+            matrices = [nodes.used]
+        else:
+            return
+        vector = shape.request.vector
+        if len(rows) == 1:
+            row = rows[0]
+            for matrix in matrices:
+                matrix[row] += vector * sign
+            if status != Status.PIPELINED:
+                nodes.non_zero[row, 0] += sign * shape.non_zero[0]
+                nodes.non_zero[row, 1] += sign * shape.non_zero[1]
+            nodes.touch(row)
+            return
+        distinct, times = np.unique(np.array(rows, dtype=np.int64), return_counts=True)
+        signed = (times * sign)[:, None]
+        for matrix in matrices:
+            matrix[distinct] += signed * vector
+        if status != Status.PIPELINED:
+            nodes.non_zero[distinct] += signed * np.array(shape.non_zero, dtype=np.int64)
+        nodes.touch_all(distinct.tolist())
+
+    def move(
+        self,
+        tasks: Sequence[Task],
+        records: Sequence[NodeRecord | None],
+        status: Status,
+        until: Callable[[], bool] | None = None,
+    ) -> int:
+        """Give equal tasks of one job, all in one status, a new status and node; stop early once `until` holds.
+
+        Tasks and counts change one by one, so `until` sees each step; the sums follow in one go. Returns how many tasks were moved.
+        """
+        first = tasks[0]
+        job, shape, before = first.job, first.shape, first.status
+        left: list[int] = []
+        reached: list[int] = []
+        moved = 0
+        for task, record in zip(tasks, records, strict=False):
+            if task.node is not None:
+                left.append(task.node.row)
+            if record is not task.node:
+                if task.node is not None:
+                    self._take(task, task.node)
+                if record is not None:
+                    self._put(task, record)
+                task.node = record
+            if record is not None:
+                reached.append(record.row)
+            self._tally(task, before, -1)
+            task.status = status
+            self._tally(task, status, 1)
+            if job is not None:
+                self._index(task, job)
+            moved += 1
+            if until is not None and until():
+                break
+        self.changed += 1
+        if job is not None:
+            self.dirty_jobs[job.key] = job
+        self.account(job, shape, left, before, -1, tasks=moved)
+        self.account(job, shape, reached, status, 1, tasks=moved)
+        return moved
+
+    # -- jobs --------------------------------------------------------------------------------------------------
+
+    def _job(self, key: str) -> Job:
+        job = self.jobs.get(key)
+        if job is None:
+            job = self.jobs[key] = Job(key, self.job_sums.take())
+            self._enter_queue(job, self.default_queue)
+        return job
+
+    def set_group(self, group: scheduling.PodGroup) -> Job:
+        """Take over a PodGroup; a bad value leaves the job invalid, with the problem named."""
+        self.changed += 1
+        job = self._job(f"{group.metadata.namespace}/{group.metadata.name}")
+        reshaped = job.group is None or job.group.spec != group.spec
+        job.bad = ""
+        self._uncount_phase(job)
+        try:
+            job.describe(group)
+        except resources.BadValueError as error:
+            job.bad = str(error)
+        job.priority = self.priority_of(job)
+        if reshaped:
+            self._regroup(job)
+        self._change_queue(job, group.spec.queue or self.default_queue)
+        self._count_phase(job)
+        self.dirty_jobs[job.key] = job
+        return job
+
+    def remove_group(self, key: str) -> None:
+        """Drop a PodGroup; its tasks, if any, wait for another of the same name."""
+        job = self.jobs.get(key)
+        if job is not None:
+            self.changed += 1
+            self._uncount_phase(job)
+            job.forget_group()
+            self._regroup(job)
+            self._collect(job)
+
+    def _regroup(self, job: Job) -> None:
+        """Count the tasks of a job anew under its present policies."""
+        job.tally, job.roles, job.sub_jobs = Tally(), {}, {}
+        for task in list(job.tasks.values()):
+            self._join(task, job)
+
+    def _collect(self, job: Job) -> None:
+        """Forget a job that has neither group nor tasks."""
+        if job.group is None and not job.tasks:
+            self._leave_queue(job)
+            self.job_sums.give_back(job.row)
+            del self.jobs[job.key]
+            self.dirty_jobs.pop(job.key, None)
+
+    def break_group(self, metadata: meta.ObjectMeta, problem: str) -> Job:
+        """Take over a PodGroup of which nothing but the name can be read; its job is invalid until it changes."""
+        job = self.set_group(scheduling.PodGroup(metadata=metadata))
+        job.bad = problem
+        return job
+
+    def priority_of(self, job: Job) -> int:
+        """Return the value of the job's priority class, else of the global default, else 0."""
+        named = job.group.spec.priority_class_name if job.group else ""
+        found = self.priority_classes.get(named)
+        if found is None:
+            defaults = [c for c in self.priority_classes.values() if c.global_default]
+            found = max(defaults, key=lambda c: c.metadata.name) if defaults else None
+        return found.value if found else 0
+
+    def set_priority_class(self, name: str, found: scheduling.PriorityClass | None) -> None:
+        """Take over or drop a PriorityClass and bring the jobs' priorities up to date."""
+        self.changed += 1
+        if found is None:
+            self.priority_classes.pop(name, None)
+        else:
+            self.priority_classes[name] = found
+        for job in self.jobs.values():
+            job.priority = self.priority_of(job)
+
+    def set_status(self, job: Job, status: scheduling.PodGroupStatus) -> None:
+        """Take over a job's status, keeping the index of phases in step."""
+        self._uncount_phase(job)
+        job.status = status
+        self._count_phase(job)
+
+    def _count_phase(self, job: Job) -> None:
+        if job.group is not None:
+            self._phases.setdefault(job.phase, {})[job.key] = job
+            counts = self.phase_counts.setdefault(job.queue, {})
+            counts[job.phase] = counts.get(job.phase, 0) + 1
+
+    def _uncount_phase(self, job: Job) -> None:
+        if self._phases.get(job.phase, {}).pop(job.key, None) is not None:
+            self.phase_counts[job.queue][job.phase] -= 1
+
+    def jobs_in_phase(self, phase: str) -> list[Job]:
+        """Return the jobs whose group is in a phase."""
+        return list(self._phases.get(phase, {}).values())
+
+    # -- queues ------------------------------------------------------------------------------------------------
+
+    def _queue_row(self, name: str) -> int:
+        row = self._queue_rows.get(name)
+        if row is None:
+            row = self._queue_rows[name] = self.queue_sums.take()
+        return row
+
+    def _enter_queue(self, job: Job, name: str) -> None:
+        job.queue = name
+        row = self._queue_row(name)
+        self.queue_sums.allocated[row] += self.job_sums.allocated[job.row]
+        self.queue_sums.pending[row] += self.job_sums.pending[job.row]
+        queue = self.queues.get(name)
+        if queue is not None:
+            queue.jobs[job.key] = None
+
+    def _leave_queue(self, job: Job) -> None:
+        row = self._queue_row(job.queue)
+        self.queue_sums.allocated[row] -= self.job_sums.allocated[job.row]
+        self.queue_sums.pending[row] -= self.job_sums.pending[job.row]
+        queue = self.queues.get(job.queue)
+        if queue is not None:
+            queue.jobs.pop(job.key, None)
+
+    def _change_queue(self, job: Job, name: str) -> None:
+        if job.queue != name:
+            self._leave_queue(job)
+            self._enter_queue(job, name)
+
+    def set_queue(self, found: scheduling.Queue) -> Queue:
+        """Take over a Queue; a bad value leaves it invalid, with the problem named."""
+        self.changed += 1
+        name = found.metadata.name
+        queue = self.queues.get(name)
+        if queue is None:
+            queue = self.queues[name] = Queue(name, self._queue_row(name))
+            queue.jobs = {key: None for key, job in self.jobs.items() if job.queue == name}
+        queue.bad = ""
+        try:
+            queue.describe(found)
+        except resources.BadValueError as error:
+            queue.bad = str(error)
+        for key in queue.jobs:
+            self.dirty_jobs[key] = self.jobs[key]
+        return queue
+
+    def remove_queue(self, name: str) -> None:
+        """Drop a Queue; its jobs wait until it is back."""
+        self.changed += 1
+        self.queues.pop(name, None)
+
+    def queue_of(self, job: Job) -> Queue | None:
+        """Return the queue of a job if it exists and is valid."""
+        queue = self.queues.get(job.queue)
+        return None if queue is None or queue.bad else queue
+
+    # -- nodes -------------------------------------------------------------------------------------------------
+
+    def set_node(self, node: core.Node, allocatable: resources.Amounts) -> None:
+        """Take over a Node with what it offers."""
+        self.changed += 1
+        record = self.nodes.record(node.metadata.name)
+        known = record.object
+        if self.nodes.register(record, node, allocatable):
+            self._recount = True
+        ready = all(c.status == "True" for c in node.status.conditions if c.type == "Ready")
+        taints = tuple(node.spec.taints)
+        labels = node.metadata.labels
+        stated = (labels, taints, node.spec.unschedulable, ready)
+        if known is None or stated != (record.labels, record.taints, record.unschedulable, record.ready):
+            record.labels, record.taints, record.unschedulable, record.ready = stated
+            self.nodes.restate()
+
+    def remove_node(self, name: str) -> None:
+        """Drop a Node; pods that name it stay counted under that name."""
+        self.changed += 1
+        self.nodes.unregister(name)
+
+    # -- rest --------------------------------------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """Bring everything that events left for later up to date; called between cycles."""
+        if self._recount:
+            self.recount()
+        self.nodes.arrange()
+
+    def recount(self) -> None:
+        """Compute every sum anew from the tasks."""
+        self._recount = False
+        self.job_sums.widen()
+        self.queue_sums.widen()
+        nodes = self.nodes
+        for matrix in (nodes.used, nodes.releasing, nodes.pipelined, nodes.non_zero):
+            matrix[:] = 0
+        for task in self.tasks.values():
+            task.shape.request.lay(self.vocabulary)
+            self.account(task.job, task.shape, [task.node.row] if task.node else [], task.status, 1, tasks=1)

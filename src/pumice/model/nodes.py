@@ -1,0 +1,293 @@
+"""Nodes as columns: one integer matrix per kind of sum, one row per node, rows in the order of node names.
+
+A row without a Node object (a pod names a node that is not there) lies behind the others: it keeps its pods' sums and is in no view.
+Rows move only in `arrange`, between cycles; whoever keeps vectors over nodes compares `structure`, `static` and the log of changed rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from pumice.model.resources import PODS, Matrix, Vector, Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from pumice.api import core
+    from pumice.model.shape import Shape
+    from pumice.model.task import Task
+
+Rows = npt.NDArray[np.int64]
+LOG_LIMIT = 1 << 18
+
+
+class NodeRecord:
+    """One node: its object, if there is one, and the tasks that are on it or on their way to it."""
+
+    __slots__ = ("images", "labels", "name", "object", "port_users", "ready", "row", "taints", "tasks", "unschedulable")
+
+    def __init__(self, name: str, row: int) -> None:
+        self.name = name
+        self.row = row
+        self.object: core.Node | None = None
+        self.labels: Mapping[str, str] = {}
+        self.taints: tuple[core.Taint, ...] = ()
+        self.unschedulable = False
+        self.ready = True
+        self.tasks: dict[str, Task] = {}
+        self.port_users: dict[str, Task] = {}
+
+    def __repr__(self) -> str:
+        return f"<node {self.name} with {len(self.tasks)} tasks>"
+
+
+class Attributes:
+    """What Node objects say, as columns: labels as integer codes (one column per key that was asked for), taints, states."""
+
+    __slots__ = ("_columns", "_names", "_records", "cordoned", "count", "not_ready", "taints")
+
+    def __init__(self, records: list[NodeRecord], count: int) -> None:
+        self._records = records
+        self.count = count
+        self._columns: dict[str, tuple[npt.NDArray[np.int32], list[str]]] = {}
+        self._names: dict[str, int] = {records[row].name: row for row in range(count)}
+        present = records[:count]
+        self.not_ready = np.array([not record.ready for record in present], dtype=np.bool_)
+        self.cordoned = np.array([record.unschedulable for record in present], dtype=np.bool_)
+        sets: dict[tuple[core.Taint, ...], int] = {}
+        codes = np.array([sets.setdefault(record.taints, len(sets)) for record in present], dtype=np.int32)
+        # Distinct sets of taints, and the number of each node's set.
+        self.taints: tuple[list[tuple[core.Taint, ...]], npt.NDArray[np.int32]] = (list(sets), codes)
+
+    def codes(self, key: str) -> tuple[npt.NDArray[np.int32], list[str]]:
+        """Return each node's code of a label, -1 where it is missing, and the values that the codes stand for."""
+        column = self._columns.get(key)
+        if column is None:
+            values: dict[str, int] = {}
+            codes = np.full(self.count, -1, dtype=np.int32)
+            for row in range(self.count):
+                value = self._records[row].labels.get(key)
+                if value is not None:
+                    codes[row] = values.setdefault(value, len(values))
+            column = self._columns[key] = (codes, list(values))
+        return column
+
+    def mask(self, key: str, holds: Callable[[str | None], bool]) -> npt.NDArray[np.bool_]:
+        """Ask a question once per value of a label, and answer it for all nodes."""
+        codes, values = self.codes(key)
+        answers = np.array([*(holds(value) for value in values), holds(None)], dtype=np.bool_)
+        return answers[codes]
+
+    def named(self, name: str) -> npt.NDArray[np.bool_]:
+        """Mark the node of one name."""
+        mask = np.zeros(self.count, dtype=np.bool_)
+        row = self._names.get(name)
+        if row is not None:
+            mask[row] = True
+        return mask
+
+
+class Nodes:
+    """A view of nodes that filters and scores are asked about: amounts as arrays, `index` the rows they belong to.
+
+    The amounts of a view may run ahead of the table (as if some more pods were placed), so functions that declare to read only columns must take
+    every amount from here. `released` says that pods which are being released count as gone.
+    """
+
+    __slots__ = ("allocatable", "index", "non_zero", "pipelined", "released", "releasing", "table", "used")
+
+    def __init__(
+        self,
+        table: NodeTable,
+        index: Rows,
+        used: Matrix,
+        non_zero: Matrix,
+        pipelined: Matrix,
+        *,
+        whole: bool = False,
+        released: bool = False,
+    ) -> None:
+        self.table = table
+        self.index = index
+        self.used = used
+        self.non_zero = non_zero
+        self.pipelined = pipelined
+        self.released = released
+        count = table.count
+        self.allocatable: Matrix = table.allocatable[:count] if whole else table.allocatable[index]
+        self.releasing: Matrix = table.releasing[:count] if whole else table.releasing[index]
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @property
+    def idle(self) -> Matrix:
+        """What is free now."""
+        return self.allocatable - self.used
+
+    @property
+    def future_idle(self) -> Matrix:
+        """What is free once everything that is being released is gone and everything pipelined has come."""
+        return self.allocatable - self.used + self.releasing - self.pipelined
+
+    @property
+    def pods(self) -> Vector:
+        """How many pods count as present: placed and pipelined ones, without those being released if they count as gone."""
+        present = self.used[:, PODS] + self.pipelined[:, PODS]
+        return present - self.releasing[:, PODS] if self.released else present
+
+    def records(self) -> Iterable[NodeRecord]:
+        """Go through the nodes of the view as objects; slow, one at a time."""
+        return (self.table.records[row] for row in self.index.tolist())
+
+
+class NodeTable:
+    """All nodes, as matrices of sums beside the node objects."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self.records: list[NodeRecord] = []
+        self.by_name: dict[str, NodeRecord] = {}
+        self.count = 0
+        self.structure = 0
+        self.static = 0
+        self.rows: Rows = np.arange(0)
+        self._disordered = False
+        self._attributes: tuple[int, int, Attributes] | None = None
+        self._changes: list[int] = []
+        self._forgotten = 0
+        width = len(vocabulary)
+        self.allocatable: Matrix = np.zeros((0, width), dtype=np.int64)
+        self.used: Matrix = np.zeros((0, width), dtype=np.int64)
+        self.releasing: Matrix = np.zeros((0, width), dtype=np.int64)
+        self.pipelined: Matrix = np.zeros((0, width), dtype=np.int64)
+        self.non_zero: Matrix = np.zeros((0, 2), dtype=np.int64)
+
+    # -- rows --------------------------------------------------------------------------------------------------
+
+    def record(self, name: str) -> NodeRecord:
+        """Return the record of a name, making a placeholder for a node nobody has seen yet."""
+        record = self.by_name.get(name)
+        if record is None:
+            row = len(self.records)
+            if row == len(self.used):
+                self._reshape(max(64, 2 * row), len(self.vocabulary))
+            record = self.by_name[name] = NodeRecord(name, row)
+            self.records.append(record)
+            self._disordered = True
+        return record
+
+    def register(self, record: NodeRecord, node: core.Node, allocatable: Mapping[str, int]) -> bool:
+        """Give a record its Node object and tell whether the vocabulary grew."""
+        grew = self.vocabulary.offer(name for name, units in allocatable.items() if units)
+        if grew:
+            self._reshape(len(self.used), len(self.vocabulary))
+            self.structure += 1
+        if record.object is None:
+            self._disordered = True
+        record.object = node
+        row = self.vocabulary.vector(allocatable)
+        if (self.allocatable[record.row] != row).any():
+            self.allocatable[record.row] = row
+            self.touch(record.row)
+        return grew
+
+    def unregister(self, name: str) -> None:
+        """Take the Node object away; a record that still has tasks keeps their sums."""
+        record = self.by_name.get(name)
+        if record is not None:
+            record.object = None
+            self.allocatable[record.row] = 0
+            self._disordered = True
+
+    def restate(self) -> None:
+        """Note that labels, taints or conditions of some node changed."""
+        self.static += 1
+
+    def arrange(self) -> None:
+        """Sort rows by name, nodes without an object behind, and drop records that nothing refers to."""
+        if not self._disordered:
+            return
+        self._disordered = False
+        present = sorted((r for r in self.records if r.object is not None), key=lambda r: r.name)
+        absent = sorted((r for r in self.records if r.object is None and r.tasks), key=lambda r: r.name)
+        kept = present + absent
+        order = np.array([record.row for record in kept], dtype=np.int64)
+        size = max(64, len(kept))
+        for attribute in ("allocatable", "used", "releasing", "pipelined", "non_zero"):
+            old = getattr(self, attribute)
+            new = np.zeros((size, old.shape[1]), dtype=np.int64)
+            new[: len(kept)] = old[order]
+            setattr(self, attribute, new)
+        for row, record in enumerate(kept):
+            record.row = row
+        self.records = kept
+        self.by_name = {record.name: record for record in kept}
+        self.count = len(present)
+        self.rows = np.arange(self.count)
+        self.structure += 1
+
+    def _reshape(self, rows: int, width: int) -> None:
+        for attribute in ("allocatable", "used", "releasing", "pipelined"):
+            old = getattr(self, attribute)
+            new = np.zeros((rows, width), dtype=np.int64)
+            new[: old.shape[0], : old.shape[1]] = old
+            setattr(self, attribute, new)
+        non_zero = np.zeros((rows, 2), dtype=np.int64)
+        non_zero[: len(self.non_zero)] = self.non_zero
+        self.non_zero = non_zero
+
+    # -- the log of changed rows -------------------------------------------------------------------------------
+
+    @property
+    def position(self) -> int:
+        """The end of the log; what is read now is up to date with it."""
+        return self._forgotten + len(self._changes)
+
+    def touch(self, row: int) -> None:
+        """Log one changed row."""
+        self._changes.append(row)
+
+    def touch_all(self, rows: Iterable[int]) -> None:
+        """Log changed rows."""
+        self._changes.extend(rows)
+        if len(self._changes) > LOG_LIMIT:
+            self._forgotten += len(self._changes)
+            self._changes.clear()
+
+    def changed_since(self, position: int) -> Rows | None:
+        """Return the rows that changed after a position, or None if the log does not reach back so far."""
+        if position < self._forgotten:
+            return None
+        rows = sorted(set(self._changes[position - self._forgotten :]))
+        return np.array([row for row in rows if row < self.count], dtype=np.int64)
+
+    # -- views -------------------------------------------------------------------------------------------------
+
+    @property
+    def attributes(self) -> Attributes:
+        """What the Node objects say, as columns; kept until one of them changes."""
+        if self._attributes is None or self._attributes[:2] != (self.structure, self.static):
+            self._attributes = (self.structure, self.static, Attributes(self.records, self.count))
+        return self._attributes[2]
+
+    def view(self, rows: Rows | None = None, *, released: bool = False) -> Nodes:
+        """Return some nodes, or all of them, as they are."""
+        if rows is None:
+            n = self.count
+            return Nodes(
+                self, self.rows, self.used[:n], self.non_zero[:n], self.pipelined[:n], whole=True, released=released
+            )
+        return Nodes(self, rows, self.used[rows], self.non_zero[rows], self.pipelined[rows], released=released)
+
+    def ahead(self, rows: Rows, steps: Vector, shape: Shape, *, waiting: bool) -> Nodes:
+        """Return rows as they would be with `steps` more pods of a shape placed there, or waiting for release there."""
+        more = steps[:, None] * shape.request.vector
+        used, pipelined, non_zero = self.used[rows], self.pipelined[rows], self.non_zero[rows]
+        if waiting:
+            return Nodes(self, rows, used, non_zero, pipelined + more, released=True)
+        non_zero = non_zero + steps[:, None] * np.array(shape.non_zero, dtype=np.int64)
+        return Nodes(self, rows, used + more, non_zero, pipelined)

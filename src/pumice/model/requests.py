@@ -1,0 +1,110 @@
+"""What a pod asks for: containers, init containers, sidecars, pod-level requests, overhead, resizes under way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from pumice.model import resources
+
+if TYPE_CHECKING:
+    from pumice.api import core, meta
+
+DEFAULT_CPU = 100
+DEFAULT_MEMORY = 200 * 2**20
+
+_Container = Callable[["core.Container", str], resources.Amounts]
+
+
+def of_pod(pod: core.Pod) -> resources.Amounts:
+    """Return what the pod takes on a node, one pod slot included."""
+    reported = {status.name: status for status in pod.status.container_statuses}
+    infeasible = _resize_is_infeasible(pod)
+
+    def asked(container: core.Container, field: str) -> resources.Amounts:
+        written = resources.parse(container.resources.requests, f"{field}.resources.requests")
+        status = reported.get(container.name)
+        return written if status is None else _resized(written, status, field, infeasible=infeasible)
+
+    amounts = resources.add(_aggregate(pod, asked), {"pods": 1})
+    level = resources.parse(pod_level(pod), "spec.resources.requests")
+    for name, units in level.items():
+        if name in ("cpu", "memory") or name.startswith("hugepages-"):
+            amounts[name] = units
+    amounts = resources.add(amounts, resources.parse(pod.spec.overhead, "spec.overhead"))
+    _check_total(amounts)
+    return amounts
+
+
+def non_zero(pod: core.Pod, amounts: Mapping[str, int]) -> tuple[int, int]:
+    """Return cpu and memory with Kubernetes' stand-ins for containers that ask for nothing; used by scores only."""
+    if all({"cpu", "memory"} <= container.resources.requests.keys() for container in pod.spec.containers):
+        return amounts.get("cpu", 0), amounts.get("memory", 0)
+
+    def asked(container: core.Container, field: str) -> resources.Amounts:
+        written = resources.parse(container.resources.requests, f"{field}.resources.requests")
+        return {"cpu": written.get("cpu", DEFAULT_CPU), "memory": written.get("memory", DEFAULT_MEMORY)}
+
+    filled = resources.add(_aggregate(pod, asked), resources.parse(pod.spec.overhead, "spec.overhead"))
+    level = pod_level(pod)
+    cpu = amounts.get("cpu", 0) if "cpu" in level else filled.get("cpu", 0)
+    memory = amounts.get("memory", 0) if "memory" in level else filled.get("memory", 0)
+    return cpu, memory
+
+
+def pod_level(pod: core.Pod) -> meta.ResourceList:
+    """Return the requests stated for the pod as a whole."""
+    return pod.spec.resources.requests if pod.spec.resources else {}
+
+
+def _aggregate(pod: core.Pod, asked: _Container) -> resources.Amounts:
+    """Sum containers and sidecars, and raise the sum to the peak of the init phase."""
+    total: resources.Amounts = {}
+    for index, container in enumerate(pod.spec.containers):
+        total = resources.add(total, asked(container, f"spec.containers[{index}]"))
+    sidecars: resources.Amounts = {}
+    peak: resources.Amounts = {}
+    for index, container in enumerate(pod.spec.init_containers):
+        own = asked(container, f"spec.initContainers[{index}]")
+        if container.restart_policy == "Always":
+            total = resources.add(total, own)
+            sidecars = resources.add(sidecars, own)
+            peak = resources.highest(peak, sidecars)
+        else:
+            peak = resources.highest(peak, resources.add(sidecars, own))
+    return resources.highest(total, peak)
+
+
+def _resized(
+    written: resources.Amounts, status: core.ContainerStatus, field: str, *, infeasible: bool
+) -> resources.Amounts:
+    """Count the larger of what is asked, granted and in use while a resize is under way."""
+    granted = resources.parse(status.allocated_resources, f"{field}.status.allocatedResources")
+    in_use = (
+        resources.parse(status.resources.requests, f"{field}.status.resources.requests") if status.resources else {}
+    )
+    if not granted and not in_use:
+        return written
+    held = resources.highest(granted, in_use)
+    return held if infeasible else resources.highest(written, held)
+
+
+def _resize_is_infeasible(pod: core.Pod) -> bool:
+    """Tell whether the kubelet has refused the resize that the spec asks for."""
+    if pod.status.resize == "Infeasible":
+        return True
+    return any(c.type == "PodResizePending" and c.reason == "Infeasible" for c in pod.status.conditions)
+
+
+def _check_total(amounts: resources.Amounts) -> None:
+    """Refuse sums that no column can hold, however the parts were spread over containers."""
+    if len(amounts) > resources.MAX_NAMES:
+        raise resources.BadValueError(
+            "spec.containers", f"name {len(amounts)} resources; at most {resources.MAX_NAMES} are accepted in one pod"
+        )
+    for name, units in amounts.items():
+        if units > resources.LIMIT:
+            raise resources.BadValueError(
+                "spec.containers",
+                f"ask for more than the largest amount of {name} that is counted ({resources.shown(name, resources.LIMIT)})",
+            )

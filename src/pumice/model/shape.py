@@ -1,0 +1,150 @@
+"""Shapes: pods whose scheduling-relevant spec is equal share one object, and with it every verdict about nodes.
+
+A shape is a constraint class (what kind of node) times a request (how much of it). Names, indices and uids never enter; labels enter only
+through keys that some live selector names, or no two pods of a job would be equal.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from pumice.api import core  # noqa: TC001  msgspec reads the annotations at run time
+from pumice.model import resources
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+
+
+class HostPort(msgspec.Struct, frozen=True, order=True):
+    """A port that a pod takes on its node."""
+
+    protocol: str
+    address: str
+    port: int
+
+    def conflicts(self, other: HostPort) -> bool:
+        """Tell whether both cannot be on one node."""
+        if self.port != other.port or self.protocol != other.protocol:
+            return False
+        return self.address == other.address or "0.0.0.0" in (self.address, other.address)  # noqa: S104  compared, not bound
+
+
+class Constraints(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything of a pod spec that a filter or a score may read, apart from amounts."""
+
+    node_selector: dict[str, str] = {}
+    affinity: core.Affinity | None = None
+    tolerations: tuple[core.Toleration, ...] = ()
+    ports: tuple[HostPort, ...] = ()
+    images: tuple[str, ...] = ()
+    image_count: int = 0
+    spread: tuple[core.TopologySpreadConstraint, ...] = ()
+    namespace: str = ""
+    labels: dict[str, str] = {}
+    claims: tuple[str, ...] = ()
+    resource_claims: tuple[str, ...] = ()
+
+
+class ConstraintClass:
+    """An interned set of constraints; identity stands for equality."""
+
+    __slots__ = ("constraints", "key", "users")
+
+    def __init__(self, key: bytes, constraints: Constraints) -> None:
+        self.key = key
+        self.constraints = constraints
+        self.users = 0
+
+
+class Shape:
+    """An interned constraint class with a request; `example` texts are for people."""
+
+    __slots__ = ("constraint_class", "key", "non_zero", "request", "users")
+
+    def __init__(
+        self,
+        key: tuple[Any, ...],
+        constraint_class: ConstraintClass,
+        request: resources.Request,
+        non_zero: tuple[int, int],
+    ) -> None:
+        self.key = key
+        self.constraint_class = constraint_class
+        self.request = request
+        self.non_zero = non_zero
+        self.users = 0
+
+    @property
+    def constraints(self) -> Constraints:
+        """The constraints of the class."""
+        return self.constraint_class.constraints
+
+    def __repr__(self) -> str:
+        asked = ", ".join(
+            f"{name}={resources.shown(name, units)}" for name, units in self.request.key if name != "pods"
+        )
+        return f"<shape {asked or 'best-effort'}>"
+
+
+class Shapes:
+    """The interning table; a shape lives while some task uses it."""
+
+    __slots__ = ("_classes", "_shapes")
+
+    def __init__(self) -> None:
+        self._classes: dict[bytes, ConstraintClass] = {}
+        self._shapes: dict[tuple[Any, ...], Shape] = {}
+
+    def __len__(self) -> int:
+        return len(self._shapes)
+
+    def intern(self, constraints: Constraints, amounts: Mapping[str, int], non_zero: tuple[int, int]) -> Shape:
+        """Return the one shape that stands for these constraints and amounts, counting one more user."""
+        class_key = _ENCODER.encode(constraints)
+        key = (class_key, tuple(sorted(amounts.items())), non_zero)
+        shape = self._shapes.get(key)
+        if shape is None:
+            constraint_class = self._classes.get(class_key)
+            if constraint_class is None:
+                constraint_class = self._classes[class_key] = ConstraintClass(class_key, constraints)
+            constraint_class.users += 1
+            shape = self._shapes[key] = Shape(key, constraint_class, resources.Request(dict(amounts)), non_zero)
+        shape.users += 1
+        return shape
+
+    def release(self, shape: Shape) -> None:
+        """Count one user less; the last one takes the shape out of the table."""
+        shape.users -= 1
+        if shape.users == 0:
+            del self._shapes[shape.key]
+            shape.constraint_class.users -= 1
+            if shape.constraint_class.users == 0:
+                del self._classes[shape.constraint_class.key]
+
+
+def constraints_of(pod: core.Pod) -> Constraints:
+    """Collect what filters and scores read of a pod."""
+    spec = pod.spec
+    return Constraints(
+        node_selector=spec.node_selector,
+        affinity=spec.affinity,
+        tolerations=tuple(spec.tolerations),
+        ports=_ports(spec),
+        resource_claims=tuple(claim.name for claim in spec.resource_claims),
+    )
+
+
+def _ports(spec: core.PodSpec) -> tuple[HostPort, ...]:
+    """List the host ports of containers and sidecars, sorted and once each."""
+    containers = [*spec.containers, *(c for c in spec.init_containers if c.restart_policy == "Always")]
+    wanted = {
+        HostPort(port.protocol or "TCP", port.host_ip or "0.0.0.0", port.host_port)  # noqa: S104  compared, not bound
+        for container in containers
+        for port in container.ports
+        if port.host_port > 0
+    }
+    return tuple(sorted(wanted))

@@ -1,0 +1,57 @@
+"""Sums of resources for things that come and go: one row each for jobs and for queues."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from pumice.model.resources import Matrix, Vector, Vocabulary
+
+
+class Sums:
+    """Rows of two sums: the requests of allocated tasks and of pending tasks."""
+
+    __slots__ = ("_free", "_used", "_vocabulary", "allocated", "pending")
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._free: list[int] = []
+        self._used = 0
+        self.allocated: Matrix = np.zeros((64, len(vocabulary)), dtype=np.int64)
+        self.pending: Matrix = np.zeros((64, len(vocabulary)), dtype=np.int64)
+
+    def take(self) -> int:
+        """Return a row of zeros."""
+        if self._free:
+            return self._free.pop()
+        row = self._used
+        self._used += 1
+        if row == len(self.allocated):
+            self._reshape(2 * row)
+        return row
+
+    def give_back(self, row: int) -> None:
+        """Clear a row for the next one who needs it."""
+        for matrix in (self.allocated, self.pending):
+            matrix[row] = 0
+        self._free.append(row)
+
+    def widen(self) -> None:
+        """Follow the vocabulary, and start counting anew."""
+        self._reshape(len(self.allocated))
+        for matrix in (self.allocated, self.pending):
+            matrix[:] = 0
+
+    def _reshape(self, rows: int) -> None:
+        for attribute in ("allocated", "pending"):
+            old: Matrix = getattr(self, attribute)
+            new = np.zeros((rows, len(self._vocabulary)), dtype=np.int64)
+            new[: old.shape[0], : old.shape[1]] = old
+            setattr(self, attribute, new)
+
+
+def add_vector(matrix: Matrix, row: int, vector: Vector, times: int) -> None:
+    """Add a vector to one row, a number of times."""
+    matrix[row] += vector if times == 1 else vector * times

@@ -1,0 +1,142 @@
+"""A task: one pod, as the scheduler sees it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.api import duration, names, timestamp
+from pumice.model import requests, shape, statuses
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pumice.api import core
+    from pumice.model.job import Job, SubJob, Tally
+    from pumice.model.nodes import NodeRecord
+
+_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+_FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
+_INT32 = 2**31
+
+
+class Task:
+    """One pod; `status` and `node` are what this scheduler believes, which may run ahead of `pod`."""
+
+    __slots__ = (
+        "best_effort",
+        "creation",
+        "externally_gated",
+        "gated",
+        "index",
+        "job",
+        "job_key",
+        "name",
+        "namespace",
+        "node",
+        "nominated",
+        "pod",
+        "preemptable",
+        "priority",
+        "retry_at",
+        "role",
+        "shape",
+        "status",
+        "sub_job",
+        "tallies",
+        "uid",
+    )
+
+    def __init__(self, pod: core.Pod, interned: shape.Shape) -> None:
+        meta = pod.metadata
+        annotations = meta.annotations
+        self.pod = pod
+        self.uid = meta.uid
+        self.namespace = meta.namespace
+        self.name = meta.name
+        group = annotations.get(names.GROUP_NAME, "")
+        self.job_key = f"{meta.namespace}/{group}" if group else ""
+        self.role = annotations.get(names.TASK_SPEC) or meta.labels.get(names.TASK_SPEC, "")
+        self.priority = _priority(pod)
+        self.shape = interned
+        self.best_effort = interned.request.best_effort
+        self.preemptable = is_preemptable(annotations, meta.labels, default=True)
+        gates = [gate.name for gate in pod.spec.scheduling_gates]
+        self.gated = bool(gates)
+        self.externally_gated = self.gated and gates != [names.QUEUE_GATE]
+        self.creation = instant(meta.creation_timestamp)
+        self.index = name_index(meta.name)
+        self.status = statuses.from_pod(pod.status.phase, pod.spec.node_name, deleting=bool(meta.deletion_timestamp))
+        self.nominated = pod.status.nominated_node_name
+        self.node: NodeRecord | None = None
+        self.job: Job | None = None
+        self.sub_job: SubJob | None = None
+        self.tallies: tuple[Tally, ...] = ()
+        self.retry_at = 0
+
+    @property
+    def key(self) -> str:
+        """Namespace and name."""
+        return f"{self.namespace}/{self.name}"
+
+    def __repr__(self) -> str:
+        return f"<task {self.key} {self.status.title}>"
+
+
+def build(pod: core.Pod, shapes: shape.Shapes) -> Task:
+    """Make a task of a pod, or raise the `BadValueError` that disables it."""
+    amounts = requests.of_pod(pod)
+    return Task(pod, shapes.intern(shape.constraints_of(pod), amounts, requests.non_zero(pod, amounts)))
+
+
+def truth(text: str) -> bool | None:
+    """Read a boolean the way Kubernetes tools write it; None if it is not one."""
+    if text in _TRUE:
+        return True
+    return False if text in _FALSE else None
+
+
+def is_preemptable(annotations: Mapping[str, str], labels: Mapping[str, str], *, default: bool) -> bool:
+    """Read the preemptable mark: the annotation, else the label, else the default; unreadable means no."""
+    text = annotations.get(names.PREEMPTABLE)
+    if text is None:
+        text = labels.get(names.PREEMPTABLE)
+    return default if text is None else truth(text) is True
+
+
+def name_index(name: str) -> int | None:
+    """Return the number at the end of a name of three or more parts, such as `mpi-worker-10`."""
+    parts = name.split("-")
+    last = parts[-1]
+    return int(last) if len(parts) >= 3 and last.isascii() and last.isdigit() and len(last) <= 18 else None
+
+
+def instant(text: str | None) -> int:
+    """Read a timestamp, an unreadable one being the oldest."""
+    try:
+        return timestamp.parse(text) if text else 0
+    except timestamp.TimestampError:
+        return 0
+
+
+def positive_duration(text: str | None) -> int | None:
+    """Read a duration that must be above zero to mean anything."""
+    if not text:
+        return None
+    try:
+        value = duration.parse(text)
+    except duration.DurationError:
+        return None
+    return value if value > 0 else None
+
+
+def _priority(pod: core.Pod) -> int:
+    """Return the priority inside the job: the annotation, else the pod's, else 1."""
+    text = pod.metadata.annotations.get(names.TASK_PRIORITY)
+    if text is not None:
+        try:
+            value = int(text, 10)
+        except ValueError:
+            value = None
+        if value is not None and -_INT32 <= value < _INT32:
+            return value
+    return 1 if pod.spec.priority is None else pod.spec.priority

@@ -1,0 +1,156 @@
+"""gang: all of a job's minimum starts, or nothing does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.api import names, scheduling
+from pumice.framework import closing
+from pumice.framework.extensions import PERMIT, Vote, reject
+from pumice.framework.plugin import Plugin
+from pumice.framework.session import Invalid
+from pumice.model.statuses import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pumice.framework.session import Session
+    from pumice.model.job import Job, SubJob
+    from pumice.model.task import Task
+
+READY_TEXT = "tasks in gang are ready to be scheduled"
+
+
+class Gang(Plugin):
+    """Start a job only when `minMember` of its pods (and the minimum of every role and sub-group) can be placed together.
+
+    Jobs that are not ready come before those that are. Victims are offered only as far as their job keeps its minimum. At the end of a cycle every
+    job with pods gets the condition `Unschedulable` (reason `NotEnoughResources`) or `Scheduled`.
+    """
+
+    name = "gang"
+    points = frozenset(
+        {
+            "JobValid",
+            "JobOrder",
+            "SubJobOrder",
+            "JobReady",
+            "SubJobReady",
+            "JobPipelined",
+            "SubJobPipelined",
+            "JobStarving",
+            "Preemptable",
+            "Reclaimable",
+            "UnifiedEvictable",
+        }
+    )
+
+    def open(self, session: Session) -> None:
+        """Register validity, order, readiness, starvation and the victim rule."""
+        session.job_valid.add(check)
+        session.job_order.add(_job_key)
+        session.sub_job_order.add(_sub_job_key)
+        session.job_ready.add(is_ready)
+        session.sub_job_ready.add(_sub_job_is_ready)
+        session.job_pipelined.add(vote)
+        session.sub_job_pipelined.add(_sub_job_vote)
+        session.job_starving.add(_is_starving)
+        session.preemptable.add(spared)
+        session.reclaimable.add(spared)
+
+    def close(self, session: Session) -> None:
+        """Judge every job that was looked at or changed."""
+        for job in closing.jobs_to_report(session):
+            if not job.tasks:
+                continue
+            if is_ready(job):
+                session.conditions.setdefault(job.key, []).append(_condition(names.CONDITION_SCHEDULED, READY_TEXT, ""))
+            elif not _is_ending(job):
+                missing = job.min_member - job.tally.ready - closing.tentative(session, job)
+                message = f"{missing}/{len(job.tasks)} tasks in gang unschedulable: {closing.job_text(session, job)}"
+                session.conditions.setdefault(job.key, []).append(
+                    _condition(names.CONDITION_UNSCHEDULABLE, names.REASON_NOT_ENOUGH_RESOURCES, message)
+                )
+
+
+def _condition(kind: str, reason: str, message: str) -> scheduling.PodGroupCondition:
+    return scheduling.PodGroupCondition(type=kind, status="True", reason=reason, message=message)
+
+
+def check(job: Job) -> Invalid | None:
+    """Refuse a job that has too few pods to ever be complete."""
+    if (role := job.short_role()) is not None:
+        name, valid, minimum = role
+        return Invalid(
+            names.REASON_NOT_ENOUGH_PODS_OF_TASK, f"role {name} has {valid} valid pods, {minimum} are needed"
+        )
+    if (policy := job.short_policy()) is not None:
+        name, exist, minimum = policy
+        return Invalid(
+            names.REASON_NOT_ENOUGH_PODS_OF_TASK, f"policy {name} has {exist} sub-groups, {minimum} are needed"
+        )
+    valid = job.tally.valid
+    if valid < job.min_member:
+        return Invalid(
+            names.REASON_NOT_ENOUGH_TASKS, f"the group has {valid} valid pods, minMember is {job.min_member}"
+        )
+    return None
+
+
+def is_ready(job: Job) -> bool:
+    """Tell whether the job may start: the gang, its roles and its sub-groups."""
+    return job.is_ready and job.roles_reach(pipelined=False) and job.sub_jobs_reach(pipelined=False)
+
+
+def vote(job: Job) -> Vote:
+    """Vote whether the job may start once room that is being released is free."""
+    if job.is_pipelined and job.roles_reach(pipelined=True) and job.sub_jobs_reach(pipelined=True):
+        return PERMIT
+    tally = job.tally
+    return reject(f"{tally.ready} of {job.min_member} members placed, {tally.waiting} waiting for release")
+
+
+def _job_key(job: Job) -> bool:
+    return job.is_ready
+
+
+def _sub_job_key(sub_job: SubJob) -> bool:
+    return sub_job.tally.is_ready(sub_job.minimum)
+
+
+def _sub_job_is_ready(sub_job: SubJob) -> bool:
+    return sub_job.tally.is_ready(sub_job.minimum)
+
+
+def _sub_job_vote(sub_job: SubJob) -> Vote:
+    if sub_job.tally.is_pipelined(sub_job.minimum):
+        return PERMIT
+    return reject(f"{sub_job.key}: {sub_job.tally.ready} of {sub_job.minimum} members placed")
+
+
+def _is_starving(job: Job) -> bool:
+    return job.is_starving
+
+
+def spared(_claimant: object, candidates: Sequence[Task]) -> list[Task]:
+    """Offer candidates in the given order while their job keeps its minimum."""
+    left: dict[str, int] = {}
+    offered = []
+    for task in candidates:
+        job = task.job
+        if job is None:
+            continue
+        ready = left.setdefault(job.key, job.tally.ready)
+        if ready > job.min_member:
+            left[job.key] = ready - 1
+            offered.append(task)
+    return offered
+
+
+def _is_ending(job: Job) -> bool:
+    """Tell whether the gang was complete and is now going away: that is no lack of resources."""
+    counts = job.tally.counts
+    releasing = sum(1 for t in job.tasks.values() if t.status == Status.RELEASING and t.node is not None)
+    scheduled = counts[Status.BOUND] + counts[Status.RUNNING] + counts[Status.SUCCEEDED] + counts[Status.FAILED]
+    waiting = counts[Status.PENDING] + counts[Status.PIPELINED]
+    return releasing > 0 and waiting == 0 and scheduled + releasing >= job.min_member

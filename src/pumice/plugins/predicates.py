@@ -1,0 +1,165 @@
+"""predicates: a pod goes only where Kubernetes would let it run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pumice.api import core, names
+from pumice.framework.configuration import Argument
+from pumice.framework.plugin import Plugin
+from pumice.framework.points import NODE_LOCAL, NODE_TASKS, Reads
+from pumice.framework.reasons import Code, ReasonVector
+from pumice.model import selectors, tolerations
+from pumice.model.resources import PODS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pumice.framework.session import Session
+    from pumice.framework.subject import Subject
+    from pumice.model.nodes import Nodes
+    from pumice.model.shape import HostPort
+
+NOT_READY = "node(s) were not ready"
+UNSCHEDULABLE = "node(s) were unschedulable"
+AFFINITY = "node(s) didn't match Pod's node affinity/selector"
+TAINTS = "node(s) had untolerated taint(s)"
+PORTS = "node(s) didn't have free ports for the requested pod ports"
+POD_NUMBER = "node(s) pod number exceeded"
+CLAIMS = "pod asks for dynamic resource claims, which this version does not place"
+
+BLOCKING = (names.TAINT_NO_SCHEDULE, names.TAINT_NO_EXECUTE)
+CORDON = core.Taint(key=names.UNSCHEDULABLE_TAINT, effect=names.TAINT_NO_SCHEDULE)
+
+
+def _switch(name: str, what: str) -> Argument:
+    return Argument(name=f"predicate.{name}", kind="bool", default=True, help=f"whether {what} is checked")
+
+
+class Predicates(Plugin):
+    """Filter nodes by the rules of Kubernetes: readiness, cordon, selectors and node affinity, taints, host ports, number of pods.
+
+    Room for the pod's requests is not checked here; the actions ask for it themselves.
+    """
+
+    name = "predicates"
+    points = frozenset({"PrePredicate", "Predicate"})
+    arguments = (
+        _switch("NodeAffinityEnable", "node affinity"),
+        _switch("NodePortsEnable", "host ports"),
+        _switch("TaintTolerationEnable", "taints"),
+        Argument(
+            name="predicate.CacheEnable",
+            kind="bool",
+            default=False,
+            help="accepted for compatibility; verdicts are always kept per class of equal pods, and are exact",
+        ),
+    )
+
+    def open(self, session: Session) -> None:
+        """Register the filters that are switched on."""
+        self._reasons = {
+            text: session.reason(self.name, code, text)
+            for text, code in (
+                (NOT_READY, Code.UNRESOLVABLE),
+                (UNSCHEDULABLE, Code.UNRESOLVABLE),
+                (AFFINITY, Code.UNRESOLVABLE),
+                (TAINTS, Code.UNRESOLVABLE),
+                (PORTS, Code.UNSCHEDULABLE),
+                (POD_NUMBER, Code.UNSCHEDULABLE),
+            )
+        }
+        session.pre_predicate.add(_claims)
+        session.predicate.add(self.pod_number, reads=NODE_LOCAL)
+        session.predicate.add(self.ready, reads=Reads.NODE)
+        session.predicate.add(self.unschedulable, reads=Reads.NODE)
+        if self._is_on("NodeAffinityEnable"):
+            session.predicate.add(self.affinity, reads=Reads.NODE)
+        if self._is_on("TaintTolerationEnable"):
+            session.predicate.add(self.taints, reads=Reads.NODE)
+        if self._is_on("NodePortsEnable"):
+            session.predicate.add(self.ports, reads=NODE_TASKS)
+
+    def _is_on(self, name: str) -> bool:
+        return bool(self.settings[f"predicate.{name}"])
+
+    def _refuse(self, refused: Any, text: str) -> ReasonVector:
+        return np.where(refused, self._reasons[text], 0).astype(np.int16)
+
+    # -- filters -----------------------------------------------------------------------------------------------
+
+    def pod_number(self, _subject: Subject, nodes: Nodes) -> ReasonVector:
+        """Refuse nodes that have as many pods as they may."""
+        return self._refuse(nodes.pods >= nodes.allocatable[:, PODS], POD_NUMBER)
+
+    def ready(self, _subject: Subject, nodes: Nodes) -> ReasonVector | None:
+        """Refuse nodes that are not ready."""
+        lost = nodes.table.attributes.not_ready
+        return self._refuse(lost[nodes.index], NOT_READY) if lost.any() else None
+
+    def unschedulable(self, subject: Subject, nodes: Nodes) -> ReasonVector | None:
+        """Refuse cordoned nodes, unless the pod tolerates the taint that stands for it."""
+        cordoned = nodes.table.attributes.cordoned
+        if not cordoned.any() or tolerations.tolerates(subject.constraints.tolerations, CORDON):
+            return None
+        return self._refuse(cordoned[nodes.index], UNSCHEDULABLE)
+
+    def affinity(self, subject: Subject, nodes: Nodes) -> ReasonVector | None:
+        """Refuse nodes outside the pod's node selector or required node affinity."""
+        constraints = subject.constraints
+        required = required_terms(constraints.affinity)
+        if not constraints.node_selector and required is None:
+            return None
+        columns = nodes.table.attributes
+        mask = selectors.selector_mask(constraints.node_selector, columns)
+        if required is not None:
+            matched = np.zeros(columns.count, dtype=np.bool_)
+            for term in required:
+                matched |= selectors.term_mask(term, columns)
+            mask &= matched
+        return self._refuse(~mask[nodes.index], AFFINITY)
+
+    def taints(self, subject: Subject, nodes: Nodes) -> ReasonVector | None:
+        """Refuse nodes with a taint that keeps pods off and that the pod does not tolerate."""
+        sets, codes = nodes.table.attributes.taints
+        if not any(sets):
+            return None
+        refused = [not tolerations.tolerates_all(subject.constraints.tolerations, taints, BLOCKING) for taints in sets]
+        return self._refuse(np.array(refused, dtype=np.bool_)[codes[nodes.index]], TAINTS)
+
+    def ports(self, subject: Subject, nodes: Nodes) -> ReasonVector | None:
+        """Refuse nodes on which a wanted host port is taken."""
+        wanted = subject.constraints.ports
+        if not wanted:
+            return None
+        answer = np.zeros(len(nodes), dtype=np.int16)
+        for position, record in enumerate(nodes.records()):
+            taken = (
+                port
+                for task in record.port_users.values()
+                if not (nodes.released and task.status.name == "RELEASING")
+                for port in task.shape.constraints.ports
+            )
+            if record.port_users and conflict(wanted, taken):
+                answer[position] = self._reasons[PORTS]
+        return answer
+
+
+def _claims(subject: Subject) -> str | None:
+    return CLAIMS if subject.constraints.resource_claims else None
+
+
+def required_terms(affinity: core.Affinity | None) -> Sequence[core.NodeSelectorTerm] | None:
+    """Return the terms of which a node must match one, None if there is no such rule."""
+    if affinity is None or affinity.node_affinity is None:
+        return None
+    required = affinity.node_affinity.required_during_scheduling_ignored_during_execution
+    return None if required is None else required.node_selector_terms
+
+
+def conflict(wanted: Iterable[HostPort], taken: Iterable[HostPort]) -> bool:
+    """Tell whether any wanted port is taken."""
+    used = list(taken)
+    return any(port.conflicts(other) for port in wanted for other in used)

@@ -1,0 +1,70 @@
+"""One scheduler: a cache, a configuration, and the cycle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.framework import registry
+from pumice.framework.engine import Engine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pumice.cache.cache import Cache
+    from pumice.framework.configuration import Configuration
+    from pumice.framework.record import CycleRecord
+
+
+class Scheduler:
+    """Runs cycles on what a cache knows. A cycle in which nothing can have changed is skipped."""
+
+    def __init__(self, cache: Cache, configuration: Configuration, now: Callable[[], int]) -> None:
+        self.cache = cache
+        self.cycles = 0
+        self.failures: list[Exception] = []
+        self._now = now
+        self._settled_at: int | None = None
+        self._wake: int | None = None
+        self._always = False
+        self.engine = Engine(configuration, registry.installed(), cache.cluster)
+
+    @property
+    def configuration(self) -> Configuration:
+        """The configuration in force."""
+        return self.engine.configuration
+
+    def reconfigure(self, configuration: Configuration) -> None:
+        """Use another configuration from the next cycle on."""
+        self.engine = Engine(configuration, registry.installed(), self.cache.cluster)
+        self._settled_at = None
+
+    def cycle(self) -> CycleRecord:
+        """Run one full scheduling cycle and return the decision record."""
+        now = self._now()
+        record = self.cache.record
+        self.cycles += 1
+        record.begin(self.cycles, now)
+        self.cache.apply(now)
+        if self._is_quiet(now):
+            record.skipped = True
+            return record
+        session = self.engine.open(record, self.cache, number=self.cycles, now=now)
+        try:
+            self.engine.decide(session)
+            self.cache.publish(session)
+        finally:
+            session.rollback()
+            self.failures = session.failures
+        cluster = self.cache.cluster
+        cluster.dirty_jobs.clear()
+        # Undoing what was held leaves the cluster as it was, so only progress makes another cycle worth while.
+        self._settled_at = None if session.progressed or session.failures else cluster.changed
+        self._wake = session.wake
+        self._always = session.reads_time and session.wake is None
+        return record
+
+    def _is_quiet(self, now: int) -> bool:
+        """Tell whether a cycle could only repeat the last one."""
+        if self._settled_at != self.cache.cluster.changed or self._always:
+            return False
+        return self._wake is None or now < self._wake
