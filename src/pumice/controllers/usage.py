@@ -30,7 +30,10 @@ def minimum(spec: Mapping[str, Any], members: int) -> dict[str, str]:
 
 
 def _pod(spec: Mapping[str, Any], field: str) -> Amounts:
-    """Give the pod formula: the larger of what runs together and the peak of the init containers, plus the overhead."""
+    """Give the pod formula: the larger of what runs together and the peak of the init containers, plus the overhead.
+
+    The overhead enlarges a limit and never makes one.
+    """
     total: Amounts = {}
     for container in _maps(spec.get("containers")):
         _add(total, _amounts(container, field))
@@ -44,7 +47,8 @@ def _pod(spec: Mapping[str, Any], field: str) -> Amounts:
             sidecars = needed
         peak = {name: max(needed.get(name, 0), peak.get(name, 0)) for name in (*peak, *needed)}
     result = {name: max(total.get(name, 0), peak.get(name, 0)) for name in (*total, *peak)}
-    _add(result, _readable(spec.get("overhead")))
+    overhead = _readable(spec.get("overhead"))
+    _add(result, {name: amount for name, amount in overhead.items() if field == "requests" or name in result})
     return result
 
 

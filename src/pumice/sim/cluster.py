@@ -162,10 +162,10 @@ class SimulatedCluster:
         self.advance(self.period)
 
     def _perform(self) -> int:
-        count = 0
-        while self._queue:
+        """Perform what is queued now; what the answers give rise to is for the next round."""
+        count = len(self._queue)
+        for _ in range(count):
             outcome = self._writer.perform(self._queue.popleft())
-            count += 1
             if outcome is not None and self._client is not None:
                 self._client.settled(outcome)
         return count
@@ -198,7 +198,7 @@ class SimulatedCluster:
         """Merge partial manifests into the objects they name (JSON merge patch), status included."""
         keys = [identity.identify(manifest, partial=True) for manifest in manifests]
         for manifest, key in zip(manifests, keys, strict=True):
-            self.store.overwrite(key, structure.merged(self.store.peek(key), dict(manifest)))
+            self.store.overwrite(key, structure.merged(self.store.peek(key), manifest))
         self._flush()
 
     def delete(self, references: Iterable[str], grace: int | None = None) -> None:
@@ -223,18 +223,18 @@ class SimulatedCluster:
         replacement = admission.replacement(existing, manifest, key)
         self.store.overwrite(key, self._defaulted(replacement, key, created, classes))
 
-    def _create(self, manifest: Mapping[str, Any], created: int | None = None) -> Manifest:
+    def _create(self, manifest: Mapping[str, Any], created: int | None = None) -> None:
         classes = PriorityClasses(self.store.scan(kinds.PRIORITY_CLASS))
         moment = self.clock.now() if created is None else created
-        return self._admit(manifest, identity.identify(manifest), moment, classes)
+        self._admit(manifest, identity.identify(manifest), moment, classes)
 
-    def _admit(self, manifest: Mapping[str, Any], key: Key, created: int, classes: PriorityClasses) -> Manifest:
+    def _admit(self, manifest: Mapping[str, Any], key: Key, created: int, classes: PriorityClasses) -> None:
         """Store a new object, and the namespace it names if nobody has made it yet."""
         namespace = Key(kinds.NAMESPACE, "", key.namespace)
         if key.namespace and self.store.find(namespace) is None:
             implied = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": key.namespace}}
-            self.store.create(self._defaulted(implied, namespace, created, classes))
-        return self.store.create(self._defaulted(manifest, key, created, classes))
+            self.store.adopt(self._defaulted(implied, namespace, created, classes))
+        self.store.adopt(self._defaulted(manifest, key, created, classes))
 
     def _defaulted(self, manifest: Mapping[str, Any], key: Key, created: int, classes: PriorityClasses) -> Manifest:
         return admission.default(manifest, key, created=created, now=self.clock.now(), classes=classes)

@@ -1,9 +1,10 @@
 """The objects of the simulated API server, with its versions, its concurrency rules and its watches.
 
 Stored manifests are never changed in place: a write builds new maps for the levels that change and shares the rest with the object it
-replaces, so an event, a list and the store may hold the same object without harm. What comes in is copied once; `get`, `list`,
-`Watch.poll` and the verbs' answers hand out copies. `peek`, `scan` and `Watch.take` hand out the stored objects themselves, to be read
-and never changed; they exist for the parts of this package that look at every pod.
+replaces, so an event, a list and the store may hold the same object without harm. What comes in is copied once (`adopt` and
+`overwrite` take over what their caller has just built); `get`, `list` and `Watch.poll` hand out copies. `peek`, `find`, `scan` and
+`Watch.take` hand out the stored objects themselves, to be read and never changed; they exist for the parts of this package that look
+at every pod. A write answers with the version it has reached.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ class ObjectStore:
 
     def get(self, key: Key) -> Manifest:
         """Give a copy of an object."""
-        return self._copied(self.peek(key))
+        copy: Manifest = structure.copied(self.peek(key))
+        return copy
 
     def peek(self, key: Key) -> Mapping[str, Any]:
         """Give an object itself, to be read and never changed."""
@@ -92,7 +94,7 @@ class ObjectStore:
 
     def list(self, kind: kinds.Kind) -> tuple[list[Manifest], str]:
         """Give copies of all objects of a kind, oldest first, and the version of the list."""
-        return [self._copied(manifest) for manifest in self.scan(kind)], self.resource_version
+        return [structure.copied(manifest) for manifest in self.scan(kind)], self.resource_version
 
     def scan(self, kind: kinds.Kind) -> Iterator[Mapping[str, Any]]:
         """Go over the objects of a kind, oldest first, to be read and never changed."""
@@ -112,12 +114,15 @@ class ObjectStore:
 
     # ---- writing
 
-    def create(self, manifest: Mapping[str, Any]) -> Manifest:
+    def create(self, manifest: Mapping[str, Any]) -> str:
         """Store a new object as it is written, its status included; a uid or creation time it states is kept."""
-        key = identity.identify(manifest)
+        return self.adopt(structure.copied(manifest))
+
+    def adopt(self, new: Manifest) -> str:
+        """Create an object out of a manifest that nobody else holds."""
+        key = identity.identify(new)
         if self.find(key) is not None:
             raise errors.AlreadyExistsError(f"{key} exists already")
-        new: Manifest = structure.copied(manifest)
         metadata = new["metadata"]
         self._created += 1
         uid = metadata.get("uid")
@@ -129,24 +134,23 @@ class ObjectStore:
         else:
             metadata.pop("namespace", None)
         metadata.setdefault("generation", 1)
-        self._store(key, new, "ADDED")
-        return self._copied(new)
+        return self._store(key, new, "ADDED")
 
-    def update(self, manifest: Mapping[str, Any], *, subresource: Subresource = "") -> Manifest:
+    def update(self, manifest: Mapping[str, Any], *, subresource: Subresource = "") -> str:
         """Replace an object, or only its status; a resourceVersion in it must be the current one."""
         key = identity.identify(manifest)
         old = self._existing(key)
         _check_subresource(key, subresource)
         _check_current(key, old, structure.mapping(manifest, "metadata"))
-        return self._copied(self._write(key, old, _split(key, old, structure.copied(manifest), subresource)))
+        return self._write(key, old, _split(key, old, structure.copied(manifest), subresource))
 
-    def update_status(self, manifest: Mapping[str, Any]) -> Manifest:
+    def update_status(self, manifest: Mapping[str, Any]) -> str:
         """Replace an object's status."""
         return self.update(manifest, subresource="status")
 
     def patch(
         self, key: Key, body: Manifest, *, subresource: Subresource = "", strategic: bool = False, uid: str = ""
-    ) -> Manifest:
+    ) -> str:
         """Merge a body into an object (JSON merge patch; strategic: conditions by their type)."""
         old = self._existing(key)
         _check_subresource(key, subresource)
@@ -156,18 +160,17 @@ class ObjectStore:
             )
         _check_current(key, old, {"uid": uid, **structure.mapping(body, "metadata")})
         merged = structure.merged(old, structure.strategic(old, body) if strategic else body)
-        return self._copied(self._write(key, old, _split(key, old, merged, subresource)))
+        return self._write(key, old, _split(key, old, merged, subresource))
 
-    def patch_status(self, key: Key, body: Manifest, *, strategic: bool = False, uid: str = "") -> Manifest:
+    def patch_status(self, key: Key, body: Manifest, *, strategic: bool = False, uid: str = "") -> str:
         """Merge a body into an object's status."""
         return self.patch(key, body, subresource="status", strategic=strategic, uid=uid)
 
-    def overwrite(self, key: Key, manifest: Mapping[str, Any]) -> None:
+    def overwrite(self, key: Key, new: Manifest) -> str:
         """Replace an object whole, status included, whatever its version: what a scenario's author may do and no client can."""
-        old = self._existing(key)
-        self._write(key, old, structure.copied(manifest))
+        return self._write(key, self._existing(key), new)
 
-    def bind(self, key: Key, *, uid: str, node: str, annotations: Mapping[str, str] | None = None) -> Manifest:
+    def bind(self, key: Key, *, uid: str, node: str, annotations: Mapping[str, str] | None = None) -> str:
         """Assign a pod to a node, as the binding subresource does."""
         old = self._existing(key)
         deletion.check_bindable(key, old, uid)
@@ -175,7 +178,7 @@ class ObjectStore:
         bound = {**annotated, "spec": {**structure.mapping(annotated, "spec"), "nodeName": node}}
         when = timestamp.format_timestamp(self._now())
         scheduled = {"type": names.CONDITION_POD_SCHEDULED, "status": "True", "lastTransitionTime": when}
-        return self._copied(self._write(key, old, structure.with_condition(bound, scheduled)))
+        return self._write(key, old, structure.with_condition(bound, scheduled))
 
     def delete(self, key: Key, *, grace: int | None = None, uid: str = "") -> None:
         """Delete an object: a running pod after a grace (microseconds; default its own), anything with finalizers once they are gone."""
@@ -199,14 +202,10 @@ class ObjectStore:
             raise errors.NotFoundError(f"{key} not found")
         return manifest
 
-    def _copied(self, manifest: Mapping[str, Any]) -> Manifest:
-        copy: Manifest = structure.copied(manifest)
-        return copy
-
-    def _write(self, key: Key, old: Manifest, new: Manifest, *, deleting: bool = False) -> Manifest:
+    def _write(self, key: Key, old: Manifest, new: Manifest, *, deleting: bool = False) -> str:
         """Store what replaces an object, unless nothing changed; an object that only its finalizers held goes."""
         if new is old:
-            return old
+            return self.resource_version
         metadata = dict(structure.mapping(new, "metadata"))
         owned = _SERVER_OWNED[:2] if deleting else _SERVER_OWNED
         metadata.update({"name": key.name, "resourceVersion": old["metadata"]["resourceVersion"]})
@@ -218,30 +217,31 @@ class ObjectStore:
             metadata["namespace"] = key.namespace
         new = {**new, "apiVersion": old["apiVersion"], "kind": old["kind"], "metadata": metadata}
         if structure.same(new, old):
-            return old
+            return self.resource_version
         if _desired(new) != _desired(old):
             metadata["generation"] = metadata.get("generation", 0) + 1
         self._store(key, new, "MODIFIED")
         if deletion.only_finalizers_held(old) and not deletion.finalizers(new):
             self._remove(key, new)
-        return new
+        return self.resource_version
 
-    def _store(self, key: Key, manifest: Manifest, event_type: WatchEventType) -> None:
+    def _store(self, key: Key, manifest: Manifest, event_type: WatchEventType) -> str:
         self._objects.setdefault(key.kind, {})[key.namespace, key.name] = manifest
         self._uids[manifest["metadata"]["uid"]] = key
-        self._announce(key, event_type, manifest)
+        return self._announce(key, event_type, manifest)
 
     def _remove(self, key: Key, old: Manifest) -> None:
         del self._objects[key.kind][key.namespace, key.name]
         self._uids.pop(old["metadata"]["uid"], None)
         self._announce(key, "DELETED", {**old, "metadata": dict(old["metadata"])})
 
-    def _announce(self, key: Key, event_type: WatchEventType, manifest: Manifest) -> None:
+    def _announce(self, key: Key, event_type: WatchEventType, manifest: Manifest) -> str:
         self._history.version += 1
-        manifest["metadata"]["resourceVersion"] = str(self._history.version)
+        version = manifest["metadata"]["resourceVersion"] = self.resource_version
         self._history.append(key.kind, history.WatchEvent(self._history.version, event_type, manifest))
         for observer in self._observers:
             observer(key, event_type, manifest)
+        return version
 
 
 def _check_subresource(key: Key, subresource: Subresource) -> None:

@@ -48,14 +48,19 @@ def merged(target: Any, patch: Any) -> Any:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Tell whether two values are equal as JSON, where `true` is not 1."""
+    """Tell whether two values are equal as JSON, where `true` is not 1; what differs is found at the speed of `==`."""
+    return bool(left == right) and _same_types(left, right)
+
+
+def _same_types(left: Any, right: Any) -> bool:
+    """Tell whether two equal values agree on what is a boolean."""
     if left is right:
         return True
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(same(item, right[key]) for key, item in left.items())
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(same, left, right))
-    return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
+    if isinstance(left, dict):
+        return all(_same_types(item, right[key]) for key, item in left.items())
+    if isinstance(left, list):
+        return all(map(_same_types, left, right))
+    return isinstance(left, bool) == isinstance(right, bool)
 
 
 def strategic(target: Mapping[str, Any], patch: Manifest) -> Manifest:

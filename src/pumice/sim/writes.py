@@ -54,7 +54,7 @@ class Writer:
     """Performs effects one after another; keeps count of what was done, what was recorded and who was evicted."""
 
     def __init__(
-        self, store: ObjectStore, clock: VirtualClock, faults: Faults, create: Callable[[Manifest], Manifest]
+        self, store: ObjectStore, clock: VirtualClock, faults: Faults, create: Callable[[Manifest], object]
     ) -> None:
         self.counts = Counts()
         self.events: list[Recorded] = []
@@ -88,24 +88,25 @@ class Writer:
     ) -> Manifest | None:
         match effect:
             case effects.Bind():
-                answer = self._store.bind(key, uid=effect.uid, node=effect.node, annotations=effect.annotations)
+                self._store.bind(key, uid=effect.uid, node=effect.node, annotations=effect.annotations)
                 self.counts.binds += 1
-                return answer
             case effects.Evict():
-                return self._evict(effect, key)
+                self._evict(effect, key)
             case effects.Patch():
-                subresource, strategic = effect.subresource, effect.strategic
-                answer = self._store.patch(
-                    key, effect.body, subresource=subresource, strategic=strategic, uid=effect.uid
+                self._store.patch(
+                    key, effect.body, subresource=effect.subresource, strategic=effect.strategic, uid=effect.uid
                 )
                 self.counts.status_writes += _verb(effect) == "status"
-                return answer
+                return self._store.get(key)
             case effects.Create():
-                return self._create(effect.manifest) if self._store.find(key) is None else self._store.get(key)
+                if self._store.find(key) is None:
+                    self._create(effect.manifest)
+                return self._store.get(key)
             case effects.Read():
                 return self._store.get(key)
+        return None
 
-    def _evict(self, effect: effects.Evict, key: Key) -> Manifest | None:
+    def _evict(self, effect: effects.Evict, key: Key) -> None:
         """Mark a pod as disrupted and delete it; one that is on its way out already needs nothing more."""
         pod = self._store.peek(key)
         if effect.uid and effect.uid != pod["metadata"]["uid"]:
@@ -113,8 +114,6 @@ class Writer:
         if not deletion.is_terminating(pod):
             self._disrupt(effect, key)
             self.counts.evictions += 1
-        found = self._store.find(key)
-        return None if found is None else self._store.get(key)
 
     def _disrupt(self, effect: effects.Evict, key: Key) -> None:
         when = timestamp.format_timestamp(self._clock.now())
@@ -129,8 +128,8 @@ class Writer:
             },
         ]
         body: Manifest = {"status": {"conditions": conditions}}
-        pod = self._store.patch_status(key, body, strategic=True)
-        self.evicted[pod["metadata"]["uid"]] = pod
+        self._store.patch_status(key, body, strategic=True)
+        self.evicted[self._store.peek(key)["metadata"]["uid"]] = self._store.get(key)
         grace = None if effect.grace_seconds is None else effect.grace_seconds * 1_000_000
         self._store.delete(key, grace=grace)
 
