@@ -59,3 +59,22 @@ def test_refused_first_configuration_fails_with_the_reason():
 def test_delete_of_what_is_not_there_fails_the_scenario():
     (scenario,) = scenario_format.parse("scenario: x\nsteps:\n- delete: [pod/a/b]\n- expect: {}\n", "x.yaml").scenarios
     assert runner.run(scenario).failures[0].startswith("x.yaml:3: delete: pod/a/b")
+
+
+def test_trace_after_quiet_cycles_still_shows_the_last_decisions():
+    (scenario,) = next(file.scenarios for file in LOADED if file.file.endswith("example.yaml"))
+    fails = scenario_format.parse("scenario: x\nsteps:\n- expect: {counts: {binds: 9}}\n", "x.yaml").scenarios[0].steps
+    quiet = steps.Cycles(line=1, count=4)
+    result = runner.run(msgspec.structs.replace(scenario, steps=(*scenario.steps, quiet, *fails)))
+    assert result.trace[0] == "nothing was decided; the last decisions were those of cycle 3:"
+    assert "a/g" in result.trace[1]
+
+
+def test_plugin_that_breaks_fails_the_scenario_instead_of_being_passed_over(monkeypatch):
+    def broken(self, session):
+        raise ZeroDivisionError("weights sum up to 0")
+
+    monkeypatch.setattr("pumice.actions.allocate.Allocate.execute", broken)
+    (scenario,) = scenario_format.parse("scenario: x\nsteps:\n- cycles: 1\n- expect: {}\n", "x.yaml").scenarios
+    (told,) = runner.run(scenario).failures
+    assert told.startswith("x.yaml:3: the scheduler broke: ZeroDivisionError: weights sum up to 0")

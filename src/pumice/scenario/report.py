@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pumice.scenario.results import Result
     from pumice.scenario.view import Mismatch
 
-_WIDEST = 72
+_WIDEST = 80
 _MOST_LISTED = 10
 _MARKS = {"passed": "✓", "failed": "✗", "invalid": "✗"}
 _PLAIN_MARKS = {"passed": "ok", "failed": "FAIL", "invalid": "INVALID"}

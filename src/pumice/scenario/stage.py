@@ -72,6 +72,8 @@ class SimulatedStage:
         self._cache = Cache(self._cluster, options)
         self._scheduler = Scheduler(self._cache, settings, self._cluster.clock.now)
         self._record: CycleRecord | None = None
+        self._decided: list[str] = []
+        self._decided_in = 0
 
     def connect(self) -> None:
         """Let the scheduler's cache follow the cluster from here on."""
@@ -111,6 +113,12 @@ class SimulatedStage:
         """Run one cycle, let the cluster settle, and let a period pass."""
         self._cluster.pump()
         self._record = self._scheduler.cycle()
+        if lines := self._record.trace():
+            self._decided = lines
+            self._decided_in = self._record.cycle
+        if self._scheduler.failures:
+            # In production a plugin that breaks costs only its own answer; a test must not pass over it.
+            raise self._scheduler.failures[0]
         self._cluster.settle()
         self._cluster.advance(period)
 
@@ -144,7 +152,9 @@ class SimulatedStage:
 
     def trace(self) -> list[str]:
         """Give the decision trace of the last cycle."""
-        return self._record.trace() if self._record is not None else []
+        if self._record is None or self._record.cycle == self._decided_in or not self._decided:
+            return self._decided
+        return [f"nothing was decided; the last decisions were those of cycle {self._decided_in}:", *self._decided]
 
     def _objects(self, kind: kinds.Kind) -> dict[str, Mapping[str, Any]]:
         return {_name(manifest): manifest for manifest in self._cluster.store.scan(kind)}

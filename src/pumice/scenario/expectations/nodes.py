@@ -36,16 +36,17 @@ def read(cursor: Cursor) -> tuple[NodeRule, ...]:
 def check(rules: tuple[NodeRule, ...], seen: view.View) -> list[view.Mismatch]:
     """Give what does not hold."""
     found: list[view.Mismatch] = []
+    placed = _placed(seen)
     for rule in rules:
         matched = view.select(rule.pattern, seen.nodes)
         if not matched:
-            found.append(
-                view.Mismatch(line=rule.line, subject=f"nodes {rule.pattern}", expected="exists", found="no such node")
-            )
+            subject = f"nodes {rule.pattern}"
+            found.append(view.Mismatch(line=rule.line, subject=subject, expected="exists", found="no such node"))
         for name in matched:
+            missed = _misses(rule, seen.nodes[name], placed.get(name, {}))
             found += [
                 view.Mismatch(line=rule.line, subject=f"nodes {name}", expected=wanted, found=actual)
-                for wanted, actual in _misses(rule, name, seen)
+                for wanted, actual in missed
             ]
     return found
 
@@ -61,8 +62,17 @@ def _read_rule(pattern: str, cursor: Cursor) -> NodeRule:
     )
 
 
-def _misses(rule: NodeRule, node: str, seen: view.View) -> list[tuple[str, str]]:
-    there = {name: pod for name, pod in seen.pods.items() if _holds(node, pod)}
+def _placed(seen: view.View) -> dict[str, dict[str, manifests.Stored]]:
+    """Group the pods that count by the node they are bound to."""
+    placed: dict[str, dict[str, manifests.Stored]] = {}
+    for name, pod in seen.pods.items():
+        node = manifests.text(manifests.dig(pod, "spec", "nodeName"))
+        if node and manifests.dig(pod, "status", "phase") not in _FINISHED:
+            placed.setdefault(node, {})[name] = pod
+    return placed
+
+
+def _misses(rule: NodeRule, node: manifests.Stored, there: dict[str, manifests.Stored]) -> list[tuple[str, str]]:
     used: requests.Amounts = {}
     if rule.used or rule.idle:
         for pod in there.values():
@@ -70,14 +80,9 @@ def _misses(rule: NodeRule, node: str, seen: view.View) -> list[tuple[str, str]]
                 used[resource] = used.get(resource, Fraction(0)) + amount
     missed: list[tuple[str, str]] = []
     if rule.pods is not None and rule.pods != len(there):
-        missed.append(
-            (f"pods: {rule.pods}", f"pods: {len(there)}" + (f" ({', '.join(sorted(there))})" if there else ""))
-        )
+        names = f" ({', '.join(sorted(there))})" if there else ""
+        missed.append((f"pods: {rule.pods}", f"pods: {len(there)}{names}"))
     missed += amounts.misses("used", rule.used, used)
-    offered = amounts.listed(manifests.dig(seen.nodes[node], "status", "allocatable"))
+    offered = amounts.listed(manifests.dig(node, "status", "allocatable"))
     idle = {name: offered.get(name, Fraction(0)) - used.get(name, Fraction(0)) for name in offered | used}
     return missed + amounts.misses("idle", rule.idle, idle)
-
-
-def _holds(node: str, pod: manifests.Stored) -> bool:
-    return manifests.dig(pod, "spec", "nodeName") == node and manifests.dig(pod, "status", "phase") not in _FINISHED
