@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from pumice.framework.configuration import Configuration, Problem
+    from pumice.framework.configuration import Catalog, Configuration, Problem
 
 _CHECK_EXAMPLES = """\b
 Examples:
@@ -48,14 +48,13 @@ def check(context: click.Context, files: tuple[str, ...]) -> None:
 def show(context: click.Context, file: str | None) -> None:
     """Show the effective configuration: the built-in default, or what a file comes to."""
     from pumice.cli import configuration_text  # noqa: PLC0415  imports yaml, which help does not need
-    from pumice.framework import registry  # noqa: PLC0415  imports numpy, which help does not need
 
     loaded = _load(file)
     if isinstance(loaded, list):
         _tell(file or "-", "error", loaded)
         context.exit(1)
     _tell(file or "-", "warning", list(loaded.warnings))
-    click.echo(configuration_text.render(loaded, registry.catalog()), nl=False)
+    click.echo(configuration_text.render(loaded, _catalog()), nl=False)
 
 
 def _check(file: str) -> bool:
@@ -72,9 +71,9 @@ def _check(file: str) -> bool:
 
 
 def _load(file: str | None) -> Configuration | list[Problem]:
-    from pumice.framework import configuration, registry  # noqa: PLC0415  imports numpy, which help does not need
+    from pumice.framework import configuration  # noqa: PLC0415  imports yaml, which help does not need
 
-    known = registry.catalog()
+    known = _catalog()
     if file is None:
         return configuration.default(known)
     try:
@@ -86,6 +85,12 @@ def _load(file: str | None) -> Configuration | list[Problem]:
         return [configuration.Problem(0, "", f"the file is not UTF-8 text: {error.reason} at byte {error.start}")]
     except configuration.ConfigurationError as error:
         return list(error.problems)
+
+
+def _catalog() -> Catalog:
+    from pumice.framework import registry  # noqa: PLC0415  imports numpy, which help does not need
+
+    return registry.catalog()
 
 
 def _tell(file: str, severity: str, problems: list[Problem]) -> None:
