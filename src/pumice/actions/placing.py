@@ -24,13 +24,13 @@ def place_job(session: Session, statement: Statement, queue: Queue, job: Job, ta
     """Place tasks (a stack, first one last) until the job is ready, a task that must not be missing fails, or none is left."""
     if session.job_ready(job):
         # Beyond its minimum a job gets one pod per turn; the first one that finds a node ends the turn.
-        _place(session, statement, queue, job, tasks, lambda: True)
+        _place(session, statement, queue, job, tasks, done=lambda: True)
         return
-    _place(session, statement, queue, job, tasks, lambda: session.job_ready(job))
+    _place(session, statement, queue, job, tasks, done=lambda: session.job_ready(job))
 
 
 def _place(
-    session: Session, statement: Statement, queue: Queue, job: Job, tasks: list[Task], done: Callable[[], bool]
+    session: Session, statement: Statement, queue: Queue, job: Job, tasks: list[Task], *, done: Callable[[], bool]
 ) -> None:
     failed_roles: dict[str, None] = {}
     while tasks:

@@ -211,6 +211,16 @@ class Evaluation:
                     return True
         return False
 
+    def passes_ahead(self, nodes: Nodes) -> Mask | None:
+        """Ask the filters that read amounts about a view that runs ahead; None if no such filter has anything to say."""
+        passed: Mask | None = None
+        for function in self._evaluator.functions.filters_local:
+            if function.reads & Reads.COLUMNS and not function.reads & Reads.TASKS:
+                answer = function.function(self.subject, nodes)
+                if answer is not None:
+                    passed = answer == 0 if passed is None else passed & (answer == 0)
+        return passed
+
     # -- why nothing fits --------------------------------------------------------------------------------------
 
     def failure(self) -> FitSummary:
@@ -296,9 +306,9 @@ def room(subject: Subject, nodes: Nodes) -> Mask:
     asked, needed = request.asked, request.needed
     free = nodes.allocatable[:, asked] - nodes.used[:, asked]
     later = free + nodes.releasing[:, asked] - nodes.pipelined[:, asked]
-    fits: Mask = (later >= needed).all(axis=1)
+    fits: Mask = np.logical_and.reduce(later >= needed, axis=1)
     if not nodes.released:
-        np.logical_and(fits, (free >= needed).all(axis=1), out=fits)
+        fits &= np.logical_and.reduce(free >= needed, axis=1)
     return fits
 
 
@@ -309,8 +319,8 @@ def summarise(subject: Subject, nodes: Nodes, evaluator: Evaluator) -> FitSummar
     if request.unoffered:
         counted.append((f"Insufficient {request.unoffered[0]}", len(nodes)))
         return summary(len(nodes), counted)
-    short = nodes.future_idle[:, request.asked] < request.needed
-    failed = short.any(axis=1)
+    short: Mask = nodes.future_idle[:, request.asked] < request.needed
+    failed: Mask = np.logical_or.reduce(short, axis=1)
     names = evaluator.table.vocabulary.names
     firsts: list[int] = np.bincount(short[failed].argmax(axis=1), minlength=len(request.asked)).tolist()
     counted += [

@@ -11,6 +11,8 @@ from pumice.framework.points import EVERYTHING, Combine, Point, Reads
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from collections.abc import Sequence
+
     from pumice.framework.configuration import PluginSetting
     from pumice.model.task import Task
 

@@ -8,6 +8,7 @@ that a gang of thousands costs a few numpy calls. Where a placement changes what
 from __future__ import annotations
 
 import heapq
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -75,7 +76,6 @@ def _run(
     size = len(candidates)
     # Key = score, then position: one integer per candidate, larger is better, all different.
     keys = scores * size + np.arange(size - 1, -1, -1)
-    count = min(count, max(1, TABLE_LIMIT // size)) if size < count else count
     if count < size:
         # Only the best `count` candidates can be chosen in `count` steps: every step uses a chosen one or the next best.
         top = np.argpartition(keys, size - count)[size - count :]
@@ -83,10 +83,15 @@ def _run(
     else:
         top = np.arange(size)
     rows = candidates[top]
+    depth = max(1, TABLE_LIMIT // len(rows))
     room = capacity(table, rows, evaluation.subject.shape, count, released=released)
-    ahead = _ahead(evaluation, table, rows, room, normalised[top], released=released)
-    starts = (np.cumsum(room) - room).tolist()
-    return _merge(rows, top, room, ahead, starts, size, count, until_exit=until_exit)
+    cut = room > depth
+    ahead, room = _ahead(evaluation, table, rows, np.minimum(room, depth), normalised[top], released=released)
+    # A node that is full may change what the others score; of one that was cut short it is not known what comes next.
+    ends = np.ones(len(rows), dtype=np.bool_) if until_exit else cut
+    ranks: list[int] = (size - 1 - top).tolist()
+    names: list[int] = rows.tolist()
+    return [names[i] for i in _merge(ahead, room.tolist(), ranks, ends.tolist(), count)]
 
 
 def _ahead(
@@ -97,43 +102,42 @@ def _ahead(
     normalised: Floats,
     *,
     released: bool,
-) -> list[int]:
-    """Return the rounded scores of each row with 0, 1, 2 … more tasks on it, one row after the other."""
+) -> tuple[list[int], npt.NDArray[np.int64]]:
+    """Return the rounded scores of each row with 0, 1, 2 … more tasks on it, row after row, and how many steps each row has."""
+    starts = np.cumsum(room) - room
     repeated = np.repeat(rows, room)
-    steps = np.arange(len(repeated)) - np.repeat(np.cumsum(room) - room, room)
+    steps = np.arange(len(repeated)) - np.repeat(starts, room)
     nodes = table.ahead(repeated, steps, evaluation.subject.shape, waiting=released)
-    scores = evaluation.plain_scores(nodes) + np.repeat(normalised, room)
-    listed: list[int] = _rounded(scores).tolist()
-    return listed
+    scores = _rounded(evaluation.plain_scores(nodes) + np.repeat(normalised, room))
+    passed = evaluation.passes_ahead(nodes)
+    if passed is not None and not passed.all():
+        # A row ends where a filter that reads amounts first says no.
+        first = np.minimum.reduceat(np.where(passed, np.iinfo(np.int64).max, steps), starts)
+        shorter = np.minimum(room, first)
+        scores = scores[steps < np.repeat(shorter, room)]
+        room = shorter
+    return scores.tolist(), room
 
 
-def _merge(
-    rows: Rows,
-    top: Rows,
-    room: npt.NDArray[np.int64],
-    ahead: list[int],
-    starts: list[int],
-    size: int,
-    count: int,
-    *,
-    until_exit: bool,
-) -> list[int]:
-    """Take the best next step `count` times; with `until_exit`, stop when a node is full, since that may change the others' scores."""
-    ranks = (size - 1 - top).tolist()
-    limits: list[int] = room.tolist()
-    names: list[int] = rows.tolist()
-    taken = [0] * len(names)
-    heap = [(-(ahead[starts[i]] * size + ranks[i]), i) for i in range(len(names)) if limits[i]]
+def _merge(ahead: list[int], limits: list[int], ranks: list[int], stops: list[bool], count: int) -> list[int]:
+    """Take the best next step `count` times and return whose it was; ties go to the higher rank.
+
+    `ahead` holds the scores of the first one's steps, then the second one's, as many each as its limit. It ends early when one that `stops` has no step left.
+    """
+    size = max(ranks, default=0) + 1
+    nexts = [0, *itertools.accumulate(limits)][:-1]
+    ends = list(itertools.accumulate(limits))
+    heap = [(-(ahead[nexts[i]] * size + ranks[i]), i) for i in range(len(limits)) if limits[i]]
     heapq.heapify(heap)
     chosen: list[int] = []
     while heap and len(chosen) < count:
         _, i = heap[0]
-        chosen.append(names[i])
-        taken[i] += 1
-        if taken[i] < limits[i]:
-            heapq.heapreplace(heap, (-(ahead[starts[i] + taken[i]] * size + ranks[i]), i))
+        chosen.append(i)
+        nexts[i] += 1
+        if nexts[i] < ends[i]:
+            heapq.heapreplace(heap, (-(ahead[nexts[i]] * size + ranks[i]), i))
         else:
             heapq.heappop(heap)
-            if until_exit:
+            if stops[i]:
                 break
     return chosen

@@ -177,6 +177,13 @@ class Session:
         """Tell the handlers about a run that was applied (sign 1) or undone (-1); evictions count the other way round."""
         direction = -sign if run.step.value == "evict" else sign
         refusal = None
+        job = run.tasks[0].job
+        if job is not None:
+            # Shares are live: whoever is ordered by what it holds moves at once.
+            self.job_order.touch(job)
+            queue = self.cluster.queues.get(job.queue)
+            if queue is not None:
+                self.queue_order.touch(queue)
         for handler in self.handlers:
             answer = handler(run, direction)
             if answer is not None and refusal is None:

@@ -156,6 +156,8 @@ class Cluster:
                 add_vector(sums.allocated, row, request.vector, times)
             elif status == PENDING:
                 add_vector(sums.pending, row, request.vector, times)
+            elif status == Status.PIPELINED:
+                add_vector(sums.pipelined, row, request.vector, times)
 
     def _account_nodes(self, shape: Shape, rows: Sequence[int], status: Status, sign: int) -> None:
         """Add equal tasks in one status to the columns of the nodes they are on."""
@@ -335,20 +337,21 @@ class Cluster:
 
     def _enter_queue(self, job: Job, name: str) -> None:
         job.queue = name
-        row = self._queue_row(name)
-        self.queue_sums.allocated[row] += self.job_sums.allocated[job.row]
-        self.queue_sums.pending[row] += self.job_sums.pending[job.row]
+        self._carry(job, self._queue_row(name), 1)
         queue = self.queues.get(name)
         if queue is not None:
             queue.jobs[job.key] = None
 
     def _leave_queue(self, job: Job) -> None:
-        row = self._queue_row(job.queue)
-        self.queue_sums.allocated[row] -= self.job_sums.allocated[job.row]
-        self.queue_sums.pending[row] -= self.job_sums.pending[job.row]
+        self._carry(job, self._queue_row(job.queue), -1)
         queue = self.queues.get(job.queue)
         if queue is not None:
             queue.jobs.pop(job.key, None)
+
+    def _carry(self, job: Job, row: int, sign: int) -> None:
+        """Add a job's sums to those of a queue, or take them away."""
+        for attribute in ("allocated", "pending", "pipelined"):
+            getattr(self.queue_sums, attribute)[row] += sign * getattr(self.job_sums, attribute)[job.row]
 
     def _change_queue(self, job: Job, name: str) -> None:
         if job.queue != name:

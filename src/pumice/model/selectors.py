@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -112,5 +113,5 @@ def selector_mask(node_selector: Mapping[str, str], columns: Attributes) -> Mask
     """Judge a plain node selector for all nodes."""
     mask = np.ones(columns.count, dtype=np.bool_)
     for key, value in node_selector.items():
-        mask &= columns.mask(key, value.__eq__)
+        mask &= columns.mask(key, functools.partial(operator.eq, value))
     return mask

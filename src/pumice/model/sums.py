@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 class Sums:
-    """Rows of two sums: the requests of allocated tasks and of pending tasks."""
+    """Rows of three sums: the requests of allocated, of pending and of pipelined tasks."""
 
-    __slots__ = ("_free", "_used", "_vocabulary", "allocated", "pending")
+    __slots__ = ("_free", "_used", "_vocabulary", "allocated", "pending", "pipelined")
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
@@ -21,6 +21,7 @@ class Sums:
         self._used = 0
         self.allocated: Matrix = np.zeros((64, len(vocabulary)), dtype=np.int64)
         self.pending: Matrix = np.zeros((64, len(vocabulary)), dtype=np.int64)
+        self.pipelined: Matrix = np.zeros((64, len(vocabulary)), dtype=np.int64)
 
     def take(self) -> int:
         """Return a row of zeros."""
@@ -34,18 +35,23 @@ class Sums:
 
     def give_back(self, row: int) -> None:
         """Clear a row for the next one who needs it."""
-        for matrix in (self.allocated, self.pending):
+        for matrix in (self.allocated, self.pending, self.pipelined):
             matrix[row] = 0
         self._free.append(row)
 
     def widen(self) -> None:
         """Follow the vocabulary, and start counting anew."""
         self._reshape(len(self.allocated))
-        for matrix in (self.allocated, self.pending):
+        for matrix in (self.allocated, self.pending, self.pipelined):
             matrix[:] = 0
 
+    def held(self, row: int) -> Vector:
+        """Return what counts as taken in the middle of a cycle: allocated, or waiting for room that is being released."""
+        taken: Vector = self.allocated[row] + self.pipelined[row]
+        return taken
+
     def _reshape(self, rows: int) -> None:
-        for attribute in ("allocated", "pending"):
+        for attribute in ("allocated", "pending", "pipelined"):
             old: Matrix = getattr(self, attribute)
             new = np.zeros((rows, len(self._vocabulary)), dtype=np.int64)
             new[: old.shape[0], : old.shape[1]] = old

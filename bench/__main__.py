@@ -1,0 +1,53 @@
+"""Run the benchmarks: `python -m bench [--json FILE] [-k TEXT]`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+import pumice
+from bench import cases
+
+
+def main() -> None:
+    """Measure, print, and write the report if asked to."""
+    parser = argparse.ArgumentParser(prog="make bench")
+    parser.add_argument("--json", type=Path, help="write the figures to a file too")
+    parser.add_argument("-k", dest="text", default="", help="only measurements whose name holds this text")
+    options = parser.parse_args()
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, numpy {np.__version__}, pumice {pumice.__version__}"
+    print(f"machine: {machine}\n")
+    print(f"{'':4} {'figure':<52} {'measured':>16} {'target':>10}  {'plain numpy floor':>18} {'ratio':>8}")
+    figures: list[cases.Figure] = []
+    for measure in cases.everything():
+        if options.text in measure.__name__:
+            found = measure()
+            for figure in found if isinstance(found, list) else [found]:
+                figures.append(figure)
+                print(_line(figure), flush=True)
+    if options.json:
+        options.json.write_bytes(msgspec.json.encode({"machine": machine, "figures": figures}))
+
+
+def _line(figure: cases.Figure) -> str:
+    measured = f"{figure.value:,.3f} {figure.unit}" if figure.value < 1000 else f"{figure.value:,.0f} {figure.unit}"
+    base = ratio = ""
+    if figure.floor is not None:
+        base = (
+            f"{figure.floor:,.3f} {figure.floor_unit}"
+            if figure.floor < 1000
+            else f"{figure.floor:,.0f} {figure.floor_unit}"
+        )
+        ratio = f"{figure.value / figure.floor:.2f}x"
+    mark = "ok" if figure.holds else "MISS"
+    line = f"{mark:4} {figure.name:<52} {measured:>16} {figure.target:>10}  {base:>18} {ratio:>8}"
+    return f"{line}\n       {figure.note}" if figure.note else line
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""The figures that must hold, each with the floor it stands beside."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from bench import floor, worlds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+GI = 2**30
+
+
+class Figure(msgspec.Struct):
+    """One measured figure: the value, what it should be, and the floor of the same run."""
+
+    name: str
+    value: float
+    unit: str
+    target: str
+    holds: bool
+    floor: float | None = None
+    floor_unit: str = ""
+    note: str = ""
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Time one call."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def one_gang() -> Figure:
+    """One gang of 10,000 equal pods on 1,000 nodes."""
+
+    def run() -> float:
+        bench = worlds.Bench()
+        bench.feed(worlds.node(i) for i in range(1000))
+        bench.feed([worlds.group("gang", 10_000)])
+        bench.feed(worlds.pod("gang", i, "1", "2Gi") for i in range(10_000))
+        bench.apply()
+        spent = seconds(bench.decide)
+        if len(bench.world.binds) != 10_000:
+            raise RuntimeError(f"{len(bench.world.binds)} of 10000 pods were bound")
+        return spent
+
+    best = min(run() for _ in range(3))
+    base, _ = floor.scan_per_pod(1000, (64_000, 256 * GI, 110), [(1000, 2 * GI, 1)] * 10_000)
+    return Figure("one gang of 10,000 equal pods, 1,000 nodes", best, "s", "<= 0.5", best <= 0.5, base, "s")
+
+
+def many_gangs() -> Figure:
+    """500 gangs of 20 pods, 20 shapes, 5,000 nodes."""
+    shapes = [(f"{500 + 250 * (k % 10)}m", f"{1 + k % 4}Gi") for k in range(20)]
+
+    def run() -> float:
+        bench = worlds.Bench()
+        bench.feed(worlds.node(i) for i in range(5000))
+        for g in range(500):
+            cpu, memory = shapes[g % 20]
+            bench.feed([worlds.group(f"gang-{g}", 20)])
+            bench.feed(worlds.pod(f"gang-{g}", i, cpu, memory) for i in range(20))
+        bench.apply()
+        spent = seconds(bench.decide)
+        if len(bench.world.binds) != 10_000:
+            raise RuntimeError(f"{len(bench.world.binds)} of 10000 pods were bound")
+        return spent
+
+    rate = 10_000 / min(run() for _ in range(3))
+    requests = [(500 + 250 * (g % 20 % 10), (1 + g % 20 % 4) * GI, 1) for g in range(500) for _ in range(20)]
+    base, placed = floor.scan_per_pod(5000, (64_000, 256 * GI, 110), requests)
+    return Figure(
+        "500 gangs of 20 pods, 20 shapes, 5,000 nodes",
+        rate,
+        "pods/s",
+        ">= 10000",
+        rate >= 10_000,
+        placed / base,
+        "pods/s",
+    )
+
+
+def idle_cycles() -> list[Figure]:
+    """Measure an idle cycle, and the same cycle run in full, at 5,000 nodes and 100,000 running pods."""
+    bench = worlds.Bench()
+    bench.feed(worlds.node(i) for i in range(5000))
+    for g in range(5000):
+        bench.feed([worlds.group(f"job-{g}", 20, phase="Running")])
+        bench.feed(worlds.pod(f"job-{g}", i, "1", "1Gi", f"node-{(g * 20 + i) % 5000:05d}") for i in range(20))
+    start = seconds(bench.apply)
+    first = seconds(bench.scheduler.cycle)
+    bench.scheduler.cycle()
+    quiet = min(seconds(bench.scheduler.cycle) for _ in range(20))
+
+    def touched() -> float:
+        bench.cache.cluster.changed += 1
+        return seconds(bench.scheduler.cycle)
+
+    forced = min(touched() for _ in range(20))
+    note = f"applying all events took {start:.1f} s, the first cycle {first:.2f} s"
+    return [
+        Figure(
+            "idle cycle, 5,000 nodes, 100,000 running pods",
+            quiet * 1000,
+            "ms",
+            "<= 50",
+            quiet <= 0.05,
+            note="nothing changed, so the cycle is skipped",
+        ),
+        Figure("the same cycle run in full", forced * 1000, "ms", "<= 50", forced <= 0.05, note=note),
+    ]
+
+
+def undo() -> Figure:
+    """Undo 10,000 operations that were made one by one."""
+    bench = worlds.Bench()
+    bench.feed(worlds.node(i) for i in range(1000))
+    bench.feed([worlds.group("gang", 10_000)])
+    bench.feed(worlds.pod("gang", i, "1", "2Gi") for i in range(10_000))
+    bench.apply()
+    engine = bench.scheduler.engine
+    session = engine.open(bench.cache.record, bench.cache, number=1, now=bench.time)
+    statement = session.statement()
+    tasks = list(bench.cache.cluster.jobs["bench/gang"].tasks.values())
+    records = bench.cache.cluster.nodes.records
+    best = 1.0
+    for _ in range(3):
+        for i, task in enumerate(tasks):
+            statement.allocate([task], [records[i % 1000]])
+        best = min(best, seconds(statement.discard))
+    return Figure("undo of 10,000 operations made one by one", best * 1000, "ms", "<= 50", best <= 0.05)
+
+
+def start_up() -> Figure:
+    """Start of the command line."""
+    program = str(Path(sys.executable).with_name("pumice"))
+
+    def run() -> None:
+        subprocess.run([program, "--help"], check=True, stdout=subprocess.DEVNULL)  # noqa: S603  our own program
+
+    bare = min(seconds(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True)) for _ in range(5))  # noqa: S603  as above
+    best = min(seconds(run) for _ in range(7))
+    return Figure(
+        "start of pumice --help", best, "s", "<= 0.15", best <= 0.15, bare, "s", "the floor is a bare interpreter"
+    )
+
+
+def everything() -> list[Callable[[], Figure | list[Figure]]]:
+    """Return all measurements, in the order in which they are shown."""
+    return [one_gang, many_gangs, idle_cycles, undo, start_up]

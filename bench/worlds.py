@@ -1,0 +1,139 @@
+"""Clusters to measure on, built through the cache as a watch would build them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pumice.api import kinds
+from pumice.cache.cache import Cache
+from pumice.framework import configuration, registry
+from pumice.scheduler import Scheduler
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pumice.cache import effects
+
+START = 1_750_000_000_000_000
+
+
+class Sink:
+    """A world that takes every effect and answers none."""
+
+    def __init__(self) -> None:
+        self.binds: list[effects.Bind] = []
+        self.evictions: list[effects.Evict] = []
+        self.patches: list[effects.Patch] = []
+
+    def bind(self, effect: effects.Bind) -> None:
+        """Keep a bind."""
+        self.binds.append(effect)
+
+    def evict(self, effect: effects.Evict) -> None:
+        """Keep an eviction."""
+        self.evictions.append(effect)
+
+    def patch(self, effect: effects.Patch) -> None:
+        """Keep a patch."""
+        self.patches.append(effect)
+
+    def record(self, effect: effects.Note) -> None:
+        """Drop an event."""
+
+    def read(self, effect: effects.Read) -> None:
+        """Drop a question."""
+
+    def create(self, effect: effects.Create) -> None:
+        """Drop a creation."""
+
+
+class Bench:
+    """A scheduler on a sink, fed by hand."""
+
+    def __init__(self, config: str | None = None) -> None:
+        self.world = Sink()
+        self.cache = Cache(self.world)
+        catalog = registry.catalog()
+        loaded = configuration.load(config, catalog) if config else configuration.default(catalog)
+        self.time = START
+        self.scheduler = Scheduler(self.cache, loaded, lambda: self.time)
+        self._uid = 0
+        self.feed([queue("root"), queue("default")])
+
+    def feed(self, manifests: Iterable[dict[str, Any]]) -> None:
+        """Feed manifests as added."""
+        for manifest in manifests:
+            self._uid += 1
+            manifest["metadata"].setdefault("uid", f"u{self._uid:07d}")
+            manifest["metadata"].setdefault("creationTimestamp", "2026-01-01T00:00:00Z")
+            kind = kinds.find(manifest["apiVersion"], manifest["kind"])
+            if kind is None:
+                raise ValueError(f"unknown kind {manifest['kind']}")
+            self.cache.feed(kind, "ADDED", manifest)
+
+    def apply(self) -> None:
+        """Bring the model up to date."""
+        self.cache.apply(self.time)
+
+    def decide(self) -> None:
+        """Open a session and run all actions; what a cycle does between applying events and writing statuses."""
+        engine = self.scheduler.engine
+        session = engine.open(self.cache.record, self.cache, number=1, now=self.time)
+        engine.decide(session)
+        if session.failures:
+            raise session.failures[0]
+        session.rollback()
+
+
+def queue(name: str, **spec: Any) -> dict[str, Any]:
+    """Return a Queue."""
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": name},
+        "spec": {"weight": 1, **spec},
+        "status": {"state": "Open"},
+    }
+
+
+def node(index: int, cpu: int = 64, memory: int = 256, pods: int = 110, **labels: str) -> dict[str, Any]:
+    """Return a Node."""
+    name = f"node-{index:05d}"
+    amounts = {"cpu": str(cpu), "memory": f"{memory}Gi", "pods": str(pods)}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, "zone": f"z{index % 3}", **labels}},
+        "status": {"allocatable": amounts, "capacity": amounts, "conditions": [{"type": "Ready", "status": "True"}]},
+    }
+
+
+def group(name: str, minimum: int, queue_name: str = "default", phase: str = "Inqueue", **spec: Any) -> dict[str, Any]:
+    """Return a PodGroup."""
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "bench"},
+        "spec": {"minMember": minimum, "queue": queue_name, **spec},
+        "status": {"phase": phase},
+    }
+
+
+def pod(group_name: str, index: int, cpu: str, memory: str, node_name: str = "", **spec: Any) -> dict[str, Any]:
+    """Return a Pod, running if it names a node."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"{group_name}-worker-{index}",
+            "namespace": "bench",
+            "annotations": {"scheduling.k8s.io/group-name": group_name},
+        },
+        "spec": {
+            "schedulerName": "volcano",
+            "containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu, "memory": memory}}}],
+            **({"nodeName": node_name} if node_name else {}),
+            **spec,
+        },
+        "status": {"phase": "Running" if node_name else "Pending"},
+    }

@@ -1,0 +1,71 @@
+"""The end of the demonstration: how each job fared, and with numbers why those that wait still do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.cli.demo import sight
+from pumice.cli.demo.changes import cpu
+from pumice.cli.demo.sight import State
+
+if TYPE_CHECKING:
+    from pumice.cli.demo.play import Play
+    from pumice.cli.demo.sight import Job, Sight
+
+
+def write(play: Play, seen: Sight, *, stopped: bool) -> list[str]:
+    """Give the lines of the summary."""
+    head = "Stopped after" if stopped else "Finished after"
+    lines = [
+        f"{head} {sight.clock(seen.time)} of simulated time, {seen.cycle} cycles ({play.busy} with work to do): "
+        f"{seen.binds} pods bound, {seen.evictions} evicted.",
+        "",
+    ]
+    width = max((len(job.title) for job in seen.jobs), default=0)
+    lines += [f"  {job.title:<{width}}  {job.phase:<9}  {_fate(job)}" for job in seen.jobs]
+    for job in seen.jobs:
+        if job.waits:
+            lines += ["", *_why(job, seen, play.record.explain(job.key))]
+    return lines
+
+
+def _fate(job: Job) -> str:
+    """Say when a job started, and whether it had to wait."""
+    starts = sorted(member.started for member in job.members if member.started is not None)
+    total = len(job.members)
+    if not starts:
+        return f"0 of {total} pods started, {job.minimum} needed at once"
+    first = sum(start == starts[0] for start in starts)
+    waited = (starts[0] - job.created) // 1_000_000
+    text = f"{first} of {total} pods started together at {sight.clock(starts[0])}"
+    text += f" after waiting {waited} s" if waited else ""
+    return text + (f", {len(starts) - first} more until {sight.clock(starts[-1])}" if len(starts) > first else "")
+
+
+def _why(job: Job, seen: Sight, explanation: str) -> list[str]:
+    """Explain why a job waits: by arithmetic, by the group's condition, and by the decision record."""
+    lines = [f"Why {job.title} waits", *_arithmetic(job, seen)]
+    if job.condition:
+        lines.append(f"  Its PodGroup says {job.condition}")
+    return [*lines, "  The decision record says", *(f"    {line}" for line in explanation.splitlines())]
+
+
+def _arithmetic(job: Job, seen: Sight) -> list[str]:
+    """Compare what the minimum asks for with what the nodes have, empty and now."""
+    asks = {member.cpu for member in job.members if member.state is State.WAITING}
+    if len(asks) != 1 or not (each := asks.pop()):
+        return []
+    total = sum(node.cpu for node in seen.nodes)
+    free = total - sum(node.used for node in seen.nodes)
+    empty = sum(node.cpu // each for node in seen.nodes)
+    now = sum((node.cpu - node.used) // each for node in seen.nodes)
+    lines = [
+        f"  It needs {job.minimum} pods of {cpu(each)} at the same time, {cpu(job.minimum * each)} in all. "
+        f"The {len(seen.nodes)} nodes have {cpu(total)}, {cpu(free)} of it free now.",
+        f"  Empty, they take {empty} such pods; now they take {now}. A gang starts whole or not at all, so none is bound.",
+    ]
+    if empty < job.minimum:
+        lines.append(
+            f"  It will start when there is room for {job.minimum - empty} more (another node), or if minMember is at most {empty}."
+        )
+    return lines
