@@ -146,7 +146,7 @@ def start_up() -> Figure:
     def run() -> None:
         subprocess.run([program, "--help"], check=True, stdout=subprocess.DEVNULL)  # noqa: S603  our own program
 
-    bare = min(seconds(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True)) for _ in range(5))  # noqa: S603  as above
+    bare = min(seconds(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True)) for _ in range(5))
     best = min(seconds(run) for _ in range(7))
     return Figure(
         "start of pumice --help", best, "s", "<= 0.15", best <= 0.15, bare, "s", "the floor is a bare interpreter"

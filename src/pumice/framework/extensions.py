@@ -11,8 +11,6 @@ from pumice.framework.points import EVERYTHING, Combine, Point, Reads
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from collections.abc import Sequence
-
     from pumice.framework.configuration import PluginSetting
     from pumice.model.task import Task
 

@@ -46,7 +46,7 @@ def arrivals() -> list[Arrival]:
         Arrival(2, _gang("research", "resnet", pods=4, cpu=4, run_time="75s")),
         Arrival(14, _gang("production", "nightly", pods=6, cpu=2, run_time="70s")),
         Arrival(28, _gang("research", "bert", pods=6, cpu=4, run_time="50s")),
-        Arrival(40, _gang("production", "crawler", pods=8, cpu=1, run_time="45s", minimum=2)),
+        Arrival(40, _gang("production", "crawler", pods=10, cpu=1, run_time="25s", minimum=2)),
         Arrival(52, (_pod("tools", "probe", cpu=0, run_time="60s", group=""),)),
         Arrival(64, _gang("research", "giant", pods=NODES * NODE_CPU // 4 + 1, cpu=4, run_time="60s")),
     ]
