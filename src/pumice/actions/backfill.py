@@ -59,8 +59,9 @@ class Backfill(Action):
         evaluation = session.evaluate(looked_for)
         rows = selection.choose(evaluation, session.cluster.nodes, 1, released=False)
         if not rows:
-            session.note_fit([task], evaluation.failure())
-            session.record.judge(job.key, self.name, f"{task.name}: {evaluation.failure()}")
+            failure = evaluation.failure(released=False)
+            session.note_fit([task], failure)
+            session.record.judge(job.key, self.name, f"{task.name}: {failure}")
             return
         statement = session.statement()
         if statement.allocate([task], [session.cluster.nodes.records[rows[0]]]):

@@ -103,7 +103,7 @@ class Evaluation:
         self._stepwise_scores = False
         self.raw_vectors: list[Floats | None] = []
         self._scored = (-1, -1, -1)
-        self._failure: tuple[tuple[int, int, int], FitSummary] | None = None
+        self._failure: tuple[tuple[int, int, int, int], FitSummary] | None = None
 
     # -- verdicts ----------------------------------------------------------------------------------------------
 
@@ -223,12 +223,12 @@ class Evaluation:
 
     # -- why nothing fits --------------------------------------------------------------------------------------
 
-    def failure(self) -> FitSummary:
-        """Say why no node takes the task, even counting what is being released."""
+    def failure(self, *, released: bool = True) -> FitSummary:
+        """Say why no node takes the task: even counting what is being released, or as things are now."""
         table = self._evaluator.table
-        state = (table.structure, table.static, table.position)
+        state = (table.structure, table.static, table.position, int(released))
         if self._failure is None or self._failure[0] != state:
-            self._failure = (state, summarise(self.subject, table.view(released=True), self._evaluator))
+            self._failure = (state, summarise(self.subject, table.view(released=released), self._evaluator))
         return self._failure[1]
 
 
@@ -320,6 +320,8 @@ def summarise(subject: Subject, nodes: Nodes, evaluator: Evaluator) -> FitSummar
         counted.append((f"Insufficient {request.unoffered[0]}", len(nodes)))
         return summary(len(nodes), counted)
     short: Mask = nodes.future_idle[:, request.asked] < request.needed
+    if not nodes.released:
+        short |= nodes.idle[:, request.asked] < request.needed
     failed: Mask = np.logical_or.reduce(short, axis=1)
     names = evaluator.table.vocabulary.names
     firsts: list[int] = np.bincount(short[failed].argmax(axis=1), minlength=len(request.asked)).tolist()
