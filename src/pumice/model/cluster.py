@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 PENDING = Status.PENDING
+NO_QUEUE = ""  # where jobs without a group are: they count for no queue
 
 
 class Cluster:
@@ -145,6 +146,9 @@ class Cluster:
         self, job: Job | None, shape: Shape, rows: Sequence[int], status: Status, sign: int, *, tasks: int
     ) -> None:
         """Add (sign 1) or take away (sign -1) what equal tasks of one job contribute in a status to every sum."""
+        if self._recount:
+            # The vocabulary has grown: everything is counted anew, in the new width, before the next cycle.
+            return
         request = shape.request
         if rows:
             self._account_nodes(shape, rows, status, sign)
@@ -204,31 +208,38 @@ class Cluster:
         left: list[int] = []
         reached: list[int] = []
         moved = 0
-        for task, record in zip(tasks, records, strict=False):
-            if task.node is not None:
-                left.append(task.node.row)
-            if record is not task.node:
+        try:
+            for task, record in zip(tasks, records, strict=False):
                 if task.node is not None:
-                    self._take(task, task.node)
+                    left.append(task.node.row)
                 if record is not None:
-                    self._put(task, record)
-                task.node = record
-            if record is not None:
-                reached.append(record.row)
-            self._tally(task, before, -1)
-            task.status = status
-            self._tally(task, status, 1)
+                    reached.append(record.row)
+                self._transfer(task, record)
+                self._tally(task, before, -1)
+                task.status = status
+                self._tally(task, status, 1)
+                if job is not None:
+                    self._index(task, job)
+                moved += 1
+                if until is not None and until():
+                    break
+        finally:
+            # Also when `until`, which asks plugins, breaks down: the sums must agree with the tasks.
+            self.changed += 1
             if job is not None:
-                self._index(task, job)
-            moved += 1
-            if until is not None and until():
-                break
-        self.changed += 1
-        if job is not None:
-            self.dirty_jobs[job.key] = job
-        self.account(job, shape, left, before, -1, tasks=moved)
-        self.account(job, shape, reached, status, 1, tasks=moved)
+                self.dirty_jobs[job.key] = job
+            self.account(job, shape, left, before, -1, tasks=moved)
+            self.account(job, shape, reached, status, 1, tasks=moved)
         return moved
+
+    def _transfer(self, task: Task, record: NodeRecord | None) -> None:
+        """List a task under another node."""
+        if record is not task.node:
+            if task.node is not None:
+                self._take(task, task.node)
+            if record is not None:
+                self._put(task, record)
+            task.node = record
 
     # -- jobs --------------------------------------------------------------------------------------------------
 
@@ -236,7 +247,7 @@ class Cluster:
         job = self.jobs.get(key)
         if job is None:
             job = self.jobs[key] = Job(key, self.job_sums.take())
-            self._enter_queue(job, self.default_queue)
+            self._enter_queue(job, NO_QUEUE)
         return job
 
     def set_group(self, group: scheduling.PodGroup) -> Job:
@@ -265,6 +276,7 @@ class Cluster:
             self.changed += 1
             self._uncount_phase(job)
             job.forget_group()
+            self._change_queue(job, NO_QUEUE)
             self._regroup(job)
             self._collect(job)
 

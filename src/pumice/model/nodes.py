@@ -250,10 +250,14 @@ class NodeTable:
     def touch(self, row: int) -> None:
         """Log one changed row."""
         self._changes.append(row)
+        self._trim()
 
     def touch_all(self, rows: Iterable[int]) -> None:
         """Log changed rows."""
         self._changes.extend(rows)
+        self._trim()
+
+    def _trim(self) -> None:
         if len(self._changes) > LOG_LIMIT:
             self._forgotten += len(self._changes)
             self._changes.clear()
