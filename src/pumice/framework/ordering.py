@@ -91,7 +91,7 @@ class TaskOrdering(Ordering[Task]):
 class PriorityQueue(Generic[T]):
     """A heap of items by their present key."""
 
-    __slots__ = ("_heap", "_ordering", "_stale", "_tickets", "_turn")
+    __slots__ = ("_heap", "_moved", "_ordering", "_stale", "_tickets", "_turn")
 
     def __init__(self, ordering: Ordering[T], items: Iterable[T] = ()) -> None:
         self._ordering = ordering
@@ -99,6 +99,7 @@ class PriorityQueue(Generic[T]):
         self._tickets: dict[int, tuple[int, T]] = {}
         self._heap: list[tuple[Key, int, T]] = []
         self._stale = False
+        self._moved: dict[int, T] = {}
         for item in items:
             self._enter(item)
         heapq.heapify(self._heap)
@@ -120,9 +121,9 @@ class PriorityQueue(Generic[T]):
         heapq.heappush(self._heap, (self._ordering.key(item), self._turn, item))
 
     def touch(self, item: T) -> None:
-        """Move an item to its present place if it is in the queue."""
+        """Move an item to its present place, if it is in the queue, before the next pop."""
         if id(item) in self._tickets:
-            self.push(item)
+            self._moved[id(item)] = item
 
     def touch_all(self) -> None:
         """Order everything anew at the next pop."""
@@ -130,18 +131,27 @@ class PriorityQueue(Generic[T]):
 
     def pop(self) -> T:
         """Take the first item out."""
-        if self._stale:
-            self._stale = False
-            self._heap = []
-            for _, item in list(self._tickets.values()):
-                self._enter(item)
-            heapq.heapify(self._heap)
+        self._catch_up()
         while True:
             _, turn, item = heapq.heappop(self._heap)
             ticket = self._tickets.get(id(item))
             if ticket is not None and ticket[0] == turn:
                 del self._tickets[id(item)]
                 return item
+
+    def _catch_up(self) -> None:
+        """Give everything that was touched its present key."""
+        moved, self._moved = self._moved, {}
+        if self._stale:
+            self._stale = False
+            self._heap = []
+            for _, item in list(self._tickets.values()):
+                self._enter(item)
+            heapq.heapify(self._heap)
+            return
+        for item in moved.values():
+            if id(item) in self._tickets:
+                self.push(item)
 
 
 def job_fallback(job: Job) -> Key:

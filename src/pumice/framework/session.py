@@ -177,18 +177,29 @@ class Session:
         """Tell the handlers about a run that was applied (sign 1) or undone (-1); evictions count the other way round."""
         direction = -sign if run.step.value == "evict" else sign
         refusal = None
+        for handler in self.handlers:
+            answer = self._told(handler, run, direction)
+            if answer is not None and refusal is None:
+                refusal = answer
+                self.handlers_may_refuse = True
         job = run.tasks[0].job
         if job is not None:
-            # Shares are live: whoever is ordered by what it holds moves at once.
+            # Shares are live: whoever is ordered by what it holds, as the handlers know it, moves at once.
             self.job_order.touch(job)
             queue = self.cluster.queues.get(job.queue)
             if queue is not None:
                 self.queue_order.touch(queue)
-        for handler in self.handlers:
-            answer = handler(run, direction)
-            if answer is not None and refusal is None:
-                refusal = answer
         return refusal
+
+    def _told(self, handler: Handler, run: Run, direction: int) -> str | None:
+        """Tell one handler; one that breaks down has refused, and the others are told all the same."""
+        try:
+            return handler(run, direction)
+        except Exception as error:  # noqa: BLE001  half a placement must not stay behind
+            self.failures.append(error)
+            text = f"a handler broke down: {type(error).__name__}: {error}"
+            self.record.say("statement", f"{run.tasks[0].key}: {text}")
+            return text
 
     # -- jobs --------------------------------------------------------------------------------------------------
 

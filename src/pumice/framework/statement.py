@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.model.statuses import Status
+from pumice.model.statuses import PREEMPTABLE, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pumice.framework.session import Session
     from pumice.model.nodes import NodeRecord
     from pumice.model.task import Task
+
+
+_PENDING = frozenset({Status.PENDING})
 
 
 class Step(Enum):
@@ -163,16 +166,24 @@ class Statement:
         """Apply one run and tell everybody; a refusal undoes it whole."""
         before = tasks[0].status
         sources = [task.node for task in tasks]
-        moved = self._session.cluster.move(tasks, targets, status, until)
+        try:
+            moved = self._session.cluster.move(tasks, targets, status, until)
+        except Exception:
+            self._move_back([task for task in tasks if task.status == status], sources, before)
+            raise
         run = Run(step, before, status, list(tasks[:moved]), sources[:moved], list(targets[:moved]), reason, evicted)
         refusal = self._session.tell(run, 1)
         if refusal is not None and step is not Step.EVICT:
-            self._session.cluster.move(run.tasks, run.sources, before)
+            self._move_back(run.tasks, run.sources, before)
             self._session.tell(run, -1)
             self._session.refused(run.tasks[0], refusal)
             return 0, refusal
         self._log(run)
         return moved, None
+
+    def _move_back(self, tasks: Sequence[Task], sources: Sequence[NodeRecord | None], status: Status) -> None:
+        if tasks:
+            self._session.cluster.move(tasks, sources, status)
 
     def _log(self, run: Run) -> None:
         run.serials = list(range(self._serial, self._serial + len(run.tasks)))
@@ -278,7 +289,8 @@ class Statement:
             present = [task for task in live if task is not None]
             nodes = [self._session.cluster.nodes.by_name.get(name) for name in names]
             found = [node for node in nodes if node is not None]
-            if len(present) < len(tasks) or len(found) < len(names):
+            free = PREEMPTABLE if step is Step.EVICT else _PENDING
+            if len(present) < len(tasks) or len(found) < len(names) or any(task.status not in free for task in present):
                 self.rollback(mark)
                 return False
             if step is Step.EVICT:
