@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pumice.framework import selection, subject
+from pumice.framework.points import Reads
 from pumice.framework.reasons import FitSummary
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def _place(
 ) -> None:
     failed_roles: dict[str, None] = {}
     while tasks:
-        run = _next_run(tasks)
+        run = _next_run(tasks, alone=bool(session.evaluator.functions.reads & Reads.TASK))
         first = run[0]
         if first.gated:
             del tasks[-len(run) :]
@@ -58,10 +59,13 @@ def _place(
         del tasks[-len(run) :]
 
 
-def _next_run(tasks: list[Task]) -> list[Task]:
-    """Return the equal tasks at the end of the stack, in order; a task with a nominated node stands alone."""
+def _next_run(tasks: list[Task], *, alone: bool) -> list[Task]:
+    """Return the equal tasks at the end of the stack, in order.
+
+    A task with a nominated node stands alone, and so does every task if some function tells equal ones apart.
+    """
     last = tasks[-1]
-    if last.nominated:
+    if last.nominated or alone:
         return [last]
     end = len(tasks)
     start = end - 1
@@ -94,7 +98,7 @@ def _allowed(session: Session, queue: Queue, run: list[Task]) -> int:
 def _place_run(
     session: Session, statement: Statement, queue: Queue, run: list[Task], done: Callable[[], bool]
 ) -> tuple[int, bool]:
-    """Place equal tasks on free room, then on room that is being released; returns how many, and whether it is enough."""
+    """Place equal tasks on free room, then on room that is being released; returns how many are dealt with, and whether it is enough."""
     looked_for = subject.Subject(run[0], queue)
     refusal = session.pre_predicate(looked_for)
     if refusal is not None:
@@ -118,7 +122,8 @@ def _place_run(
             if moved and done():
                 return placed, True
             if moved < len(batch):
-                return placed, False
+                # A plugin refused this one placement, and the statement has noted why; the next task may still go.
+                placed += 1
     if placed < len(run):
         session.note_fit(run[placed:], evaluation.failure())
     return placed, False
