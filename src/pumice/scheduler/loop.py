@@ -48,10 +48,19 @@ class Scheduler:
         if self._is_quiet(now):
             record.skipped = True
             return record
-        session = self.engine.open(record, self.cache, number=self.cycles, now=now)
+        try:
+            session = self.engine.open(record, self.cache, number=self.cycles, now=now)
+        except Exception as error:  # noqa: BLE001  without the whole policy nothing is decided; the next cycle tries again
+            self._broke("opening", error)
+            self.failures = [error]
+            self._settled_at = None
+            return record
         try:
             self.engine.decide(session)
             self.cache.publish(session)
+        except Exception as error:  # noqa: BLE001  what could not be written is found different, and written, later
+            self._broke("publishing", error)
+            session.failures.append(error)
         finally:
             session.rollback()
             self.failures = session.failures
@@ -62,6 +71,9 @@ class Scheduler:
         self._wake = session.wake
         self._always = session.reads_time and session.wake is None
         return record
+
+    def _broke(self, step: str, error: Exception) -> None:
+        self.cache.record.say("cycle", f"{step} broke down: {type(error).__name__}: {error}")
 
     def _is_quiet(self, now: int) -> bool:
         """Tell whether a cycle could only repeat the last one."""
