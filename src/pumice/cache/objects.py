@@ -40,6 +40,7 @@ class Objects:
         key = f"{metadata.namespace}/{metadata.name}"
         if gone:
             self._cluster.remove_group(key)
+            self._cache.pods.orphan(key)
             self._cache.publisher.forget_job(key)
             self._cache.record.forget(key)
             self._cache.forget_told(metadata.uid)

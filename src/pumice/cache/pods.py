@@ -21,7 +21,7 @@ class Pods:
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
         self._cluster = cache.cluster
-        self._waiting_for_group: dict[str, int] = {}
+        self._waiting_for_group: dict[str, int | None] = {}
         self._bad: dict[str, tuple[meta.ObjectMeta, str]] = {}
 
     def apply(self, event_type: EventType, found: meta.KubeObject | decoding.Malformed, now: int) -> None:
@@ -90,12 +90,20 @@ class Pods:
         else:
             self._waiting_for_group.pop(made.uid, None)
 
+    def orphan(self, key: str) -> None:
+        """Watch the pods that wait in a job whose group has just gone; their patience starts at the next review."""
+        job = self._cluster.jobs.get(key)
+        for uid in job.pending if job is not None else ():
+            self._waiting_for_group.setdefault(uid, None)
+
     def review(self, now: int) -> None:
         """Say once of each pod that has waited long that its group does not exist."""
         for uid, since in list(self._waiting_for_group.items()):
             waiting = self._cluster.tasks.get(uid)
             if waiting is None or waiting.job is None or waiting.job.group is not None:
                 del self._waiting_for_group[uid]
+            elif since is None:
+                self._waiting_for_group[uid] = now
             elif now - since >= MISSING_GROUP_PATIENCE:
                 del self._waiting_for_group[uid]
                 text = (
@@ -109,9 +117,8 @@ class Pods:
 
     def next_wake(self) -> int | None:
         """Return when the next pod has waited long enough."""
-        if not self._waiting_for_group:
-            return None
-        return next(iter(self._waiting_for_group.values())) + MISSING_GROUP_PATIENCE
+        since = next(iter(self._waiting_for_group.values()), None)
+        return None if since is None else since + MISSING_GROUP_PATIENCE
 
 
 def _job_key(metadata: meta.ObjectMeta) -> str:
