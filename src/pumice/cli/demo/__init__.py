@@ -6,6 +6,7 @@ looks into the scheduler's model.
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -14,7 +15,7 @@ LIVE_SPEED = 10.0
 
 _EXAMPLES = """\b
 Examples:
-  pumice demo                 watch it live, about 17 seconds
+  pumice demo                 watch it live, about 15 seconds
   pumice demo --speed 3       slower, to follow every step
   pumice demo --plain         one line per change, at once: for logs and CI
 
@@ -40,8 +41,12 @@ def command(context: click.Context, *, speed: float | None, plain: bool) -> None
     """
     from pumice.cli.demo import showing  # noqa: PLC0415  imports numpy, which help does not need
 
-    if plain or not sys.stdout.isatty():
-        stopped = showing.plain(speed)
-    else:
-        stopped = showing.live(speed or LIVE_SPEED)
+    live = not plain and _is_watched()
+    stopped = showing.live(speed or LIVE_SPEED) if live else showing.plain(speed)
     context.exit(130 if stopped else 0)
+
+
+def _is_watched() -> bool:
+    """Tell whether the output goes to a terminal that can redraw itself and show blocks."""
+    encoding = (sys.stdout.encoding or "").lower().replace("-", "")
+    return sys.stdout.isatty() and encoding == "utf8" and os.environ.get("TERM") != "dumb"

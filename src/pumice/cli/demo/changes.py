@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.api import quantity
+from pumice.api import duration, quantity
 from pumice.cli.demo.sight import State
 
 if TYPE_CHECKING:
@@ -22,45 +22,52 @@ class Change(msgspec.Struct, frozen=True):
     text: str
 
 
+def opening(first: Sight) -> str:
+    """Tell what there is at the start."""
+    total = cpu(sum(node.cpu for node in first.nodes))
+    return f"cluster: {len(first.nodes)} nodes with {total}, queues {', '.join(queue.name for queue in first.queues)}"
+
+
 def between(before: Sight | None, after: Sight) -> list[Change]:
-    """Tell what is new, job by job."""
+    """Tell what is new, job by job: first who has left room, then who came, found room or still waits."""
     known = {job.key: job for job in before.jobs} if before else {}
-    told = []
+    told = [(job, text) for job in after.jobs for text in _ended(known.get(job.key), job)]
     for job in after.jobs:
-        texts = [_submitted(job)] if job.key not in known else []
-        texts += _moved(known.get(job.key), job, after.time)
-        told += [Change(after.time, job.key, job.title, text) for text in texts]
-    return told
+        if job.key not in known:
+            told.append((job, _submitted(job)))
+        told += [(job, text) for text in _moved(known.get(job.key), job, after.time)]
+    return [Change(after.time, job.key, job.title, text) for job, text in told]
 
 
 def _submitted(job: Job) -> str:
-    asks = {member.cpu for member in job.members}
-    each = " and ".join(f"{cpu(ask)}" if ask else "no requests" for ask in sorted(asks))
-    size = f"{_pods(len(job.members))} of {each}" if asks != {0} else f"{_pods(len(job.members))} without requests"
+    pods = _pods(len(job.members))
+    largest = max((member.cpu for member in job.members), default=0)
+    size = f"{pods} of {cpu(largest)}" if largest else f"{pods} without requests"
     needed = "all or none" if job.minimum == len(job.members) else f"{job.minimum} needed"
     return f"submitted to queue {job.queue}: {size}" + (f", {needed}" if len(job.members) > 1 else "")
 
 
+def _ended(before: Job | None, after: Job) -> list[str]:
+    """Tell which members have ended."""
+    running = {m.name for m in before.members if m.state in (State.PLACED, State.RUNNING)} if before else set()
+    ended = sum(member.name in running and member.state in (State.DONE, State.FAILED) for member in after.members)
+    return [f"{_pods(ended)} finished, {len(running) - ended} still running"] if ended else []
+
+
 def _moved(before: Job | None, after: Job, now: int) -> list[str]:
-    """Tell which members were placed or ended, or else why the job waits if that is news."""
-    old = {member.name: member.state for member in before.members} if before else {}
-    placed = [m for m in after.members if m.node and old.get(m.name, State.WAITING) is State.WAITING]
-    ended = [m for m in after.members if m.state in (State.DONE, State.FAILED) and old.get(m.name) is not m.state]
-    texts = []
+    """Tell which members were placed, or else why the job waits if that is news."""
+    had = {m.name for m in before.members if m.state is not State.WAITING} if before else set()
+    placed = [m for m in after.members if m.node and m.name not in had]
     if placed:
         nodes = sorted({member.node for member in placed})
         has = len(after.members) - after.count(State.WAITING)
-        waited = (now - after.created) // 1_000_000
+        waited = (now - after.created) // duration.SECOND
         since = f" after {waited} s" if waited and (before is None or before.waits) else ""
-        texts.append(
-            f"{_pods(len(placed))} placed{since} on {', '.join(nodes)}; has {has} of {len(after.members)}, needs {after.minimum}"
-        )
-    if ended:
-        left = after.count(State.PLACED, State.RUNNING)
-        texts.append(f"{_pods(len(ended))} finished, {left} still running")
-    if not texts and after.waits and after.reason and (before is None or before.reason != after.reason):
-        texts.append(f"waits: {after.reason}")
-    return texts
+        total = f"; has {has} of {len(after.members)}, needs {after.minimum}" if len(after.members) > 1 else ""
+        return [f"{_pods(len(placed))} placed{since} on {', '.join(nodes)}{total}"]
+    if after.waits and after.reason and (before is None or before.reason != after.reason):
+        return [f"waits: {after.reason}"]
+    return []
 
 
 def cpu(milli: int) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pumice.api import duration
-from pumice.cli.demo import changes, sight, story, summary
+from pumice.cli.demo import changes, sight, summary
 from pumice.cli.demo.play import Play
 
 if TYPE_CHECKING:
@@ -23,16 +23,16 @@ def plain(speed: float | None) -> bool:
     """Print one line per change; tells whether somebody stopped it."""
     play, stopped = Play(), False
     last: Sight | None = None
-    cpu = changes.cpu(story.NODES * story.NODE_CPU * 1000)
-    click.echo(f"00:00  cluster: {story.NODES} nodes with {cpu}, queues {', '.join(story.QUEUES)} and default")
     try:
         for seen in paced(play, speed):
+            if last is None:
+                click.echo(f"{sight.clock(seen.time)}  {changes.opening(seen)}")
             for change in changes.between(last, seen):
                 click.echo(f"{sight.clock(change.time)}  {change.title}: {change.text}")
             last = seen
     except KeyboardInterrupt:
         stopped = True
-    _conclude(play, last, stopped=stopped)
+    _conclude(play, last, None, stopped=stopped)
     return stopped
 
 
@@ -59,7 +59,7 @@ def live(speed: float) -> bool:
         stopped = True
     if last is not None:
         console.print(picture.tables(console))
-    _conclude(play, last, stopped=stopped)
+    _conclude(play, last, console.width, stopped=stopped)
     return stopped
 
 
@@ -72,6 +72,9 @@ def paced(play: Play, speed: float | None) -> Iterator[Sight]:
         yield seen
 
 
-def _conclude(play: Play, last: Sight | None, *, stopped: bool) -> None:
-    if last is not None:
-        click.echo("\n" + "\n".join(summary.write(play, last, stopped=stopped)))
+def _conclude(play: Play, last: Sight | None, width: int | None, *, stopped: bool) -> None:
+    """Print the summary, folded to the width of a terminal if there is one."""
+    if last is None:
+        return
+    lines = summary.write(play, last, stopped=stopped)
+    click.echo("\n" + "\n".join(lines if width is None else summary.fold(lines, width)))

@@ -121,9 +121,7 @@ def clock(time: int) -> str:
     return f"{minutes:02}:{seconds:02}"
 
 
-def _job(
-    group: Mapping[str, Any], pods: list[Mapping[str, Any]], record: CycleRecord, now: int, start: int
-) -> Job:
+def _job(group: Mapping[str, Any], pods: list[Mapping[str, Any]], record: CycleRecord, now: int, start: int) -> Job:
     key = _key(group)
     owner = next((o for o in group["metadata"].get("ownerReferences", []) if o["kind"] == "Pod"), None)
     verdicts = record.verdicts(key)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
+from pumice.api import duration
 from pumice.cli.demo import sight
 from pumice.cli.demo.changes import cpu
 from pumice.cli.demo.sight import State
@@ -16,11 +18,9 @@ if TYPE_CHECKING:
 def write(play: Play, seen: Sight, *, stopped: bool) -> list[str]:
     """Give the lines of the summary."""
     head = "Stopped after" if stopped else "Finished after"
-    lines = [
-        f"{head} {sight.clock(seen.time)} of simulated time, {seen.cycle} cycles ({play.busy} with work to do): "
-        f"{seen.binds} pods bound, {seen.evictions} evicted.",
-        "",
-    ]
+    cycles = f"{seen.cycle} cycles ({play.busy} with work to do)"
+    total = f"{seen.binds} pods bound, {seen.evictions} evicted"
+    lines = [f"{head} {sight.clock(seen.time)} of simulated time, {cycles}: {total}.", ""]
     width = max((len(job.title) for job in seen.jobs), default=0)
     lines += [f"  {job.title:<{width}}  {job.phase:<9}  {_fate(job)}" for job in seen.jobs]
     for job in seen.jobs:
@@ -35,8 +35,10 @@ def _fate(job: Job) -> str:
     total = len(job.members)
     if not starts:
         return f"0 of {total} pods started, {job.minimum} needed at once"
+    if total == 1:
+        return f"started at {sight.clock(starts[0])}"
     first = sum(start == starts[0] for start in starts)
-    waited = (starts[0] - job.created) // 1_000_000
+    waited = (starts[0] - job.created) // duration.SECOND
     text = f"{first} of {total} pods started together at {sight.clock(starts[0])}"
     text += f" after waiting {waited} s" if waited else ""
     return text + (f", {len(starts) - first} more until {sight.clock(starts[-1])}" if len(starts) > first else "")
@@ -59,13 +61,21 @@ def _arithmetic(job: Job, seen: Sight) -> list[str]:
     free = total - sum(node.used for node in seen.nodes)
     empty = sum(node.cpu // each for node in seen.nodes)
     now = sum((node.cpu - node.used) // each for node in seen.nodes)
-    lines = [
-        f"  It needs {job.minimum} pods of {cpu(each)} at the same time, {cpu(job.minimum * each)} in all. "
-        f"The {len(seen.nodes)} nodes have {cpu(total)}, {cpu(free)} of it free now.",
-        f"  Empty, they take {empty} such pods; now they take {now}. A gang starts whole or not at all, so none is bound.",
+    needs = f"It needs {job.minimum} pods of {cpu(each)} at the same time, {cpu(job.minimum * each)} in all"
+    lines = [f"  {needs}; the {len(seen.nodes)} nodes have {cpu(total)}, of which {cpu(free)} are free now."]
+    if empty >= job.minimum:
+        return [*lines, f"  {now} such pods fit now, {job.minimum - now} too few. A gang starts whole or not at all."]
+    return [
+        *lines,
+        f"  Even on empty nodes only {empty} such pods fit, {job.minimum - empty} too few. A gang starts whole or not at all, so none is bound.",
+        f"  It starts once there is room for {job.minimum - empty} more, on another node, or if its minMember is {empty} or less.",
     ]
-    if empty < job.minimum:
-        lines.append(
-            f"  It will start when there is room for {job.minimum - empty} more (another node), or if minMember is at most {empty}."
-        )
-    return lines
+
+
+def fold(lines: list[str], width: int) -> list[str]:
+    """Break long lines between words, going on a little further right than they began."""
+    folded: list[str] = []
+    for line in lines:
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        folded += textwrap.wrap(line, width, subsequent_indent=indent) or [""]
+    return folded

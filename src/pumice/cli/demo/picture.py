@@ -1,0 +1,152 @@
+"""The live picture: nodes as bars of pods, queues, jobs as rows of blocks, and what happened last.
+
+Every job has a colour, on the nodes and in its row; how a member stands is told by the form of its block, so that nothing depends on colour alone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from rich.columns import Columns
+from rich.console import Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from pumice.api import names, quantity
+from pumice.cli.demo import sight
+from pumice.cli.demo.sight import State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console, RenderableType
+
+    from pumice.cli.demo.changes import Change
+    from pumice.cli.demo.sight import Job, Node, Sight
+
+COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "red")
+BLOCKS = {State.WAITING: "□", State.PLACED: "▣", State.RUNNING: "■", State.DONE: "▪", State.FAILED: "✗"}
+WIDE = 110
+CELLS = 3  # of a bar, per cpu
+HIGH = 30
+MOST_NEWS = 12
+
+
+class Picture:
+    """Remembers the latest news and draws the latest scene."""
+
+    def __init__(self, speed: float) -> None:
+        self._speed = speed
+        self._news: deque[Change] = deque(maxlen=MOST_NEWS)
+        self._seen: Sight | None = None
+        self._colours: dict[str, str] = {}
+
+    def see(self, told: Sequence[Change], seen: Sight) -> None:
+        """Take in a new scene and what is new in it."""
+        self._news.extend(told)
+        self._seen = seen
+        for job in seen.jobs:
+            self._colours.setdefault(job.key, COLOURS[len(self._colours) % len(COLOURS)])
+
+    def draw(self, console: Console) -> RenderableType:
+        """Draw everything, the news as far as there is room."""
+        tables = self.tables(console)
+        room = console.height - len(console.render_lines(tables)) - 1
+        return Group(tables, self._latest(room, console.width)) if room > 0 else tables
+
+    def tables(self, console: Console) -> RenderableType:
+        """Draw the scene without the news."""
+        seen = self._seen
+        if seen is None:
+            return Text("")
+        overview: list[RenderableType] = [self._nodes(seen), self._queues(seen)]
+        if console.width >= WIDE:
+            overview = [Columns(overview, padding=(0, 4))]
+        parts = [self._title(seen), *overview, self._jobs(seen, console.width), _legend()]
+        gap = 1 if console.height >= HIGH else 0
+        return Group(*(Padding(part, (0, 0, gap, 0)) for part in parts))
+
+    def _title(self, seen: Sight) -> Text:
+        text = Text.assemble(
+            ("Pumice", "bold"), "  ", (sight.clock(seen.time), "bold"), f" simulated, {self._speed:g}x  "
+        )
+        return text.append(f"cycle {seen.cycle}, {seen.binds} pods bound, {seen.evictions} evicted", style="dim")
+
+    def _nodes(self, seen: Sight) -> Table:
+        table = _table()
+        table.add_column("NODE", no_wrap=True)
+        table.add_column("CPU IN USE", no_wrap=True)
+        table.add_column("", no_wrap=True, justify="right")
+        table.add_column("PODS", no_wrap=True, justify="right")
+        for node in seen.nodes:
+            amount = f"{quantity.format_milli(node.used)} of {quantity.format_milli(node.cpu)}"
+            table.add_row(node.name, self._bar(node), amount, str(len(node.parts)))
+        return table
+
+    def _bar(self, node: Node) -> Text:
+        """Draw each pod as a piece in the colour of its job, as long as its share of the node."""
+        bar = Text()
+        for job, cpu in node.parts:
+            cells = cpu * CELLS // 1000
+            if cells:
+                bar.append("▇" * (cells - 1) + " ", style=self._colours.get(job, ""))
+        bar.append("·" * (node.cpu * CELLS // 1000 - len(bar)), style="dim")
+        return bar
+
+    def _queues(self, seen: Sight) -> Table:
+        table = _table()
+        table.add_column("QUEUE", no_wrap=True)
+        for heading in ("CPU", "PENDING", "INQUEUE", "RUNNING", "COMPLETED"):
+            table.add_column(heading, no_wrap=True, justify="right")
+        for queue in seen.queues:
+            counts = [str(number) if number else "-" for number in queue.groups.values()]
+            table.add_row(queue.name, quantity.format_milli(queue.allocated), *counts)
+        return table
+
+    def _jobs(self, seen: Sight, width: int) -> Table:
+        """Draw a row per job; the widths are fixed, so that nothing jumps when a job arrives."""
+        table = _table()
+        for heading, size in (("JOB", 18), ("MEMBERS", 20), ("NEEDS", 8), ("PHASE", 9)):
+            table.add_column(heading, no_wrap=True, width=size)
+        if width >= WIDE:
+            table.add_column("WHY IT WAITS", no_wrap=True, width=width - 64)
+        for job in seen.jobs:
+            cells: list[RenderableType] = [
+                Text(job.title, style=self._colours[job.key]),
+                self._blocks(job),
+                f"{job.minimum} of {len(job.members)}",
+                Text(job.phase, style="dim" if job.phase == names.PHASE_COMPLETED else ""),
+            ]
+            if width >= WIDE:
+                cells.append(Text(job.reason.partition(";")[0] if job.waits else "", style="dim"))
+            table.add_row(*cells)
+        return table
+
+    def _blocks(self, job: Job) -> Text:
+        colour = self._colours[job.key]
+        styles = {State.WAITING: "", State.PLACED: f"bold {colour}", State.RUNNING: colour}
+        row = Text()
+        for member in job.members:
+            row.append(BLOCKS[member.state], style=styles.get(member.state, "dim")).append(" ")
+        return row
+
+    def _latest(self, rows: int, width: int) -> RenderableType:
+        table = _table()
+        table.add_column("TIME", no_wrap=True)
+        table.add_column("WHAT HAPPENED", no_wrap=True)
+        for change in list(self._news)[-rows:]:
+            line = Text.assemble((change.title, self._colours.get(change.job, "")), f": {change.text}")
+            line.truncate(width - 9, overflow="ellipsis")
+            table.add_row(sight.clock(change.time), line)
+        return table
+
+
+def _table() -> Table:
+    return Table(box=None, header_style="dim", padding=(0, 2, 0, 0), pad_edge=False)
+
+
+def _legend() -> RenderableType:
+    shown = [state for state in State if state is not State.FAILED]
+    return Text("   ".join(f"{BLOCKS[state]} {state.value}" for state in shown), style="dim")
