@@ -1,0 +1,288 @@
+"""What sharing plugins count beside the live sums of the cluster: limits of queues, and what was let in but is not yet taken.
+
+Matrices of queues have one row per queue (`queue.row`), those of jobs one per job (`job.row`), in the units and columns of the vocabulary. What
+queues hold and ask for is not here: `cluster.queue_sums` has it, live.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from pumice.api import names
+from pumice.framework.extensions import PERMIT, Vote, reject
+from pumice.model import resources
+from pumice.model.statuses import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pumice.framework.session import Session
+    from pumice.model.cluster import Cluster
+    from pumice.model.job import Job
+    from pumice.model.queue import Queue
+    from pumice.model.resources import Amounts, Matrix, Vector, Vocabulary
+
+UNLIMITED = 2**62
+
+
+def total(cluster: Cluster) -> Vector:
+    """Return what all nodes offer."""
+    nodes = cluster.nodes
+    offered: Vector = nodes.allocatable[: nodes.count].sum(axis=0)
+    return offered
+
+
+def ceiling(vocabulary: Vocabulary, capability: Amounts) -> Vector:
+    """Lay a capability out: what is not listed is unlimited, and so are cpu and memory listed as 0."""
+    row = np.full(len(vocabulary), UNLIMITED, dtype=np.int64)
+    for name, units in capability.items():
+        column = vocabulary.columns.get(name)
+        if column is not None and (units or name not in ("cpu", "memory")):
+            row[column] = units
+    return row
+
+
+def freed_by_eviction(session: Session, job: Job, queue_rows: Sequence[int] | None) -> Vector:
+    """Return what a job could evict by the evicting actions' own rules inside some queues (None: anywhere in the cluster).
+
+    No action evicts yet, so nothing can be freed.
+    """
+    del job, queue_rows
+    return np.zeros(len(session.cluster.vocabulary), dtype=np.int64)
+
+
+class Limits:
+    """The limits of flat queues, kept until a Queue or what the nodes offer changes."""
+
+    __slots__ = ("_seen", "_sized", "capability", "guarantee", "guaranteed", "real_capability", "total")
+
+    def __init__(self) -> None:
+        self._seen: Sequence[object] = ()
+        self._sized = (-1, -1)
+
+    def refresh(self, cluster: Cluster) -> bool:
+        """Bring the limits up to date with the cluster, and tell whether any may have changed."""
+        queues = [queue for queue in cluster.queues.values() if not queue.bad]
+        shape = cluster.queue_sums.allocated.shape
+        offered = total(cluster)
+        seen = [queue.object for queue in queues]
+        same = shape == self._sized and len(seen) == len(self._seen) and all(map(_is, seen, self._seen))
+        if same and np.array_equal(offered, self.total):
+            return False
+        self._seen, self._sized = seen, shape
+        self.total: Vector = offered
+        self.guarantee: Matrix = np.zeros(shape, dtype=np.int64)
+        self.capability: Matrix = np.full(shape, UNLIMITED, dtype=np.int64)
+        for queue in queues:
+            if queue.guarantee:
+                self.guarantee[queue.row] = cluster.vocabulary.vector(queue.guarantee)
+            if queue.capability:
+                self.capability[queue.row] = ceiling(cluster.vocabulary, queue.capability)
+        # Queues without jobs keep their guarantee too, so it is off everybody else's limit.
+        self.guaranteed: Vector = self.guarantee.sum(axis=0)
+        free = np.maximum(offered - self.guaranteed, 0)
+        self.real_capability: Matrix = np.minimum(free + self.guarantee, self.capability)
+        return True
+
+
+def _is(left: object, right: object) -> bool:
+    return left is right
+
+
+class Minima:
+    """What the `minResources` of jobs say and what their gated pods ask for; a row is laid out again when its job changes."""
+
+    __slots__ = ("_gates", "_listed", "_width", "gated", "minimum", "queue_rows")
+
+    def __init__(self) -> None:
+        self._width = 0
+        self._reset(0, 0)
+
+    def _reset(self, rows: int, width: int) -> None:
+        self._width = width
+        self._listed: list[Amounts | None] = [None] * rows
+        self._gates: list[tuple[Job | None, int]] = [(None, -1)] * rows
+        self.minimum: Matrix = np.zeros((rows, width), dtype=np.int64)
+        self.queue_rows: Vector = np.zeros(rows, dtype=np.int64)
+        self.gated: dict[int, Vector] = {}
+
+    def refresh(self, cluster: Cluster) -> None:
+        """Follow the jobs of the cluster."""
+        rows, width = cluster.job_sums.allocated.shape
+        if len(self._listed) != rows or self._width != width:
+            self._reset(rows, width)
+        listed, vocabulary = self._listed, cluster.vocabulary
+        for job in cluster.jobs.values():
+            amounts = job.min_resources
+            if listed[job.row] is not amounts:
+                listed[job.row] = amounts
+                self.minimum[job.row] = 0 if amounts is None else vocabulary.vector(amounts)
+        places = {name: queue.row for name, queue in cluster.queues.items()}
+        jobs = cluster.jobs.values()
+        self.queue_rows[[job.row for job in jobs]] = [places.get(job.queue, -1) for job in jobs]
+
+    def deducted(self, amounts: Matrix, jobs: Sequence[Job]) -> Matrix:
+        """Take the requests of gated pods off amounts of jobs, down to 0; a gate that only waits for the queue does not count."""
+        for position, job in enumerate(jobs):
+            gated = self._gated(job)
+            if gated is not None:
+                amounts[position] = np.maximum(amounts[position] - gated, 0)
+        return amounts
+
+    def _gated(self, job: Job) -> Vector | None:
+        """Return what the gated pods of a job ask for, looking at them only if they changed."""
+        if self._gates[job.row] != (job, job.version):
+            self._gates[job.row] = (job, job.version)
+            requests = [task.shape.request.vector for task in job.pending.values() if task.externally_gated]
+            self.gated.pop(job.row, None)
+            if requests:
+                self.gated[job.row] = np.sum(requests, axis=0)
+        return self.gated.get(job.row)
+
+
+class Admitted:
+    """Per queue, what jobs that were let in may still take (`inqueue`) and what jobs hold beyond their minimum (`elastic`).
+
+    Both are computed at the first question of a cycle. With `above`, which gives the rows of each queue's ancestors, those count everything below them too.
+    """
+
+    __slots__ = ("_above", "_cluster", "_elastic", "_inqueue", "minima")
+
+    def __init__(self) -> None:
+        self.minima = Minima()
+
+    def open(self, cluster: Cluster, above: Mapping[int, Sequence[int]] | None = None) -> None:
+        """Start a cycle."""
+        self._cluster = cluster
+        self._above = above or {}
+        self._inqueue: Matrix | None = None
+        self._elastic: Matrix | None = None
+
+    @property
+    def inqueue(self) -> Matrix:
+        """What was let in and is not taken yet: what is missing to the minimum of groups that are Inqueue, or Running with all their members."""
+        if self._inqueue is None:
+            self.minima.refresh(self._cluster)
+            jobs = [*let_in(self._cluster), *running(self._cluster)]
+            rows = [job.row for job in jobs]
+            self._inqueue = self._by_queue(rows, self.minima.deducted(self.reserved(rows), jobs))
+        return self._inqueue
+
+    @property
+    def elastic(self) -> Matrix:
+        """What jobs hold beyond their `minResources`; without any, all they hold."""
+        if self._elastic is None:
+            self.minima.refresh(self._cluster)
+            rows = [job.row for job in self._cluster.jobs.values()]
+            beyond = self._cluster.job_sums.allocated[rows] - self.minima.minimum[rows]
+            self._elastic = self._by_queue(rows, np.maximum(beyond, 0))
+        return self._elastic
+
+    def reserved(self, rows: Sequence[int]) -> Matrix:
+        """Return what jobs still lack to their minimum."""
+        missing: Matrix = np.maximum(self.minima.minimum[rows] - self._cluster.job_sums.allocated[rows], 0)
+        return missing
+
+    def enter(self, job: Job) -> None:
+        """Count a job that has just been let in, with the whole of its minimum."""
+        if job.min_resources is None:
+            return
+        counted, queue = self.inqueue, self._cluster.queues[job.queue]
+        amounts = self.minima.deducted(self.minima.minimum[[job.row]], [job])[0]
+        for row in (queue.row, *self._above.get(queue.row, ())):
+            counted[row] += amounts
+
+    def _by_queue(self, rows: Sequence[int], amounts: Matrix) -> Matrix:
+        """Add rows of jobs up to their queues, and to the ancestors of these."""
+        sums = np.zeros(self._cluster.queue_sums.allocated.shape, dtype=np.int64)
+        places = self.minima.queue_rows[rows]
+        known = places >= 0
+        np.add.at(sums, places[known], amounts[known])
+        if self._above:
+            own = sums.copy()
+            for row, ancestors in self._above.items():
+                for ancestor in ancestors:
+                    sums[ancestor] += own[row]
+        return sums
+
+
+def let_in(cluster: Cluster) -> list[Job]:
+    """Return the jobs whose group is Inqueue and says what it needs."""
+    return [job for job in cluster.jobs_in_phase(names.PHASE_INQUEUE) if job.min_resources is not None]
+
+
+def running(cluster: Cluster) -> list[Job]:
+    """Return the jobs whose group is Running with all its members placed, and says what it needs."""
+    return [
+        job
+        for job in cluster.jobs_in_phase(names.PHASE_RUNNING)
+        if job.min_resources is not None and placed(job) >= job.min_member
+    ]
+
+
+def placed(job: Job) -> int:
+    """Count the tasks of a job that hold room."""
+    counts = job.tally.counts
+    return counts[Status.ALLOCATED] + counts[Status.BINDING] + counts[Status.BOUND] + counts[Status.RUNNING]
+
+
+def closed(queue: Queue) -> str | None:
+    """Say that a queue takes no new work, if so."""
+    return None if queue.is_open else f"queue {queue.name} is {queue.state}, not {names.QUEUE_OPEN}"
+
+
+def exceeded(asked: Vector, wanted: Vector, limit: Vector) -> list[int]:
+    """Return the columns that are asked for, pods aside, in which what is wanted is beyond the limit."""
+    beyond = (asked > 0) & (wanted > limit)
+    beyond[resources.PODS] = False
+    return [int(column) for column in np.flatnonzero(beyond)] if beyond.any() else []
+
+
+def unoffered(cluster: Cluster, amounts: Amounts) -> list[str]:
+    """Return the names in amounts that no node offers, so that nothing can satisfy them."""
+    return [name for name, units in sorted(amounts.items()) if units and name not in cluster.vocabulary.columns]
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """One queue that limits a job: what it and the queues below it hold, how much they may, and the rows of all of them."""
+
+    queue: Queue
+    held: Vector
+    limit: Vector
+    inside: Sequence[int]
+
+
+def admission(session: Session, job: Job, bounds: Iterable[Bound], admitted: Admitted) -> Vote:
+    """Vote whether the minimum of a job fits its queue and, in a tree, the queues above it, beside what they hold and have let in.
+
+    What the job could evict inside a queue is taken off what that queue holds. A refusal leaves the event that users know.
+    """
+    if job.min_resources is None:
+        return PERMIT
+    cluster = session.cluster
+    missing = unoffered(cluster, job.min_resources)
+    minimum = cluster.vocabulary.vector(job.min_resources)
+    for bound in bounds:
+        row = bound.queue.row
+        freed = freed_by_eviction(session, job, bound.inside)
+        inelastic = bound.held - freed - admitted.elastic[row]
+        columns = exceeded(minimum, minimum + inelastic + admitted.inqueue[row], bound.limit)
+        if columns or missing:
+            lacking = [*(cluster.vocabulary.names[column] for column in columns), *missing]
+            said = [
+                f"{name} {_shown(name, minimum[c])} + {_shown(name, inelastic[c])} held + "
+                f"{_shown(name, admitted.inqueue[row, c])} let in, limit {_shown(name, bound.limit[c])}"
+                for c, name in zip(columns, lacking, strict=False)
+            ]
+            said += [f"no node offers {name}" for name in missing]
+            listed = ", ".join(f"insufficient {name}" for name in lacking)
+            session.notices.append((job, f"queue resource quota insufficient: {listed}"))
+            return reject(f"queue {bound.queue.name}: minResources exceed its room: {'; '.join(said)}")
+    return PERMIT
+
+
+def _shown(name: str, units: np.int64) -> str:
+    return resources.shown(name, int(units))
