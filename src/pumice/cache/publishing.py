@@ -95,6 +95,11 @@ class Publisher:
             self._cache.record.say("status", f"{key}: {outcome.failure.message}; phase {phase} will be written again")
             self._cluster.dirty_jobs[key] = job
             self._cluster.changed += 1
+        elif job is not None and job.group is not None and key not in self._writing:
+            # While ours was on its way, statuses that were read were passed over; one that is newer than ours counts.
+            answered = (outcome.object or {}).get("metadata", {}).get("resourceVersion", "")
+            if _is_newer(job.group.metadata.resource_version, answered):
+                self._cluster.set_status(job, job.group.status)
 
     def _touch(self, uid: str) -> None:
         task = self._cluster.tasks.get(uid)
@@ -151,6 +156,10 @@ class Publisher:
     def forget_task(self, uid: str) -> None:
         """Drop what is known of a pod that is gone."""
         self._written.pop(uid, None)
+
+
+def _is_newer(version: str, than: str) -> bool:
+    return version.isdecimal() and than.isdecimal() and int(version) > int(than)
 
 
 def _status_body(status: scheduling.PodGroupStatus) -> dict[str, Any]:
