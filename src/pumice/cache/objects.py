@@ -23,7 +23,7 @@ class Objects:
         gone = event_type == "DELETED"
         match kind.name:
             case "PodGroup":
-                self._group(found, gone=gone)
+                self._group(kind, found, gone=gone)
             case "Queue":
                 self._queue(found, gone=gone)
             case "Node":
@@ -35,7 +35,7 @@ class Objects:
             case _:
                 self._keep(kind, found, gone=gone)
 
-    def _group(self, found: meta.KubeObject | decoding.Malformed, *, gone: bool) -> None:
+    def _group(self, kind: kinds.Kind, found: meta.KubeObject | decoding.Malformed, *, gone: bool) -> None:
         metadata = found.metadata
         key = f"{metadata.namespace}/{metadata.name}"
         if gone:
@@ -45,6 +45,7 @@ class Objects:
             self._cache.record.forget(key)
             self._cache.forget_told(metadata.uid)
             return
+        self._cache.publisher.answer_to(key, kind)
         if isinstance(found, decoding.Malformed):
             job = self._cluster.break_group(metadata, found.message)
         elif isinstance(found, scheduling.PodGroup):
@@ -55,9 +56,9 @@ class Objects:
             return
         if job.bad:
             self._cache.record.state(key, f"the PodGroup is invalid: {job.bad}")
-            self._cache.disable(kinds.POD_GROUP, metadata, key, job.bad)
+            self._cache.disable(kind, metadata, key, job.bad)
         else:
-            self._cache.enable(kinds.POD_GROUP, metadata, key)
+            self._cache.enable(kind, metadata, key)
 
     def _queue(self, found: meta.KubeObject | decoding.Malformed, *, gone: bool) -> None:
         metadata = found.metadata

@@ -29,6 +29,17 @@ class Publisher:
         self._writing: dict[str, int] = {}
         self._written: dict[str, tuple[str, str, str]] = {}
         self._warned: dict[str, str] = {}
+        self._kinds: dict[str, kinds.Kind] = {}  # of groups that were read in an older version of the kind
+
+    def answer_to(self, job: str, kind: kinds.Kind) -> None:
+        """Write about a group under the kind it was read in."""
+        if kind is kinds.POD_GROUP:
+            self._kinds.pop(job, None)
+        else:
+            self._kinds[job] = kind
+
+    def _kind(self, job: str) -> kinds.Kind:
+        return self._kinds.get(job, kinds.POD_GROUP)
 
     def publish(self, session: Session) -> None:
         """Write what changed: groups, their pods, queues."""
@@ -39,7 +50,7 @@ class Publisher:
         for job, message in session.notices:
             if job.group is not None:
                 self._cache.note(
-                    kinds.POD_GROUP, job.group.metadata, "Normal", names.EVENT_UNSCHEDULABLE, message, once=True
+                    self._kind(job.key), job.group.metadata, "Normal", names.EVENT_UNSCHEDULABLE, message, once=True
                 )
         for patch in queues.patches(self._cluster):
             self._cache.world.patch(patch)
@@ -52,21 +63,22 @@ class Publisher:
         if group is None:
             return
         entered = report.status.phase != job.phase
+        kind = self._kind(job.key)
         if report.changed:
             body = {"status": _status_body(report.status)}
             self._writing[job.key] = self._writing.get(job.key, 0) + 1
             self._cache.world.patch(
-                Patch(kind=kinds.POD_GROUP, namespace=job.namespace, name=job.name, uid=group.metadata.uid, body=body)
+                Patch(kind=kind, namespace=job.namespace, name=job.name, uid=group.metadata.uid, body=body)
             )
             self._cluster.set_status(job, report.status)
         if report.warning:
             if self._warned.get(job.key) != report.warning:
                 self._warned[job.key] = report.warning
-                self._cache.note(kinds.POD_GROUP, group.metadata, "Warning", names.EVENT_UNSCHEDULABLE, report.warning)
+                self._cache.note(kind, group.metadata, "Warning", names.EVENT_UNSCHEDULABLE, report.warning)
         else:
             self._warned.pop(job.key, None)
         if report.changed and entered and report.status.phase in READY_PHASES:
-            self._cache.note(kinds.POD_GROUP, group.metadata, "Normal", names.EVENT_SCHEDULED, closing.READY)
+            self._cache.note(kind, group.metadata, "Normal", names.EVENT_SCHEDULED, closing.READY)
 
     def is_writing(self, job: str) -> bool:
         """Tell whether a status of ours is on its way, so that what is read meanwhile is older."""
@@ -111,6 +123,7 @@ class Publisher:
         """Drop what is known of a group that is gone."""
         self._writing.pop(key, None)
         self._warned.pop(key, None)
+        self._kinds.pop(key, None)
 
     # -- pods --------------------------------------------------------------------------------------------------
 
