@@ -27,12 +27,14 @@ Key = tuple[Any, ...]
 class Ordering(Extension[[T], Any], Generic[T]):
     """An ordering point: `key(item)` is the tuple of all plugins' parts and the fallback."""
 
-    __slots__ = ("_fallback", "_functions", "_listeners")
+    __slots__ = ("_fallback", "_functions", "_holders", "_listeners")
 
     def __init__(self, point: Point, roster: Roster, fallback: Callable[[T], Key]) -> None:
         super().__init__(point, roster)
         self._fallback = fallback
         self._listeners: list[PriorityQueue[T]] = []
+        # Who holds an item (by id): a touch must not ask every queue of a session, of which there may be thousands.
+        self._holders: dict[int, list[PriorityQueue[T]]] = {}
         self._functions: list[Callable[[T], Any]] | None = None
 
     def add_comparator(self, compare: Callable[[T, T], int]) -> None:
@@ -59,14 +61,14 @@ class Ordering(Extension[[T], Any], Generic[T]):
 
     def queue(self, items: Iterable[T] = ()) -> PriorityQueue[T]:
         """Return a priority queue that follows changes of keys for the rest of the session."""
-        waiting = PriorityQueue(self, items)
+        waiting = PriorityQueue(self, items, self._holders)
         self._listeners.append(waiting)
         return waiting
 
     def touch(self, item: T) -> None:
         """Say that an item's key may have changed."""
-        for listener in self._listeners:
-            listener.touch(item)
+        for holder in self._holders.get(id(item), ()):
+            holder.touch(item)
 
     def touch_all(self) -> None:
         """Say that any key may have changed."""
@@ -91,34 +93,35 @@ class TaskOrdering(Ordering[Task]):
 class PriorityQueue(Generic[T]):
     """A heap of items by their present key."""
 
-    __slots__ = ("_heap", "_moved", "_ordering", "_stale", "_tickets", "_turn")
+    __slots__ = ("_heap", "_holders", "_moved", "_ordering", "_stale", "_tickets", "_turn")
 
-    def __init__(self, ordering: Ordering[T], items: Iterable[T] = ()) -> None:
+    def __init__(
+        self, ordering: Ordering[T], items: Iterable[T] = (), holders: dict[int, list[PriorityQueue[T]]] | None = None
+    ) -> None:
         self._ordering = ordering
+        self._holders = {} if holders is None else holders
         self._turn = 0
         self._tickets: dict[int, tuple[int, T]] = {}
         self._heap: list[tuple[Key, int, T]] = []
         self._stale = False
         self._moved: dict[int, T] = {}
-        for item in items:
-            self._enter(item)
+        self._heap.extend(self._enter(item) for item in items)
         heapq.heapify(self._heap)
 
     def __len__(self) -> int:
         return len(self._tickets)
 
     def _enter(self, item: T) -> tuple[Key, int, T]:
+        """Give an item a new ticket; entries with an older one are void."""
         self._turn += 1
-        entry = (self._ordering.key(item), self._turn, item)
+        if id(item) not in self._tickets:
+            self._holders.setdefault(id(item), []).append(self)
         self._tickets[id(item)] = (self._turn, item)
-        self._heap.append(entry)
-        return entry
+        return (self._ordering.key(item), self._turn, item)
 
     def push(self, item: T) -> None:
         """Put an item in, or move it to its present place."""
-        self._turn += 1
-        self._tickets[id(item)] = (self._turn, item)
-        heapq.heappush(self._heap, (self._ordering.key(item), self._turn, item))
+        heapq.heappush(self._heap, self._enter(item))
 
     def touch(self, item: T) -> None:
         """Move an item to its present place, if it is in the queue, before the next pop."""
@@ -137,6 +140,7 @@ class PriorityQueue(Generic[T]):
             ticket = self._tickets.get(id(item))
             if ticket is not None and ticket[0] == turn:
                 del self._tickets[id(item)]
+                self._holders[id(item)].remove(self)
                 return item
 
     def _catch_up(self) -> None:
@@ -144,9 +148,7 @@ class PriorityQueue(Generic[T]):
         moved, self._moved = self._moved, {}
         if self._stale:
             self._stale = False
-            self._heap = []
-            for _, item in list(self._tickets.values()):
-                self._enter(item)
+            self._heap = [self._enter(item) for _, item in list(self._tickets.values())]
             heapq.heapify(self._heap)
             return
         for item in moved.values():
