@@ -1,0 +1,202 @@
+"""Whatever the watches bring, in whatever order: after each batch every sum of the model equals a recount from scratch."""
+
+from __future__ import annotations
+
+import copy
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import recount
+from builders import Desk, group, node, pod, queue
+from pumice.cache.effects import Bind, Read
+from pumice.model.statuses import Status
+
+NODES = ("n0", "n1", "n2", "lost")
+GROUPS = ("g", "h", "")
+POLICY = [{"name": "ring", "subGroupSize": 1, "minSubGroups": 1, "matchLabelKeys": ["rank"]}]
+GPU, PAGES = "nvidia.com/gpu", "hugepages-2Mi"
+STATUSES = {
+    ("Pending", False): Status.PENDING,
+    ("Pending", True): Status.BOUND,
+    ("Running", False): Status.RUNNING,
+    ("Running", True): Status.RUNNING,
+    ("Succeeded", False): Status.SUCCEEDED,
+    ("Succeeded", True): Status.SUCCEEDED,
+    ("", False): Status.UNKNOWN,
+    ("", True): Status.UNKNOWN,
+}
+
+number = st.integers(0, 7)
+nodes = st.builds(
+    lambda name, cpu, pods, gpu, pages, away: (
+        "node",
+        node(name, cpu=str(cpu), pods=str(pods), labels={"pool": "web" if away == 7 else "batch"})
+        | {"extra": {GPU: gpu, PAGES: pages}},
+    ),
+    st.sampled_from(NODES[:3]),
+    st.integers(0, 8),
+    number,
+    st.sampled_from([None, None, "0", "2"]),
+    st.sampled_from([None, None, None, "64Mi"]),
+    number,
+)
+
+
+@st.composite
+def pods(draw):
+    requests = draw(
+        st.dictionaries(st.sampled_from(["cpu", "memory", GPU, PAGES, "example.com/none"]), st.just("1"), max_size=3)
+    )
+    if draw(number) == 7:
+        requests["cpu"] = draw(st.sampled_from(["-1", "abc", "1e30"]))
+    name = draw(st.sampled_from([f"p-w-{i}" for i in range(6)]))
+    made = pod(
+        name,
+        draw(st.sampled_from(GROUPS)),
+        requests=requests,
+        node=draw(st.sampled_from(["", "", *NODES])),
+        deleting=draw(number) == 0,
+        role=draw(st.sampled_from(["", "m"])),
+        labels=draw(st.sampled_from([{}, {"rank": "0"}, {"rank": "1"}])),
+        ports=draw(st.sampled_from([(), [{"hostPort": 80}]])),
+        scheduler=draw(st.sampled_from(["volcano", "volcano", "volcano", "else"])),
+    )
+    made["status"]["phase"] = draw(st.sampled_from(["Pending", "Pending", "Running", "Succeeded", ""]))
+    return "pod", made
+
+
+@st.composite
+def groups(draw):
+    spec = {"subGroupPolicy": POLICY} if draw(st.booleans()) else {}
+    minimum = draw(st.sampled_from([0, 1, 2, 5, -3, 2**40]))
+    return "group", group(
+        draw(st.sampled_from(GROUPS[:2])),
+        minimum,
+        queue=draw(st.sampled_from(["", "q", "r"])),
+        phase=draw(st.sampled_from(["", "Inqueue"])),
+        minTaskMember={"m": draw(st.integers(0, 2))},
+        **spec,
+    )
+
+
+queues = st.builds(lambda name, weight: ("queue", queue(name, weight=weight)), st.sampled_from(["q", "r"]), number)
+gone = st.tuples(st.just("gone"), st.integers(0, 30))
+answers = st.tuples(st.just("answer"), number)
+pauses = st.sampled_from([("apply", 0), ("cycle", 0), ("cycle", 1), ("cycle", 40)])
+events = st.lists(st.one_of(pods(), pods(), nodes, groups(), queues, gone, answers, pauses), max_size=30)
+
+
+class Stream:
+    """Feeds events as a watch would, and remembers what is there."""
+
+    def __init__(self, made):
+        self.desk = made
+        self.there = {}
+        self.offered = {"cpu", "memory", "pods"}
+        self.answered = 0
+
+    def take(self, event):
+        kind, value = event
+        if kind == "gone":
+            self._delete(value)
+        elif kind == "answer":
+            self._answer(value)
+        elif kind == "cycle":
+            self.desk.cycle(value)
+            assert self.desk.scheduler.failures == []
+        elif kind == "apply":
+            self.desk.apply()
+        else:
+            self._put(copy.deepcopy(value))
+
+    def _put(self, manifest):
+        if "extra" in manifest:
+            manifest["status"]["allocatable"] |= {n: v for n, v in manifest.pop("extra").items() if v is not None}
+        key = (manifest["kind"], manifest["metadata"]["name"])
+        known = self.there.get(key)
+        if known is not None and key[0] == "Pod" and known["spec"]["nodeName"]:
+            manifest["spec"]["nodeName"] = known["spec"]["nodeName"]
+        self.there[key] = manifest
+        self.desk.feed(manifest, event="ADDED" if known is None else "MODIFIED")
+
+    def _delete(self, which):
+        if self.there:
+            manifest = self.there.pop(list(self.there)[which % len(self.there)])
+            self.desk.delete(manifest)
+
+    def _answer(self, how):
+        """Answer the oldest effect that has no answer yet."""
+        waiting = self.desk.world.of(Bind, Read)[self.answered :]
+        if not waiting:
+            return
+        self.answered += 1
+        effect = waiting[0]
+        present = self.there.get(("Pod", effect.name))
+        if isinstance(effect, Read):
+            self.desk.settle(effect, None if present else "notfound", read=present)
+        elif how < 3 and present is not None and not present["spec"]["nodeName"]:
+            self.desk.settle(effect, "unknown" if how == 0 else None)
+            self._put(present | {"spec": present["spec"] | {"nodeName": effect.node}})
+        else:
+            self.desk.settle(effect, ("conflict", "unknown", "refused", "unavailable", "notfound")[how % 5])
+
+    def check(self):
+        self.desk.apply()
+        cluster = self.desk.cluster
+        recount.check(cluster)
+        wanted = {m["metadata"]["uid"]: m for (kind, _), m in self.there.items() if kind == "Pod" and _taken(m)}
+        assert set(cluster.tasks) == set(wanted)
+        for uid, manifest in wanted.items():
+            _check_status(cluster.tasks[uid], manifest)
+        self._check_nodes(cluster)
+
+    def _check_nodes(self, cluster):
+        table = cluster.nodes
+        mine = {n: m for (k, n), m in self.there.items() if k == "Node" and m["metadata"]["labels"]["pool"] == "batch"}
+        assert [record.name for record in table.records[: table.count]] == sorted(mine)
+        for name, manifest in mine.items():
+            offered = {n: recount.units(n, text) for n, text in manifest["status"]["allocatable"].items()}
+            row = cluster.vocabulary.amounts(table.allocatable[table.by_name[name].row])
+            assert row == {n: units for n, units in offered.items() if units}
+        assert all(record.object is None for record in table.records[table.count :])
+
+
+def _taken(manifest):
+    requests = manifest["spec"]["containers"][0]["resources"]["requests"]
+    if requests.get("cpu", "1") != "1":
+        return False
+    own = manifest["spec"]["schedulerName"] == "volcano"
+    return own or (manifest["spec"]["nodeName"] != "" and manifest["status"]["phase"] != "Succeeded")
+
+
+def _check_status(task, manifest):
+    """A pod is what it says, unless a bind of ours is on its way and the pod still waits."""
+    phase, bound = manifest["status"]["phase"], bool(manifest["spec"]["nodeName"])
+    deleting = "deletionTimestamp" in manifest["metadata"]
+    if deleting and phase in ("Pending", "Running"):
+        assert task.status == Status.RELEASING
+    elif task.status == Status.BINDING:
+        assert (phase, bound) == ("Pending", False)
+    else:
+        assert task.status == STATUSES[phase, bound]
+    if bound:
+        on_node = task.node.name if task.node else ""
+        assert on_node == ("" if task.status == Status.SUCCEEDED else manifest["spec"]["nodeName"])
+
+
+@settings(max_examples=150, deadline=None)
+@given(batches=st.lists(events, max_size=4))
+def test_sums_equal_a_recount_after_any_events_in_any_order(batches):
+    made = Desk(options=_selecting())
+    stream = Stream(made)
+    for batch in batches:
+        for event in batch:
+            stream.take(event)
+        stream.check()
+
+
+def _selecting():
+    from pumice.scheduler import Options
+
+    return Options(node_selector=("pool:batch",))

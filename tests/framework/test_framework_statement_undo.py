@@ -1,0 +1,236 @@
+"""Whatever is done in statements and then given up leaves no trace: not in the model, not in plugins that follow it."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import recount
+from builders import GANG, Desk, group, node, pod, queue
+from pumice.framework.plugin import Plugin
+from pumice.model.statuses import Status
+
+HELD = "{name: follower}, {name: picky}"
+CONFIG = GANG.replace("{name: nodeorder}", f"{{name: nodeorder}}, {HELD}")
+POLICY = [{"name": "ring", "subGroupSize": 2, "minSubGroups": 1, "matchLabelKeys": ["rank"]}]
+
+
+class Follower(Plugin):
+    """Keeps sums by following placements, as a sharing plugin does."""
+
+    name = "follower"
+
+    def open(self, session):
+        self.by_queue, self.by_node, self.placed = {}, {}, {}
+        session.add_handler(self.follow)
+
+    def follow(self, run, sign):
+        for task, target in zip(run.tasks, run.targets, strict=True):
+            self._add(self.by_queue, task.job.queue if task.job else "", task, sign)
+            self._add(self.by_node, target.name, task, sign)
+            self._step(self.placed, task.uid, sign)
+
+    def _add(self, sums, key, task, sign):
+        for name, units in task.shape.request.amounts.items():
+            self._step(sums, (key, name), sign * units)
+
+    @staticmethod
+    def _step(sums, key, amount):
+        sums[key] = sums.get(key, 0) + amount
+        if not sums[key]:
+            del sums[key]
+
+
+class Picky(Plugin):
+    """Refuses some pods by name, wherever they are to go."""
+
+    name = "picky"
+
+    def open(self, session):
+        session.add_handler(self.answer, may_refuse=True)
+
+    def answer(self, run, sign):
+        return "not this one" if sign > 0 and any("picky" in task.name for task in run.tasks) else None
+
+
+def desk(*, picky):
+    """Three nodes, three jobs in two queues with two shapes, roles, sub-groups, ports and best-effort pods, and pods on nodes."""
+    config = CONFIG if picky else CONFIG.replace(", {name: picky}", "")
+    made = Desk(config, Follower, Picky)
+    made.feed(queue("other"), *(node(f"n{i}", cpu="64", pods="500") for i in range(3)))
+    made.feed(group("one", 3), group("two", 1, queue="other", subGroupPolicy=POLICY), group("three", 0))
+    port = [{"hostPort": 80}]
+    for i in range(4):
+        made.feed(
+            pod(f"one-w-{i}", "one", cpu="1", role="w"),
+            pod(f"one-m-{i}", "one", cpu="2", memory="1Gi", role="m", ports=port if i % 2 else ()),
+            pod(f"two-{i}", "two", cpu="1", labels={"rank": str(i // 2)} if i else {}),
+            pod(f"free-{i}", "three"),
+            pod(f"run-{i}", "three", cpu="3", node=f"n{i % 3}", ports=port if not i else ()),
+            pod(f"bound-{i}", "two", cpu="1", node=f"n{i % 3}", phase="Pending"),
+        )
+    made.feed(pod("two-picky-0", "two", cpu="1"), pod("going-0", "one", cpu="1", node="n0", deleting=True))
+    made.feed(pod("alien-0", scheduler="else", cpu="1", node="n1"))
+    return made
+
+
+class Game:
+    """Interprets small numbers as operations on up to three statements of one session."""
+
+    def __init__(self, made):
+        self.cluster = made.cluster
+        self.session = made.session()
+        self.statements = [self.session.statement() for _ in range(3)]
+        self.marks = []
+        self.follower = made.scheduler.engine.plugins[1][2]
+        self.start = self.taken()
+
+    def taken(self):
+        """What is allocated or waits in each queue, by resource."""
+        sums = self.cluster.queue_sums
+        rows = {name: self.cluster.vocabulary.amounts(sums.held(row)) for name, row in self.cluster._queue_rows.items()}
+        return {(queue, name): units for queue, amounts in rows.items() for name, units in amounts.items()}
+
+    def some(self, statuses, first, count):
+        """Some tasks in certain statuses, going round from one of them."""
+        tasks = [task for task in self.cluster.tasks.values() if task.status in statuses and task.job is not None]
+        return [tasks[(first + i) % len(tasks)] for i in range(min(count, len(tasks)))]
+
+    def place(self, statement, a, b, c):
+        tasks = self.some({Status.PENDING}, a, 1 + b)
+        records = [self.cluster.nodes.records[(c + i * (b % 3)) % 3] for i in range(len(tasks))]
+        step = statement.pipeline if c % 2 else statement.allocate
+        stop = iter([False] * a + [True] * 99)
+        if tasks:
+            step(tasks, records, (lambda: next(stop)) if a % 3 == 0 else None)
+
+    def evict(self, statement, a, b, _c):
+        tasks = self.some({Status.RUNNING, Status.BOUND}, a, b)
+        if tasks:
+            statement.evict(tasks, "test")
+
+    def mark(self, statement, *_):
+        self.marks.append((statement, statement.checkpoint()))
+
+    def rollback(self, _statement, *_):
+        if self.marks:
+            statement, mark = self.marks.pop()
+            statement.rollback(mark)
+
+    def undo(self, statement, a, *_):
+        logged = [task for run in statement.runs for task in run.tasks]
+        if logged:
+            statement.undo(logged[a % len(logged)])
+
+    def merge(self, statement, a, b, _c):
+        others = [self.statements[(a + i) % 3] for i in range(b % 2 + 1)]
+        statement.merge(*(other for other in others if other is not statement))
+
+    def recover(self, statement, a, *_):
+        saved = statement.save()
+        statement.discard()
+        assert self.statements[a % 3].recover(saved) or any("picky" in t.name for s in saved.steps for t in s[1])
+
+    def hold(self, statement, *_):
+        statement.hold()
+
+    def release(self, _statement, a, *_):
+        held = [task for run in self.session._held for task in run.tasks]
+        if held:
+            self.session.release_held(held[a % len(held)])
+
+    def discard(self, statement, *_):
+        statement.discard()
+
+    OPERATIONS = (place, place, place, evict, mark, rollback, undo, merge, recover, hold, release, discard)
+
+    def play(self, move):
+        operation, which, a, b, c = move
+        self.OPERATIONS[operation](self, self.statements[which], a, b, c)
+
+
+number = st.integers(0, 7)
+moves = st.lists(
+    st.tuples(st.integers(0, len(Game.OPERATIONS) - 1), st.integers(0, 2), number, number, number), max_size=20
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(moves=moves, picky=st.booleans(), discards=st.booleans())
+def test_statements_then_discard_and_rollback_restore_the_model_bit_for_bit(moves, picky, discards):
+    made = desk(picky=picky)
+    game = Game(made)
+    before = recount.fingerprint(made.cluster)
+    for move in moves:
+        game.play(move)
+        recount.check(made.cluster)
+        change = {key: units - game.start.get(key, 0) for key, units in game.taken().items()}
+        change |= {key: -units for key, units in game.start.items() if key not in game.taken()}
+        assert game.follower.by_queue == {key: units for key, units in change.items() if units}
+    for statement in game.statements if discards else ():
+        statement.discard()
+    game.session.rollback()
+    assert recount.fingerprint(made.cluster) == before
+    assert (game.follower.by_queue, game.follower.by_node, game.follower.placed) == ({}, {}, {})
+
+
+@settings(max_examples=40, deadline=None)
+@given(first=moves, second=moves)
+def test_rollback_to_a_checkpoint_restores_the_model_at_the_checkpoint(first, second):
+    made = desk(picky=True)
+    game = Game(made)
+    adding = {Game.place, Game.evict}
+    chosen = game.statements[0]
+    for operation, _, a, b, c in first:
+        if Game.OPERATIONS[operation] in adding:
+            Game.OPERATIONS[operation](game, chosen, a, b, c)
+    mark, before = chosen.checkpoint(), recount.fingerprint(made.cluster)
+    for operation, _, a, b, c in second:
+        if Game.OPERATIONS[operation] in adding:
+            Game.OPERATIONS[operation](game, chosen, a, b, c)
+    chosen.rollback(mark)
+    assert recount.fingerprint(made.cluster) == before
+    recount.check(made.cluster)
+
+
+@settings(max_examples=40, deadline=None)
+@given(moves=moves, keep=st.integers(0, 9))
+def test_undoing_all_but_one_task_leaves_exactly_that_one(moves, keep):
+    """Undo takes single tasks out of the middle, in any order, and disturbs no other."""
+    made = desk(picky=False)
+    game = Game(made)
+    chosen = game.statements[0]
+    for _, _, a, b, c in moves:
+        game.place(chosen, a, b, c)
+    placed = [task for run in chosen.runs for task in run.tasks]
+    if not placed:
+        return
+    kept = placed[keep % len(placed)]
+    where = (kept.status, kept.node)
+    for task in placed[::2] + placed[1::2]:
+        if task is not kept:
+            chosen.undo(task)
+    assert [task for run in chosen.runs for task in run.tasks] == [kept]
+    assert (kept.status, kept.node) == where
+    recount.check(made.cluster)
+    assert game.follower.placed == {kept.uid: 1}
+
+
+@settings(max_examples=30, deadline=None)
+@given(moves=moves)
+def test_after_a_commit_only_what_is_bound_or_evicted_remains(moves):
+    made = desk(picky=True)
+    game = Game(made)
+    for operation, which, a, b, c in moves:
+        game.play((operation, which, a, b, c))
+    for statement in game.statements:
+        statement.commit()
+    game.session.rollback()
+    recount.check(made.cluster)
+    bound = {task.name for task in made.cluster.tasks.values() if task.status == Status.BINDING}
+    assert bound == set(made.world.binds)
+    assert {task.status for task in made.cluster.tasks.values()} <= set(Status) - {Status.ALLOCATED, Status.PIPELINED}
+    left = {task.name for task in made.cluster.tasks.values() if task.status == Status.RELEASING} - {"going-0"}
+    assert left == set(made.world.evictions)
+    assert {made.cluster.tasks[uid].name for uid, sign in game.follower.placed.items() if sign > 0} == bound
+    assert {made.cluster.tasks[uid].name for uid, sign in game.follower.placed.items() if sign < 0} == left
