@@ -1,20 +1,21 @@
 """Orders as sort keys: each plugin gives one part, and the last parts make every order total.
 
-A `PriorityQueue` holds items by their key. When a plugin says that an item's key has changed, every queue that holds it pushes it again under the
-new key at once, so the order is always that of now.
+A `PriorityQueue` holds items by their key. When a plugin says that an item's key has changed, every queue that holds it looks at it again before
+the next item leaves, so the order is always that of now. Items that hang in a tree are ordered branch by branch (`branching`).
 """
 
 from __future__ import annotations
 
 import functools
 import heapq
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from pumice.framework import branching
 from pumice.framework.extensions import Extension, Roster
 from pumice.model.task import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from pumice.framework.points import Point
     from pumice.model.job import Job, SubJob
@@ -24,18 +25,50 @@ T = TypeVar("T")
 Key = tuple[Any, ...]
 
 
+class PriorityQueue(Protocol[T]):
+    """Items that leave in order, the order being that of now."""
+
+    def __len__(self) -> int: ...
+
+    def push(self, item: T) -> None:
+        """Put an item in, or move it to its present place."""
+
+    def touch(self, item: T) -> None:
+        """Look at an item again before the next pop."""
+
+    def touch_all(self) -> None:
+        """Order everything anew before the next pop."""
+
+    def pop(self) -> T:
+        """Take the first item out."""
+
+
 class Ordering(Extension[[T], Any], Generic[T]):
     """An ordering point: `key(item)` is the tuple of all plugins' parts and the fallback."""
 
-    __slots__ = ("_fallback", "_functions", "_holders", "_listeners")
+    __slots__ = ("_fallback", "_functions", "_holders", "_listeners", "_paths")
 
     def __init__(self, point: Point, roster: Roster, fallback: Callable[[T], Key]) -> None:
         super().__init__(point, roster)
         self._fallback = fallback
         self._listeners: list[PriorityQueue[T]] = []
         # Who holds an item (by id): a touch must not ask every queue of a session, of which there may be thousands.
-        self._holders: dict[int, list[PriorityQueue[T]]] = {}
+        self._holders: dict[int, list[HeapQueue[T]]] = {}
         self._functions: list[Callable[[T], Any]] | None = None
+        self._paths: list[tuple[Callable[[T], Any], Callable[[T], Sequence[branching.Branch]]]] = []
+
+    def add_tree(self, path: Callable[[T], Sequence[branching.Branch]]) -> None:
+        """Register an order of items that hang in a tree: `path` gives the branches above an item, from the top.
+
+        Whoever changes the entry of a branch touches one item below it; what else hangs there need not be named.
+        """
+
+        def part(item: T) -> Key:
+            return branching.along(path(item))
+
+        self.add(part)
+        if any(registered.function is part for registered in self):
+            self._paths.append((part, path))
 
     def add_comparator(self, compare: Callable[[T, T], int]) -> None:
         """Register a function that compares two items, negative meaning that the first goes first."""
@@ -61,12 +94,30 @@ class Ordering(Extension[[T], Any], Generic[T]):
 
     def queue(self, items: Iterable[T] = ()) -> PriorityQueue[T]:
         """Return a priority queue that follows changes of keys for the rest of the session."""
-        waiting = PriorityQueue(self, items, self._holders)
+        waiting: PriorityQueue[T]
+        if self._paths and self._leads():
+            waiting = branching.TreeQueue(self._paths[0][1], self._rest, items)
+        else:
+            waiting = HeapQueue(self, items, self._holders)
         self._listeners.append(waiting)
         return waiting
 
+    def _leads(self) -> bool:
+        """Tell whether the one order along a tree comes before every other part, so that queues can keep its branches apart."""
+        return len(self._paths) == 1 and self.functions()[0] is self._paths[0][0]
+
+    def _rest(self, item: T) -> Key:
+        return (*[function(item) for function in self.functions()[1:]], self._fallback(item))
+
     def touch(self, item: T) -> None:
-        """Say that an item's key may have changed."""
+        """Say that an item's key may have changed, or that of a branch above it."""
+        if self._paths:
+            for listener in self._listeners:
+                if isinstance(listener, HeapQueue):
+                    listener.touch_all()
+                else:
+                    listener.touch(item)
+            return
         for holder in self._holders.get(id(item), ()):
             holder.touch(item)
 
@@ -90,13 +141,13 @@ class TaskOrdering(Ordering[Task]):
         return sorted(tasks, key=lambda t: (*[f(t) for f in functions], t.creation, t.uid))
 
 
-class PriorityQueue(Generic[T]):
+class HeapQueue(Generic[T]):
     """A heap of items by their present key."""
 
     __slots__ = ("_heap", "_holders", "_moved", "_ordering", "_stale", "_tickets", "_turn")
 
     def __init__(
-        self, ordering: Ordering[T], items: Iterable[T] = (), holders: dict[int, list[PriorityQueue[T]]] | None = None
+        self, ordering: Ordering[T], items: Iterable[T] = (), holders: dict[int, list[HeapQueue[T]]] | None = None
     ) -> None:
         self._ordering = ordering
         self._holders = {} if holders is None else holders
