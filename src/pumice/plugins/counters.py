@@ -124,6 +124,12 @@ class Minima:
         jobs = cluster.jobs.values()
         self.queue_rows[[job.row for job in jobs]] = [places.get(job.queue, -1) for job in jobs]
 
+    def reserved(self, cluster: Cluster, jobs: Sequence[Job]) -> Matrix:
+        """Return what jobs still lack to their minimum."""
+        rows = [job.row for job in jobs]
+        missing: Matrix = np.maximum(self.minimum[rows] - cluster.job_sums.allocated[rows], 0)
+        return missing
+
     def deducted(self, amounts: Matrix, jobs: Sequence[Job]) -> Matrix:
         """Take the requests of gated pods off amounts of jobs, down to 0; a gate that only waits for the queue does not count."""
         for position, job in enumerate(jobs):
@@ -167,8 +173,8 @@ class Admitted:
         if self._inqueue is None:
             self.minima.refresh(self._cluster)
             jobs = [*let_in(self._cluster), *running(self._cluster)]
-            rows = [job.row for job in jobs]
-            self._inqueue = self._by_queue(rows, self.minima.deducted(self.reserved(rows), jobs))
+            missing = self.minima.reserved(self._cluster, jobs)
+            self._inqueue = self._by_queue([job.row for job in jobs], self.minima.deducted(missing, jobs))
         return self._inqueue
 
     @property
@@ -180,11 +186,6 @@ class Admitted:
             beyond = self._cluster.job_sums.allocated[rows] - self.minima.minimum[rows]
             self._elastic = self._by_queue(rows, np.maximum(beyond, 0))
         return self._elastic
-
-    def reserved(self, rows: Sequence[int]) -> Matrix:
-        """Return what jobs still lack to their minimum."""
-        missing: Matrix = np.maximum(self.minima.minimum[rows] - self._cluster.job_sums.allocated[rows], 0)
-        return missing
 
     def enter(self, job: Job) -> None:
         """Count a job that has just been let in, with the whole of its minimum."""
@@ -231,7 +232,7 @@ def placed(job: Job) -> int:
 
 def closed(queue: Queue) -> str | None:
     """Say that a queue takes no new work, if so."""
-    return None if queue.is_open else f"queue {queue.name} is {queue.state}, not {names.QUEUE_OPEN}"
+    return None if queue.is_open else f"its state is {queue.state}, only {names.QUEUE_OPEN} queues take new work"
 
 
 def exceeded(asked: Vector, wanted: Vector, limit: Vector) -> list[int]:
