@@ -111,10 +111,11 @@ class Evaluation:
         """Return the nodes that take the task now, or would once what is being released is gone."""
         half = self.later if released else self.now
         table = self._evaluator.table
-        if half.position == table.position and half.structure == table.structure and half.static == table.static:
+        static = table.stated(self.subject.constraints)
+        if half.position == table.position and half.structure == table.structure and half.static == static:
             return half.mask
         rows = None
-        if half.structure == table.structure and half.static == table.static:
+        if half.structure == table.structure and half.static == static:
             rows = table.changed_since(half.position)
         if rows is None or 2 * len(rows) > table.count:
             half.local = self._local(table.view(released=released), half)
@@ -122,7 +123,7 @@ class Evaluation:
         elif len(rows):
             passed = self._local(table.view(rows, released=released), half)
             half.local[rows] = passed & self._evaluator.static_mask(self.subject)[rows]
-        half.structure, half.static, half.position = table.structure, table.static, table.position
+        half.structure, half.static, half.position = table.structure, static, table.position
         half.mask = half.local
         for function in self._evaluator.functions.filters_global:
             answer = function.function(self.subject, table.view(released=released))
@@ -151,7 +152,7 @@ class Evaluation:
     def refresh_scores(self) -> None:
         """Bring the raw scores of all nodes up to date."""
         table = self._evaluator.table
-        state = (table.structure, table.static, table.position)
+        state = (table.structure, table.stated(self.subject.constraints), table.position)
         if self._scored == state:
             return
         functions = self._evaluator.functions
@@ -226,7 +227,7 @@ class Evaluation:
     def failure(self, *, released: bool = True) -> FitSummary:
         """Say why no node takes the task: even counting what is being released, or as things are now."""
         table = self._evaluator.table
-        state = (table.structure, table.static, table.position, int(released))
+        state = (table.structure, table.stated(self.subject.constraints), table.position, int(released))
         if self._failure is None or self._failure[0] != state:
             self._failure = (state, summarise(self.subject, table.view(released=released), self._evaluator))
         return self._failure[1]
@@ -281,7 +282,7 @@ class Evaluator:
 
     def static_mask(self, subject: Subject) -> Mask:
         """Return the nodes that the Node objects alone do not rule out."""
-        state = (self.table.structure, self.table.static)
+        state = (self.table.structure, self.table.stated(subject.constraints))
         key = subject.constraint_class.key
         kept = self._masks.get(key)
         if kept is not None and kept[0] == state:

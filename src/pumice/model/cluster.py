@@ -18,6 +18,7 @@ from pumice.model.queue import Queue
 from pumice.model.shape import Shapes
 from pumice.model.statuses import Status
 from pumice.model.sums import Sums, add_vector
+from pumice.model.volumes import Volumes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,6 +54,7 @@ class Cluster:
         self._phases: dict[str, dict[str, Job]] = {}
         self.phase_counts: dict[str, dict[str, int]] = {}
         self.objects: dict[str, dict[str, meta.KubeObject]] = {}
+        self.volumes = Volumes(self.nodes)
 
     # -- tasks -------------------------------------------------------------------------------------------------
 
@@ -129,16 +131,19 @@ class Cluster:
             if status == PENDING and task.best_effort:
                 tally.counts[BEST_EFFORT_PENDING] += sign
 
-    @staticmethod
-    def _put(task: Task, record: NodeRecord) -> None:
+    def _put(self, task: Task, record: NodeRecord) -> None:
         record.tasks[task.uid] = task
-        if task.shape.constraints.ports:
+        constraints = task.shape.constraints
+        if constraints.ports:
             record.port_users[task.uid] = task
+        if constraints.has_volumes:
+            self.volumes.enter(task, record)
 
-    @staticmethod
-    def _take(task: Task, record: NodeRecord) -> None:
+    def _take(self, task: Task, record: NodeRecord) -> None:
         del record.tasks[task.uid]
         record.port_users.pop(task.uid, None)
+        if task.uid in record.volume_users:
+            self.volumes.leave(task, record)
 
     # -- sums --------------------------------------------------------------------------------------------------
 
@@ -410,7 +415,10 @@ class Cluster:
         taints = tuple(node.spec.taints)
         labels = node.metadata.labels
         stated = (labels, taints, node.spec.unschedulable, ready)
-        if known is None or stated != (record.labels, record.taints, record.unschedulable, record.ready):
+        fetched = known is None or known.status.images != node.status.images
+        if fetched:
+            record.images = {name: max(0, i.size_bytes) for i in node.status.images for name in i.names}
+        if fetched or stated != (record.labels, record.taints, record.unschedulable, record.ready):
             record.labels, record.taints, record.unschedulable, record.ready = stated
             self.nodes.restate()
 

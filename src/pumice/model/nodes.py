@@ -6,7 +6,7 @@ Rows move only in `arrange`, between cycles; whoever keeps vectors over nodes co
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +14,10 @@ import numpy.typing as npt
 from pumice.model.resources import PODS, Matrix, Vector, Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Mapping
 
     from pumice.api import core
-    from pumice.model.shape import Shape
+    from pumice.model.shape import Constraints, Shape
     from pumice.model.task import Task
 
 Rows = npt.NDArray[np.int64]
@@ -27,7 +27,20 @@ LOG_LIMIT = 1 << 18
 class NodeRecord:
     """One node: its object, if there is one, and the tasks that are on it or on their way to it."""
 
-    __slots__ = ("images", "labels", "name", "object", "port_users", "ready", "row", "taints", "tasks", "unschedulable")
+    __slots__ = (
+        "images",
+        "labels",
+        "name",
+        "object",
+        "port_users",
+        "ready",
+        "row",
+        "taints",
+        "tasks",
+        "unschedulable",
+        "volume_users",
+        "volume_version",
+    )
 
     def __init__(self, name: str, row: int) -> None:
         self.name = name
@@ -39,6 +52,9 @@ class NodeRecord:
         self.ready = True
         self.tasks: dict[str, Task] = {}
         self.port_users: dict[str, Task] = {}
+        self.volume_users: dict[str, Task] = {}
+        self.volume_version = 0  # counts what may have changed the volumes in use here
+        self.images: dict[str, int] = {}  # name -> bytes
 
     def __repr__(self) -> str:
         return f"<node {self.name} with {len(self.tasks)} tasks>"
@@ -47,12 +63,14 @@ class NodeRecord:
 class Attributes:
     """What Node objects say, as columns: labels as integer codes (one column per key that was asked for), taints, states."""
 
-    __slots__ = ("_columns", "_names", "_records", "cordoned", "count", "not_ready", "taints")
+    __slots__ = ("_columns", "_images", "_names", "_records", "cordoned", "count", "derived", "not_ready", "taints")
 
     def __init__(self, records: list[NodeRecord], count: int) -> None:
         self._records = records
         self.count = count
         self._columns: dict[str, tuple[npt.NDArray[np.int32], list[str]]] = {}
+        self._images: dict[str, Vector | None] = {}
+        self.derived: dict[Hashable, Any] = {}  # what others worked out from these columns, and which ends with them
         self._names: dict[str, int] = {records[row].name: row for row in range(count)}
         present = records[:count]
         self.not_ready = np.array([not record.ready for record in present], dtype=np.bool_)
@@ -80,6 +98,13 @@ class Attributes:
         codes, values = self.codes(key)
         answers = np.array([*(holds(value) for value in values), holds(None)], dtype=np.bool_)
         return answers[codes]
+
+    def image(self, name: str) -> Vector | None:
+        """Return the bytes of an image on each node, 0 where it is missing; None if no node has it."""
+        if name not in self._images:
+            column = np.array([self._records[row].images.get(name, 0) for row in range(self.count)], dtype=np.int64)
+            self._images[name] = column if column.any() else None
+        return self._images[name]
 
     def named(self, name: str) -> npt.NDArray[np.bool_]:
         """Mark the node of one name."""
@@ -154,6 +179,7 @@ class NodeTable:
         self.count = 0
         self.structure = 0
         self.static = 0
+        self.claims = 0
         self.rows: Rows = np.arange(0)
         self._disordered = False
         self._attributes: tuple[int, int, Attributes] | None = None
@@ -204,8 +230,16 @@ class NodeTable:
             self._disordered = True
 
     def restate(self) -> None:
-        """Note that labels, taints or conditions of some node changed."""
+        """Note that labels, taints, conditions or images of some node changed."""
         self.static += 1
+
+    def restate_claims(self) -> None:
+        """Note that a claim, a volume, a storage class or a driver changed: verdicts about pods with volumes are void."""
+        self.claims += 1
+
+    def stated(self, constraints: Constraints) -> int:
+        """Return a number that grows whenever the objects change from which verdicts about such pods follow."""
+        return self.static + self.claims if constraints.has_volumes else self.static
 
     def arrange(self) -> None:
         """Sort rows by name, nodes without an object behind, and drop records that nothing refers to."""

@@ -12,6 +12,7 @@ import msgspec
 
 from pumice.api import core  # noqa: TC001  msgspec reads the annotations at run time
 from pumice.model import resources
+from pumice.model.volumes import ClaimUse, Disk, in_tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,8 +46,14 @@ class Constraints(msgspec.Struct, frozen=True, kw_only=True):
     spread: tuple[core.TopologySpreadConstraint, ...] = ()
     namespace: str = ""
     labels: dict[str, str] = {}
-    claims: tuple[str, ...] = ()
+    claims: tuple[ClaimUse, ...] = ()
+    disks: tuple[Disk, ...] = ()
     resource_claims: tuple[str, ...] = ()
+
+    @property
+    def has_volumes(self) -> bool:
+        """Tell whether the pod uses volumes that some filter asks about."""
+        return bool(self.claims or self.disks)
 
 
 class ConstraintClass:
@@ -134,8 +141,36 @@ def constraints_of(pod: core.Pod) -> Constraints:
         affinity=spec.affinity,
         tolerations=tuple(spec.tolerations),
         ports=_ports(spec),
+        images=_images(spec),
+        image_count=len(spec.containers) + len(spec.init_containers),
+        claims=_claims(pod) if spec.volumes else (),
+        disks=tuple(disk for volume in spec.volumes if (disk := in_tree(volume)) is not None),
         resource_claims=tuple(claim.name for claim in spec.resource_claims),
     )
+
+
+def _images(spec: core.PodSpec) -> tuple[str, ...]:
+    """List the images of containers and image volumes by their full names, sorted, each as often as it is used."""
+    named = [container.image for container in (*spec.containers, *spec.init_containers)]
+    named += [volume.image.reference for volume in spec.volumes if volume.image is not None]
+    return tuple(sorted(image_name(name) for name in named if name))
+
+
+def image_name(name: str) -> str:
+    """Write an image name with its tag."""
+    return name if ":" in name[name.rfind("/") + 1 :] else f"{name}:latest"
+
+
+def _claims(pod: core.Pod) -> tuple[ClaimUse, ...]:
+    """List the claims of a pod, once each; that of an ephemeral volume is named after pod and volume."""
+    meta = pod.metadata
+    uses: dict[ClaimUse, None] = {}
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            uses[ClaimUse(f"{meta.namespace}/{volume.persistent_volume_claim.claim_name}")] = None
+        elif volume.ephemeral is not None:
+            uses[ClaimUse(f"{meta.namespace}/{meta.name}-{volume.name}", meta.uid)] = None
+    return tuple(uses)
 
 
 def _ports(spec: core.PodSpec) -> tuple[HostPort, ...]:
