@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from pumice.actions import placing
 from pumice.api import names
+from pumice.framework import reservations
 from pumice.framework.configuration import Argument
 from pumice.framework.plugin import Action
+from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from pumice.framework.ordering import PriorityQueue
@@ -62,7 +64,8 @@ class Allocate(Action):
         """List the jobs to serve, each with its eligible tasks in order, last first."""
         enqueues = "enqueue" in session.configuration.action_names
         work: dict[str, list[Task]] = {}
-        for job in list(session.cluster.pending_jobs.values()):
+        reserved = {task.job.key: task.job for task in session.reserved.values() if task.job is not None}
+        for job in list({**session.cluster.pending_jobs, **reserved}.values()):
             if not session.usable(job):
                 continue
             if session.phase(job) == names.PHASE_PENDING:
@@ -72,9 +75,8 @@ class Allocate(Action):
             if (invalid := session.job_valid(job)) is not None:
                 session.record.judge(job.key, self.name, f"{invalid.reason}: {invalid.message}")
                 continue
-            tasks = [
-                t for t in job.pending.values() if not t.best_effort and not t.externally_gated and session.may_try(t)
-            ]
+            waiting = [*job.pending.values(), *(t for t in job.tasks.values() if t.uid in session.reserved)]
+            tasks = [t for t in waiting if not t.best_effort and not t.externally_gated and session.may_try(t)]
             if tasks:
                 work[job.key] = session.task_order.sort(tasks)[::-1]
         return work
@@ -88,6 +90,16 @@ class Allocate(Action):
     def _serve(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> bool:
         """Try to bring one job forward; tells whether it should have another turn."""
         session.attempted[job.key] = job
+        # What is held for the job is its own to use; whatever it does not use is held for it again.
+        lifted = reservations.lift(session, job)
+        try:
+            return self._try(session, queue, job, tasks)
+        finally:
+            reservations.put_back(
+                session, session.reservations, [task for task in lifted if task.status == Status.PENDING]
+            )
+
+    def _try(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> bool:
         statement = session.statement()
         # Only commit, hold and discard end the attempt; anything still in a statement when the session closes is undone.
         placing.place_job(session, statement, queue, job, tasks)

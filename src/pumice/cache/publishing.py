@@ -52,6 +52,8 @@ class Publisher:
                 self._cache.note(
                     self._kind(job.key), job.group.metadata, "Normal", names.EVENT_UNSCHEDULABLE, message, once=True
                 )
+        for task in session.reservations.ended(self._cluster):
+            self._clear_nomination(task)
         for patch in queues.patches(self._cluster):
             self._cache.world.patch(patch)
 
@@ -143,6 +145,7 @@ class Publisher:
         if nominated:
             status["nominatedNodeName"] = nominated
             task.nominated = nominated
+            self._cluster.nominated[task.uid] = task
         self._written[task.uid] = (reason, message, nominated)
         self._cache.world.patch(
             Patch(
@@ -156,6 +159,22 @@ class Publisher:
             )
         )
         self._cache.note(kinds.POD, task.pod.metadata, "Warning", names.EVENT_FAILED_SCHEDULING, message)
+
+    def _clear_nomination(self, task: Task) -> None:
+        """Take a nomination off a pod; the room is no longer held for it."""
+        task.nominated = ""
+        self._cluster.nominated.pop(task.uid, None)
+        self._cache.world.patch(
+            Patch(
+                kind=kinds.POD,
+                namespace=task.namespace,
+                name=task.name,
+                uid=task.uid,
+                body={"status": {"nominatedNodeName": None}},
+                subresource="status",
+                strategic=True,
+            )
+        )
 
     def _already_says(self, task: Task, reason: str, message: str) -> bool:
         written = self._written.get(task.uid)

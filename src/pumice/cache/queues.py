@@ -26,12 +26,11 @@ COUNTED = {
 def patches(cluster: Cluster) -> list[Patch]:
     """Return the writes that bring every queue's status up to date, and assume them done."""
     allocated = {name: cluster.queue_sums.allocated[queue.row].copy() for name, queue in cluster.queues.items()}
-    for name, queue in cluster.queues.items():
+    for queue in cluster.queues.values():
         own = cluster.queue_sums.allocated[queue.row]
         if own.any():
             for ancestor in ancestors(cluster, queue):
                 allocated[ancestor] += own
-        allocated[name] = allocated[name]
     written = []
     for name, queue in cluster.queues.items():
         amounts = {
@@ -60,9 +59,11 @@ def ancestors(cluster: Cluster, queue: Queue) -> list[str]:
 def _patch(queue: Queue, allocated: dict[str, str], phases: dict[str, int]) -> Patch | None:
     known = queue.status
     counts = {field: phases.get(phase, 0) for field, phase in COUNTED.items()}
-    if {n: _value(v) for n, v in known.allocated.items()} == {n: _value(v) for n, v in allocated.items()} and all(
-        getattr(known, field) == count for field, count in counts.items()
-    ):
+    # A name that is absent reads as 0, so a queue that never held anything needs no write.
+    held = {name: _value(text) for name, text in allocated.items()}
+    stated = {name: _value(text) for name, text in known.allocated.items()}
+    same = all(held.get(name, 0) == stated.get(name, 0) for name in {**held, **stated})
+    if same and all(getattr(known, field) == count for field, count in counts.items()):
         return None
     body: dict[str, Any] = {**dict.fromkeys(known.allocated), **allocated}
     queue.status = msgspec.structs.replace(known, allocated=allocated, **counts)

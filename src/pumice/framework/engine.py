@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pumice.framework import reservations
 from pumice.framework.evaluation import Evaluator
 from pumice.framework.reasons import Reasons
 from pumice.framework.session import Outlet, Session
@@ -27,10 +28,28 @@ class Engine:
         ]
         self.actions = [registry.actions[s.name](s.arguments) for s in configuration.actions]
 
-    def open(self, record: CycleRecord, outlet: Outlet, *, number: int, now: int) -> Session:
-        """Open a session on the cluster as it is."""
-        session = Session(self.cluster, self.configuration, self.evaluator, record, outlet, number=number, now=now)
+    def open(
+        self,
+        record: CycleRecord,
+        outlet: Outlet,
+        *,
+        number: int,
+        now: int,
+        reserved: reservations.Reservations | None = None,
+    ) -> Session:
+        """Open a session on the cluster as it is, with the room held that earlier plans made."""
+        session = Session(
+            self.cluster,
+            self.configuration,
+            self.evaluator,
+            record,
+            outlet,
+            number=number,
+            now=now,
+            reservations=reserved,
+        )
         session.open(self.plugins)
+        reservations.apply(session, session.reservations)
         return session
 
     def decide(self, session: Session) -> None:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from pumice.framework.points import Reads
 from pumice.framework.reasons import Code, FitSummary, Reasons, summary
+from pumice.model.resources import PODS
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -212,6 +213,17 @@ class Evaluation:
                     return True
         return False
 
+    def curable(self) -> Mask:
+        """Return the nodes that no filter rules out beyond what eviction could cure; room is not asked about."""
+        evaluator = self._evaluator
+        nodes = evaluator.table.view(released=True)
+        passed = np.ones(len(nodes), dtype=np.bool_)
+        for function in evaluator.functions.filters:
+            answer = function.function(self.subject, nodes)
+            if answer is not None:
+                passed &= evaluator.reasons.curable[answer]
+        return passed
+
     def passes_ahead(self, nodes: Nodes) -> Mask | None:
         """Ask the filters that read amounts about a view that runs ahead; None if no such filter has anything to say."""
         passed: Mask | None = None
@@ -323,6 +335,10 @@ def summarise(subject: Subject, nodes: Nodes, evaluator: Evaluator) -> FitSummar
     short: Mask = nodes.future_idle[:, request.asked] < request.needed
     if not nodes.released:
         short |= nodes.idle[:, request.asked] < request.needed
+    # A node without a free pod slot is left to the filter that has words for it, if it is asked.
+    slots = request.asked == PODS
+    full: Mask = np.logical_or.reduce(short[:, slots], axis=1)
+    short &= ~slots
     failed: Mask = np.logical_or.reduce(short, axis=1)
     names = evaluator.table.vocabulary.names
     firsts: list[int] = np.bincount(short[failed].argmax(axis=1), minlength=len(request.asked)).tolist()
@@ -342,6 +358,7 @@ def summarise(subject: Subject, nodes: Nodes, evaluator: Evaluator) -> FitSummar
             # A reason that eviction cannot cure ends the node's list; a curable one lets the plugin's next filter speak too.
             open_rows = open_rows & evaluator.reasons.curable[answer]
         open_rows &= ~refused
+    counted.append(("Insufficient pods", int((full & open_rows).sum())))
     return summary(len(nodes), counted)
 
 

@@ -177,7 +177,7 @@ class FirstAnswer(Extension[P, R | None]):
         return None
 
 
-class Intersection(Extension[P, "Sequence[Task] | None"]):
+class Intersection(Extension[P, Any]):
     """Victims: intersected within a tier, the first tier left with any decides. None abstains; an empty answer ends its tier."""
 
     __slots__ = ()
@@ -204,7 +204,7 @@ class Intersection(Extension[P, "Sequence[Task] | None"]):
         return []
 
 
-class Union(Extension[P, "Sequence[Task]"]):
+class Union(Extension[P, Any]):
     """Tasks united within a tier; the first tier with any decides."""
 
     __slots__ = ()

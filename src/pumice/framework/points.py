@@ -25,12 +25,16 @@ class Combine(Enum):
 
 
 class Reads(Flag):
-    """What an answer about nodes depends on: its cache key and its invalidation."""
+    """What an answer about nodes depends on: its cache key and its invalidation.
+
+    JOB and QUEUE mean who they are and what their objects say. Whoever reads what they hold, which every placement changes, declares
+    OTHER_NODES. An answer of None ("this is not for me") may depend on the subject and on Node objects only, unless OTHER_NODES is declared.
+    """
 
     NODE = auto()  # labels, taints, conditions: what the Node object says
     COLUMNS = auto()  # the amounts of the view
     TASKS = auto()  # the single tasks on the node
-    OTHER_NODES = auto()  # tasks anywhere else: affinity, spreading
+    OTHER_NODES = auto()  # tasks anywhere else, what jobs and queues hold: affinity, spreading
     TASK = auto()  # more of the task than its shape
     JOB = auto()
     QUEUE = auto()
@@ -119,6 +123,9 @@ POINTS: tuple[Point, ...] = (
         None,
         Combine.INTERSECT_BY_TIER,
         "context, candidates -> candidates or None",
+    ),
+    Point(
+        "Protection", "protection", None, Combine.FIRST_REFUSAL, "claimant or None, victim, action -> reason or None"
     ),
     Point("VictimTasks", "victim_tasks", "enabledVictim", Combine.UNION_BY_TIER, "running tasks -> tasks"),
     Point(

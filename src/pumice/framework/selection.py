@@ -45,11 +45,12 @@ def choose(
 
 def best(evaluation: Evaluation, candidates: Rows) -> int:
     """Return the candidate with the highest score, the first by name among equals."""
-    scores = _rounded(evaluation.plain[candidates] + evaluation.normalised(candidates))
+    scores = rounded(evaluation.plain[candidates] + evaluation.normalised(candidates))
     return int(candidates[int(scores.argmax())])
 
 
-def _rounded(scores: Floats) -> npt.NDArray[np.int64]:
+def rounded(scores: Floats) -> npt.NDArray[np.int64]:
+    """Return scores in whole thousandths."""
     return np.rint(scores * PRECISION).astype(np.int64)
 
 
@@ -72,7 +73,7 @@ def _run(
 ) -> list[int]:
     """Merge the sequences of scores of the best candidates."""
     normalised = evaluation.normalised(candidates)
-    scores = _rounded(evaluation.plain[candidates] + normalised)
+    scores = rounded(evaluation.plain[candidates] + normalised)
     size = len(candidates)
     # Key = score, then position: one integer per candidate, larger is better, all different.
     keys = scores * size + np.arange(size - 1, -1, -1)
@@ -108,7 +109,7 @@ def _ahead(
     repeated = np.repeat(rows, room)
     steps = np.arange(len(repeated)) - np.repeat(starts, room)
     nodes = table.ahead(repeated, steps, evaluation.subject.shape, waiting=released)
-    scores = _rounded(evaluation.plain_scores(nodes) + np.repeat(normalised, room))
+    scores = rounded(evaluation.plain_scores(nodes) + np.repeat(normalised, room))
     passed = evaluation.passes_ahead(nodes)
     if passed is not None and not passed.all():
         # A row ends where a filter that reads amounts first says no.

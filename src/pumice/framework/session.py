@@ -13,6 +13,7 @@ from pumice.framework import ordering
 from pumice.framework.extensions import COMBINERS, Extension, Roster, Slot, Vote
 from pumice.framework.points import POINTS, Combine, Point
 from pumice.framework.reasons import Code, FitSummary
+from pumice.framework.reservations import Reservations
 from pumice.framework.statement import LastTransaction, Run, Statement
 from pumice.model.job import BEST_EFFORT_PENDING
 from pumice.model.statuses import Status
@@ -92,6 +93,7 @@ class Session:
     reclaimable: Intersection[[Task, Sequence[Task]]]
     unified_evictable: Intersection[[Any, Sequence[Task]]]
     victim_tasks: Union[[Sequence[Task]]]
+    protection: Refusals[[Task | None, Task, str], str]
 
     def __init__(
         self,
@@ -103,6 +105,7 @@ class Session:
         *,
         number: int,
         now: int,
+        reservations: Reservations | None = None,
     ) -> None:
         self.cluster = cluster
         self.configuration = configuration
@@ -123,6 +126,8 @@ class Session:
         self.wake: int | None = None
         self.started = now
         self.evicted_for: dict[str, None] = {}
+        self.reservations = reservations or Reservations()
+        self.reserved: dict[str, Task] = {}
         self._outlet = outlet
         self._held: list[Run] = []
         self._statements: list[Statement] = []
@@ -250,6 +255,24 @@ class Session:
         self.wake_at(task.retry_at)
         return False
 
+    @property
+    def gangs_are_kept(self) -> bool:
+        """Tell whether eviction takes a gang whole or not at all below its minimum; Volcano and kube-batch take single pods."""
+        settings = self.configuration
+        return (
+            settings.rules == "current" and settings.compatibility != "volcano" and settings.plugin("gang") is not None
+        )
+
+    def victim_queue_compare(self, left: Queue, right: Queue, claimant: Queue | None) -> int:
+        """Compare two queues that victims come from, negative meaning that the first loses first; by default the last in order."""
+        if claimant is not None:
+            for registered in self.victim_queue_order:
+                first, second = registered.function(left, claimant), registered.function(right, claimant)
+                if first != second:
+                    return -1 if first < second else 1
+        first, second = self.queue_order.key(left), self.queue_order.key(right)
+        return 0 if first == second else (-1 if first > second else 1)
+
     # -- nodes -------------------------------------------------------------------------------------------------
 
     def evaluate(self, subject: Subject) -> Evaluation:
@@ -317,6 +340,10 @@ class Session:
         allocated = [task for task in job.tasks.values() if task.status == Status.ALLOCATED]
         for group in _by_shape(allocated):
             self.send_binds(group)
+
+    def reserve(self, members: Sequence[Task], victims: Sequence[Task]) -> None:
+        """Hold the nodes of a plan's members for them in the cycles to come."""
+        self.reservations.add(members, victims)
 
     def release_held(self, task: Task) -> None:
         """Undo one held task, so that it can be placed anew."""

@@ -51,6 +51,14 @@ class Demand:
         self.amounts = amounts
 
 
+def demand(tasks: Sequence[Task]) -> Demand:
+    """Demand room for tasks of any shapes."""
+    total = tasks[0].shape.request.vector.copy()
+    for task in tasks[1:]:
+        total += task.shape.request.vector
+    return Demand(tasks, total)
+
+
 def equal_tasks(tasks: Sequence[Task]) -> Demand:
     """Demand room for tasks that all have one shape."""
     return Demand(tasks, tasks[0].shape.request.vector * len(tasks))

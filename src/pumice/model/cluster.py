@@ -46,6 +46,7 @@ class Cluster:
         self.jobs: dict[str, Job] = {}
         self.queues: dict[str, Queue] = {}
         self.priority_classes: dict[str, scheduling.PriorityClass] = {}
+        self.nominated: dict[str, Task] = {}
         self.pending_jobs: dict[str, Job] = {}
         self.dirty_jobs: dict[str, Job] = {}
         self.changed = 0
@@ -62,6 +63,8 @@ class Cluster:
         """Take a task in, on the node it names and in the job it names."""
         self.changed += 1
         self.tasks[task.uid] = task
+        if task.nominated:
+            self.nominated[task.uid] = task
         task.shape.request.lay(self.vocabulary)
         if task.job_key:
             self._join(task, self._job(task.job_key))
@@ -75,6 +78,7 @@ class Cluster:
         """Let a task go, with everything it counted for."""
         self.changed += 1
         del self.tasks[task.uid]
+        self.nominated.pop(task.uid, None)
         self.account(task.job, task.shape, [task.node.row] if task.node else [], task.status, -1, tasks=1)
         if task.node is not None:
             self._take(task, task.node)

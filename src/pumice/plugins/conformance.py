@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pumice.framework.session import Session
     from pumice.model.task import Task
 
+SWITCHES = {"preempt": "enablePreemptable", "reclaim": "enableReclaimable"}
 CRITICAL_CLASSES = frozenset({names.SYSTEM_CLUSTER_CRITICAL, names.SYSTEM_NODE_CRITICAL})
 
 
@@ -20,13 +21,21 @@ class Conformance(Plugin):
     """Protect pods of namespace `kube-system` and of the classes `system-cluster-critical` and `system-node-critical` from eviction."""
 
     name = "conformance"
-    points = frozenset({"Preemptable", "Reclaimable", "UnifiedEvictable"})
+    points = frozenset({"Preemptable", "Reclaimable", "UnifiedEvictable", "Protection"})
 
     def open(self, session: Session) -> None:
         """Register the protection wherever victims are chosen."""
         session.preemptable.add(_unprotected)
         session.reclaimable.add(_unprotected)
         session.unified_evictable.add(_unprotected)
+        session.protection.add(self.protection)
+
+    def protection(self, _claimant: Task | None, victim: Task, action: str) -> str | None:
+        """Protect critical pods from every eviction, unless the point of that action is switched off."""
+        switch = SWITCHES.get(action)
+        if not is_protected(victim) or (switch is not None and not self.switches[switch]):
+            return None
+        return f"{victim.key} is critical to the system"
 
 
 def is_protected(task: Task) -> bool:

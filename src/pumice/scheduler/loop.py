@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pumice.framework import registry
 from pumice.framework.engine import Engine
+from pumice.framework.reservations import Reservations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +27,7 @@ class Scheduler:
         self._settled_at: int | None = None
         self._wake: int | None = None
         self._always = False
+        self.reservations = Reservations()
         self.engine = Engine(configuration, registry.installed(), cache.cluster)
 
     @property
@@ -49,7 +51,7 @@ class Scheduler:
             record.skipped = True
             return record
         try:
-            session = self.engine.open(record, self.cache, number=self.cycles, now=now)
+            session = self.engine.open(record, self.cache, number=self.cycles, now=now, reserved=self.reservations)
         except Exception as error:  # noqa: BLE001  without the whole policy nothing is decided; the next cycle tries again
             self._broke("opening", error)
             self.failures = [error]

@@ -1,0 +1,228 @@
+"""Bundles: what a job can spare, and the rest of it as a whole. The gang forms of eviction take bundles instead of single pods."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from pumice.actions.eviction import units
+from pumice.actions.eviction.rules import Rules, jobs_of_other_queues
+from pumice.actions.eviction.search import Search, members_lacking
+from pumice.actions.eviction.units import Unit
+from pumice.model.statuses import ALLOCATED_LIKE, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from pumice.actions.eviction.planning import Plan
+    from pumice.framework.extensions import Registered
+    from pumice.framework.session import Session
+    from pumice.model.job import Job
+    from pumice.model.resources import Vector
+    from pumice.model.task import Task
+
+
+class Context(msgspec.Struct, frozen=True):
+    """What UnifiedEvictable is asked about: the kind of eviction and the job that asks."""
+
+    kind: str
+    job: Job
+
+
+class GangRules(Rules):
+    """What both gang forms share: victims whose PodGroup does not forbid it, judged by UnifiedEvictable."""
+
+    def protection(self, claimant: Task | None, candidate: Task) -> str | None:
+        """Add the explicit mark of the PodGroup to the protections."""
+        job = candidate.job
+        if job is not None and job.preemptable_set and not job.preemptable:
+            return f"PodGroup {job.key} is marked as not preemptable"
+        return super().protection(claimant, candidate)
+
+    def ask(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
+        """Ask who is evictable."""
+        return (
+            self.session.unified_evictable(Context(self.name, claimant.job), candidates)
+            if claimant.job is not None
+            else []
+        )
+
+    def functions(self) -> list[Registered[..., Any]]:
+        """Return what is registered at UnifiedEvictable."""
+        return list(self.session.unified_evictable)
+
+
+class GangPreempt(GangRules):
+    """Take from jobs of lower priority in the same queue."""
+
+    name = "gangpreempt"
+    statuses = frozenset({Status.BOUND, Status.RUNNING})
+
+    def concerns(self, claimant: Task, candidate: Task) -> bool:
+        """Look at jobs of the same queue with lower priority."""
+        own, other = claimant.job, candidate.job
+        return own is not None and other is not None and other.queue == own.queue and other.priority < own.priority
+
+    def sources(self, claimant: Task) -> list[Job]:
+        """Return the jobs of lower priority in the queue."""
+        cluster, own = self.session.cluster, claimant.job
+        queue = cluster.queues.get(own.queue) if own is not None else None
+        if queue is None or own is None:
+            return []
+        return [job for key in queue.jobs if (job := cluster.jobs.get(key)) is not None and job.priority < own.priority]
+
+
+class GangReclaim(GangRules):
+    """Take from other queues."""
+
+    name = "gangreclaim"
+
+    def concerns(self, claimant: Task, candidate: Task) -> bool:
+        """Look at jobs of other queues."""
+        own, other = claimant.job, candidate.job
+        return own is not None and other is not None and other.queue != own.queue
+
+    def sources(self, claimant: Task) -> list[Job]:
+        """Return the jobs of the other queues that may be reclaimed from."""
+        return jobs_of_other_queues(self.session, claimant)
+
+
+class Bundle(msgspec.Struct, frozen=True):
+    """Victims of one job: pods that it can spare, or all the others."""
+
+    job: Job
+    tasks: tuple[Task, ...]
+    whole: bool
+
+    def units(self) -> list[Unit]:
+        """Return what can be spared on its own: each pod of a safe bundle, a whole bundle only whole."""
+        if self.whole:
+            return [Unit(self.tasks, whole=True)]
+        return [Unit((task,), whole=False) for task in self.tasks]
+
+
+class BundleSearch(Search):
+    """Fills plans from bundles: as few as make room for all members."""
+
+    def __init__(self, session: Session, rules: GangRules, *, allow_whole: bool) -> None:
+        super().__init__(session, rules)
+        self._allow_whole = allow_whole
+
+    def fill(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
+        """Add bundles, the safest first, until the members fit."""
+        members = members_lacking(plan.job, tasks)
+        mark, count = plan.statement.checkpoint(), len(plan.members)
+        if plan.arrange(members) and done():
+            return True
+        plan.back_to(mark, count)
+        need = sum(
+            (task.shape.request.vector for task in members),
+            start=np.zeros(len(self.session.cluster.vocabulary), dtype=np.int64),
+        )
+        room = self._room()
+        for bundle in self._sorted(plan, self._bundles(plan, members[0]), need):
+            for unit in bundle.units():
+                plan.evict(unit)
+                for task in unit.tasks:
+                    room = room + task.shape.request.vector
+            if not (need <= room).all():
+                continue
+            mark, count = plan.statement.checkpoint(), len(plan.members)
+            if plan.arrange(members) and done():
+                return True
+            plan.back_to(mark, count)
+        return False
+
+    def _room(self) -> Vector:
+        table = self.session.cluster.nodes
+        n = table.count
+        free = table.allocatable[:n] - table.used[:n] + table.releasing[:n] - table.pipelined[:n]
+        total: Vector = np.maximum(free, 0).sum(axis=0)
+        return total
+
+    def _bundles(self, plan: Plan, claimant: Task) -> list[Bundle]:
+        """Cut the victims that the plugins allow into what their jobs can spare and the rest."""
+        candidates = [
+            task
+            for job in self.rules.sources(claimant)
+            for task in job.tasks.values()
+            if task.uid not in plan.excluded and self.rules.may_go(claimant, task)
+        ]
+        allowed = (
+            {task.uid for task in self.rules.ask(claimant, self.rules.in_order(claimant, candidates))}
+            if candidates
+            else set()
+        )
+        ordered = [task for task in self.rules.in_order(claimant, candidates) if task.uid in allowed]
+        by_job: dict[str, list[Task]] = {}
+        for task in ordered:
+            if task.job is not None:
+                by_job.setdefault(task.job.key, []).append(task)
+        bundles = []
+        for key, tasks in by_job.items():
+            bundles += self._cut(plan, self.session.cluster.jobs[key], tasks)
+        return bundles
+
+    def _cut(self, plan: Plan, job: Job, tasks: list[Task]) -> list[Bundle]:
+        """Cut one job's victims: those it can spare in victim order, then everybody."""
+        if not units.keeps_its_minimum(job):
+            return self._everybody(plan, job, tasks)
+        mark = plan.statement.checkpoint()
+        safe = []
+        for task in tasks:
+            if not units.spares_one(job, task):
+                break
+            plan.statement.evict([task], self.rules.name)
+            safe.append(task)
+        plan.statement.rollback(mark)
+        bundles = [Bundle(job, tuple(safe), whole=False)] if safe else []
+        rest = [task for task in tasks if task not in safe]
+        return bundles + (self._everybody(plan, job, rest) if rest else [])
+
+    def _everybody(self, plan: Plan, job: Job, tasks: list[Task]) -> list[Bundle]:
+        """Return the rest of a job as a whole, unless somebody in it must stay or whole bundles are not wanted."""
+        placed = [task for task in job.tasks.values() if task.status in ALLOCATED_LIKE]
+        known = {task.uid for task in tasks}
+        others = [task for task in placed if task.uid not in known]
+        for task in others:
+            if task.uid in plan.excluded or self.rules.protection(None, task) is not None:
+                return []
+        if not self._allow_whole:
+            return []
+        return [Bundle(job, tuple(tasks), whole=True)]
+
+    def _sorted(self, plan: Plan, bundles: list[Bundle], need: Vector) -> list[Bundle]:
+        """Sort bundles: safe ones first, then victim order of their jobs, then the return on what is evicted."""
+        session = self.session
+        queues = session.cluster.queues
+        own = queues[plan.job.queue]
+
+        def compare(left: Bundle, right: Bundle) -> int:
+            if left.whole != right.whole:
+                return 1 if left.whole else -1
+            if left.job.queue != right.job.queue:
+                decided = session.victim_queue_compare(queues[left.job.queue], queues[right.job.queue], own)
+                if decided:
+                    return decided
+            first, second = session.job_order.parts(left.job), session.job_order.parts(right.job)
+            if first != second:
+                return -1 if first > second else 1
+            gains = _gain(right, need) - _gain(left, need)
+            if gains:
+                return -1 if gains < 0 else 1
+            return -1 if left.job.key < right.job.key else 1
+
+        return sorted(bundles, key=functools.cmp_to_key(compare))
+
+
+def _gain(bundle: Bundle, need: Vector) -> float:
+    """Return how much of the need a bundle covers for each share of it that is evicted."""
+    asked = need > 0
+    freed = sum((task.shape.request.vector for task in bundle.tasks), start=np.zeros(len(need), dtype=np.int64))
+    useful = float((np.minimum(freed, need)[asked] / need[asked]).sum())
+    cost = float((freed[asked] / need[asked]).sum())
+    return useful / cost if cost else float("inf")

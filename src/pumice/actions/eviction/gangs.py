@@ -1,0 +1,54 @@
+"""The two gang forms of eviction, which differ in whom they may take from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pumice.actions.eviction import search
+from pumice.actions.eviction.bundles import BundleSearch
+from pumice.framework import subject
+from pumice.framework.configuration import Argument
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pumice.actions.eviction.bundles import GangRules
+    from pumice.framework.session import Session
+    from pumice.model.job import Job
+    from pumice.model.queue import Queue
+
+ARGUMENTS = (
+    Argument(
+        name="maxDomains", kind="int", default=8, minimum=1, replacement=8, help="how many topology domains are tried"
+    ),
+    Argument(name="allowWholeBundle", kind="bool", default=True, help="whether jobs may be evicted as a whole"),
+)
+
+
+def serve(session: Session, rules: GangRules, settings: Mapping[str, Any], *, reclaims: bool) -> None:
+    """Serve starving jobs, queue by queue; a queue that reclaims must not be overused."""
+    starving = search.starving_jobs(session)
+    found = BundleSearch(session, rules, allow_whole=bool(settings["allowWholeBundle"]))
+    for queue in session.queue_order.sort(session.cluster.queues[name] for name in starving):
+        if reclaims and session.overused(queue) is not None:
+            continue
+        for job in session.job_order.sort(starving[queue.name]):
+            if not session.job_starving(job) or _needs_topology(job):
+                continue
+            if not reclaims or _may_reclaim(session, queue, job, rules.name):
+                found.serve(queue, job)
+
+
+def _needs_topology(job: Job) -> bool:
+    """Tell whether a job must stay inside a topology domain; none is known to evict in yet."""
+    return job.topology is not None and job.topology.mode == "hard"
+
+
+def _may_reclaim(session: Session, queue: Queue, job: Job, action: str) -> bool:
+    tasks = search.members_lacking(job, search.claimants(session, job))
+    if not tasks:
+        return False
+    reason = session.preemptive(queue, subject.demand(tasks))
+    if reason is not None:
+        session.record.judge(job.key, action, f"queue {queue.name} may not reclaim: {reason}")
+    return reason is None

@@ -1,0 +1,181 @@
+"""What each node would cost a claimant, kept and brought up to date row by row.
+
+An offer is found by evicting, in victim order, until the claimant fits, then giving back whoever is not needed. Claimants that nothing can tell apart share
+their offers; after a change only the rows that changed are asked again, and the cheapest offer is asked again before it is taken, since budgets and
+gangs elsewhere may have changed it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from pumice.actions.eviction import units
+from pumice.framework import selection
+from pumice.framework.points import Reads
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from pumice.actions.eviction.planning import Plan
+    from pumice.actions.eviction.rules import Rules
+    from pumice.actions.eviction.units import Unit
+    from pumice.framework.evaluation import Evaluation
+    from pumice.framework.session import Session
+    from pumice.model.nodes import NodeRecord
+    from pumice.model.task import Task
+
+Rank = tuple[tuple[int, int], int, int, int]
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """What one node would cost one member."""
+
+    row: int
+    units: tuple[Unit, ...]
+    rank: Rank
+
+
+class Shelf:
+    """The offers for claimants of one kind."""
+
+    __slots__ = ("heap", "offers", "position")
+
+    def __init__(self) -> None:
+        self.offers: dict[int, Offer] = {}
+        self.heap: list[tuple[Rank, int]] = []
+        self.position = -1
+
+    def put(self, row: int, offer: Offer | None) -> None:
+        """Keep the offer of a row, or forget that it had one."""
+        if offer is None:
+            self.offers.pop(row, None)
+        else:
+            self.offers[row] = offer
+            heapq.heappush(self.heap, (offer.rank, row))
+
+    def first(self) -> Offer | None:
+        """Return the cheapest offer."""
+        while self.heap:
+            rank, row = self.heap[0]
+            offer = self.offers.get(row)
+            if offer is not None and offer.rank == rank:
+                return offer
+            heapq.heappop(self.heap)
+        return None
+
+
+class Market:
+    """All offers of one action in one cycle."""
+
+    def __init__(self, session: Session, rules: Rules) -> None:
+        self._session = session
+        self._rules = rules
+        self._shelves: dict[Hashable, Shelf] = {}
+        self._by_priority = all(not f.reads & Reads.JOB for f in rules.functions())
+
+    def key(self, plan: Plan, member: Task) -> Hashable:
+        """Return what the offers for a member depend on, apart from the nodes."""
+        job = plan.job
+        parts: tuple[Hashable, ...] = (member.shape.key, job.queue, job.priority, tuple(plan.excluded))
+        return parts if self._by_priority and not self._rules.within else (*parts, job.key, member.priority)
+
+    def cheapest(self, plan: Plan, member: Task) -> Offer | None:
+        """Return the cheapest offer for a member as things stand."""
+        shelf = self._shelves.setdefault(self.key(plan, member), Shelf())
+        evaluation = plan.evaluation(member)
+        self._refresh(shelf, plan, member, evaluation)
+        while (offer := shelf.first()) is not None:
+            again = self._assess(plan, member, evaluation, offer.row)
+            if again is not None and again.rank <= offer.rank:
+                return again
+            shelf.put(offer.row, again)
+        return None
+
+    def _refresh(self, shelf: Shelf, plan: Plan, member: Task, evaluation: Evaluation) -> None:
+        table = self._session.cluster.nodes
+        rows = table.changed_since(shelf.position) if shelf.position >= 0 else None
+        shelf.position = table.position
+        if rows is None:
+            rows = self._rules.rows(member)
+        if not len(rows):
+            return
+        curable = evaluation.curable()
+        for row in rows.tolist():
+            shelf.put(row, self._assess(plan, member, evaluation, row) if curable[row] else None)
+        # Trying out leaves everything as it was, but not the log of rows.
+        shelf.position = table.position
+
+    def _assess(self, plan: Plan, member: Task, evaluation: Evaluation, row: int) -> Offer | None:
+        """Find out what a node would cost a member, leaving everything as it was."""
+        record = self._session.cluster.nodes.records[row]
+        if not record.tasks:
+            return None
+        mark = plan.statement.checkpoint()
+        taken = self._take_until_it_fits(plan, member, record)
+        if taken is not None and len(taken) > 1:
+            taken = self._give_back(plan, member, row, taken)
+        plan.statement.rollback(mark)
+        if not taken:
+            return None
+        priority = max(unit.priority for unit in taken)
+        count = sum(len(unit.tasks) for unit in taken)
+        evaluation.refresh_scores()
+        only = np.array([row], dtype=np.int64)
+        score = int(selection.rounded(evaluation.plain[only] + evaluation.normalised(only))[0])
+        return Offer(row, tuple(taken), (priority, count, -score, row))
+
+    def _take_until_it_fits(self, plan: Plan, member: Task, record: NodeRecord) -> list[Unit] | None:
+        """Evict what the plugins offer, first to go first, until the member fits."""
+        offered = self._rules.offered(member, record)
+        if not offered or not could_fit(member, record, offered, plan):
+            return None
+        taken: list[Unit] = []
+        gone: set[str] = set()
+        for victim in offered:
+            if victim.uid in gone or victim.uid in plan.excluded or not self._rules.may_go(member, victim):
+                continue
+            unit = units.unit_of(self._rules, member, victim, gangs=plan.gangs)
+            if unit is None or any(task.uid in plan.excluded for task in unit.tasks):
+                continue
+            plan.statement.evict(unit.tasks, self._rules.name)
+            gone.update(task.uid for task in unit.tasks)
+            taken.append(unit)
+            if plan.fits(member, record.row):
+                return taken
+        return None
+
+    def _give_back(self, plan: Plan, member: Task, row: int, taken: list[Unit]) -> list[Unit]:
+        """Give back, dearest first, every unit without which the member still fits."""
+        kept = list(taken)
+        for unit in reversed(taken[:-1]):
+            for task in unit.tasks:
+                plan.statement.undo(task)
+            rest = [other for other in kept if other is not unit]
+            if plan.fits(member, row) and plan.leaves_gangs_whole(rest):
+                kept = rest
+            else:
+                plan.statement.evict(unit.tasks, self._rules.name)
+        return kept
+
+
+def could_fit(member: Task, record: NodeRecord, offered: Sequence[Task], plan: Plan) -> bool:
+    """Tell whether a node would have room if everybody who is offered, and whoever goes with them, were gone."""
+    table = plan.session.cluster.nodes
+    row = record.row
+    request = member.shape.request
+    if request.unoffered:
+        return False
+    free = table.allocatable[row] - table.used[row] + table.releasing[row] - table.pipelined[row]
+    jobs = {task.job.key for task in offered if task.job is not None}
+    leaving = (
+        [task for task in record.tasks.values() if task.job is not None and task.job.key in jobs]
+        if plan.gangs
+        else offered
+    )
+    for task in leaving:
+        free = free + task.shape.request.vector
+    return bool((free[request.asked] >= request.needed).all())

@@ -1,0 +1,144 @@
+"""Plans: where the members of a claimant go, who has to leave for it, and nobody more than that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pumice.actions.eviction import units
+from pumice.framework import selection, subject
+from pumice.framework.evaluation import room
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pumice.actions.eviction.offers import Market
+    from pumice.actions.eviction.rules import Rules
+    from pumice.actions.eviction.units import Unit
+    from pumice.framework.evaluation import Evaluation
+    from pumice.framework.session import Session
+    from pumice.framework.statement import Statement
+    from pumice.model.job import Job
+    from pumice.model.queue import Queue
+    from pumice.model.task import Task
+
+SMALL = 8
+EXPANSIONS = 4000
+
+
+class Plan:
+    """One attempt to make room for a job; everything it does is in one statement."""
+
+    def __init__(self, session: Session, rules: Rules, queue: Queue, job: Job) -> None:
+        self.session = session
+        self.rules = rules
+        self.queue = queue
+        self.job = job
+        self.statement: Statement = session.statement()
+        self.units: list[Unit] = []
+        self.members: list[Task] = []
+        self.excluded: dict[str, None] = {}
+        self.gangs = session.gangs_are_kept
+
+    # -- questions ---------------------------------------------------------------------------------------------
+
+    def evaluation(self, member: Task) -> Evaluation:
+        """Return the verdicts of all nodes for a member."""
+        return self.session.evaluate(subject.Subject(member, self.queue))
+
+    def is_allowed(self, member: Task) -> bool:
+        """Ask whether the queue may take the member on."""
+        return self.session.allocatable(self.queue, subject.equal_tasks([member])) is None
+
+    def fits(self, member: Task, row: int) -> bool:
+        """Ask whether a member passes everything on a node, taking what is being released as gone."""
+        evaluation = self.evaluation(member)
+        nodes = self.session.cluster.nodes.view(np.array([row], dtype=np.int64), released=True)
+        if not room(evaluation.subject, nodes)[0]:
+            return False
+        return bool(evaluation.mask(released=True)[row]) and self.is_allowed(member)
+
+    def leaves_gangs_whole(self, taken: Sequence[Unit]) -> bool:
+        """Tell whether every job that loses a pod keeps its minimum or is gone entirely."""
+        if not self.gangs:
+            return True
+        jobs = {task.job.key: task.job for unit in taken for task in unit.tasks if task.job is not None}
+        return all(
+            job is self.job or not job.tally.ready + job.tally.waiting or units.keeps_its_minimum(job)
+            for job in jobs.values()
+        )
+
+    # -- placing -----------------------------------------------------------------------------------------------
+
+    def place_freely(self, member: Task) -> bool:
+        """Let a member wait for room that is free or being released, wherever that is."""
+        if not self.is_allowed(member) or self.session.pre_predicate(subject.Subject(member, self.queue)) is not None:
+            return False
+        rows = selection.choose(self.evaluation(member), self.session.cluster.nodes, 1, released=True)
+        return bool(rows) and self.settle(member, rows[0])
+
+    def place(self, member: Task, market: Market) -> bool:
+        """Place a member where it costs least: nothing, else the node with the lowest victims, the fewest, the best score."""
+        if self.place_freely(member):
+            return True
+        if self.session.pre_predicate(subject.Subject(member, self.queue)) is not None:
+            return False
+        offer = market.cheapest(self, member)
+        if offer is None:
+            return False
+        for unit in offer.units:
+            self.evict(unit)
+        return self.settle(member, offer.row)
+
+    def settle(self, member: Task, row: int) -> bool:
+        """Let a member wait on a node."""
+        record = self.session.cluster.nodes.records[row]
+        if not self.statement.pipeline([member], [record], evicted=True):
+            return False
+        self.members.append(member)
+        return True
+
+    def evict(self, unit: Unit) -> None:
+        """Take a unit out of the way."""
+        self.statement.evict(unit.tasks, self.rules.name)
+        self.units.append(unit)
+
+    # -- all members at once, without new victims --------------------------------------------------------------
+
+    def arrange(self, members: Sequence[Task]) -> bool:
+        """Place all members without new victims: one after the other, and, if there are few, in every way there is."""
+        mark, count = self.statement.checkpoint(), len(self.members)
+        if all(self.place_freely(member) for member in members):
+            return True
+        self.back_to(mark, count)
+        if len(members) > SMALL or self.session.cluster.nodes.count > SMALL:
+            return False
+        return self._arrange_somehow(list(members), [EXPANSIONS])
+
+    def _arrange_somehow(self, members: list[Task], budget: list[int]) -> bool:
+        if not members:
+            return True
+        member = members[0]
+        if not self.is_allowed(member) or self.session.pre_predicate(subject.Subject(member, self.queue)) is not None:
+            return False
+        for row in np.flatnonzero(self.evaluation(member).mask(released=True)).tolist():
+            budget[0] -= 1
+            if budget[0] < 0:
+                return False
+            mark, count = self.statement.checkpoint(), len(self.members)
+            if self.settle(member, row) and self._arrange_somehow(members[1:], budget):
+                return True
+            self.back_to(mark, count)
+        return False
+
+    def back_to(self, mark: int, members: int) -> None:
+        """Undo everything after a mark."""
+        self.statement.rollback(mark)
+        del self.members[members:]
+
+    def give_up(self) -> None:
+        """Undo everything."""
+        self.statement.discard()
+        self.members.clear()
+        self.units.clear()

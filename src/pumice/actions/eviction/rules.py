@@ -1,0 +1,214 @@
+"""Who may be evicted for whom: the conditions of each action, the protections, and what the plugins offer."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from pumice.model.statuses import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pumice.framework.extensions import Registered
+    from pumice.framework.session import Session
+    from pumice.model.job import Job
+    from pumice.model.nodes import NodeRecord, Rows
+    from pumice.model.task import Task
+
+
+class Rules:
+    """The conditions of one action; plugins are asked through `offered`."""
+
+    name: ClassVar[str] = ""
+    within: ClassVar[bool] = False
+    statuses: ClassVar[frozenset[Status]] = frozenset({Status.RUNNING})
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def functions(self) -> list[Registered[..., Any]]:
+        """Return the functions that decide about victims."""
+        raise NotImplementedError  # pragma: no cover  every action has its own
+
+    def sources(self, claimant: Task) -> list[Job]:
+        """Return the jobs that victims could come from."""
+        raise NotImplementedError  # pragma: no cover  as above
+
+    def rows(self, claimant: Task) -> Rows:
+        """Return the nodes on which somebody could be taken."""
+        rows = {
+            task.node.row
+            for job in self.sources(claimant)
+            for task in job.tasks.values()
+            if task.status in self.statuses and task.node is not None
+        }
+        count = self.session.cluster.nodes.count
+        return np.array(sorted(row for row in rows if row < count), dtype=np.int64)
+
+    def concerns(self, claimant: Task, candidate: Task) -> bool:
+        """Tell whether the action may look at a candidate at all."""
+        raise NotImplementedError  # pragma: no cover  every action has its own
+
+    def ask(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
+        """Ask the plugins which candidates may go."""
+        raise NotImplementedError  # pragma: no cover  as above
+
+    def may_go(self, claimant: Task, candidate: Task) -> bool:
+        """Tell whether a candidate is neither out of reach nor protected, in the present state of the plan."""
+        if candidate.status not in self.statuses or candidate.job is None or candidate.job.group is None:
+            return False
+        if candidate.job.queue not in self.session.cluster.queues or not self.concerns(claimant, candidate):
+            return False
+        return self.protection(claimant, candidate) is None
+
+    def protection(self, claimant: Task | None, candidate: Task) -> str | None:
+        """Return why a candidate must not be evicted, whatever any tier says; None if nothing protects it."""
+        if not candidate.preemptable:
+            return f"{candidate.key} is marked as not preemptable"
+        if claimant is not None and claimant.job is not None and candidate.job is not None:
+            reason = self._queue_protection(claimant.job.queue, candidate)
+            if reason is not None:
+                return reason
+        return self.session.protection(claimant, candidate, self.name)
+
+    def _queue_protection(self, queue: str, candidate: Task) -> str | None:
+        """Protect queues that must not be reclaimed from, and what is guaranteed to them."""
+        job = candidate.job
+        owner = self.session.cluster.queues.get(job.queue) if job else None
+        if owner is None or owner.name == queue:
+            return None
+        if not owner.reclaimable:
+            return f"queue {owner.name} is not reclaimable"
+        cluster = self.session.cluster
+        held = cluster.queue_sums.held(owner.row)
+        for name, units in owner.guarantee.items():
+            column = cluster.vocabulary.columns.get(name)
+            asked = candidate.shape.request.amounts.get(name, 0)
+            if column is not None and asked and held[column] - asked < units:
+                return f"queue {owner.name} holds {held[column]} of {name}, {units} are guaranteed to it"
+        return None
+
+    def offered(self, claimant: Task, record: NodeRecord) -> list[Task]:
+        """Return the victims that the plugins offer on a node, the first to go first."""
+        candidates = [task for task in record.tasks.values() if self.may_go(claimant, task)]
+        if not candidates:
+            return []
+        ordered = self.in_order(claimant, candidates)
+        allowed = self.ask(claimant, ordered)
+        return allowed if len(allowed) == len(ordered) else self.in_order(claimant, allowed)
+
+    def in_order(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
+        """Sort candidates so that the first to go comes first."""
+        return victim_order(self.session, claimant, candidates)
+
+
+class Preempt(Rules):
+    """Take from other jobs of the claimant's queue; a best-effort pod takes only the place of its like."""
+
+    name = "preempt"
+    statuses = frozenset({Status.BOUND, Status.RUNNING})
+
+    def concerns(self, claimant: Task, candidate: Task) -> bool:
+        """Look at other jobs of the same queue."""
+        if claimant.best_effort and not candidate.best_effort:
+            return False
+        own, other = claimant.job, candidate.job
+        return own is not None and other is not None and other is not own and other.queue == own.queue
+
+    def ask(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
+        """Ask who is preemptable."""
+        return self.session.preemptable(claimant, candidates)
+
+    def functions(self) -> list[Registered[..., Any]]:
+        """Return what is registered at Preemptable."""
+        return list(self.session.preemptable)
+
+    def sources(self, claimant: Task) -> list[Job]:
+        """Return the other jobs of the queue."""
+        cluster = self.session.cluster
+        queue = cluster.queues.get(claimant.job.queue) if claimant.job is not None else None
+        return [cluster.jobs[key] for key in queue.jobs if key in cluster.jobs] if queue is not None else []
+
+
+class PreemptWithin(Preempt):
+    """Take from the claimant's own job."""
+
+    within = True
+
+    def sources(self, claimant: Task) -> list[Job]:
+        """Return the claimant's own job."""
+        return [claimant.job] if claimant.job is not None else []
+
+    def concerns(self, claimant: Task, candidate: Task) -> bool:
+        """Look at the claimant's own job."""
+        if claimant.best_effort and not candidate.best_effort:
+            return False
+        return candidate.job is claimant.job and candidate.uid != claimant.uid
+
+
+class Reclaim(Rules):
+    """Take from other queues."""
+
+    name = "reclaim"
+
+    def concerns(self, claimant: Task, candidate: Task) -> bool:
+        """Look at jobs of other queues."""
+        own, other = claimant.job, candidate.job
+        return own is not None and other is not None and other.queue != own.queue
+
+    def ask(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
+        """Ask who is reclaimable."""
+        return self.session.reclaimable(claimant, candidates)
+
+    def functions(self) -> list[Registered[..., Any]]:
+        """Return what is registered at Reclaimable."""
+        return list(self.session.reclaimable)
+
+    def sources(self, claimant: Task) -> list[Job]:
+        """Return the jobs of the other queues that may be reclaimed from."""
+        return jobs_of_other_queues(self.session, claimant)
+
+
+def jobs_of_other_queues(session: Session, claimant: Task) -> list[Job]:
+    """Return the jobs of all queues but the claimant's that may be reclaimed from."""
+    cluster = session.cluster
+    own = claimant.job.queue if claimant.job is not None else ""
+    return [
+        cluster.jobs[key]
+        for name, queue in cluster.queues.items()
+        if name != own and queue.reclaimable and not queue.bad
+        for key in queue.jobs
+        if key in cluster.jobs
+    ]
+
+
+def victim_order(session: Session, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
+    """Sort victims: between queues by VictimQueueOrder, inside a queue by reverse job order, inside a job by reverse task order.
+
+    At equal priority, pods that their job can spare go before pods whose loss would break it.
+    """
+    queues = session.cluster.queues
+    own = queues.get(claimant.job.queue) if claimant.job is not None else None
+
+    def between_queues(left: Task, right: Task) -> int:
+        if left.job is None or right.job is None or left.job.queue == right.job.queue:
+            return 0
+        return session.victim_queue_compare(queues[left.job.queue], queues[right.job.queue], own)
+
+    parts = {task.uid: session.job_order.parts(task.job) for task in candidates if task.job is not None}
+    ranks = {task.uid: rank for rank, task in enumerate(session.task_order.sort(candidates))}
+
+    def compare(left: Task, right: Task) -> int:
+        decided = between_queues(left, right)
+        if decided:
+            return decided
+        if left.job is not right.job:
+            first, second = parts[left.uid], parts[right.uid]
+            if first != second:
+                return -1 if first > second else 1
+        return -1 if ranks[left.uid] > ranks[right.uid] else 1
+
+    return sorted(candidates, key=functools.cmp_to_key(compare))

@@ -1,0 +1,146 @@
+"""From a starving job to a committed plan: first without victims, then with the cheapest, spared as far as possible, never in a circle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.actions.eviction import looping, takeover, trimming
+from pumice.actions.eviction.offers import Market
+from pumice.actions.eviction.planning import Plan
+from pumice.api import names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pumice.actions.eviction.rules import Rules
+    from pumice.framework.session import Session
+    from pumice.model.job import Job
+    from pumice.model.queue import Queue
+    from pumice.model.task import Task
+
+ROUNDS = 8
+NAMED = 10
+
+
+def starving_jobs(session: Session) -> dict[str, list[Job]]:
+    """Return the jobs that may ask for room, by queue: let in, valid, starving, with members that wait."""
+    found: dict[str, list[Job]] = {}
+    for job in list(session.cluster.pending_jobs.values()):
+        if not session.usable(job) or session.phase(job) == names.PHASE_PENDING:
+            continue
+        if session.job_valid(job) is None and session.job_starving(job):
+            found.setdefault(job.queue, []).append(job)
+    return found
+
+
+def claimants(session: Session, job: Job) -> list[Task]:
+    """Return the members of a job that may ask, in task order."""
+    waiting = [
+        task
+        for task in job.pending.values()
+        if not task.gated and session.may_try(task) and task.pod.spec.preemption_policy != "Never"
+    ]
+    return session.task_order.sort(waiting)
+
+
+def members_lacking(job: Job, tasks: Sequence[Task]) -> list[Task]:
+    """Return the first tasks that would bring a job to its minimum, all of them if that cannot be told from the number alone."""
+    lacking = job.min_member - job.tally.ready - job.tally.waiting
+    if job.roles_enforced or job.policies or lacking <= 0:
+        return list(tasks)
+    return list(tasks[:lacking])
+
+
+class Search:
+    """Finds plans by the rules of one action."""
+
+    def __init__(self, session: Session, rules: Rules) -> None:
+        self.session = session
+        self.rules = rules
+        self._market = Market(session, rules)
+
+    def serve(self, queue: Queue, job: Job) -> None:
+        """Make plans for a job: one for the members its minimum needs, then one for each further member, while it starves."""
+        session = self.session
+        tasks = claimants(session, job)
+        if not session.is_pipelined(job):
+            if tasks:
+                self.seek(queue, job, tasks, lambda: session.is_pipelined(job))
+            return
+        for task in tasks:
+            if not session.job_starving(job) or not self.seek(queue, job, [task], lambda: True):
+                return
+
+    def seek(self, queue: Queue, job: Job, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
+        """Try to make one plan, if need be on room that is held for somebody weaker; tells whether room was made or found."""
+        self.session.attempted[job.key] = job
+        plan = Plan(self.session, self.rules, queue, job)
+        if self._settle(plan, tasks, done):
+            return True
+        weaker = takeover.holders(self.session, self.rules, tasks[0])
+        if weaker:
+            with takeover.lifted(self.session, weaker) as lifted:
+                if self._settle(Plan(self.session, self.rules, queue, job), tasks, done):
+                    lifted.keep()
+                    return True
+        self.session.record.judge(job.key, self.rules.name, self._why_not(plan))
+        return False
+
+    def _settle(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
+        """Look for a plan that its victims would not undo, and commit it."""
+        for _ in range(ROUNDS):
+            if not self.fill(plan, tasks, done):
+                plan.give_up()
+                return False
+            trimming.trim(plan)
+            if not plan.units:
+                self._keep_room(plan)
+                return True
+            returning = looping.those_who_would_return(plan)
+            if not returning:
+                self._commit(plan)
+                return True
+            plan.give_up()
+            plan.excluded.update(dict.fromkeys(task.uid for task in returning))
+        return False
+
+    def fill(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
+        """Place members until the job has what the plan is for; without new victims if that can be done."""
+        mark, count = plan.statement.checkpoint(), len(plan.members)
+        if plan.arrange(members_lacking(plan.job, tasks)) and done():
+            return True
+        plan.back_to(mark, count)
+        hopeless: dict[int, None] = {}
+        for member in tasks:
+            if id(member.shape) in hopeless:
+                continue
+            if not plan.place(member, self._market):
+                hopeless[id(member.shape)] = None
+            elif done():
+                return True
+        return False
+
+    def _keep_room(self, plan: Plan) -> None:
+        """Nobody needs to go: the members keep the places that were found for them, and allocate follows."""
+        self.session.record.say(
+            self.rules.name, f"{plan.job.key}: there is room for {len(plan.members)} members without evicting anybody"
+        )
+        self.session.reserve(plan.members, [])
+        plan.statement.hold()
+
+    def _commit(self, plan: Plan) -> None:
+        victims = [task for unit in plan.units for task in unit.tasks]
+        listed = ", ".join(task.key for task in victims[:NAMED])
+        more = f" and {len(victims) - NAMED} more" if len(victims) > NAMED else ""
+        self.session.record.judge(
+            plan.job.key,
+            self.rules.name,
+            f"{len(victims)} pods are evicted for {len(plan.members)} members: {listed}{more}",
+        )
+        self.session.reserve(plan.members, victims)
+        plan.statement.commit()
+
+    def _why_not(self, plan: Plan) -> str:
+        if plan.excluded:
+            return f"{len(plan.excluded)} pods could be evicted, but would take the room back in the next cycle by the same rules"
+        return "no set of pods that may be evicted makes enough room"

@@ -1,0 +1,77 @@
+"""Sparing victims: nobody is evicted without whom the members would fit as well."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.actions.eviction.planning import SMALL
+
+if TYPE_CHECKING:
+    from pumice.actions.eviction.planning import Plan
+    from pumice.actions.eviction.units import Unit
+    from pumice.model.task import Task
+
+
+def trim(plan: Plan) -> None:
+    """Give back, dearest first, every unit that the plan can do without."""
+    for unit in sorted(plan.units, key=lambda u: (u.priority, len(u.tasks)), reverse=True):
+        if _spare(plan, unit):
+            plan.units.remove(unit)
+
+
+def _spare(plan: Plan, unit: Unit) -> bool:
+    """Try to do without a unit: as things are, else with the members it displaces elsewhere, else all of them anew."""
+    for task in unit.tasks:
+        plan.statement.undo(task)
+    if plan.leaves_gangs_whole(plan.units) and _limits_hold(plan):
+        displaced = _displaced(plan, unit)
+        if not displaced or _move(plan, displaced):
+            return True
+        if len(plan.members) <= SMALL and plan.session.cluster.nodes.count <= SMALL and _move(plan, list(plan.members)):
+            return True
+    plan.statement.evict(unit.tasks, plan.rules.name)
+    return False
+
+
+def _displaced(plan: Plan, unit: Unit) -> list[Task]:
+    """Return the members that no longer fit where they are, now that a unit is back."""
+    rows = {task.node.row for task in unit.tasks if task.node is not None}
+    displaced = []
+    for member in plan.members:
+        record = member.node
+        if record is not None and record.row in rows:
+            plan.statement.undo(member)
+            fits = plan.fits(member, record.row)
+            plan.statement.pipeline([member], [record], evicted=True)
+            if not fits:
+                displaced.append(member)
+    return displaced
+
+
+def _limits_hold(plan: Plan) -> bool:
+    """Ask, for one member of each shape, whether the queue may still take it on with all the others placed."""
+    for member in {id(member.shape): member for member in plan.members}.values():
+        record = member.node
+        if record is None:
+            continue
+        plan.statement.undo(member)
+        allowed = plan.is_allowed(member)
+        plan.statement.pipeline([member], [record], evicted=True)
+        if not allowed:
+            return False
+    return True
+
+
+def _move(plan: Plan, displaced: list[Task]) -> bool:
+    """Find other places for some members; if there are none, put them back where they were."""
+    homes = [(member, member.node) for member in displaced]
+    for member in displaced:
+        plan.statement.undo(member)
+        plan.members.remove(member)
+    if plan.arrange(displaced):
+        return True
+    for member, record in homes:
+        if record is not None:
+            plan.statement.pipeline([member], [record], evicted=True)
+            plan.members.append(member)
+    return False

@@ -1,0 +1,60 @@
+"""What goes together: a pod that its job can spare goes alone, one that its job cannot spare takes the whole job along."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pumice.model.statuses import ALLOCATED_LIKE
+
+if TYPE_CHECKING:
+    from pumice.actions.eviction.rules import Rules
+    from pumice.model.job import Job
+    from pumice.model.task import Task
+
+
+class Unit(msgspec.Struct, frozen=True):
+    """Victims that go or stay together."""
+
+    tasks: tuple[Task, ...]
+    whole: bool
+
+    @property
+    def priority(self) -> tuple[int, int]:
+        """The highest priority among the victims: that of the job, then that of the pod."""
+        return max((task.job.priority if task.job else 0, task.priority) for task in self.tasks)
+
+
+def keeps_its_minimum(job: Job) -> bool:
+    """Tell whether the gang, its roles and its sub-groups are complete without counting on pending members."""
+    tally = job.tally
+    if tally.ready + tally.waiting < job.min_member:
+        return False
+    return job.roles_reach(pipelined=True) and job.sub_jobs_reach(pipelined=True)
+
+
+def unit_of(rules: Rules, claimant: Task, victim: Task, *, gangs: bool) -> Unit | None:
+    """Return what has to go if a victim goes; None if that would take somebody who is protected.
+
+    The victim is still counted as placed when this is asked.
+    """
+    job = victim.job
+    if not gangs or job is None or job is claimant.job or spares_one(job, victim):
+        return Unit((victim,), whole=False)
+    rest = [task for task in job.tasks.values() if task.status in ALLOCATED_LIKE and task.uid != victim.uid]
+    for task in rest:
+        if rules.protection(claimant, task) is not None:
+            return None
+    return Unit((victim, *rest), whole=True)
+
+
+def spares_one(job: Job, victim: Task) -> bool:
+    """Tell whether a job stays complete without one more of its placed tasks."""
+    for tally in victim.tallies:
+        tally.counts[victim.status] -= 1
+    try:
+        return keeps_its_minimum(job)
+    finally:
+        for tally in victim.tallies:
+            tally.counts[victim.status] += 1

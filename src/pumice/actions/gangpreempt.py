@@ -1,0 +1,25 @@
+"""gangpreempt: make room for whole gangs within their queue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.actions.eviction import bundles, gangs
+from pumice.framework.plugin import Action
+
+if TYPE_CHECKING:
+    from pumice.framework.session import Session
+
+
+class GangPreempt(Action):
+    """Evict bundles of jobs of lower priority in the same queue: first pods that their jobs can spare, then jobs as a whole.
+
+    Use it instead of preempt. A plan stands before anybody is evicted, and whatever it can do without is spared.
+    """
+
+    name = "gangpreempt"
+    arguments = gangs.ARGUMENTS
+
+    def execute(self, session: Session) -> None:
+        """Serve starving jobs, queue by queue."""
+        gangs.serve(session, bundles.GangPreempt(session), self.settings, reclaims=False)

@@ -1,0 +1,25 @@
+"""gangreclaim: take whole gangs' room back from other queues."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.actions.eviction import bundles, gangs
+from pumice.framework.plugin import Action
+
+if TYPE_CHECKING:
+    from pumice.framework.session import Session
+
+
+class GangReclaim(Action):
+    """Evict bundles of jobs of other queues: first pods that their jobs can spare, then jobs as a whole.
+
+    Use it instead of reclaim. A plan stands before anybody is evicted, and whatever it can do without is spared.
+    """
+
+    name = "gangreclaim"
+    arguments = gangs.ARGUMENTS
+
+    def execute(self, session: Session) -> None:
+        """Serve starving jobs, queue by queue."""
+        gangs.serve(session, bundles.GangReclaim(session), self.settings, reclaims=True)

@@ -1,0 +1,81 @@
+"""preempt: make room for starving jobs within their queue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.actions.allocate import ERROR_CACHE
+from pumice.actions.eviction import rules, search
+from pumice.framework.configuration import Argument
+from pumice.framework.plugin import Action
+
+if TYPE_CHECKING:
+    from pumice.framework.session import Session
+    from pumice.model.job import Job
+
+
+class Preempt(Action):
+    """Evict pods of less important jobs of the same queue for jobs that starve, then pods of a job for more important pods of its own.
+
+    A plan stands before anybody is evicted: every member the gang still needs passes all plugins on its node once the victims are gone, and no victim
+    could be spared. The members are nominated to their nodes, and the room is held for them.
+    """
+
+    name = "preempt"
+    arguments = (
+        ERROR_CACHE,
+        Argument(
+            name="enableTopologyAwarePreemption",
+            kind="bool",
+            default=False,
+            help="accepted for compatibility; every plan is tried out against all plugins, and the cheapest of all nodes is taken",
+        ),
+        Argument(
+            name="topologyAwarePreemptWorkerNum",
+            kind="int",
+            default=16,
+            minimum=1,
+            help="accepted for compatibility; unused",
+        ),
+        Argument(
+            name="minCandidateNodesPercentage",
+            kind="int",
+            default=10,
+            minimum=0,
+            maximum=100,
+            help="accepted for compatibility; all nodes are looked at",
+        ),
+        Argument(
+            name="minCandidateNodesAbsolute",
+            kind="int",
+            default=1,
+            minimum=0,
+            help="accepted for compatibility; all nodes are looked at",
+        ),
+        Argument(
+            name="maxCandidateNodesAbsolute",
+            kind="int",
+            default=100,
+            minimum=1,
+            help="accepted for compatibility; all nodes are looked at",
+        ),
+    )
+
+    def execute(self, session: Session) -> None:
+        """Serve starving jobs, queue by queue."""
+        starving = search.starving_jobs(session)
+        between = search.Search(session, rules.Preempt(session))
+        within = search.Search(session, rules.PreemptWithin(session))
+        for queue in session.queue_order.sort(session.cluster.queues[name] for name in starving):
+            jobs = [job for job in starving[queue.name] if not _uses_topology(job)]
+            for job in session.job_order.sort(jobs):
+                if session.job_starving(job):
+                    between.serve(queue, job)
+            for job in session.job_order.sort(jobs):
+                for task in search.claimants(session, job):
+                    if not session.job_starving(job) or not within.seek(queue, job, [task], lambda: True):
+                        break
+
+
+def _uses_topology(job: Job) -> bool:
+    return job.topology is not None or any(policy.topology is not None for policy in job.policies)

@@ -1,0 +1,42 @@
+"""shuffle: evict what plugins nominate, so that it is placed anew."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.actions.eviction.rules import Rules
+from pumice.framework.plugin import Action
+from pumice.model.statuses import Status
+
+if TYPE_CHECKING:
+    from pumice.framework.session import Session
+
+
+class Protections(Rules):
+    """Only the protections: who is evicted is for the plugins to say."""
+
+    name = "shuffle"
+
+
+class Shuffle(Action):
+    """Evict the running pods that plugins name at VictimTasks, unless something protects them. Nothing is placed in their stead."""
+
+    name = "shuffle"
+
+    def execute(self, session: Session) -> None:
+        """Ask the plugins and evict what they name."""
+        if not session.victim_tasks.active:
+            return
+        running = [
+            task for task in session.cluster.tasks.values() if task.status == Status.RUNNING and task.job is not None
+        ]
+        checks = Protections(session)
+        for task in session.victim_tasks(running):
+            reason = checks.protection(None, task)
+            if reason is not None:
+                session.record.say(self.name, f"{task.key} stays: {reason}")
+                continue
+            statement = session.statement()
+            statement.evict([task], self.name)
+            statement.commit()
+            session.record.say(self.name, f"{task.key} is evicted")

@@ -1,0 +1,167 @@
+"""Reservations: the room that a plan made, or counts on, is held for its members until they are placed or gone.
+
+Each member is nominated to its node. At the start of every cycle nominated members wait there (pipelined), so that nobody else can take the
+room, and their amount counts in their queue; when it is their job's turn they are lifted and placed wherever there is room now. Nominations are
+written to the pods, so reservations come back after a restart. One that does not come to anything ends a while after its victims are gone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pumice.model.statuses import Status
+from pumice.model.task import instant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pumice.framework.session import Session
+    from pumice.model.cluster import Cluster
+    from pumice.model.job import Job
+    from pumice.model.task import Task
+
+PATIENCE = 60_000_000
+
+
+class Hold(msgspec.Struct):
+    """One member's claim on a node, the victims it waits for, and since when it waits for nobody any more."""
+
+    node: str
+    victims: tuple[str, ...] = ()
+    clear_since: int | None = None
+
+
+class Reservations:
+    """The nominations that are in force; it outlives sessions and configurations."""
+
+    def __init__(self) -> None:
+        self.holds: dict[str, Hold] = {}
+        self.expired: dict[str, str] = {}
+
+    def add(self, members: Iterable[Task], victims: Sequence[Task]) -> None:
+        """Hold the nodes that members were placed on by a plan."""
+        uids = tuple(task.uid for task in victims)
+        for task in members:
+            if task.node is not None:
+                self.holds[task.uid] = Hold(task.node.name, uids)
+                self.expired.pop(task.uid, None)
+
+    def drop(self, tasks: Iterable[Task]) -> None:
+        """Let go of what is held for tasks."""
+        for task in tasks:
+            self.holds.pop(task.uid, None)
+            if task.nominated:
+                self.expired[task.uid] = task.nominated
+
+    def renew(self, cluster: Cluster, now: int) -> list[Task]:
+        """Return the pending tasks for which a node is held now, ending what has waited too long and finding what a restart left."""
+        for uid in [uid for uid in self.holds if uid not in cluster.tasks]:
+            del self.holds[uid]
+        for uid in [
+            uid
+            for uid, node in self.expired.items()
+            if uid not in cluster.tasks or cluster.tasks[uid].nominated != node
+        ]:
+            del self.expired[uid]
+        held = []
+        for uid in {**self.holds, **cluster.nominated}:
+            task = cluster.tasks[uid]
+            hold = self._hold_of(task) if task.status == Status.PENDING else None
+            if hold is not None and self._is_in_force(task, hold, cluster, now):
+                held.append(task)
+        return held
+
+    def _hold_of(self, task: Task) -> Hold | None:
+        hold = self.holds.get(task.uid)
+        if hold is None and task.nominated and self.expired.get(task.uid) != task.nominated:
+            hold = self.holds[task.uid] = Hold(task.nominated)
+        return hold
+
+    def _is_in_force(self, task: Task, hold: Hold, cluster: Cluster, now: int) -> bool:
+        record = cluster.nodes.by_name.get(hold.node)
+        if record is None or record.object is None:
+            self.drop([task])
+            return False
+        going = _last_departure(hold, cluster, record.tasks.values() if not hold.victims else ())
+        if going is not None and going >= now:
+            hold.clear_since = None
+            return True
+        since = now if hold.clear_since is None else hold.clear_since
+        if going is not None:
+            since = min(since, max(going, 0)) if hold.clear_since is None else since
+        hold.clear_since = since
+        if now - since >= PATIENCE:
+            self.drop([task])
+            return False
+        return True
+
+    def ended(self, cluster: Cluster) -> list[Task]:
+        """Return the tasks whose nomination is over and still stands on the pod, once."""
+        over = [
+            cluster.tasks[uid]
+            for uid, node in self.expired.items()
+            if uid in cluster.tasks and cluster.tasks[uid].nominated == node
+        ]
+        self.expired.clear()
+        return over
+
+    def deadline(self) -> int | None:
+        """Return when the next hold ends."""
+        times = [hold.clear_since + PATIENCE for hold in self.holds.values() if hold.clear_since is not None]
+        return min(times) if times else None
+
+
+def _last_departure(hold: Hold, cluster: Cluster, others: Iterable[Task]) -> int | None:
+    """Return when the last victim that is still there should be gone; None if nobody is there any more."""
+    waiting = [cluster.tasks[uid] for uid in hold.victims if uid in cluster.tasks]
+    waiting += [task for task in others if task.status == Status.RELEASING]
+    if not waiting:
+        return None
+    # A victim whose deletion was not seen yet is on its way out with its whole grace period before it.
+    times = [instant(task.pod.metadata.deletion_timestamp) for task in waiting]
+    return max(times) if all(times) else 2**62
+
+
+def apply(session: Session, reservations: Reservations) -> None:
+    """Let nominated members wait on their nodes before any action runs."""
+    for task in reservations.renew(session.cluster, session.started):
+        job = task.job
+        if job is None or not session.usable(job) or task.gated:
+            continue
+        put_back(session, reservations, [task])
+    if (deadline := reservations.deadline()) is not None:
+        session.wake_at(deadline)
+
+
+def put_back(session: Session, reservations: Reservations, tasks: Iterable[Task]) -> None:
+    """Let pending tasks wait on the nodes that are held for them, as far as those can still take them."""
+    table = session.cluster.nodes
+    for task in tasks:
+        hold = reservations.holds.get(task.uid)
+        record = table.by_name.get(hold.node) if hold is not None else None
+        if record is None or record.row >= table.count or task.status != Status.PENDING:
+            continue
+        free = (
+            table.allocatable[record.row]
+            - table.used[record.row]
+            + table.releasing[record.row]
+            - table.pipelined[record.row]
+        )
+        request = task.shape.request
+        if request.unoffered or not (free[request.asked] >= request.needed).all():
+            continue
+        statement = session.statement()
+        statement.pipeline([task], [record], evicted=True)
+        session.reserved[task.uid] = task
+        statement.hold()
+
+
+def lift(session: Session, job: Job) -> list[Task]:
+    """Take the job's own reservations off, so that it can be placed anew; returns the tasks that were waiting by them."""
+    lifted = [task for task in job.tasks.values() if task.uid in session.reserved and task.status == Status.PIPELINED]
+    for task in lifted:
+        session.release_held(task)
+        del session.reserved[task.uid]
+    return lifted
