@@ -43,5 +43,8 @@ format: setup  ## rewrite the sources in the house format
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix-only .
 
+docs: setup  ## write the reference pages from the code
+	$(PY) docs/generate.py
+
 clean:  ## remove what setup and the tests made
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -28,7 +28,7 @@ class Play:
         options = Options()
         self._cluster = SimulatedCluster(scheduler_names=options.scheduler_name)
         self._cache = Cache(self._cluster, options)
-        settings = configuration.default(registry.catalog())
+        settings = configuration.load(story.CONFIGURATION, registry.catalog(), "demo")
         self._scheduler = Scheduler(self._cache, settings, self._cluster.clock.now)
         self._start = self._cluster.clock.now()
         self._arrivals = story.arrivals()

@@ -14,6 +14,14 @@ NODES = 4
 NODE_CPU = 8
 QUEUES = ("production", "research")
 
+# Gangs only: nobody is kept from taking the whole cluster, so that what waits waits for room.
+CONFIGURATION = """\
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: predicates}, {name: nodeorder}]
+"""
+
 
 class Arrival(msgspec.Struct, frozen=True):
     """Objects that somebody submits, and how many seconds after the start."""

@@ -1,0 +1,202 @@
+"""Write the reference pages from the code: `python docs/generate.py`, or with `--check` only compare.
+
+Class docstrings, declared arguments and the table of extension points are the source. The pages under `docs/reference/` are never edited, nor are the
+two rows of the README that say which actions and plugins there are.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pumice.api import duration
+from pumice.cache.options import Options
+from pumice.framework import configuration, points, registry
+from pumice.framework.configuration import arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pumice.framework.configuration import Argument
+    from pumice.framework.plugin import Action, Plugin
+
+ROOT = Path(__file__).parents[1]
+NOTICE = "<!-- Written by docs/generate.py from the code; run `make docs` instead of editing. -->"
+
+FLAGS = {
+    "scheduler_name": "pods whose `schedulerName` is one of these are scheduled; others only take room",
+    "default_queue": "the queue of groups that name none",
+    "node_selector": "`label:value`; only nodes that carry one of these labels are used",
+    "priority_class": "read PriorityClass objects",
+    "minimum_feasible_nodes": "a search that samples stops at no fewer feasible nodes than this",
+    "minimum_percentage_nodes_to_find": "smallest percentage that the adaptive rule of the peers comes to",
+    "percentage_nodes_to_find": "percentage of nodes after which a search may stop; 0 looks at all of them",
+}
+
+
+def pages() -> dict[str, str]:
+    """Give every page by its path."""
+    known = registry.installed()
+    plugins, actions = _ours(known.plugins), _ours(known.actions)
+    return {
+        "docs/reference/plugins.md": _plugins(plugins),
+        "docs/reference/actions.md": _actions(actions),
+        "docs/reference/extension-points.md": _extension_points(plugins),
+        "docs/reference/flags.md": _flags(),
+        "README.md": _readme(plugins, actions),
+    }
+
+
+def outdated() -> list[str]:
+    """Name the pages whose file says something else than the code."""
+    return [path for path, text in pages().items() if _stored(path) != text]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Write the pages, or complain about those that are out of date."""
+    stale = outdated()
+    if list(argv) == ["--check"]:
+        for path in stale:
+            print(f"{path} is out of date; run `make docs`")
+        return 1 if stale else 0
+    for path in stale:
+        (ROOT / path).write_text(pages()[path], encoding="utf-8")
+        print(f"{path}: written")
+    return 0
+
+
+def _readme(plugins: Mapping[str, object], actions: Mapping[str, object]) -> str:
+    """Give the README with its two rows about actions and plugins brought up to date."""
+    lines = _stored("README.md").split("\n")
+    for what, provided, peers in (
+        ("actions", actions, configuration.PEER_ACTIONS),
+        ("plugins", plugins, configuration.PEER_PLUGINS),
+    ):
+        missing = ", ".join(name for name in peers if name not in provided)
+        row = _row((what, ", ".join(sorted(provided)), missing or "-"))
+        lines = [row if line.startswith(f"| {what} |") else line for line in lines]
+    return "\n".join(lines)
+
+
+def _plugins(plugins: Mapping[str, type[Plugin]]) -> str:
+    lines = [NOTICE, "# Plugins", "", "A plugin is listed in a tier of the [configuration](../configuration.md)."]
+    lines += ["Its functions are registered at [extension points](extension-points.md)."]
+    for name, plugin in sorted(plugins.items()):
+        lines += ["", f"## {name}", "", inspect.getdoc(plugin) or "", ""]
+        lines += [f"Extension points: {', '.join(sorted(plugin.points)) or 'none'}.", "", *_arguments(plugin.arguments)]
+    missing = [name for name in configuration.PEER_PLUGINS if name not in plugins]
+    return _page([*lines, "", *_missing("plugins", missing)])
+
+
+def _actions(actions: Mapping[str, type[Action]]) -> str:
+    lines = [NOTICE, "# Actions", "", "The steps of a cycle, in the order in which the configuration lists them."]
+    for name, action in sorted(actions.items()):
+        lines += ["", f"## {name}", "", inspect.getdoc(action) or "", "", *_arguments(action.arguments)]
+    missing = [name for name in configuration.PEER_ACTIONS if name not in actions]
+    return _page([*lines, "", *_missing("actions", missing)])
+
+
+def _extension_points(plugins: Mapping[str, type[Plugin]]) -> str:
+    lines = [NOTICE, "# Extension points", ""]
+    lines += ["Where plugins take part. `session.ATTRIBUTE.add(function)` in `Plugin.open` registers a function there."]
+    lines += ["Points without a plugin are declared, so that a plugin of yours can register; the actions built so far"]
+    lines += ["may not ask all of them yet.", ""]
+    rows = []
+    for point in points.POINTS:
+        users = ", ".join(name for name, plugin in sorted(plugins.items()) if point.name in plugin.points)
+        switch = " or ".join(f"`{name}`" for name in point.switch.split("|")) if point.switch else "-"
+        rows.append(
+            (point.name, f"`{point.attribute}`", _cell(point.signature), point.combine.value, switch, users or "-")
+        )
+    lines += _table(("point", "attribute", "function", "answers combine", "switch", "plugins"), rows)
+    return _page(lines)
+
+
+def _flags() -> str:
+    lines = [NOTICE, "# Flags", "", "Settings of the scheduler itself, beside its configuration file."]
+    lines += ["A [scenario](../scenarios.md) gives them under `flags`.", ""]
+    rows = []
+    for field in Options.__struct_fields__:
+        default = getattr(Options(), field)
+        rows.append((f"`{field.replace('_', '-')}`", _flag_kind(default), _value(default), FLAGS[field]))
+    return _page([*lines, *_table(("flag", "type", "default", "meaning"), rows)])
+
+
+def _arguments(declared: Iterable[Argument]) -> list[str]:
+    rows = []
+    for argument in declared:
+        default = "-" if argument.is_pattern and argument.default is None else _value(argument.default, argument.kind)
+        meaning = argument.help + _bounds(argument)
+        rows.append((f"`{argument.name}`", _cell(arguments.EXPECTED[argument.kind]), default, _cell(meaning)))
+    return _table(("argument", "type", "default", "meaning"), rows) if rows else ["No arguments."]
+
+
+def _bounds(argument: Argument) -> str:
+    match argument.minimum, argument.maximum:
+        case None, None:
+            return ""
+        case least, None:
+            return f"; at least {least}"
+        case None, most:
+            return f"; at most {most}"
+    return f"; {argument.minimum} to {argument.maximum}"
+
+
+def _value(value: Any, kind: str = "") -> str:
+    match value:
+        case None | () | "":
+            return "-"
+        case bool():
+            return f"`{str(value).lower()}`"
+        case int() if kind == "duration":
+            return f"`{duration.format_duration(value)}`"
+        case Fraction():
+            return f"`{float(value):g}`"
+        case tuple():
+            return f"`{', '.join(map(str, value))}`"
+    return f"`{value}`"
+
+
+def _flag_kind(default: object) -> str:
+    return {bool: "true or false", int: "an integer", str: "a string", tuple: "a list of strings"}[type(default)]
+
+
+def _missing(what: str, missing: list[str]) -> list[str]:
+    return (
+        [f"Known from Volcano and not provided yet: {', '.join(missing)}."]
+        if missing
+        else [f"All {what} of Volcano are provided."]
+    )
+
+
+def _ours(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what other installed packages bring."""
+    return {name: each for name, each in found.items() if each.__module__.startswith("pumice.")}
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return [_row(heads), _row(["---"] * len(heads)), *map(_row, rows)]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _page(lines: Sequence[str]) -> str:
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _stored(path: str) -> str:
+    file = ROOT / path
+    return file.read_text(encoding="utf-8") if file.exists() else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

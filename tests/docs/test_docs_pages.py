@@ -1,0 +1,97 @@
+"""The documentation is true: generated pages are up to date, links lead somewhere, and what is shown is what comes out."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from pumice.cli.program import program
+from pumice.framework import registry
+from pumice.scenario import suite
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def module(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+def text(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def printed(*arguments, folder="docs/examples"):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT / folder)
+        return CliRunner().invoke(program, list(arguments), prog_name="pumice").output.strip()
+
+
+def test_generated_pages_say_what_the_code_says():
+    assert module(ROOT / "docs/generate.py").outdated() == [], "run `make docs`"
+
+
+def test_generator_only_compares_when_told_to_check(monkeypatch, capsys):
+    generate = module(ROOT / "docs/generate.py")
+    monkeypatch.setattr(generate, "pages", lambda: {"docs/reference/flags.md": "something else"})
+    assert generate.main(["--check"]) == 1
+    assert capsys.readouterr().out == "docs/reference/flags.md is out of date; run `make docs`\n"
+    assert text("docs/reference/flags.md") != "something else"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files_of_this_repository(page):
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        assert "://" not in target, target
+        assert (page.parent / target.partition("#")[0]).exists(), target
+
+
+@pytest.mark.parametrize(
+    ("page", "example"),
+    [
+        ("README.md", "gang.yaml"),
+        ("README.md", "mistakes.yaml"),
+        ("README.md", "headroom.py"),
+    ],
+)
+def test_examples_are_shown_as_they_are(page, example):
+    assert text(f"docs/examples/{example}") in text(page)
+
+
+@pytest.mark.parametrize(
+    ("page", "arguments"),
+    [
+        ("README.md", ["test", "gang.yaml"]),
+        ("docs/scenarios.md", ["test", "too-small.yaml"]),
+        ("README.md", ["config", "check", "mistakes.yaml"]),
+        ("docs/configuration.md", ["config", "check", "scheduler.yaml"]),
+        ("docs/configuration.md", ["config", "show", "scheduler.yaml"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
+def test_output_shown_is_what_the_command_prints(page, arguments):
+    assert f"$ pumice {' '.join(arguments)}\n{printed(*arguments)}\n```" in text(page)
+
+
+def test_output_of_the_demonstration_is_what_it_prints():
+    shown = re.search(r"```console\n\$ pumice demo --plain\n(.*?)```", text("README.md"), flags=re.DOTALL).group(1)
+    lines = iter(printed("demo", "--plain").splitlines())
+    for line in shown.splitlines():
+        assert line == "…" or line in lines, line
+
+
+def test_plugin_of_the_readme_works(monkeypatch):
+    headroom = module(ROOT / "docs/examples/headroom.py").Headroom
+    known = registry.installed()
+    ours = registry.Registry({**known.plugins, "headroom": headroom}, known.actions)
+    monkeypatch.setattr(registry, "installed", lambda: ours)
+    results = list(suite.run(suite.collect([str(ROOT / "docs/examples/headroom.yaml")], ""), 1))
+    assert [(result.name, result.mismatches) for result in results] == [("a node keeps half of its cpu free", ())]
