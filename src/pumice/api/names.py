@@ -124,7 +124,10 @@ NODE_NAME_FIELD: Final = "metadata.name"
 
 # Volumes.
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"  # claims
+BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"  # claims and volumes
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"  # claims
+OLDER_STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"  # claims and volumes; wins over the field
+MIGRATED_PLUGINS: Final = "storage.alpha.kubernetes.io/migrated-plugins"  # CSINodes
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 CSI_DRIVER_NAME: Final = "csi.storage.k8s.io/csi-driver-name"  # parameter of storage classes
 CSI_LIMIT_PREFIX: Final = "attachable-volumes-csi-"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import structs
 
 from pumice.api import kinds, names, timestamp
 from pumice.cache.effects import Bind, Evict, Outcome, Patch, Read
@@ -61,8 +62,14 @@ class Assumptions:
             if task.node is None or task.node.object is None:
                 refused[task.uid] = "its node has left the cluster"
                 continue
+            decided = self._cluster.volumes.reservation(task.uid)
+            if decided is not None and decided.problem:
+                refused[task.uid] = decided.problem
+                continue
             effect = Bind(namespace=task.namespace, name=task.name, uid=task.uid, node=task.node.name)
-            self._bindings[task.uid] = Binding(effect, self._now + PATIENCE)
+            if decided is not None:
+                effect = structs.replace(effect, volumes=decided.decisions, volume_patience=decided.patience)
+            self._bindings[task.uid] = Binding(effect, self._now + PATIENCE + effect.volume_patience)
             self._cache.world.bind(effect)
         return refused
 

@@ -12,18 +12,26 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from pumice.api import kinds  # noqa: TC001  msgspec reads the annotations at run time
+from pumice.model.volumes import VolumeDecision  # noqa: TC001  as above
 
 FailureCode = Literal["conflict", "refused", "unavailable", "unknown", "notfound"]
 
 
 class Bind(msgspec.Struct, frozen=True, kw_only=True):
-    """Bind a pod to a node; annotations are only those that plugins added."""
+    """Bind a pod to a node; annotations are only those that plugins added.
+
+    `volumes` comes first: each volume named is claimed (its `claimRef`), each claim without one gets the node as its `selected-node`, and the pod
+    is bound once all these claims are bound. If they are not within `volume_patience` (microseconds), or one of these writes fails, the
+    bind has failed.
+    """
 
     namespace: str
     name: str
     uid: str
     node: str
     annotations: dict[str, str] = {}
+    volumes: tuple[VolumeDecision, ...] = ()
+    volume_patience: int = 0
 
 
 class Evict(msgspec.Struct, frozen=True, kw_only=True):

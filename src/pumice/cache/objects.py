@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.api import core, decoding, kinds, meta, names, scheduling
-from pumice.model import resources
+from pumice.model import resources, volumes
 
 if TYPE_CHECKING:
     from pumice.cache.cache import Cache, EventType
@@ -108,12 +108,15 @@ class Objects:
         metadata = found.metadata
         key = f"{metadata.namespace}/{metadata.name}" if kind.namespaced else metadata.name
         kept = self._cluster.objects.setdefault(kind.name, {})
+        before = kept.get(key)
         if gone or isinstance(found, decoding.Malformed | decoding.Opaque):
             kept.pop(key, None)
             if isinstance(found, decoding.Malformed) and not gone:
                 self._cache.disable(kind, metadata, "", found.message)
         else:
             kept[key] = found
+        if kind.name in volumes.KINDS:
+            self._cluster.volumes.changed(kind.name, key, before, kept.get(key))
         self._cluster.changed += 1
 
 

@@ -47,12 +47,16 @@ class Pods:
             self._refuse(pod.metadata, _job_key(pod.metadata), str(error))
             return
         node = pod.spec.node_name
+        decided = None
         if known is not None:
             node = self._cache.assumptions.carry_over(known, made, node)
+            decided = self._cluster.volumes.reservation(uid)
             self._cluster.remove_task(known)
         if self._bad.pop(uid, None) is not None:
             self._cache.enable(kinds.POD, pod.metadata, made.job_key)
         self._cluster.add_task(made, node)
+        if decided is not None and made.node is not None:
+            self._cluster.volumes.reserve(uid, decided)
         self._watch_group(made, now)
 
     def _is_ours(self, pod: core.Pod) -> bool:
