@@ -73,6 +73,8 @@ def _next_run(tasks: list[Task], *, alone: bool) -> list[Task]:
         task = tasks[start - 1]
         if task.shape is not last.shape or task.role != last.role or task.sub_job is not last.sub_job:
             break
+        if task.bond is not last.bond and task.likeness != last.likeness:
+            break
         if task.nominated or task.gated != last.gated:
             break
         start -= 1

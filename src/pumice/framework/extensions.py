@@ -9,7 +9,7 @@ import msgspec
 from pumice.framework.points import EVERYTHING, Combine, Point, Reads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from pumice.framework.configuration import PluginSetting
     from pumice.model.task import Task
@@ -178,12 +178,21 @@ class FirstAnswer(Extension[P, R | None]):
 
 
 class Intersection(Extension[P, Any]):
-    """Victims: intersected within a tier, the first tier left with any decides. None abstains; an empty answer ends its tier."""
+    """Victims: intersected within a tier, the first tier left with any decides. None abstains; an empty answer ends its tier.
 
-    __slots__ = ()
+    With `final_veto`, kube-batch's rule: one intersection over all tiers, and an empty one is final.
+    """
+
+    __slots__ = ("final_veto",)
+
+    def __init__(self, point: Point, roster: Roster) -> None:
+        super().__init__(point, roster)
+        self.final_veto = False
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> list[Task]:
         """Return the candidates that the deciding tier agrees on."""
+        if self.final_veto:
+            return self._agreed([f.function(*args, **kwargs) for f in self])
         for tier in self.tiers:
             decided: list[Task] = []
             for registered in tier:
@@ -202,6 +211,16 @@ class Intersection(Extension[P, Any]):
             if decided:
                 return decided
         return []
+
+    @staticmethod
+    def _agreed(answers: Sequence[Sequence[Task] | None]) -> list[Task]:
+        """Return what all answers have in common."""
+        agreed: list[Task] | None = None
+        for answer in answers:
+            if answer is not None:
+                kept = {task.uid for task in answer}
+                agreed = list(answer) if agreed is None else [task for task in agreed if task.uid in kept]
+        return agreed or []
 
 
 class Union(Extension[P, Any]):

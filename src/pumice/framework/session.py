@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pumice.framework import ordering
-from pumice.framework.extensions import COMBINERS, Extension, Roster, Slot, Vote
+from pumice.framework.extensions import COMBINERS, Extension, Intersection, Roster, Slot, Vote
 from pumice.framework.points import POINTS, Combine, Point
 from pumice.framework.reasons import Code, FitSummary
 from pumice.framework.reservations import Reservations
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         All,
         AllInFirstTier,
         FirstAnswer,
-        Intersection,
         Notify,
         Refusals,
         Union,
@@ -137,7 +136,10 @@ class Session:
 
     def _extension(self, point: Point) -> Extension[..., Any]:
         if point.combine is not Combine.FIRST_NON_ZERO:
-            return COMBINERS[point.combine](point, self._roster)
+            extension = COMBINERS[point.combine](point, self._roster)
+            if isinstance(extension, Intersection):
+                extension.final_veto = self.configuration.rules == "kube-batch"
+            return extension
         match point.attribute:
             case "job_order":
                 return ordering.Ordering(point, self._roster, ordering.job_fallback)

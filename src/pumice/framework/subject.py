@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -39,6 +41,13 @@ class Subject:
     def constraint_class(self) -> ConstraintClass:
         """The class of tasks with equal constraints."""
         return self.shape.constraint_class
+
+
+class EvictionContext(msgspec.Struct, frozen=True):
+    """What UnifiedEvictable is asked about: the kind of eviction and the job that asks."""
+
+    kind: str
+    job: Job
 
 
 class Demand:

@@ -13,6 +13,7 @@ import numpy as np
 from pumice.api import scheduling
 from pumice.model import resources, statuses
 from pumice.model.job import BEST_EFFORT_PENDING, Job, Tally
+from pumice.model.kinship import Kinship
 from pumice.model.nodes import NodeTable
 from pumice.model.queue import Queue
 from pumice.model.shape import Shapes
@@ -49,6 +50,8 @@ class Cluster:
         self.nominated: dict[str, Task] = {}
         self.pending_jobs: dict[str, Job] = {}
         self.dirty_jobs: dict[str, Job] = {}
+        # How often each disruption budget was used here, by the version of the object that it was used in.
+        self.disruptions: dict[str, tuple[str, int]] = {}
         self.changed = 0
         self._queue_rows: dict[str, int] = {}
         self._recount = False
@@ -56,6 +59,7 @@ class Cluster:
         self.phase_counts: dict[str, dict[str, int]] = {}
         self.objects: dict[str, dict[str, meta.KubeObject]] = {}
         self.volumes = Volumes(self.nodes)
+        self.kinship = Kinship(self.nodes)
 
     # -- tasks -------------------------------------------------------------------------------------------------
 
@@ -72,6 +76,7 @@ class Cluster:
             record = self.nodes.record(node)
             task.node = record
             self._put(task, record)
+        self.kinship.enter(task)
         self.account(task.job, task.shape, [task.node.row] if task.node else [], task.status, 1, tasks=1)
 
     def remove_task(self, task: Task) -> None:
@@ -79,6 +84,7 @@ class Cluster:
         self.changed += 1
         del self.tasks[task.uid]
         self.nominated.pop(task.uid, None)
+        self.kinship.leave(task)
         self.account(task.job, task.shape, [task.node.row] if task.node else [], task.status, -1, tasks=1)
         if task.node is not None:
             self._take(task, task.node)
@@ -217,12 +223,15 @@ class Cluster:
         left: list[int] = []
         reached: list[int] = []
         moved = 0
+        kinship = self.kinship if self.kinship.counting else None
         try:
             for task, record in zip(tasks, records, strict=False):
                 if task.node is not None:
                     left.append(task.node.row)
                 if record is not None:
                     reached.append(record.row)
+                if kinship is not None:
+                    kinship.moved(task, record, status)
                 self._transfer(task, record)
                 self._tally(task, before, -1)
                 task.status = status
@@ -438,6 +447,7 @@ class Cluster:
         if self._recount:
             self.recount()
         self.nodes.arrange()
+        self.kinship.prepare()
 
     def recount(self) -> None:
         """Compute every sum anew from the tasks."""

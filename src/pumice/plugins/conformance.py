@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pumice.api import names
 from pumice.framework.plugin import Plugin
+from pumice.framework.points import Reads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,9 +26,9 @@ class Conformance(Plugin):
 
     def open(self, session: Session) -> None:
         """Register the protection wherever victims are chosen."""
-        session.preemptable.add(_unprotected)
-        session.reclaimable.add(_unprotected)
-        session.unified_evictable.add(_unprotected)
+        session.preemptable.add(_unprotected, reads=Reads(0))
+        session.reclaimable.add(_unprotected, reads=Reads(0))
+        session.unified_evictable.add(_unprotected, reads=Reads(0))
         session.protection.add(self.protection)
 
     def protection(self, _claimant: Task | None, victim: Task, action: str) -> str | None:

@@ -8,6 +8,7 @@ from pumice.api import names, scheduling
 from pumice.framework import closing
 from pumice.framework.extensions import PERMIT, Vote, reject
 from pumice.framework.plugin import Plugin
+from pumice.framework.points import Reads
 from pumice.framework.session import Invalid
 from pumice.model.statuses import Status
 
@@ -55,8 +56,10 @@ class Gang(Plugin):
         session.job_pipelined.add(vote)
         session.sub_job_pipelined.add(_sub_job_vote)
         session.job_starving.add(_is_starving)
-        session.preemptable.add(spared)
-        session.reclaimable.add(spared)
+        rule = spared_by_kube_batch if session.configuration.rules == "kube-batch" else spared
+        session.preemptable.add(rule, reads=Reads(0))
+        session.reclaimable.add(rule, reads=Reads(0))
+        session.unified_evictable.add(_everybody, reads=Reads(0))
 
     def close(self, session: Session) -> None:
         """Judge every job that was looked at or changed."""
@@ -145,6 +148,20 @@ def spared(_claimant: object, candidates: Sequence[Task]) -> list[Task]:
             left[job.key] = ready - 1
             offered.append(task)
     return offered
+
+
+def _everybody(_context: object, candidates: Sequence[Task]) -> list[Task]:
+    """Allow all: in the gang forms the bundles keep minimums."""
+    return list(candidates)
+
+
+def spared_by_kube_batch(_claimant: object, candidates: Sequence[Task]) -> list[Task]:
+    """Judge each candidate on its own, as kube-batch did: its job keeps the minimum without it, or has a minimum of one."""
+    return [
+        task
+        for task in candidates
+        if task.job is not None and (task.job.min_member <= task.job.tally.ready - 1 or task.job.min_member == 1)
+    ]
 
 
 def _is_ending(job: Job) -> bool:

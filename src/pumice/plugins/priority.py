@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.framework.plugin import Plugin
+from pumice.framework.points import Reads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pumice.framework.session import Session
+    from pumice.framework.subject import EvictionContext
     from pumice.model.job import Job, SubJob
     from pumice.model.task import Task
 
@@ -29,7 +31,9 @@ class Priority(Plugin):
         session.job_order.add(_job_key)
         session.task_order.add(_task_key)
         session.sub_job_order.add(_sub_job_key)
-        session.preemptable.add(lower_than)
+        kube_batch = session.configuration.rules == "kube-batch"
+        session.preemptable.add(of_lower_jobs if kube_batch else lower_than, reads=Reads(0))
+        session.unified_evictable.add(lower_for_gangs, reads=Reads(0))
         session.job_starving.add(_is_starving)
 
 
@@ -58,6 +62,21 @@ def lower_than(claimant: Task, candidates: Sequence[Task]) -> list[Task]:
         elif task.job is not None and task.job.priority < own.priority:
             kept.append(task)
     return kept
+
+
+def of_lower_jobs(claimant: Task, candidates: Sequence[Task]) -> list[Task]:
+    """Keep candidates of jobs with lower priority, as kube-batch did; a job never preempts itself."""
+    own = claimant.job
+    return [
+        task for task in candidates if own is not None and task.job is not None and task.job.priority < own.priority
+    ]
+
+
+def lower_for_gangs(context: EvictionContext, candidates: Sequence[Task]) -> list[Task]:
+    """Keep candidates of jobs with lower priority for gangpreempt, all of them for gangreclaim."""
+    if context.kind != "gangpreempt":
+        return list(candidates)
+    return [task for task in candidates if task.job is not None and task.job.priority < context.job.priority]
 
 
 def _is_starving(job: Job) -> bool:

@@ -12,6 +12,7 @@ from pumice.actions.eviction import units
 from pumice.actions.eviction.rules import Rules, jobs_of_other_queues
 from pumice.actions.eviction.search import Search, members_lacking
 from pumice.actions.eviction.units import Unit
+from pumice.framework.subject import EvictionContext
 from pumice.model.statuses import ALLOCATED_LIKE, Status
 
 if TYPE_CHECKING:
@@ -24,13 +25,6 @@ if TYPE_CHECKING:
     from pumice.model.job import Job
     from pumice.model.resources import Vector
     from pumice.model.task import Task
-
-
-class Context(msgspec.Struct, frozen=True):
-    """What UnifiedEvictable is asked about: the kind of eviction and the job that asks."""
-
-    kind: str
-    job: Job
 
 
 class GangRules(Rules):
@@ -46,7 +40,7 @@ class GangRules(Rules):
     def ask(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
         """Ask who is evictable."""
         return (
-            self.session.unified_evictable(Context(self.name, claimant.job), candidates)
+            self.session.unified_evictable(EvictionContext(self.name, claimant.job), candidates)
             if claimant.job is not None
             else []
         )
