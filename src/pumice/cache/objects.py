@@ -117,6 +117,7 @@ class Objects:
             kept[key] = found
         if kind.name in volumes.KINDS:
             self._cluster.volumes.changed(kind.name, key, before, kept.get(key))
+        self._cluster.kinship.consider(kind.name, metadata, kept.get(key))
         self._cluster.changed += 1
 
 

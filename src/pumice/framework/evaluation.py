@@ -282,6 +282,9 @@ class Evaluator:
     def _key(self, subject: Subject) -> Hashable:
         reads = self.functions.reads
         parts: list[Hashable] = [subject.shape.key]
+        bond = subject.task.bond
+        if bond is not None and reads & Reads.OTHER_NODES:
+            parts.append(bond.signature())
         if reads & Reads.TASK:
             parts.append(subject.task.uid)
         if reads & Reads.JOB and subject.job is not None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from pumice.api import core, meta
     from pumice.model.nodes import Attributes
+    from pumice.model.shape import Constraints
 
 Mask = npt.NDArray[np.bool_]
 
@@ -26,10 +27,10 @@ def matches(selector: meta.LabelSelector | None, labels: Mapping[str, str]) -> b
         return False
     if any(labels.get(key) != value for key, value in selector.match_labels.items()):
         return False
-    return all(_holds(r.operator, r.values, labels.get(r.key)) for r in selector.match_expressions)
+    return all(holds(r.operator, r.values, labels.get(r.key)) for r in selector.match_expressions)
 
 
-def _holds(operator: str, values: Sequence[str], found: str | None) -> bool:
+def holds(operator: str, values: Sequence[str], found: str | None) -> bool:
     """Judge one requirement on the value found, None standing for a missing label."""
     match operator:
         case "In":
@@ -92,8 +93,8 @@ def term_matches(term: core.NodeSelectorTerm, labels: Mapping[str, str], name: s
     """Judge one node selector term for one node."""
     if not term_is_valid(term):
         return False
-    fields = all(_holds(f.operator, f.values, name) for f in term.match_fields)
-    return fields and all(_holds(r.operator, r.values, labels.get(r.key)) for r in term.match_expressions)
+    fields = all(holds(f.operator, f.values, name) for f in term.match_fields)
+    return fields and all(holds(r.operator, r.values, labels.get(r.key)) for r in term.match_expressions)
 
 
 def term_mask(term: core.NodeSelectorTerm, columns: Attributes) -> Mask:
@@ -105,7 +106,7 @@ def term_mask(term: core.NodeSelectorTerm, columns: Attributes) -> Mask:
         named = columns.named(field.values[0])
         mask &= named if field.operator == "In" else ~named
     for requirement in term.match_expressions:
-        mask &= columns.mask(requirement.key, functools.partial(_holds, requirement.operator, requirement.values))
+        mask &= columns.mask(requirement.key, functools.partial(holds, requirement.operator, requirement.values))
     return mask
 
 
@@ -115,3 +116,25 @@ def selector_mask(node_selector: Mapping[str, str], columns: Attributes) -> Mask
     for key, value in node_selector.items():
         mask &= columns.mask(key, functools.partial(operator.eq, value))
     return mask
+
+
+def node_mask(constraints: Constraints, columns: Attributes) -> Mask | None:
+    """Judge a pod's node selector and required node affinity for all nodes; None if it has neither."""
+    required = required_terms(constraints.affinity)
+    if not constraints.node_selector and required is None:
+        return None
+    mask = selector_mask(constraints.node_selector, columns)
+    if required is not None:
+        matched = np.zeros(columns.count, dtype=np.bool_)
+        for term in required:
+            matched |= term_mask(term, columns)
+        mask &= matched
+    return mask
+
+
+def required_terms(affinity: core.Affinity | None) -> Sequence[core.NodeSelectorTerm] | None:
+    """Return the terms of which a node must match one, None if there is no such rule."""
+    if affinity is None or affinity.node_affinity is None:
+        return None
+    required = affinity.node_affinity.required_during_scheduling_ignored_during_execution
+    return None if required is None else required.node_selector_terms

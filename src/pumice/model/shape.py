@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pumice.api import core  # noqa: TC001  msgspec reads the annotations at run time
-from pumice.model import resources
+from pumice.model import bonds, resources
 from pumice.model.volumes import ClaimUse, Disk, in_tree
 
 if TYPE_CHECKING:
@@ -59,11 +59,12 @@ class Constraints(msgspec.Struct, frozen=True, kw_only=True):
 class ConstraintClass:
     """An interned set of constraints; identity stands for equality."""
 
-    __slots__ = ("constraints", "key", "users")
+    __slots__ = ("concerns_pods", "constraints", "key", "users")
 
     def __init__(self, key: bytes, constraints: Constraints) -> None:
         self.key = key
         self.constraints = constraints
+        self.concerns_pods = bonds.concern_pods(constraints)
         self.users = 0
 
 
@@ -136,11 +137,13 @@ class Shapes:
 def constraints_of(pod: core.Pod) -> Constraints:
     """Collect what filters and scores read of a pod."""
     spec = pod.spec
+    bonds.check(spec)
     return Constraints(
         node_selector=spec.node_selector,
         affinity=spec.affinity,
         tolerations=tuple(spec.tolerations),
         ports=_ports(spec),
+        spread=spec.topology_spread_constraints,
         images=_images(spec),
         image_count=len(spec.containers) + len(spec.init_containers),
         claims=_claims(pod) if spec.volumes else (),

@@ -8,10 +8,11 @@ from pumice.api import duration, names, timestamp
 from pumice.model import requests, shape, statuses
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Hashable, Mapping
 
     from pumice.api import core
     from pumice.model.job import Job, SubJob, Tally
+    from pumice.model.kinship import Bond
     from pumice.model.nodes import NodeRecord
 
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
@@ -24,6 +25,7 @@ class Task:
 
     __slots__ = (
         "best_effort",
+        "bond",
         "creation",
         "externally_gated",
         "gated",
@@ -37,6 +39,7 @@ class Task:
         "pod",
         "preemptable",
         "priority",
+        "refusal",
         "retry_at",
         "role",
         "shape",
@@ -68,15 +71,22 @@ class Task:
         self.status = statuses.from_pod(pod.status.phase, pod.spec.node_name, deleting=bool(meta.deletion_timestamp))
         self.nominated = pod.status.nominated_node_name
         self.node: NodeRecord | None = None
+        self.bond: Bond | None = None
         self.job: Job | None = None
         self.sub_job: SubJob | None = None
         self.tallies: tuple[Tally, ...] = ()
         self.retry_at = 0
+        self.refusal = ""  # what the failure of its last bind said
 
     @property
     def key(self) -> str:
         """Namespace and name."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def likeness(self) -> tuple[shape.Shape, Hashable]:
+        """What filters and scores see of the task: its shape, and what other pods mean to it and it to them."""
+        return self.shape, None if self.bond is None else self.bond.signature()
 
     def __repr__(self) -> str:
         return f"<task {self.key} {self.status.title}>"

@@ -1,0 +1,359 @@
+"""Kinship: what rules about other pods can tell apart, and the counts those rules are judged by.
+
+A pod's *kin* is its namespace, its owner, and its labels as far as some live rule names their keys. Kin is no part of a shape, so labels that no rule names keep
+no two pods apart. When a rule names a new key, pods are looked at again, once, before the next cycle.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pumice.model import bonds, pickers
+from pumice.model.counts import Carriers, Count, Tallies
+from pumice.model.domains import Topology
+from pumice.model.statuses import Status
+from pumice.model.workloads import Workloads, owner_of
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Mapping
+
+    from pumice.api import meta
+    from pumice.model.bonds import Bonds, Term
+    from pumice.model.counts import Tally
+    from pumice.model.domains import Division
+    from pumice.model.nodes import NodeRecord, NodeTable
+    from pumice.model.pickers import Hook, Picker
+    from pumice.model.shape import ConstraintClass
+    from pumice.model.task import Task
+    from pumice.model.workloads import Owner
+
+RELEASING = Status.RELEASING
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
+
+
+class Kin:
+    """Pods that no live rule about other pods can tell apart."""
+
+    __slots__ = ("bonds", "carriers", "counts", "key", "labels", "members", "namespace", "owner", "surroundings")
+
+    def __init__(
+        self, namespace: str, labels: Mapping[str, str], owner: Owner | None, surroundings: Mapping[str, str]
+    ) -> None:
+        self.key: Hashable = (namespace, tuple(labels.items()), owner)
+        self.namespace = namespace
+        self.labels = labels
+        self.owner = owner
+        # The labels of the namespace.
+        self.surroundings = surroundings
+        self.members: dict[str, Task] = {}
+        self.bonds: dict[ConstraintClass, Bond] = {}
+        # What counts these pods, and whose rules mean them.
+        self.counts: dict[Count, None] = {}
+        self.carriers: dict[Carriers, None] = {}
+
+    def is_picked(self, by: Iterable[Picker]) -> bool:
+        """Tell whether every picker picks these pods."""
+        return all(picker.picks(self.namespace, self.surroundings, self.labels) for picker in by)
+
+
+class Bond:
+    """Pods of one kin and one constraint class: all that rules about other pods need to know of them."""
+
+    __slots__ = ("_signature", "carried", "constraint_class", "kin", "kinship", "rules", "users")
+
+    def __init__(self, kinship: Kinship, kin: Kin, constraint_class: ConstraintClass, rules: Bonds) -> None:
+        self.kinship = kinship
+        self.kin = kin
+        self.constraint_class = constraint_class
+        self.rules = rules
+        self.carried: tuple[tuple[Carriers, int], ...] = ()
+        self.users = 0
+        self._signature: tuple[int, Hashable] = (-1, None)
+
+    @property
+    def soft(self) -> tuple[bonds.Spread, ...]:
+        """The constraints that spreading is scored by: the pod's own, or what follows from its services and its owner."""
+        if self.constraint_class.constraints.spread:
+            return self.rules.soft
+        return self.kinship.workloads.defaults(self.kin.namespace, self.kin.labels, self.kin.owner)
+
+    def signature(self) -> Hashable:
+        """Return what verdicts and scores depend on beside shape and nodes; None if nothing of other pods matters."""
+        version = self.kinship.version + self.kinship.workloads.version
+        if self._signature[0] != version:
+            found = (self.rules, self.soft, tuple(sorted(carriers.serial for carriers in self.kin.carriers)))
+            self._signature = (version, None if found == (bonds.NONE, (), ()) else found)
+        return self._signature[1]
+
+
+class Index(dict["Hook", dict[Any, None]]):
+    """Things by hook."""
+
+    def put(self, hook: Hook, thing: object) -> None:
+        """Enter a thing."""
+        self.setdefault(hook, {})[thing] = None
+
+    def drop(self, hook: Hook, thing: object) -> None:
+        """Take a thing out."""
+        found = self.get(hook)
+        if found is not None:
+            found.pop(thing, None)
+            if not found:
+                del self[hook]
+
+
+class Kinship:
+    """Keeps kins and counts in step with the tasks of a cluster."""
+
+    def __init__(self, table: NodeTable) -> None:
+        self.topology = Topology(table)
+        self.workloads = Workloads()
+        self.version = 0
+        # Whether anything is counted at all.
+        self.counting = False
+        self._table = table
+        self._tallies = Tallies()
+        self._keys: dict[str, int] = {}
+        self._classes: dict[ConstraintClass, int] = {}
+        self._kins: dict[Hashable, Kin] = {}
+        self._kins_by_hook = Index()
+        self._counts: dict[tuple[Picker, ...], Count] = {}
+        self._carriers: dict[tuple[Picker, str, bool], Carriers] = {}
+        self._by_hook = Index()
+        self._serial = 0
+        self._swept = 64
+        self._stale = False
+        self._stale_namespaces: dict[str, None] = {}
+        self._surroundings: dict[str, Mapping[str, str]] = {}
+
+    # -- tasks -------------------------------------------------------------------------------------------------
+
+    def enter(self, task: Task) -> None:
+        """Take a task in; its node and status are set."""
+        constraint_class = task.shape.constraint_class
+        if constraint_class.concerns_pods:
+            users = self._classes.get(constraint_class, 0)
+            self._classes[constraint_class] = users + 1
+            if not users:
+                self._name(bonds.label_keys(constraint_class.constraints))
+        self._attach(task)
+
+    def leave(self, task: Task) -> None:
+        """Let a task go; its node and status are still set."""
+        self._detach(task)
+        constraint_class = task.shape.constraint_class
+        if constraint_class.concerns_pods:
+            users = self._classes[constraint_class] - 1
+            if users:
+                self._classes[constraint_class] = users
+            else:
+                del self._classes[constraint_class]
+                self._unname(bonds.label_keys(constraint_class.constraints))
+
+    def moved(self, task: Task, record: NodeRecord | None, status: Status) -> None:
+        """Count a task elsewhere; its own node and status are still those it had."""
+        bond = task.bond
+        if bond is None or not (bond.carried or bond.kin.counts):
+            return
+        if record is not task.node or (status == RELEASING) != (task.status == RELEASING):
+            if task.node is not None:
+                self._add(bond, task.node, -1, going=task.status == RELEASING)
+            if record is not None:
+                self._add(bond, record, 1, going=status == RELEASING)
+
+    @staticmethod
+    def _add(bond: Bond, record: NodeRecord, sign: int, *, going: bool) -> None:
+        for count in bond.kin.counts:
+            count.add(record, sign, going=going)
+        for carriers, weight in bond.carried:
+            carriers.add(record, sign * weight, going=going)
+
+    def _attach(self, task: Task) -> None:
+        kin = self._kin(task)
+        constraint_class = task.shape.constraint_class
+        bond = kin.bonds.get(constraint_class)
+        if bond is None:
+            bond = self._bond(kin, constraint_class)
+        bond.users += 1
+        kin.members[task.uid] = task
+        task.bond = bond
+        if task.node is not None:
+            self._add(bond, task.node, 1, going=task.status == RELEASING)
+
+    def _detach(self, task: Task) -> None:
+        bond = task.bond
+        if bond is None:
+            return
+        if task.node is not None:
+            self._add(bond, task.node, -1, going=task.status == RELEASING)
+        task.bond = None
+        del bond.kin.members[task.uid]
+        bond.users -= 1
+        if not bond.users:
+            self._dissolve(bond)
+
+    # -- kins and bonds ----------------------------------------------------------------------------------------
+
+    def _kin(self, task: Task) -> Kin:
+        """Return the kin of a task, made when it is the first."""
+        metadata = task.pod.metadata
+        namespace = metadata.namespace
+        local = self.workloads.keys(namespace)
+        labels = {key: value for key, value in sorted(metadata.labels.items()) if key in self._keys or key in local}
+        owner = owner_of(metadata)
+        key = (namespace, tuple(labels.items()), owner)
+        kin = self._kins.get(key)
+        if kin is None:
+            kin = self._kins[key] = Kin(namespace, labels, owner, self.surroundings(namespace))
+            for hook in pickers.hooks(namespace, labels):
+                self._kins_by_hook.put(hook, kin)
+                for thing in self._by_hook.get(hook, ()):
+                    self._introduce(thing, kin)
+        return kin
+
+    @staticmethod
+    def _introduce(thing: Count, kin: Kin) -> bool:
+        """Let a count or carriers know a kin, if it is meant by them."""
+        if not kin.is_picked(thing.pickers):
+            return False
+        thing.kins[kin] = None
+        if isinstance(thing, Carriers):
+            kin.carriers[thing] = None
+        else:
+            kin.counts[thing] = None
+        return True
+
+    def _bond(self, kin: Kin, constraint_class: ConstraintClass) -> Bond:
+        rules = bonds.NONE
+        if constraint_class.concerns_pods:
+            rules = bonds.read(constraint_class.constraints, kin.namespace, kin.labels, kin.surroundings)
+        bond = kin.bonds[constraint_class] = Bond(self, kin, constraint_class, rules)
+        carried = [(self._carrying(term, required=True), 1) for term in rules.anti]
+        carried += [(self._carrying(term, required=False), term.weight) for term in rules.preferred]
+        bond.carried = tuple(carried)
+        return bond
+
+    def _dissolve(self, bond: Bond) -> None:
+        """Drop a bond that holds nobody, the rules nobody else carries, and the kin that is nobody's."""
+        kin = bond.kin
+        del kin.bonds[bond.constraint_class]
+        for carriers, _ in bond.carried:
+            carriers.users -= 1
+            if not carriers.users:
+                del self._carriers[carriers.pickers[0], carriers.topology, carriers.required]
+                self._retire(carriers)
+        if not kin.bonds:
+            del self._kins[kin.key]
+            for hook in pickers.hooks(kin.namespace, kin.labels):
+                self._kins_by_hook.drop(hook, kin)
+            for thing in [*kin.counts, *kin.carriers]:
+                thing.kins.pop(kin, None)
+
+    # -- counts ------------------------------------------------------------------------------------------------
+
+    def count(self, *picked_by: Picker) -> Count:
+        """Return the count of the pods that every picker picks."""
+        count = self._counts.get(picked_by)
+        if count is None:
+            count = self._counts[picked_by] = Count(picked_by)
+            self._announce(count)
+            for kin in count.kins:
+                for task in kin.members.values():
+                    if task.node is not None:
+                        count.add(task.node, 1, going=task.status == RELEASING)
+        count.asked = True
+        return count
+
+    def tally(self, count: Count, division: Division, constraint_class: ConstraintClass | None = None) -> Tally:
+        """Return a count by domains."""
+        domains = self.topology.domains(division, constraint_class)
+        return self._tallies.of(count, division, domains, self.topology.state)
+
+    def _carrying(self, term: Term, *, required: bool) -> Carriers:
+        """Return the count of the pods that carry a rule, one user more."""
+        key = (term.picker, term.topology, required)
+        carriers = self._carriers.get(key)
+        if carriers is None:
+            self._serial += 1
+            carriers = self._carriers[key] = Carriers(term, self._serial, required=required)
+            self._announce(carriers)
+            self.version += 1
+        carriers.users += 1
+        return carriers
+
+    def _announce(self, thing: Count) -> None:
+        hook = _hook(thing.pickers)
+        self._by_hook.put(hook, thing)
+        self.counting = True
+        for kin in self._kins_by_hook.get(hook, ()):
+            self._introduce(thing, kin)
+
+    def _retire(self, thing: Count) -> None:
+        self._by_hook.drop(_hook(thing.pickers), thing)
+        self._tallies.forget(thing)
+        for kin in thing.kins:
+            if isinstance(thing, Carriers):
+                kin.carriers.pop(thing, None)
+            else:
+                kin.counts.pop(thing, None)
+        self.counting = bool(self._by_hook)
+        self.version += 1
+
+    # -- what changes between cycles ---------------------------------------------------------------------------
+
+    def _name(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            users = self._keys.get(key, 0)
+            self._keys[key] = users + 1
+            self._stale = self._stale or not users
+
+    def _unname(self, keys: Iterable[str]) -> None:
+        """Forget keys; pods keep what was looked at before, which does no harm."""
+        for key in keys:
+            self._keys[key] -= 1
+            if not self._keys[key]:
+                del self._keys[key]
+
+    def surroundings(self, namespace: str) -> Mapping[str, str]:
+        """Return the labels of a namespace; every namespace has its name as a label."""
+        return self._surroundings.get(namespace) or {NAMESPACE_NAME: namespace}
+
+    def consider(self, kind: str, metadata: meta.ObjectMeta, found: meta.KubeObject | None) -> None:
+        """Note that an object that rules look at came, changed or went."""
+        if kind == "Namespace":
+            self._consider_namespace(metadata.name, found)
+        elif self.workloads.consider(kind, metadata, found):
+            self._stale_namespaces[metadata.namespace] = None
+
+    def _consider_namespace(self, name: str, found: meta.KubeObject | None) -> None:
+        labels = {**(found.metadata.labels if found is not None else {}), NAMESPACE_NAME: name}
+        if labels != self.surroundings(name):
+            self._surroundings[name] = labels
+            self._stale_namespaces[name] = None
+            # Whom rules mean has changed though no row of the table did.
+            self._table.restate()
+
+    def prepare(self) -> None:
+        """Look at pods again whose kin may have changed, and drop counts that nobody has asked for in a while."""
+        if self._stale or self._stale_namespaces:
+            every, some = self._stale, self._stale_namespaces
+            self._stale, self._stale_namespaces = False, {}
+            kins = [kin for kin in self._kins.values() if every or kin.namespace in some]
+            tasks = [task for kin in kins for task in kin.members.values()]
+            for task in tasks:
+                self._detach(task)
+            for task in tasks:
+                self._attach(task)
+            self.version += 1
+        if len(self._counts) > 2 * self._swept:
+            for key, count in list(self._counts.items()):
+                if not count.asked:
+                    del self._counts[key]
+                    self._retire(count)
+                count.asked = False
+            self._swept = max(64, len(self._counts))
+
+
+def _hook(picked_by: Iterable[Picker]) -> Hook:
+    """Return the narrowest hook of pickers that must all pick."""
+    return max((picker.hook for picker in picked_by), key=len, default=pickers.ANY)
