@@ -332,9 +332,6 @@ def summarise(subject: Subject, nodes: Nodes, evaluator: Evaluator) -> FitSummar
     """Count the reasons of all nodes: the first resource that is short, else what the filters say."""
     counted: list[tuple[str, int]] = []
     request = subject.request
-    if request.unoffered:
-        counted.append((f"Insufficient {request.unoffered[0]}", len(nodes)))
-        return summary(len(nodes), counted)
     short: Mask = nodes.future_idle[:, request.asked] < request.needed
     if not nodes.released:
         short |= nodes.idle[:, request.asked] < request.needed
@@ -349,6 +346,9 @@ def summarise(subject: Subject, nodes: Nodes, evaluator: Evaluator) -> FitSummar
         (f"Insufficient {names[column]}", count) for column, count in zip(request.asked.tolist(), firsts, strict=True)
     ]
     open_rows = ~failed
+    if request.unoffered:
+        counted.append((f"Insufficient {request.unoffered[0]}", int(open_rows.sum())))
+        return summary(len(nodes), counted)
     for plugin in dict.fromkeys(f.plugin for f in evaluator.functions.filters):
         refused = np.zeros(len(nodes), dtype=np.bool_)
         for function in (f for f in evaluator.functions.filters if f.plugin == plugin):
