@@ -88,13 +88,14 @@ class Assumptions:
 
     def carry_over(self, known: Task, made: Task, node: str) -> str:
         """Keep what is assumed of a pod that has changed in some other way; returns the node it counts on."""
-        made.retry_at = known.retry_at
+        made.retry_at, made.refusal = known.retry_at, known.refusal
         if made.uid in self._evictions:
             if made.status in (Status.RELEASING, Status.SUCCEEDED, Status.FAILED):
                 del self._evictions[made.uid]
             elif made.status in ALLOCATED_LIKE:
                 made.status = Status.RELEASING
         if node:
+            made.refusal = ""
             self._bindings.pop(made.uid, None)
             self._failures.pop(made.uid, None)
         elif known.status == Status.BINDING and made.uid in self._bindings and made.status == Status.PENDING:
@@ -143,6 +144,7 @@ class Assumptions:
         del self._bindings[task.uid]
         tries = self._failures[task.uid] = self._failures.get(task.uid, 0) + 1
         task.retry_at = now + min(LONGEST_DELAY, FIRST_DELAY * 2 ** min(tries - 1, 40)) if tries > 1 else now
+        task.refusal = text
         self._cluster.move([task], [None], Status.PENDING)
         self._cache.record.say("bind", f"{task.key}: {text}")
         if task.job is not None:

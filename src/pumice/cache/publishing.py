@@ -138,7 +138,8 @@ class Publisher:
 
     def bind_failed(self, task: Task, message: str, now: int) -> None:
         """Say on the pod that its bind failed."""
-        self._write(task, names.REASON_SCHEDULER_ERROR, message, "", now)
+        if not self._already_says(task, names.REASON_SCHEDULER_ERROR, message):
+            self._write(task, names.REASON_SCHEDULER_ERROR, message, "", now)
 
     def _write(self, task: Task, reason: str, message: str, nominated: str, now: int) -> None:
         status: dict[str, Any] = {"conditions": [scheduling_condition(reason, message, now)]}

@@ -154,17 +154,28 @@ def job_text(session: Session, job: Job) -> str:
     items.append(f"{job.min_member} minAvailable")
     text = f"{READY if session.job_ready(job) else NOT_READY}, {', '.join(sorted(items))}"
     if job.pending:
-        reasons = Counter(
-            names.REASON_SCHEDULABLE if _was_placed(session, t) else names.REASON_UNSCHEDULABLE
-            for t in job.pending.values()
-        )
+        reasons = Counter(_pending_reason(session, task) for task in job.pending.values())
         text += f"; Pending: {', '.join(sorted(f'{n} {reason}' for reason, n in reasons.items()))}"
-    errors = session.fit_errors.get(job.key)
-    if errors:
-        uid, failure = next(iter(errors.items()))
-        name = job.tasks[uid].name if uid in job.tasks else uid
-        text += f". Origin reason is {name}: {failure}"
-    return text
+    origin = _origin(session, job)
+    return f"{text}. Origin reason is {origin}" if origin else text
+
+
+def _pending_reason(session: Session, task: Task) -> str:
+    if _was_placed(session, task):
+        return names.REASON_SCHEDULABLE
+    return names.REASON_SCHEDULER_ERROR if _was_refused(session, task) else names.REASON_UNSCHEDULABLE
+
+
+def _was_refused(session: Session, task: Task) -> bool:
+    """Tell whether a failed bind is the latest news of a task: in this cycle it was not tried, or found a node."""
+    return bool(task.refusal) and task.uid not in session.fit_errors.get(task.job_key, {})
+
+
+def _origin(session: Session, job: Job) -> str:
+    """Return the reason of one task that could stand for the whole job: a fit error of this cycle, else a bind that failed."""
+    for uid, failure in session.fit_errors.get(job.key, {}).items():
+        return f"{job.tasks[uid].name if uid in job.tasks else uid}: {failure}"
+    return next((f"{task.name}: {task.refusal}" for task in job.pending.values() if task.refusal), "")
 
 
 def _task_reports(session: Session, job: Job, waiting: list[Task]) -> list[TaskReport]:
@@ -197,4 +208,6 @@ def _task_verdict(session: Session, task: Task) -> tuple[str, str, str]:
     if status == Status.PIPELINED:
         text = f"Pod {task.key} can possibly be assigned to {node}, once resource is released and minAvailable is satisfied"
         return names.REASON_UNSCHEDULABLE, text, node if evicted else ""
+    if _was_refused(session, task):
+        return names.REASON_SCHEDULER_ERROR, task.refusal, ""
     return names.REASON_UNSCHEDULABLE, "", ""
