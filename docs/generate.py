@@ -31,9 +31,9 @@ FLAGS = {
     "default_queue": "the queue of groups that name none",
     "node_selector": "`label:value`; only nodes that carry one of these labels are used",
     "priority_class": "read PriorityClass objects",
-    "minimum_feasible_nodes": "a search that samples stops at no fewer feasible nodes than this",
-    "minimum_percentage_nodes_to_find": "smallest percentage that the adaptive rule of the peers comes to",
-    "percentage_nodes_to_find": "percentage of nodes after which a search may stop; 0 looks at all of them",
+    "minimum_feasible_nodes": "accepted for compatibility; all nodes are looked at",
+    "minimum_percentage_nodes_to_find": "accepted for compatibility; all nodes are looked at",
+    "percentage_nodes_to_find": "accepted for compatibility; all nodes are looked at",
 }
 
 
