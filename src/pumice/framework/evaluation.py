@@ -50,10 +50,10 @@ class Functions:
         self.filters_static = [f for f in self.filters if not f.reads & (_LOCAL | Reads.OTHER_NODES | _SINGLE)]
         self.filters_global = [f for f in self.filters if f.reads & Reads.OTHER_NODES]
         self.filters_local = [f for f in self.filters if f not in self.filters_static and f not in self.filters_global]
-        plain: list[Registered[..., Any]] = [f for f in score if f.normalise is None]
+        plain: list[Registered[..., Any]] = [f for f in score if f.normalise is None and f.among is None]
         self.scores = [f for f in plain if not f.reads & Reads.OTHER_NODES]
         self.scores_global = [f for f in plain if f.reads & Reads.OTHER_NODES]
-        self.raws: list[Registered[..., Any]] = [f for f in score if f.normalise is not None]
+        self.raws: list[Registered[..., Any]] = [f for f in score if f.normalise is not None or f.among is not None]
         self.reads = Reads(0)
         for function in [*self.filters, *plain, *self.raws]:
             self.reads |= function.reads
@@ -66,13 +66,14 @@ class Functions:
 class Half:
     """The verdict on all nodes for one view of releasing pods: as they are, or taken as gone."""
 
-    __slots__ = ("local", "mask", "position", "released", "static", "stepwise", "structure")
+    __slots__ = ("local", "local_stepwise", "mask", "position", "released", "static", "stepwise", "structure")
 
     def __init__(self, *, released: bool) -> None:
         self.released = released
         self.structure = -1
         self.static = -1
         self.position = -1
+        self.local_stepwise = False
         self.stepwise = False
         self.local: Mask = np.zeros(0, dtype=np.bool_)
         self.mask: Mask = np.zeros(0, dtype=np.bool_)
@@ -126,22 +127,23 @@ class Evaluation:
             half.local[rows] = passed & self._evaluator.static_mask(self.subject)[rows]
         half.structure, half.static, half.position = table.structure, static, table.position
         half.mask = half.local
+        half.stepwise = half.local_stepwise
         for function in self._evaluator.functions.filters_global:
             answer = function.function(self.subject, table.view(released=released))
             if answer is not None:
                 half.mask = half.mask & (answer == 0)
-                half.stepwise = True
+                half.stepwise = half.stepwise or function.is_stepwise(self.subject)
         return half.mask
 
     def _local(self, nodes: Nodes, half: Half) -> Mask:
         """Ask about room, and every filter that reads amounts or tasks of the node itself."""
         passed = room(self.subject, nodes)
-        half.stepwise = False
+        half.local_stepwise = False
         for function in self._evaluator.functions.filters_local:
             answer = function.function(self.subject, nodes)
             if answer is not None:
                 passed &= answer == 0
-                half.stepwise = half.stepwise or bool(function.reads & Reads.TASKS)
+                half.local_stepwise = half.local_stepwise or bool(function.reads & Reads.TASKS)
         return passed
 
     def is_stepwise(self, *, released: bool) -> bool:
@@ -173,7 +175,7 @@ class Evaluation:
             answer = function.function(self.subject, nodes)
             if answer is not None:
                 self.plain = self.plain + answer
-                self._stepwise_scores = True
+                self._stepwise_scores = self._stepwise_scores or function.is_stepwise(self.subject)
         self._scored = state
 
     def _refresh_raw(self, position: int, function: Registered[..., Any], rows: Rows | None) -> None:
@@ -185,7 +187,7 @@ class Evaluation:
         elif vector is not None and function.reads & _LOCAL and len(rows):
             vector[rows] = function.function(self.subject, table.view(rows))
         if vector is not None and function.reads & (_LOCAL | Reads.OTHER_NODES):
-            self._stepwise_scores = True
+            self._stepwise_scores = self._stepwise_scores or function.is_stepwise(self.subject)
 
     def plain_scores(self, nodes: Nodes) -> Floats:
         """Add up the scores that need no comparison between nodes."""
@@ -200,7 +202,11 @@ class Evaluation:
         """Add up the scores that compare the candidates with each other."""
         total = np.zeros(len(candidates))
         for vector, function in zip(self.raw_vectors, self._evaluator.functions.raws, strict=True):
-            if vector is not None and function.normalise is not None:
+            if vector is None:
+                continue
+            if function.among is not None:
+                total += function.among(self.subject, self._evaluator.table, candidates)
+            elif function.normalise is not None:
                 total += function.normalise(vector[candidates])
         return total
 

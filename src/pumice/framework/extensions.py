@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pumice.framework.configuration import PluginSetting
+    from pumice.framework.subject import Subject
     from pumice.model.task import Task
 
 P = ParamSpec("P")
@@ -54,12 +55,22 @@ class Roster:
 
 
 class Registered(msgspec.Struct, Generic[P, R]):
-    """A function with the plugin it belongs to."""
+    """A function with the plugin it belongs to.
+
+    `normalise` brings raw scores of the candidates to scale; `among` scores candidates that have to be known one and all, given the subject, the table and
+    their rows. `steady` tells of a function that looks at other nodes whether placing such a subject leaves its answer to the next equal one as it was.
+    """
 
     plugin: str
     function: Callable[P, R]
     reads: Reads
     normalise: Callable[..., Any] | None = None
+    among: Callable[..., Any] | None = None
+    steady: Callable[[Subject], bool] | None = None
+
+    def is_stepwise(self, subject: Subject) -> bool:
+        """Tell whether a placement may change the answers to equal subjects."""
+        return self.steady is None or not self.steady(subject)
 
 
 class Extension(Generic[P, R]):
@@ -74,7 +85,13 @@ class Extension(Generic[P, R]):
         self.active = False
 
     def add(
-        self, function: Callable[P, R], *, reads: Reads | None = None, normalise: Callable[..., Any] | None = None
+        self,
+        function: Callable[P, R],
+        *,
+        reads: Reads | None = None,
+        normalise: Callable[..., Any] | None = None,
+        among: Callable[..., Any] | None = None,
+        steady: Callable[[Subject], bool] | None = None,
     ) -> None:
         """Register a function for the plugin that is being opened, unless its switch is off."""
         slot = self._roster.slot
@@ -82,7 +99,7 @@ class Extension(Generic[P, R]):
             raise RuntimeError(f"{self.point.name}: functions are registered in Plugin.open only")
         if self._is_on(slot.setting.switches):
             self.tiers[slot.tier].append(
-                Registered(slot.plugin, function, slot.reads if reads is None else reads, normalise)
+                Registered(slot.plugin, function, slot.reads if reads is None else reads, normalise, among, steady)
             )
             self.active = True
 
