@@ -139,14 +139,14 @@ class TreeQueue(Generic[T]):
 
     def _catch_up(self) -> None:
         moved, self._moved = self._moved, {}
+        for item in moved.values() if not self._stale else ():
+            if id(item) in self._items:
+                self.push(item)
+            else:
+                self._fork(item).climb()
+        # Looking at one path may have shown that everything has to be looked at.
         if self._stale:
             self._stale = False
             self._root = _Fork(None, None)
             for item in list(self._items.values()):
                 self.push(item)
-            return
-        for item in moved.values():
-            if id(item) in self._items:
-                self.push(item)
-            else:
-                self._fork(item).climb()
