@@ -42,14 +42,27 @@ class JobReport(msgspec.Struct, frozen=True):
 
 def jobs_to_report(session: Session) -> list[Job]:
     """Return the jobs that were looked at, wait, or changed since the last cycle, and that have a group and a queue."""
+    return [job for job in _noticed(session) if session.usable(job)]
+
+
+def _noticed(session: Session) -> list[Job]:
     cluster = session.cluster
-    found = {**cluster.dirty_jobs, **cluster.pending_jobs, **session.attempted}
-    return [job for job in found.values() if session.usable(job)]
+    return list({**cluster.dirty_jobs, **cluster.pending_jobs, **session.attempted}.values())
 
 
 def report(session: Session) -> list[JobReport]:
-    """Report on every job that may have changed."""
+    """Report on every job that may have changed; one whose queue cannot be used is only explained."""
+    for job in _noticed(session):
+        if job.group is not None and not job.bad and session.queue_of(job) is None:
+            session.record.state(job.key, _queue_text(session, job))
     return [_job_report(session, job) for job in jobs_to_report(session)]
+
+
+def _queue_text(session: Session, job: Job) -> str:
+    queue = session.cluster.queues.get(job.queue)
+    if queue is None:
+        return f"not looked at: queue {job.queue} does not exist; create it or name another in spec.queue"
+    return f"not looked at: queue {job.queue} is invalid: {queue.bad}"
 
 
 def _job_report(session: Session, job: Job) -> JobReport:
