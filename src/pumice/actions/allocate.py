@@ -51,7 +51,7 @@ class Allocate(Action):
         while len(queues):
             queue = queues.pop()
             if (reason := session.overused(queue)) is not None:
-                self._leave_waiting(session, queue, jobs[queue.name], reason)
+                self._leave_waiting(session, queue, jobs[queue.name], work, reason)
                 continue
             if not len(jobs[queue.name]):
                 continue
@@ -81,11 +81,25 @@ class Allocate(Action):
                 work[job.key] = session.task_order.sort(tasks)[::-1]
         return work
 
-    def _leave_waiting(self, session: Session, queue: Queue, jobs: PriorityQueue[Job], reason: str) -> None:
-        """Note for every job of an overused queue why it is not served."""
+    def _leave_waiting(
+        self, session: Session, queue: Queue, jobs: PriorityQueue[Job], work: dict[str, list[Task]], reason: str
+    ) -> None:
+        """Serve what is held for jobs of an overused queue, and note for the others why they are not served."""
         while len(jobs):
             job = jobs.pop()
-            session.record.judge(job.key, self.name, f"queue {queue.name} is overused: {reason}")
+            if self._holds_too_much(session, queue, job):
+                if self._serve(session, queue, job, work[job.key]):
+                    jobs.push(job)
+            else:
+                session.record.judge(job.key, self.name, f"queue {queue.name} is overused: {reason}")
+
+    def _holds_too_much(self, session: Session, queue: Queue, job: Job) -> bool:
+        """Tell whether it is only what is held for a job that makes its queue overused; that is for the job to use."""
+        lifted = reservations.lift(session, job)
+        try:
+            return bool(lifted) and session.overused(queue) is None
+        finally:
+            reservations.put_back(session, session.reservations, lifted)
 
     def _serve(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> bool:
         """Try to bring one job forward; tells whether it should have another turn."""
