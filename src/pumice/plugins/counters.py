@@ -239,12 +239,7 @@ def exceeded(asked: Vector, wanted: Vector, limit: Vector) -> list[int]:
     """Return the columns that are asked for, pods aside, in which what is wanted is beyond the limit."""
     beyond = (asked > 0) & (wanted > limit)
     beyond[resources.PODS] = False
-    return [int(column) for column in np.flatnonzero(beyond)] if beyond.any() else []
-
-
-def unoffered(cluster: Cluster, amounts: Amounts) -> list[str]:
-    """Return the names in amounts that no node offers, so that nothing can satisfy them."""
-    return [name for name, units in sorted(amounts.items()) if units and name not in cluster.vocabulary.columns]
+    return np.flatnonzero(beyond).tolist()
 
 
 class Bound(msgspec.Struct, frozen=True):
@@ -263,26 +258,40 @@ def admission(session: Session, job: Job, bounds: Iterable[Bound], admitted: Adm
     """
     if job.min_resources is None:
         return PERMIT
-    cluster = session.cluster
-    missing = unoffered(cluster, job.min_resources)
-    minimum = cluster.vocabulary.vector(job.min_resources)
     for bound in bounds:
         row = bound.queue.row
-        freed = freed_by_eviction(session, job, bound.inside)
-        inelastic = bound.held - freed - admitted.elastic[row]
-        columns = exceeded(minimum, minimum + inelastic + admitted.inqueue[row], bound.limit)
-        if columns or missing:
-            lacking = [*(cluster.vocabulary.names[column] for column in columns), *missing]
+        inelastic = bound.held - freed_by_eviction(session, job, bound.inside) - admitted.elastic[row]
+        inqueue = admitted.inqueue[row]
+        lacking = shortage(session.cluster, job.min_resources, (bound.limit - inelastic - inqueue).tolist())
+        if lacking:
+            session.notices.append((job, f"queue resource quota insufficient: {_listed('insufficient', lacking)}"))
+            columns = session.cluster.vocabulary.columns
             said = [
-                f"{name} {_shown(name, minimum[c])} + {_shown(name, inelastic[c])} held + "
-                f"{_shown(name, admitted.inqueue[row, c])} let in, limit {_shown(name, bound.limit[c])}"
-                for c, name in zip(columns, lacking, strict=False)
+                f"{name} {resources.shown(name, job.min_resources[name])} + {_shown(name, inelastic[columns[name]])} held"
+                f" + {_shown(name, inqueue[columns[name]])} let in, limit {_shown(name, bound.limit[columns[name]])}"
+                if name in columns
+                else f"no node offers {name}"
+                for name in lacking
             ]
-            said += [f"no node offers {name}" for name in missing]
-            listed = ", ".join(f"insufficient {name}" for name in lacking)
-            session.notices.append((job, f"queue resource quota insufficient: {listed}"))
             return reject(f"queue {bound.queue.name}: minResources exceed its room: {'; '.join(said)}")
     return PERMIT
+
+
+def shortage(cluster: Cluster, minimum: Amounts, room: Sequence[int]) -> list[str]:
+    """Return the names of which a minimum asks for more than there is room for, pods aside; what no node offers is always short."""
+    columns = cluster.vocabulary.columns
+    short = []
+    for name, units in minimum.items():
+        if units and name != "pods":
+            column = columns.get(name)
+            if column is None or units > room[column]:
+                short.append(name)
+    short.sort(key=lambda name: columns.get(name, len(columns)))
+    return short
+
+
+def _listed(word: str, names: Iterable[str]) -> str:
+    return ", ".join(f"{word} {name}" for name in names)
 
 
 def _shown(name: str, units: np.int64) -> str:

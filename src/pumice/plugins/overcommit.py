@@ -5,6 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pumice.framework.configuration import Argument
 from pumice.framework.extensions import PERMIT, Vote, reject
 from pumice.framework.plugin import Plugin
@@ -50,8 +52,9 @@ class Overcommit(Plugin):
     def open(self, session: Session) -> None:
         """Register the vote; what it counts is counted when it is first asked."""
         self.factor = Fraction(self.settings["overcommit-factor"])
+        self.factor_text = f"{float(self.factor):g}"
         self.cluster = session.cluster
-        self._counted: tuple[Vector, Vector, Vector] | None = None
+        self._counted: tuple[Vector, Vector] | None = None
         session.job_enqueueable.add(lambda job: self.vote(session, job))
         session.job_enqueued.add(self.enter)
 
@@ -59,47 +62,39 @@ class Overcommit(Plugin):
         """Vote whether a job's minimum fits the budget."""
         if job.min_resources is None:
             return PERMIT
-        cluster = self.cluster
-        total, used, waiting = self._count()
-        names = cluster.vocabulary.names
-        minimum = cluster.vocabulary.vector(job.min_resources)
-        used = used - counters.freed_by_eviction(session, job, None)
-        # Only whole units can be exceeded, so the budget may be rounded down.
-        budget = [int(units * self.factor) - taken for units, taken in zip(total.tolist(), used.tolist(), strict=True)]
-        beyond = [
-            column
-            for column, (asked, already) in enumerate(zip(minimum.tolist(), waiting.tolist(), strict=True))
-            if asked and column != resources.PODS and asked + already > budget[column]
-        ]
-        missing = counters.unoffered(cluster, job.min_resources)
-        if not beyond and not missing:
+        budget, waiting = self._count()
+        freed = counters.freed_by_eviction(session, job, None)
+        lacking = counters.shortage(self.cluster, job.min_resources, (budget + freed - waiting).tolist())
+        if not lacking:
             return PERMIT
-        lacking = [*(names[column] for column in beyond), *missing]
         listed = ", ".join(f"overused {name}" for name in lacking)
         session.notices.append((job, f"resource in cluster is overused: {listed}"))
-        said = [
-            f"{name} {resources.shown(name, int(minimum[c]))} + {resources.shown(name, int(waiting[c]))} let in, "
-            f"{resources.shown(name, budget[c])} may wait ({float(self.factor):g} x {resources.shown(name, int(total[c]))} "
-            f"less {resources.shown(name, int(used[c]))} used)"
-            for c, name in zip(beyond, lacking, strict=False)
-        ]
-        said += [f"no node offers {name}" for name in missing]
+        said = [self._said(name, job.min_resources[name], budget + freed, waiting) for name in lacking]
         return reject(f"minResources exceed what may wait for room: {'; '.join(said)}")
+
+    def _said(self, name: str, asked: int, budget: Vector, waiting: Vector) -> str:
+        column = self.cluster.vocabulary.columns.get(name)
+        if column is None:
+            return f"no node offers {name}"
+        shown = [resources.shown(name, int(units)) for units in (asked, waiting[column], budget[column])]
+        return f"{name} {shown[0]} + {shown[1]} let in, budget {shown[2]} ({self.factor_text} x all nodes less what is used)"
 
     def enter(self, job: Job) -> None:
         """Count a job that has just been let in."""
         if job.min_resources is not None:
-            _, _, waiting = self._count()
+            _, waiting = self._count()
             waiting += self.minima.deducted(self.minima.minimum[[job.row]], [job])[0]
 
-    def _count(self) -> tuple[Vector, Vector, Vector]:
-        """Return what the nodes offer, what is used of it, and what was let in and may still be taken."""
+    def _count(self) -> tuple[Vector, Vector]:
+        """Return the budget, and what was let in and may still be taken."""
         if self._counted is None:
-            cluster = self.cluster
-            nodes = cluster.nodes
-            self.minima.refresh(cluster)
-            used: Vector = nodes.used[: nodes.count].sum(axis=0)
-            self._counted = (counters.total(cluster), used, self._waiting(cluster))
+            nodes = self.cluster.nodes
+            self.minima.refresh(self.cluster)
+            # Only whole units can be exceeded, so the budget may be rounded down.
+            total = counters.total(self.cluster).tolist()
+            offered = [min(int(units * self.factor), counters.UNLIMITED) for units in total]
+            used = nodes.used[: nodes.count].sum(axis=0)
+            self._counted = (np.array(offered, dtype=np.int64) - used, self._waiting(self.cluster))
         return self._counted
 
     def _waiting(self, cluster: Cluster) -> Vector:

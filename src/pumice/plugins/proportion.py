@@ -99,21 +99,19 @@ class Proportion(Plugin):
         else:
             wanted = np.minimum(inputs.request, inputs.limits)
             shared = waterlevel.deserved(inputs.total, inputs.weights, wanted, inputs.guarantees)
-        self.deserved[inputs.rows] = shared
-        self._due = {
-            row: [(column, units) for column, units in enumerate(line) if units]
-            for row, line in zip(inputs.rows, shared.tolist(), strict=True)
-        }
+        self.deserved[inputs.rows] = shared.amounts
+        self._due = dict(zip(inputs.rows, shared.exact, strict=True))
 
     # -- order -------------------------------------------------------------------------------------------------
 
     def share(self, queue: Queue) -> float:
         """Return which part of what it deserves a queue holds, in the resource where that is most; 0 if it deserves nothing."""
         due = self._due.get(queue.row)
-        if not due:
+        if due is None:
             return 0.0
         held = self.cluster.queue_sums.held(queue.row).tolist()
-        return float(max(held[column] / units for column, units in due))
+        parts = [held[column] * below / above for column, (above, below) in due.items() if above]
+        return max(parts, default=0.0)
 
     def order(self, queue: Queue) -> tuple[int, float]:
         """Put higher priority first, then the smaller share."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from pumice.model.resources import PODS
@@ -17,22 +18,40 @@ if TYPE_CHECKING:
 _SHIFT = 32
 
 
-def deserved(total: Vector, weights: Sequence[int], wanted: Matrix, guarantee: Matrix) -> Matrix:
-    """Share the total out by weight, nobody getting more than is wanted nor less than is guaranteed; one row per queue.
+class Shares(msgspec.Struct, frozen=True):
+    """What each queue deserves, one row per queue, rounded down to whole units; and exactly, as numerator and denominator by column.
+
+    Orders are by the exact amounts: rounded ones would tell queues apart that hold the same part of what they deserve.
+    """
+
+    amounts: Matrix
+    exact: list[dict[int, tuple[int, int]]]
+
+
+def deserved(total: Vector, weights: Sequence[int], wanted: Matrix, guarantee: Matrix) -> Shares:
+    """Share the total out by weight, nobody getting more than is wanted nor less than is guaranteed.
 
     For each resource there is one level at which the sum of level x weight, cut off at what is wanted and raised to the guarantee, is the total; if everybody can
-    be satisfied, everybody is. Amounts are rounded down to whole units.
+    be satisfied, everybody is.
     """
     high = np.maximum(wanted, guarantee)
-    shared = high.copy()
+    amounts = high.copy()
+    exact = unrounded(high)
     for column in np.flatnonzero(high.sum(axis=0) > total).tolist():
         low, top = guarantee[:, column].tolist(), high[:, column].tolist()
         numerator, denominator = level(int(total[column]), weights, low, top)
-        shared[:, column] = [
-            max(least, min(weight * numerator // denominator, most))
-            for weight, least, most in zip(weights, low, top, strict=True)
-        ]
-    return shared
+        for row, (weight, least, most) in enumerate(zip(weights, low, top, strict=True)):
+            if weight * numerator < most * denominator:
+                raised = weight * numerator > least * denominator
+                part = (weight * numerator, denominator) if raised else (least, 1)
+                exact[row][column] = part
+                amounts[row, column] = part[0] // part[1]
+    return Shares(amounts, exact)
+
+
+def unrounded(amounts: Matrix) -> list[dict[int, tuple[int, int]]]:
+    """Give whole amounts as fractions, as `Shares` holds them."""
+    return [{column: (units, 1) for column, units in enumerate(line)} for line in amounts.tolist()]
 
 
 def level(total: int, weights: Sequence[int], low: Sequence[int], high: Sequence[int]) -> tuple[int, int]:
@@ -55,7 +74,7 @@ def level(total: int, weights: Sequence[int], low: Sequence[int], high: Sequence
     return total - fixed, slope
 
 
-def surplus(total: Vector, weights: Sequence[int], request: Matrix) -> Matrix:
+def surplus(total: Vector, weights: Sequence[int], request: Matrix) -> Shares:
     """Share the total out as kube-batch did: a queue is satisfied only if it asks for less than its part of every resource.
 
     Whoever is not satisfied keeps a surplus it does not ask for. Pods are not shared. Every queue that is not yet satisfied has the same amount per weight:
@@ -78,7 +97,7 @@ def surplus(total: Vector, weights: Sequence[int], request: Matrix) -> Matrix:
             shared[row, counted] = asked[row]
         satisfied = frozenset(met)
         open_rows = [row for row in open_rows if row not in satisfied]
-    return shared
+    return Shares(shared, unrounded(shared))
 
 
 def _is_less(asked: Vector, part: Vector) -> bool:
