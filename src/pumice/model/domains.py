@@ -59,6 +59,12 @@ class Domains:
         """Give every node what a vector over domains holds for its own; the last place is for nodes without a domain."""
         return vector[:-1] if self.alone else vector.take(self._places)
 
+    def spanned(self, rows: Rows) -> int:
+        """Count the domains that some nodes lie in, those without the label as one."""
+        if self.alone:
+            return len(rows)
+        return int(np.count_nonzero(np.bincount(self._places.take(rows))))
+
     def of_rows(self, vector: npt.NDArray[V], rows: Rows) -> npt.NDArray[V]:
         """Give some nodes what a vector over domains holds for their own."""
         return vector.take(rows if self.alone else self._places.take(rows))

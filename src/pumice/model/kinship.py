@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pumice.model import bonds, pickers
+from pumice.model import bonds, pickers, selectors
 from pumice.model.counts import Carriers, Count, Tallies
 from pumice.model.domains import Topology
 from pumice.model.statuses import Status
@@ -59,13 +59,17 @@ class Kin:
 class Bond:
     """Pods of one kin and one constraint class: all that rules about other pods need to know of them."""
 
-    __slots__ = ("_signature", "carried", "constraint_class", "kin", "kinship", "rules", "users")
+    __slots__ = ("_signature", "carried", "chooses_nodes", "constraint_class", "kin", "kinship", "rules", "users")
 
     def __init__(self, kinship: Kinship, kin: Kin, constraint_class: ConstraintClass, rules: Bonds) -> None:
         self.kinship = kinship
         self.kin = kin
         self.constraint_class = constraint_class
         self.rules = rules
+        constraints = constraint_class.constraints
+        self.chooses_nodes = (
+            bool(constraints.node_selector) or selectors.required_terms(constraints.affinity) is not None
+        )
         self.carried: tuple[tuple[Carriers, int], ...] = ()
         self.users = 0
         self._signature: tuple[int, Hashable] = (-1, None)

@@ -12,7 +12,7 @@ from pumice.framework.plugin import Plugin
 from pumice.framework.points import NODE_LOCAL, Reads
 from pumice.model import selectors, tolerations
 from pumice.model.resources import CPU, MEMORY
-from pumice.plugins import scoring
+from pumice.plugins import images, interpod, scoring, spread
 from pumice.plugins.scoring import MAX_SCORE
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pumice.model.nodes import Nodes
     from pumice.model.resources import Matrix
 
+OTHER_PODS = Reads.NODE | Reads.OTHER_NODES
+
 
 def _weight(name: str, default: int, what: str) -> Argument:
     return Argument(name=f"{name}.weight", kind="int", default=default, help=f"weight of {what}; 0 switches it off")
@@ -34,7 +36,8 @@ class NodeOrder(Plugin):
     """Score nodes by the rules of Kubernetes, each worth 0 to 100 times its weight.
 
     Least requested spreads pods, most requested packs them; balanced keeps cpu, memory and GPUs of a node equally used; node affinity
-    honours preferences; taint toleration avoids nodes with `PreferNoSchedule` taints.
+    honours preferences; taint toleration avoids nodes with `PreferNoSchedule` taints; pod affinity brings pods near those they prefer, and topology
+    spread evens out the pods of a constraint, or by default those of a service or an owner.
     """
 
     name = "nodeorder"
@@ -45,6 +48,11 @@ class NodeOrder(Plugin):
         _weight("nodeaffinity", 2, "preferred node affinity"),
         _weight("balancedresource", 1, "evenly used resources"),
         _weight("tainttoleration", 3, "untolerated PreferNoSchedule taints"),
+        _weight("imagelocality", 1, "images that the node has already"),
+        _weight("podaffinity", 2, "preferred inter-pod affinity and anti-affinity"),
+        _weight(
+            "podtopologyspread", 2, "soft topology spread, and spreading of a service's or owner's pods by default"
+        ),
     )
 
     def open(self, session: Session) -> None:
@@ -52,10 +60,17 @@ class NodeOrder(Plugin):
         for name, score in (("leastrequested", least), ("mostrequested", most), ("balancedresource", balanced)):
             if weight := self._weight(name):
                 session.score.add(scoring.weighted(score, weight), reads=NODE_LOCAL)
+        if weight := self._weight("imagelocality"):
+            session.score.add(scoring.weighted(images.locality, weight), reads=Reads.NODE)
         if weight := self._weight("nodeaffinity"):
             session.score.add(preference, reads=Reads.NODE, normalise=scoring.normaliser(weight, reverse=False))
         if weight := self._weight("tainttoleration"):
             session.score.add(aversion, reads=Reads.NODE, normalise=scoring.normaliser(weight, reverse=True))
+        if weight := self._weight("podaffinity"):
+            normalise = interpod.normaliser(weight)
+            session.score.add(interpod.attraction, reads=OTHER_PODS, normalise=normalise, steady=interpod.indifferent)
+        if weight := self._weight("podtopologyspread"):
+            session.score.add(spread.applies, reads=OTHER_PODS, among=spread.evenness(weight))
 
     def _weight(self, name: str) -> int:
         return int(self.settings[f"{name}.weight"])

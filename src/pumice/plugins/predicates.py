@@ -13,9 +13,10 @@ from pumice.framework.points import NODE_LOCAL, NODE_TASKS, Reads
 from pumice.framework.reasons import Code, ReasonVector
 from pumice.model import selectors, tolerations
 from pumice.model.resources import PODS
+from pumice.plugins import interpod, spread, volumes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from pumice.framework.session import Session
     from pumice.framework.subject import Subject
@@ -30,6 +31,7 @@ PORTS = "node(s) didn't have free ports for the requested pod ports"
 POD_NUMBER = "node(s) pod number exceeded"
 CLAIMS = "pod asks for dynamic resource claims, which this version does not place"
 
+OTHER_PODS = Reads.NODE | Reads.OTHER_NODES
 BLOCKING = (names.TAINT_NO_SCHEDULE, names.TAINT_NO_EXECUTE)
 CORDON = core.Taint(key=names.UNSCHEDULABLE_TAINT, effect=names.TAINT_NO_SCHEDULE)
 
@@ -39,8 +41,9 @@ def _switch(name: str, what: str) -> Argument:
 
 
 class Predicates(Plugin):
-    """Filter nodes by the rules of Kubernetes: readiness, cordon, selectors and node affinity, taints, host ports, number of pods.
+    """Filter nodes by the rules of Kubernetes.
 
+    Readiness, cordon, number of pods, node selectors and node affinity, taints, host ports, inter-pod affinity and anti-affinity, topology spread.
     Room for the pod's requests is not checked here; the actions ask for it themselves.
     """
 
@@ -50,13 +53,17 @@ class Predicates(Plugin):
         _switch("NodeAffinityEnable", "node affinity"),
         _switch("NodePortsEnable", "host ports"),
         _switch("TaintTolerationEnable", "taints"),
+        _switch("PodAffinityEnable", "inter-pod affinity and anti-affinity"),
+        _switch("PodTopologySpreadEnable", "topology spread"),
         Argument(
             name="predicate.CacheEnable",
             kind="bool",
             default=False,
             help="accepted for compatibility; verdicts are always kept per class of equal pods, and are exact",
         ),
+        *volumes.ARGUMENTS,
     )
+    _volume_rules: volumes.VolumeRules | None = None
 
     def open(self, session: Session) -> None:
         """Register the filters that are switched on."""
@@ -81,6 +88,15 @@ class Predicates(Plugin):
             session.predicate.add(self.taints, reads=Reads.NODE)
         if self._is_on("NodePortsEnable"):
             session.predicate.add(self.ports, reads=NODE_TASKS)
+        if self._is_on("PodAffinityEnable"):
+            judge = interpod.judge(interpod.reasons(session, self.name))
+            session.predicate.add(judge, reads=OTHER_PODS, steady=interpod.steady)
+        if self._is_on("PodTopologySpreadEnable"):
+            judge = spread.judge(spread.reasons(session, self.name))
+            session.predicate.add(judge, reads=OTHER_PODS, steady=spread.steady)
+        if self.switches["enablePredicate"]:
+            self._volume_rules = self._volume_rules or volumes.VolumeRules(session, self.name, self.settings)
+            self._volume_rules.register(session)
 
     def _is_on(self, name: str) -> bool:
         return bool(self.settings[f"predicate.{name}"])
@@ -108,18 +124,8 @@ class Predicates(Plugin):
 
     def affinity(self, subject: Subject, nodes: Nodes) -> ReasonVector | None:
         """Refuse nodes outside the pod's node selector or required node affinity."""
-        constraints = subject.constraints
-        required = required_terms(constraints.affinity)
-        if not constraints.node_selector and required is None:
-            return None
-        columns = nodes.table.attributes
-        mask = selectors.selector_mask(constraints.node_selector, columns)
-        if required is not None:
-            matched = np.zeros(columns.count, dtype=np.bool_)
-            for term in required:
-                matched |= selectors.term_mask(term, columns)
-            mask &= matched
-        return self._refuse(~mask[nodes.index], AFFINITY)
+        mask = selectors.node_mask(subject.constraints, nodes.table.attributes)
+        return None if mask is None else self._refuse(~mask[nodes.index], AFFINITY)
 
     def taints(self, subject: Subject, nodes: Nodes) -> ReasonVector | None:
         """Refuse nodes with a taint that keeps pods off and that the pod does not tolerate."""
@@ -149,14 +155,6 @@ class Predicates(Plugin):
 
 def _claims(subject: Subject) -> str | None:
     return CLAIMS if subject.constraints.resource_claims else None
-
-
-def required_terms(affinity: core.Affinity | None) -> Sequence[core.NodeSelectorTerm] | None:
-    """Return the terms of which a node must match one, None if there is no such rule."""
-    if affinity is None or affinity.node_affinity is None:
-        return None
-    required = affinity.node_affinity.required_during_scheduling_ignored_during_execution
-    return None if required is None else required.node_selector_terms
 
 
 def conflict(wanted: Iterable[HostPort], taken: Iterable[HostPort]) -> bool:
