@@ -13,6 +13,7 @@ from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from pumice.framework.ordering import PriorityQueue
+    from pumice.framework.reasons import FitSummary
     from pumice.framework.session import Session
     from pumice.framework.statement import Statement
     from pumice.model.job import Job
@@ -39,6 +40,7 @@ class Allocate(Action):
 
     def execute(self, session: Session) -> None:
         """Serve the first job of the first queue until no queue has a job left."""
+        self._failed: dict[tuple[int, str], tuple[int, FitSummary]] = {}
         work = self._work(session)
         jobs: dict[str, PriorityQueue[Job]] = {}
         members: dict[str, list[Job]] = {}
@@ -55,10 +57,22 @@ class Allocate(Action):
                 continue
             if not len(jobs[queue.name]):
                 continue
-            job = jobs[queue.name].pop()
-            if self._serve(session, queue, job, work[job.key]):
-                jobs[queue.name].push(job)
+            self._serve_while_nothing_changes(session, queue, jobs[queue.name], work)
             queues.push(queue)
+
+    def _serve_while_nothing_changes(
+        self, session: Session, queue: Queue, jobs: PriorityQueue[Job], work: dict[str, list[Task]]
+    ) -> None:
+        """Serve jobs of a queue until one changes anything; before that no other queue could come first."""
+        table = session.cluster.nodes
+        while len(jobs):
+            position = table.position
+            job = jobs.pop()
+            again = self._serve(session, queue, job, work[job.key])
+            if again:
+                jobs.push(job)
+            if again or table.position != position:
+                return
 
     def _work(self, session: Session) -> dict[str, list[Task]]:
         """List the jobs to serve, each with its eligible tasks in order, last first."""
@@ -75,10 +89,12 @@ class Allocate(Action):
             if (invalid := session.job_valid(job)) is not None:
                 session.record.judge(job.key, self.name, f"{invalid.reason}: {invalid.message}")
                 continue
-            waiting = [*job.pending.values(), *(t for t in job.tasks.values() if t.uid in session.reserved)]
+            waiting = list(job.pending.values())
+            if job.key in reserved:
+                waiting += [t for t in job.tasks.values() if t.uid in session.reserved]
             tasks = [t for t in waiting if not t.best_effort and not t.externally_gated and session.may_try(t)]
             if tasks:
-                work[job.key] = session.task_order.sort(tasks)[::-1]
+                work[job.key] = session.task_order.sort(tasks)[::-1] if len(tasks) > 1 else tasks
         return work
 
     def _leave_waiting(
@@ -104,6 +120,8 @@ class Allocate(Action):
     def _serve(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> bool:
         """Try to bring one job forward; tells whether it should have another turn."""
         session.attempted[job.key] = job
+        if self._is_known_to_fail(session, queue, job, tasks):
+            return False
         # What is held for the job is its own to use; whatever it does not use is held for it again.
         lifted = reservations.lift(session, job)
         try:
@@ -112,6 +130,33 @@ class Allocate(Action):
             reservations.put_back(
                 session, session.reservations, [task for task in lifted if task.status == Status.PENDING]
             )
+
+    def _is_known_to_fail(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> bool:
+        """Tell at once that a job fails as an equal one has just failed: all its tasks are of one shape, which no node takes."""
+        first = tasks[-1]
+        known = self._failed.get((first.shape.serial, queue.name))
+        if (
+            known is None
+            or known[0] != session.cluster.nodes.position
+            or session.reserved
+            or first.nominated
+            or first.gated
+        ):
+            return False
+        if len(tasks) != job.min_member or any(
+            task.shape is not first.shape or task.bond is not first.bond for task in tasks
+        ):
+            return False
+        session.note_fit(tasks, known[1])
+        session.record.judge(job.key, self.name, _shortfall(session, job, 0))
+        return True
+
+    def _remember_failure(self, session: Session, queue: Queue, job: Job) -> None:
+        """Keep the reason of a job that failed with its first task, for its equals."""
+        errors = session.fit_errors.get(job.key)
+        if errors and not session.evaluator.functions.tells_subjects_apart:
+            uid, failure = next(iter(errors.items()))
+            self._failed[job.tasks[uid].shape.serial, queue.name] = (session.cluster.nodes.position, failure)
 
     def _try(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> bool:
         statement = session.statement()
@@ -130,6 +175,8 @@ class Allocate(Action):
             return False
         placed = len(statement)
         statement.discard()
+        if not placed:
+            self._remember_failure(session, queue, job)
         session.record.judge(job.key, self.name, _shortfall(session, job, placed))
         return False
 

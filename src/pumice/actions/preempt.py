@@ -72,6 +72,8 @@ class Preempt(Action):
                 if session.job_starving(job):
                     between.serve(queue, job)
             for job in session.job_order.sort(jobs):
+                if len(job.pending) == len(job.tasks):
+                    continue
                 for task in search.claimants(session, job):
                     if not session.job_starving(job) or not within.seek(queue, job, [task], lambda: True):
                         break

@@ -15,6 +15,7 @@ from pumice.framework import closing
 if TYPE_CHECKING:
     from pumice.cache.cache import Cache
     from pumice.framework.session import Session
+    from pumice.model.job import Job
     from pumice.model.task import Task
 
 READY_PHASES = frozenset({names.PHASE_RUNNING, names.PHASE_COMPLETED})
@@ -107,8 +108,7 @@ class Publisher:
             phase = job.phase
             self._cluster.set_status(job, msgspec.structs.replace(job.group.status, phase=job.group.status.phase))
             self._cache.record.say("status", f"{key}: {outcome.failure.message}; phase {phase} will be written again")
-            self._cluster.dirty_jobs[key] = job
-            self._cluster.changed += 1
+            self._report_again(job)
         elif job is not None and job.group is not None and key not in self._writing:
             # While ours was on its way, statuses that were read were passed over; one that is newer than ours counts.
             answered = (outcome.object or {}).get("metadata", {}).get("resourceVersion", "")
@@ -118,8 +118,13 @@ class Publisher:
     def _touch(self, uid: str) -> None:
         task = self._cluster.tasks.get(uid)
         if task is not None and task.job is not None:
-            self._cluster.dirty_jobs[task.job.key] = task.job
-            self._cluster.changed += 1
+            self._report_again(task.job)
+
+    def _report_again(self, job: Job) -> None:
+        """Have a job reported in the next cycle though nothing about it has changed."""
+        self._cluster.dirty_jobs[job.key] = job
+        self._cache.record.stands(job.key, None)
+        self._cluster.changed += 1
 
     def forget_job(self, key: str) -> None:
         """Drop what is known of a group that is gone."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 READY = "pod group is ready"
 NOT_READY = "pod group is not ready"
 WAITING = frozenset({Status.PENDING, Status.ALLOCATED, Status.PIPELINED})
+HELD = frozenset({Status.ALLOCATED, Status.PIPELINED})
 UNFINISHED_PHASES = frozenset({names.PHASE_UNKNOWN, names.PHASE_PENDING, names.PHASE_INQUEUE})
 
 
@@ -41,8 +42,33 @@ class JobReport(msgspec.Struct, frozen=True):
 
 
 def jobs_to_report(session: Session) -> list[Job]:
-    """Return the jobs that were looked at, wait, or changed since the last cycle, and that have a group and a queue."""
-    return [job for job in _noticed(session) if session.usable(job)]
+    """Return the jobs that were looked at, wait, or changed since the last cycle, and that have a group and a queue.
+
+    A job that stands exactly as it stood when it was last reported is left out: there is nothing new to say.
+    """
+    if session.to_report is None:
+        session.to_report = [job for job in _noticed(session) if session.usable(job) and _is_news(session, job)]
+    return session.to_report
+
+
+def _is_news(session: Session, job: Job) -> bool:
+    """Compare how a job stands with how it stood when it was last reported, and remember it."""
+    pending = job.pending
+    stands = (
+        job.group,
+        job.status,
+        session.phase(job),
+        job.version,
+        tuple(job.tally.counts),
+        [session.last_transactions.get(uid) for uid in pending],
+        list(session.fit_errors.get(job.key, {}).items()),
+        [task.refusal for task in pending.values() if task.refusal],
+        [task.node for task in job.tasks.values() if task.status in HELD] if len(pending) < len(job.tasks) else (),
+    )
+    if session.record.stood(job.key) == stands:
+        return False
+    session.record.stands(job.key, stands)
+    return True
 
 
 def _noticed(session: Session) -> list[Job]:
@@ -162,6 +188,13 @@ def _was_placed(session: Session, task: Task) -> bool:
 
 def job_text(session: Session, job: Job) -> str:
     """Sum a job up: how many tasks are in which status, why the pending ones wait, and the first task's own reason."""
+    text = session.job_texts.get(job.key)
+    if text is None:
+        text = session.job_texts[job.key] = _job_text(session, job)
+    return text
+
+
+def _job_text(session: Session, job: Job) -> str:
     counts = job.tally.counts
     items = [f"{counts[status]} {status.title}" for status in Status if counts[status]]
     items.append(f"{job.min_member} minAvailable")

@@ -39,10 +39,12 @@ class Functions:
         "filters_global",
         "filters_local",
         "filters_static",
+        "looks_elsewhere",
         "raws",
         "reads",
         "scores",
         "scores_global",
+        "tells_subjects_apart",
     )
 
     def __init__(self, predicate: Extension[..., Any], score: Extension[..., Any]) -> None:
@@ -57,6 +59,9 @@ class Functions:
         self.reads = Reads(0)
         for function in [*self.filters, *plain, *self.raws]:
             self.reads |= function.reads
+        # Asked for every subject, so worked out once: flags are slow to test.
+        self.looks_elsewhere = bool(self.reads & Reads.OTHER_NODES)
+        self.tells_subjects_apart = bool(self.reads & _SINGLE)
 
     def identity(self) -> tuple[Hashable, ...]:
         """Return what must stay equal for kept vectors to stay valid: the functions, in order."""
@@ -286,10 +291,13 @@ class Evaluator:
         return evaluation
 
     def _key(self, subject: Subject) -> Hashable:
-        reads = self.functions.reads
-        parts: list[Hashable] = [subject.shape.key]
+        serial = subject.shape.serial
         bond = subject.task.bond
-        if bond is not None and reads & Reads.OTHER_NODES:
+        if not self.functions.tells_subjects_apart and (bond is None or not self.functions.looks_elsewhere):
+            return serial
+        reads = self.functions.reads
+        parts: list[Hashable] = [serial]
+        if bond is not None and self.functions.looks_elsewhere:
             parts.append(bond.signature())
         if reads & Reads.TASK:
             parts.append(subject.task.uid)

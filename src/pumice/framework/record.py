@@ -31,6 +31,7 @@ class CycleRecord:
         "_dropped",
         "_lines",
         "_problems",
+        "_standing",
         "_states",
         "_verdicts",
         "binds",
@@ -50,6 +51,7 @@ class CycleRecord:
         self._dropped = 0
         self._verdicts: dict[str, dict[str, Verdict]] = {}
         self._states: dict[str, str] = {}
+        self._standing: dict[str, object] = {}
         self._problems: dict[str, dict[str, str]] = {}
 
     # -- writing -----------------------------------------------------------------------------------------------
@@ -84,10 +86,19 @@ class CycleRecord:
         """Note how a job stands at the end of a cycle."""
         self._states[job] = text
 
+    def stands(self, job: str, how: object) -> None:
+        """Keep how a job stands, as something to compare with."""
+        self._standing[job] = how
+
+    def stood(self, job: str) -> object:
+        """Return how a job stood when it was last reported."""
+        return self._standing.get(job)
+
     def forget(self, job: str) -> None:
         """Drop everything about a job that is gone."""
         self._verdicts.pop(job, None)
         self._states.pop(job, None)
+        self._standing.pop(job, None)
         self._problems.pop(job, None)
 
     def disable(self, job: str, subject: str, text: str) -> None:

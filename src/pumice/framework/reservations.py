@@ -160,6 +160,8 @@ def put_back(session: Session, reservations: Reservations, tasks: Iterable[Task]
 
 def lift(session: Session, job: Job) -> list[Task]:
     """Take the job's own reservations off, so that it can be placed anew; returns the tasks that were waiting by them."""
+    if not session.reserved:
+        return []
     lifted = [task for task in job.tasks.values() if task.uid in session.reserved and task.status == Status.PIPELINED]
     for task in lifted:
         session.release_held(task)

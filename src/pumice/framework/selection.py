@@ -109,8 +109,10 @@ def _ahead(
     repeated = np.repeat(rows, room)
     steps = np.arange(len(repeated)) - np.repeat(starts, room)
     nodes = table.ahead(repeated, steps, evaluation.subject.shape, waiting=released)
-    scores = rounded(evaluation.plain_scores(nodes) + np.repeat(normalised, room))
     passed = evaluation.passes_ahead(nodes)
+    # Scores are always those of the nodes as they are, also where the tasks will wait for release.
+    nodes.released = False
+    scores = rounded(evaluation.plain_scores(nodes) + np.repeat(normalised, room))
     if passed is not None and not passed.all():
         # A row ends where a filter that reads amounts first says no.
         first = np.minimum.reduceat(np.where(passed, np.iinfo(np.int64).max, steps), starts)

@@ -119,6 +119,8 @@ class Session:
         self.last_transactions: dict[str, LastTransaction] = {}
         self.attempted: dict[str, Job] = {}
         self.notices: list[tuple[Job, str]] = []
+        self.to_report: list[Job] | None = None
+        self.job_texts: dict[str, str] = {}
         self.progressed = False
         self.failures: list[Exception] = []
         self.reads_time = False

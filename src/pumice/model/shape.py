@@ -69,9 +69,9 @@ class ConstraintClass:
 
 
 class Shape:
-    """An interned constraint class with a request; `example` texts are for people."""
+    """An interned constraint class with a request; its serial number is never given to another one."""
 
-    __slots__ = ("constraint_class", "key", "non_zero", "request", "users")
+    __slots__ = ("constraint_class", "key", "non_zero", "request", "serial", "users")
 
     def __init__(
         self,
@@ -79,11 +79,13 @@ class Shape:
         constraint_class: ConstraintClass,
         request: resources.Request,
         non_zero: tuple[int, int],
+        serial: int,
     ) -> None:
         self.key = key
         self.constraint_class = constraint_class
         self.request = request
         self.non_zero = non_zero
+        self.serial = serial
         self.users = 0
 
     @property
@@ -101,9 +103,10 @@ class Shape:
 class Shapes:
     """The interning table; a shape lives while some task uses it."""
 
-    __slots__ = ("_classes", "_shapes")
+    __slots__ = ("_classes", "_made", "_shapes")
 
     def __init__(self) -> None:
+        self._made = 0
         self._classes: dict[bytes, ConstraintClass] = {}
         self._shapes: dict[tuple[Any, ...], Shape] = {}
 
@@ -120,7 +123,9 @@ class Shapes:
             if constraint_class is None:
                 constraint_class = self._classes[class_key] = ConstraintClass(class_key, constraints)
             constraint_class.users += 1
-            shape = self._shapes[key] = Shape(key, constraint_class, resources.Request(dict(amounts)), non_zero)
+            self._made += 1
+            request = resources.Request(dict(amounts))
+            shape = self._shapes[key] = Shape(key, constraint_class, request, non_zero, self._made)
         shape.users += 1
         return shape
 

@@ -37,14 +37,14 @@ def those_who_would_return(plan: Plan) -> list[Task]:
 
 def _would_ask(plan: Plan, job: Job) -> bool:
     """Tell whether a victim's job would be starving, and the claimant's pods offered to it where its own pods were."""
-    session = plan.session
+    session, rules = plan.session, plan.rules
     if not session.job_starving(job):
         return False
-    claimants = {member.uid for member in plan.members}
-    for victim in job.pending.values():
-        for record in {id(m.node): m.node for m in plan.members if m.node is not None}.values():
-            if any(task.uid in claimants for task in plan.rules.offered(victim, record)):
-                return not _has_room_elsewhere(plan, victim)
+    # Victims of one shape ask alike; whoever is offered nobody of all members is offered nobody node by node.
+    for victim in {id(task.shape): task for task in job.pending.values()}.values():
+        candidates = [member for member in plan.members if rules.may_go(victim, member)]
+        if candidates and rules.ask(victim, rules.in_order(victim, candidates)):
+            return not _has_room_elsewhere(plan, victim)
     return False
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from pumice.actions.eviction import units
+from pumice.actions.eviction import quick, units
 from pumice.framework import selection
 from pumice.framework.points import Reads
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pumice.actions.eviction.units import Unit
     from pumice.framework.evaluation import Evaluation
     from pumice.framework.session import Session
+    from pumice.model.job import Job
     from pumice.model.nodes import NodeRecord
     from pumice.model.task import Task
 
@@ -77,10 +78,14 @@ class Market:
         self._shelves: dict[Hashable, Shelf] = {}
         self._by_priority = all(not f.reads & Reads.JOB for f in rules.functions())
 
+    def kind_of_job(self, job: Job) -> Hashable:
+        """Return what the candidates for a job depend on."""
+        return (job.queue, job.priority) if self._by_priority and not self._rules.within else job.key
+
     def key(self, plan: Plan, member: Task) -> Hashable:
         """Return what the offers for a member depend on, apart from the nodes."""
         job = plan.job
-        parts: tuple[Hashable, ...] = (member.shape.key, job.queue, job.priority, tuple(plan.excluded))
+        parts: tuple[Hashable, ...] = (member.shape.serial, job.queue, job.priority, tuple(plan.excluded))
         return parts if self._by_priority and not self._rules.within else (*parts, job.key, member.priority)
 
     def cheapest(self, plan: Plan, member: Task) -> Offer | None:
@@ -112,13 +117,18 @@ class Market:
     def _assess(self, plan: Plan, member: Task, evaluation: Evaluation, row: int) -> Offer | None:
         """Find out what a node would cost a member, leaving everything as it was."""
         record = self._session.cluster.nodes.records[row]
-        if not record.tasks:
+        offered = self._rules.offered(member, record) if record.tasks else []
+        if plan.excluded:
+            offered = [task for task in offered if task.uid not in plan.excluded]
+        if not offered or not could_fit(member, record, offered, plan):
             return None
-        mark = plan.statement.checkpoint()
-        taken = self._take_until_it_fits(plan, member, record)
-        if taken is not None and len(taken) > 1:
-            taken = self._give_back(plan, member, row, taken)
-        plan.statement.rollback(mark)
+        taken = quick.assess(plan, member, evaluation, record, offered)
+        if taken is None:
+            mark = plan.statement.checkpoint()
+            taken = self._take_until_it_fits(plan, member, record, offered)
+            if len(taken) > 1:
+                taken = self._give_back(plan, member, row, taken)
+            plan.statement.rollback(mark)
         if not taken:
             return None
         priority = max(unit.priority for unit in taken)
@@ -128,15 +138,12 @@ class Market:
         score = int(selection.rounded(evaluation.plain[only] + evaluation.normalised(only))[0])
         return Offer(row, tuple(taken), (priority, count, -score, row))
 
-    def _take_until_it_fits(self, plan: Plan, member: Task, record: NodeRecord) -> list[Unit] | None:
-        """Evict what the plugins offer, first to go first, until the member fits."""
-        offered = self._rules.offered(member, record)
-        if not offered or not could_fit(member, record, offered, plan):
-            return None
+    def _take_until_it_fits(self, plan: Plan, member: Task, record: NodeRecord, offered: Sequence[Task]) -> list[Unit]:
+        """Evict what the plugins offer, first to go first, until the member fits; nobody if it never does."""
         taken: list[Unit] = []
         gone: set[str] = set()
         for victim in offered:
-            if victim.uid in gone or victim.uid in plan.excluded or not self._rules.may_go(member, victim):
+            if victim.uid in gone or not self._rules.may_go(member, victim):
                 continue
             unit = units.unit_of(self._rules, member, victim, gangs=plan.gangs)
             if unit is None or any(task.uid in plan.excluded for task in unit.tasks):
@@ -146,7 +153,7 @@ class Market:
             taken.append(unit)
             if plan.fits(member, record.row):
                 return taken
-        return None
+        return []
 
     def _give_back(self, plan: Plan, member: Task, row: int, taken: list[Unit]) -> list[Unit]:
         """Give back, dearest first, every unit without which the member still fits."""

@@ -58,10 +58,14 @@ class Search:
         self.session = session
         self.rules = rules
         self._market = Market(session, rules)
+        self._anybody: dict[object, bool] = {}
 
     def serve(self, queue: Queue, job: Job) -> None:
         """Make plans for a job: one for the members its minimum needs, then one for each further member, while it starves."""
         session = self.session
+        if not self._is_anybody_there(job):
+            session.record.judge(job.key, self.rules.name, "no pod may be evicted for it")
+            return
         tasks = claimants(session, job)
         if not session.is_pipelined(job):
             if tasks:
@@ -70,6 +74,18 @@ class Search:
         for task in tasks:
             if not session.job_starving(job) or not self.seek(queue, job, [task], lambda: True):
                 return
+
+    def _is_anybody_there(self, job: Job) -> bool:
+        """Tell whether the rules let anybody at all go for a job, asked once for all jobs that nothing can tell apart."""
+        key = self._market.kind_of_job(job)
+        if key not in self._anybody:
+            claimant = next(iter(job.pending.values()), None)
+            self._anybody[key] = claimant is not None and any(
+                self.rules.may_go(claimant, task)
+                for source in self.rules.sources(claimant)
+                for task in source.tasks.values()
+            )
+        return self._anybody[key]
 
     def seek(self, queue: Queue, job: Job, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Try to make one plan, if need be on room that is held for somebody weaker; tells whether room was made or found."""

@@ -36,6 +36,8 @@ def _spare(plan: Plan, unit: Unit) -> bool:
 def _displaced(plan: Plan, unit: Unit) -> list[Task]:
     """Return the members that no longer fit where they are, now that a unit is back."""
     rows = {task.node.row for task in unit.tasks if task.node is not None}
+    if not any(plan.evaluation(member).is_stepwise(released=True) for member in _one_of_each(plan)):
+        return _crowded_out(plan, sorted(rows))
     displaced = []
     for member in plan.members:
         record = member.node
@@ -48,9 +50,31 @@ def _displaced(plan: Plan, unit: Unit) -> list[Task]:
     return displaced
 
 
+def _one_of_each(plan: Plan) -> list[Task]:
+    """Return one member of each shape."""
+    return list({id(member.shape): member for member in plan.members}.values())
+
+
+def _crowded_out(plan: Plan, rows: list[int]) -> list[Task]:
+    """Return members whose leaving would give the nodes of these rows room again, where room is all that matters."""
+    table = plan.session.cluster.nodes
+    displaced = []
+    for row in rows:
+        free = table.allocatable[row] - table.used[row] + table.releasing[row] - table.pipelined[row]
+        for member in reversed(plan.members):
+            if (free >= 0).all():
+                break
+            if member.node is not None and member.node.row == row:
+                displaced.append(member)
+                free = free + member.shape.request.vector
+    return displaced
+
+
 def _limits_hold(plan: Plan) -> bool:
     """Ask, for one member of each shape, whether the queue may still take it on with all the others placed."""
-    for member in {id(member.shape): member for member in plan.members}.values():
+    if not plan.session.allocatable.active:
+        return True
+    for member in _one_of_each(plan):
         record = member.node
         if record is None:
             continue

@@ -1,0 +1,86 @@
+"""Figures of eviction: many victims, one large gang, and a cluster where nobody may be taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench import worlds
+from bench.cases import Figure, seconds
+
+CONFIG = """
+actions: "enqueue, allocate, preempt, reclaim, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: predicates}, {name: nodeorder}]
+"""
+
+
+def _class(name: str, value: int) -> dict[str, Any]:
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+
+
+def _full(nodes: int, per_node: int, *, preemptable: bool = True) -> worlds.Bench:
+    """Return a cluster full of small pods of low priority, in elastic jobs of fifty."""
+    bench = worlds.Bench(CONFIG)
+    bench.feed([_class("low", 1), _class("high", 100)])
+    bench.feed(worlds.node(i, cpu=per_node, memory=4 * per_node) for i in range(nodes))
+    marks = {} if preemptable else {"volcano.sh/preemptable": "false"}
+    count = 0
+    for g in range(nodes * per_node // 50):
+        bench.feed([worlds.group(f"low-{g}", 1, phase="Running", priorityClassName="low")])
+        for i in range(50):
+            pod = worlds.pod(f"low-{g}", i, "1", "1Gi", f"node-{count % nodes:05d}")
+            pod["metadata"]["annotations"].update(marks)
+            bench.feed([pod])
+            count += 1
+    return bench
+
+
+def thousand_victims() -> Figure:
+    """Preempt 1,000 pods out of 10,000 on 1,000 full nodes, for 50 gangs of 20."""
+    bench = _full(1000, 10)
+    for g in range(50):
+        bench.feed([worlds.group(f"high-{g}", 20, priorityClassName="high")])
+        bench.feed(worlds.pod(f"high-{g}", i, "1", "1Gi") for i in range(20))
+    bench.apply()
+    spent = seconds(bench.decide)
+    victims = len(bench.world.evictions)
+    return Figure(
+        "preempt 1,000 of 10,000 pods on 1,000 full nodes", spent, "s", "<= 1", spent <= 1, note=f"{victims} pods evicted, 1000 are needed"
+    )
+
+
+def one_gang() -> Figure:
+    """Make room for one gang of 500 that needs 500 victims on 500 of 5,000 nodes."""
+    bench = worlds.Bench(CONFIG)
+    bench.feed([_class("low", 1), _class("high", 100)])
+    bench.feed(worlds.node(i, cpu=8, memory=32) for i in range(5000))
+    bench.feed([worlds.group("low", 0, phase="Running", priorityClassName="low")])
+    bench.feed([worlds.group("equal", 1, phase="Running", priorityClassName="high")])
+    bench.feed(worlds.pod("low", i, "8", "8Gi", f"node-{i * 10:05d}") for i in range(500))
+    bench.feed(worlds.pod("equal", i, "8", "8Gi", f"node-{i:05d}") for i in range(5000) if i % 10)
+    bench.feed([worlds.group("gang", 500, priorityClassName="high")])
+    bench.feed(worlds.pod("gang", i, "8", "8Gi") for i in range(500))
+    bench.apply()
+    spent = seconds(bench.decide)
+    victims = len(bench.world.evictions)
+    return Figure(
+        "one gang of 500 needs 500 victims on 500 of 5,000 nodes", spent, "s", "<= 1", spent <= 1, note=f"{victims} pods evicted"
+    )
+
+
+def nobody() -> Figure:
+    """Run a cycle with 10,000 pending jobs on a cluster where nobody may be evicted."""
+    bench = _full(1000, 10, preemptable=False)
+    for g in range(10_000):
+        bench.feed([worlds.group(f"high-{g}", 1, priorityClassName="high")])
+        bench.feed([worlds.pod(f"high-{g}", 0, "1", "1Gi")])
+    first = seconds(bench.scheduler.cycle)
+    bench.cache.cluster.changed += 1
+    spent = seconds(bench.scheduler.cycle)
+    return Figure("cycle with 10,000 pending jobs and no victims", spent, "s", "<= 0.3", spent <= 0.3, note=f"the first cycle, which applies all events and writes all statuses, took {first:.2f} s")
+
+
+def everything() -> list[Any]:
+    """Return all measurements."""
+    return [thousand_victims, one_gang, nobody]
