@@ -253,7 +253,8 @@ def _task_verdict(session: Session, task: Task) -> tuple[str, str, str]:
         return names.REASON_SCHEDULABLE, text, ""
     if status == Status.PIPELINED:
         text = f"Pod {task.key} can possibly be assigned to {node}, once resource is released and minAvailable is satisfied"
-        return names.REASON_UNSCHEDULABLE, text, node if evicted else ""
+        # Only a plan that was made nominates: an attempt that was given up has no claim to the room.
+        return names.REASON_UNSCHEDULABLE, text, node if evicted and task.uid in session.reservations.holds else ""
     if _was_refused(session, task):
         return names.REASON_SCHEDULER_ERROR, task.refusal, ""
     return names.REASON_UNSCHEDULABLE, "", ""
