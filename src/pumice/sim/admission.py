@@ -186,9 +186,20 @@ def _namespace(namespace: Manifest) -> None:
     _fill(_child(namespace, "status"), {"phase": "Active"})
 
 
+def _volume(volume: Manifest) -> None:
+    _fill(_child(volume, "status"), {"phase": "Available"})
+
+
+def _claim(claim: Manifest) -> None:
+    bound = structure.mapping(claim, "spec").get("volumeName")
+    _fill(_child(claim, "status"), {"phase": "Bound" if bound else "Pending"})
+
+
 _FILLERS: dict[tuple[str, str], Callable[[Manifest], None]] = {
     ("", "Node"): _node,
     ("", "Namespace"): _namespace,
+    ("", "PersistentVolume"): _volume,
+    ("", "PersistentVolumeClaim"): _claim,
     ("scheduling.volcano.sh", "PodGroup"): _pod_group,
     ("scheduling.volcano.sh", "Queue"): _queue,
 }

@@ -8,7 +8,7 @@ import msgspec
 
 from pumice.api import kinds, names, timestamp
 from pumice.cache import effects
-from pumice.sim import deletion, errors, identity
+from pumice.sim import deletion, errors, identity, volumes
 from pumice.sim.identity import Key
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class Writer:
         self._clock = clock
         self._faults = faults
         self._create = create
+        self._volumes = volumes.VolumeController(store, create)
 
     def perform(self, effect: Effect) -> Outcome | None:
         """Carry an effect out, or fail as the faults demand, and give the answer; an event has none."""
@@ -70,6 +71,12 @@ class Writer:
             self.events.append(Recorded(note=effect, at=self._clock.now()))
             return None
         key = _target(effect)
+        if isinstance(effect, effects.Bind) and effect.volumes:
+            # Volumes come first: a bind that fails after them leaves them bound.
+            try:
+                self._volumes.satisfy(effect)
+            except errors.ApiError as error:
+                return effects.Outcome(effect=effect, failure=failure(error))
         fault = self._faults.take(_verb(effect), str(key))
         if fault is not None and fault != "lost-reply":
             return effects.Outcome(effect=effect, failure=_injected(fault, key))
