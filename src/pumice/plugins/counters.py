@@ -152,7 +152,7 @@ class Minima:
 class Admitted:
     """Per queue, what jobs that were let in may still take (`inqueue`) and what jobs hold beyond their minimum (`elastic`).
 
-    Both are computed at the first question of a cycle. With `above`, which gives the rows of each queue's ancestors, those count everything below them too.
+    Both are computed at the first question of a cycle. With `above`, which gives the rows of the ancestors of each leaf of a tree, those count everything below them.
     """
 
     __slots__ = ("_above", "_cluster", "_elastic", "_inqueue", "minima")
@@ -202,12 +202,14 @@ class Admitted:
         places = self.minima.queue_rows[rows]
         known = places >= 0
         np.add.at(sums, places[known], amounts[known])
-        if self._above:
-            own = sums.copy()
-            for row, ancestors in self._above.items():
-                for ancestor in ancestors:
-                    sums[ancestor] += own[row]
-        return sums
+        if not self._above:
+            return sums
+        # In a tree, what is not in a leaf counts for nothing.
+        total = np.zeros(sums.shape, dtype=np.int64)
+        for row, ancestors in self._above.items():
+            for place in (row, *ancestors):
+                total[place] += sums[row]
+        return total
 
 
 def let_in(cluster: Cluster) -> list[Job]:
