@@ -174,7 +174,7 @@ def stage(config, known, present, looking):
 PLAIN = CONFIG.format(least=1, most=0, balanced=1, binpack=0)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(cluster=clusters(), released=st.booleans())
 def test_filters_and_room_equal_the_rule_for_one_node(cluster, released):
     known, _, looking = cluster
@@ -195,7 +195,7 @@ def test_filters_and_room_equal_the_rule_for_one_node(cluster, released):
 MIXES = [Mix(1, 0, 1, 0), Mix(0, 2, 0, 1), Mix(1, 1, 3, 10), Mix(0, 0, 0, -1)]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(cluster=clusters(), mix=st.sampled_from(MIXES))
 def test_scores_equal_the_rule_for_one_node(cluster, mix):
     known, _, looking = cluster

@@ -1,0 +1,267 @@
+"""Choosing for a run of equal tasks gives exactly the nodes that choosing one by one gives; patched vectors equal fresh ones."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders import Desk, group, node, pod
+from pumice.framework import selection
+from pumice.framework.evaluation import Evaluator
+from pumice.framework.plugin import Plugin
+from pumice.framework.points import NODE_LOCAL, NODE_TASKS, Reads
+from pumice.framework.reasons import Code
+from pumice.framework.subject import Subject
+from pumice.model.resources import CPU, PODS
+
+CONFIG = """
+actions: "allocate"
+tiers:
+- plugins: [{{name: predicates}}, {{name: nodeorder}}, {others}]
+"""
+
+
+class Headroom(Plugin):
+    """A filter on amounts: a third of the cpu stays free of pods that are there or are coming."""
+
+    name = "headroom"
+    points = frozenset({"Predicate"})
+    reads = NODE_LOCAL
+
+    def open(self, session):
+        self.reason = session.reason(self.name, Code.UNSCHEDULABLE, "too little headroom")
+        session.predicate.add(self.full)
+
+    def full(self, subject, nodes):
+        taken = nodes.used[:, CPU] + nodes.pipelined[:, CPU] + subject.request.vector[CPU]
+        return np.where(3 * taken > 2 * nodes.allocatable[:, CPU], self.reason, 0).astype(np.int16)
+
+
+class Zigzag(Plugin):
+    """A score on amounts that goes up and down as a node fills."""
+
+    name = "zigzag"
+    points = frozenset({"NodeOrder"})
+    reads = NODE_LOCAL
+
+    def open(self, session):
+        session.score.add(self.points_of)
+
+    def points_of(self, _subject, nodes):
+        return (nodes.pods * 37 % 11 * 20 + nodes.used[:, PODS] * 29 % 7 + nodes.pipelined[:, PODS] % 3).astype(float)
+
+
+class Crowded(Plugin):
+    """A filter on the tasks of the node: no more than two members of a job on one node."""
+
+    name = "crowded"
+    points = frozenset({"Predicate"})
+    reads = NODE_TASKS
+
+    def open(self, session):
+        self.reason = session.reason(self.name, Code.UNSCHEDULABLE, "two members are here already")
+        session.predicate.add(self.full)
+
+    def full(self, subject, nodes):
+        counts = [sum(task.job is subject.job for task in record.tasks.values()) for record in nodes.records()]
+        return np.where(np.array(counts) >= 2, self.reason, 0).astype(np.int16)
+
+
+class Zones(Plugin):
+    """A score on other nodes: the zone with the fewest members first."""
+
+    name = "zones"
+    points = frozenset({"NodeOrder"})
+    reads = NODE_TASKS | Reads.OTHER_NODES
+
+    def open(self, session):
+        session.score.add(self.emptiness)
+
+    def emptiness(self, _subject, nodes):
+        counts = {}
+        for record in nodes.table.records:
+            zone = record.labels.get("zone", "")
+            counts[zone] = counts.get(zone, 0) + len(record.tasks)
+        return np.array([-50.0 * counts[record.labels.get("zone", "")] for record in nodes.records()])
+
+
+class Fullest(Plugin):
+    """A normalised score on amounts: compared with the fullest candidate."""
+
+    name = "fullest"
+    points = frozenset({"NodeOrder"})
+    reads = NODE_LOCAL
+
+    def open(self, session):
+        session.score.add(self.raw, normalise=self.normalise)
+
+    def raw(self, _subject, nodes):
+        return nodes.used[:, CPU].astype(float)
+
+    @staticmethod
+    def normalise(raw):
+        return np.floor(raw * 100 / max(1.0, raw.max()))
+
+
+PLUGINS = (Headroom, Zigzag, Crowded, Zones, Fullest)
+SOFT = {"key": "k", "effect": "PreferNoSchedule"}
+
+
+def preferring(zone):
+    term = {"weight": 40, "preference": {"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]}}
+    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+@st.composite
+def clusters(draw):
+    """Some nodes, pods that run, leave or come there, and a run of equal pods."""
+    nodes, present = [], []
+    for i in range(draw(st.integers(1, 6))):
+        zone = draw(st.sampled_from(["a", "b", "c"]))
+        taints = [SOFT] if draw(st.integers(0, 3)) == 0 else []
+        amounts = {"cpu": str(draw(st.integers(1, 8))), "pods": str(draw(st.integers(1, 9)))}
+        nodes.append(node(f"n{i}", **amounts, labels={"zone": zone}, taints=taints))
+        present += [(i, state) for state in draw(st.lists(st.sampled_from(["runs", "leaves", "comes"]), max_size=3))]
+    spec = {"affinity": preferring(draw(st.sampled_from(["a", "b"])))} if draw(st.booleans()) else {}
+    ports = [{"hostPort": 80}] if draw(st.integers(0, 4)) == 0 else []
+    asked = {"cpu": draw(st.sampled_from(["500m", "1", "2"])), "memory": draw(st.sampled_from([None, "1Gi", "3Gi"]))}
+    run = [pod(f"run-w-{i}", "g", **asked, ports=ports, **spec) for i in range(draw(st.integers(1, 12)))]
+    return nodes, present, run
+
+
+def stage(plugins, nodes, present, run):
+    others = ", ".join(f"{{name: {each.name}}}" for each in plugins)
+    desk = Desk(CONFIG.format(others=others), *plugins).feed(*nodes, group("g", 99), *run)
+    for i, (where, state) in enumerate(present):
+        name = f"old-w-{i}"
+        if state == "comes":
+            desk.feed(pod(name, "g", cpu="1"))
+        else:
+            desk.feed(pod(name, "g", cpu="1", node=f"n{where}", deleting=state == "leaves"))
+    session = desk.session()
+    statement = session.statement()
+    for i, (where, state) in enumerate(present):
+        if state == "comes":
+            statement.pipeline([desk.task(f"old-w-{i}")], [desk.node(f"n{where}")])
+    return desk, session
+
+
+def place(desk, session, run, size, *, released):
+    """Choose for up to `size` tasks at a time, placing them before the next choice; give the nodes in order and undo it all."""
+    statement = session.statement()
+    tasks = [desk.task(manifest["metadata"]["name"]) for manifest in run]
+    evaluation = session.evaluate(Subject(tasks[0]))
+    table, chosen = desk.cluster.nodes, []
+    while len(chosen) < len(tasks):
+        rows = selection.choose(evaluation, table, min(size, len(tasks) - len(chosen)), released=released)
+        if not rows:
+            break
+        step = statement.pipeline if released else statement.allocate
+        step(tasks[len(chosen) : len(chosen) + len(rows)], [table.records[row] for row in rows])
+        chosen += rows
+    statement.discard()
+    return chosen
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    cluster=clusters(),
+    plugins=st.lists(st.sampled_from(PLUGINS), unique=True, max_size=2),
+    released=st.booleans(),
+    size=st.integers(2, 12),
+    limit=st.sampled_from([1 << 18, 1, 7]),
+)
+def test_choosing_in_runs_equals_choosing_one_by_one(cluster, plugins, released, size, limit):
+    desk, session = stage(plugins, *cluster)
+    with mock.patch.object(selection, "TABLE_LIMIT", limit):
+        together = place(desk, session, cluster[2], size, released=released)
+    assert together == place(desk, session, cluster[2], 1, released=released)
+
+
+def test_runs_are_really_chosen_ahead():
+    """The property above would hold trivially if every choice were for one task."""
+    nodes = [node(f"n{i}", cpu="8") for i in range(3)]
+    run = [pod(f"run-w-{i}", "g", cpu="1") for i in range(12)]
+    for plugins, expected in (((), 12), ((Headroom, Zigzag), 12), ((Crowded,), 1), ((Zones,), 1), ((Fullest,), 1)):
+        desk, session = stage(plugins, nodes, [], run)
+        evaluation = session.evaluate(Subject(desk.task("run-w-0")))
+        assert len(selection.choose(evaluation, desk.cluster.nodes, 12, released=False)) == expected
+
+
+# ---- kept vectors
+
+
+def fresh(session, subject):
+    """The evaluation of a subject by somebody who has seen nothing before."""
+    evaluator = Evaluator(session.cluster.nodes, session.evaluator.reasons)
+    evaluator.open(session.predicate, session.score, session.number)
+    return evaluator.evaluate(subject)
+
+
+def compare(session, subject):
+    kept, new = session.evaluate(subject), fresh(session, subject)
+    kept.refresh_scores()
+    new.refresh_scores()
+    for released in (False, True):
+        assert kept.mask(released=released).tolist() == new.mask(released=released).tolist()
+        assert kept.is_stepwise(released=released) == new.is_stepwise(released=released)
+    assert kept.plain.tolist() == new.plain.tolist()
+    assert [None if v is None else v.tolist() for v in kept.raw_vectors] == [
+        None if v is None else v.tolist() for v in new.raw_vectors
+    ]
+
+
+changes = st.lists(
+    st.tuples(
+        st.sampled_from(["allocate", "pipeline", "evict", "undo", "look", "taint", "grow", "shrink", "add", "drop"]),
+        st.integers(0, 11),
+        st.integers(0, 5),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(cluster=clusters(), plugins=st.lists(st.sampled_from(PLUGINS), unique=True, max_size=2), changes=changes)
+def test_patched_vectors_equal_fresh_ones_after_any_changes(cluster, plugins, changes):
+    nodes, _, run = cluster
+    desk, session = stage(plugins, *cluster)
+    statement = session.statement()
+    compare(session, Subject(desk.task("run-w-0")))
+    for change, a, b in changes:
+        where, task = b % len(nodes), desk.task(f"run-w-{a % len(run)}")
+        if change in ("taint", "grow", "shrink", "add", "drop"):
+            session.rollback()
+            _alter(desk, nodes[where], change)
+            session = desk.session()
+            statement = session.statement()
+        else:
+            _decide(desk, statement, change, task, f"n{where}")
+        compare(session, Subject(desk.task("run-w-0")))
+
+
+def _alter(desk, manifest, change):
+    name = manifest["metadata"]["name"]
+    if change == "drop":
+        desk.delete(manifest)
+    elif change == "add":
+        desk.feed(node("m", cpu="5", labels={"zone": "b"}))
+    elif change == "taint":
+        desk.modify(node(name, cpu="3", labels={"zone": "c"}, taints=[SOFT]))
+    else:
+        desk.modify(node(name, cpu="9" if change == "grow" else "1", labels={"zone": "a"}))
+
+
+def _decide(desk, statement, change, task, where):
+    record = desk.cluster.nodes.by_name.get(where)
+    if record is None or record.object is None:
+        return
+    if change in ("allocate", "pipeline") and task.status.name == "PENDING":
+        (statement.pipeline if change == "pipeline" else statement.allocate)([task], [record])
+    elif change == "evict":
+        statement.evict([t for t in record.tasks.values() if t.status.name == "RUNNING"], "test")
+    elif change == "undo":
+        statement.undo(task)
