@@ -62,22 +62,20 @@ class Preempt(Action):
     )
 
     def execute(self, session: Session) -> None:
-        """Serve starving jobs, queue by queue."""
-        starving = search.starving_jobs(session)
+        """Serve starving jobs, queue by queue: first from other jobs, then from their own."""
         between = search.Search(session, rules.Preempt(session))
         within = search.Search(session, rules.PreemptWithin(session))
-        for queue in session.queue_order.sort(session.cluster.queues[name] for name in starving):
-            jobs = [job for job in starving[queue.name] if not _uses_topology(job)]
-            for job in session.job_order.sort(jobs):
+        starving, own = between.starving_jobs(), within.starving_jobs()
+        for queue in session.queue_order.sort(session.cluster.queues[name] for name in {**starving, **own}):
+            for job in session.job_order.sort(_without_topology(starving.get(queue.name, []))):
                 if session.job_starving(job):
                     between.serve(queue, job)
-            for job in session.job_order.sort(jobs):
-                if len(job.pending) == len(job.tasks):
-                    continue
+            for job in session.job_order.sort(_without_topology(own.get(queue.name, []))):
                 for task in search.claimants(session, job):
                     if not session.job_starving(job) or not within.seek(queue, job, [task], lambda: True):
                         break
 
 
-def _uses_topology(job: Job) -> bool:
-    return job.topology is not None or any(policy.topology is not None for policy in job.policies)
+def _without_topology(jobs: list[Job]) -> list[Job]:
+    """Leave out jobs that must stay inside a topology domain; the gang forms are for them."""
+    return [job for job in jobs if job.topology is None and not any(policy.topology for policy in job.policies)]

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 BEST_EFFORT_PENDING = statuses.COUNT
 INT32_MAX = 2**31 - 1
 
+# Asked for every job in every cycle: plain integers index lists several times faster than members of an enumeration.
+_ALLOCATED, _PIPELINED, _BINDING = int(Status.ALLOCATED), int(Status.PIPELINED), int(Status.BINDING)
+_BOUND, _RUNNING, _SUCCEEDED = int(Status.BOUND), int(Status.RUNNING), int(Status.SUCCEEDED)
+
 
 class Tally:
     """Tasks counted by status, with one more slot for pending best-effort tasks."""
@@ -30,12 +34,12 @@ class Tally:
     def ready(self) -> int:
         """Tasks that are placed or have succeeded."""
         c = self.counts
-        return c[Status.ALLOCATED] + c[Status.BINDING] + c[Status.BOUND] + c[Status.RUNNING] + c[Status.SUCCEEDED]
+        return c[_ALLOCATED] + c[_BINDING] + c[_BOUND] + c[_RUNNING] + c[_SUCCEEDED]
 
     @property
     def waiting(self) -> int:
         """Tasks placed on room that is still being released."""
-        return self.counts[Status.PIPELINED]
+        return self.counts[_PIPELINED]
 
     @property
     def valid(self) -> int:

@@ -27,8 +27,8 @@ ARGUMENTS = (
 
 def serve(session: Session, rules: GangRules, settings: Mapping[str, Any], *, reclaims: bool) -> None:
     """Serve starving jobs, queue by queue; a queue that reclaims must not be overused."""
-    starving = search.starving_jobs(session)
     found = BundleSearch(session, rules, allow_whole=bool(settings["allowWholeBundle"]))
+    starving = found.starving_jobs()
     for queue in session.queue_order.sort(session.cluster.queues[name] for name in starving):
         if reclaims and session.overused(queue) is not None:
             continue

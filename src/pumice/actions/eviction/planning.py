@@ -39,6 +39,7 @@ class Plan:
         self.units: list[Unit] = []
         self.members: list[Task] = []
         self.excluded: dict[str, None] = {}
+        self.refusal = ""
         self.gangs = session.gangs_are_kept
 
     # -- questions ---------------------------------------------------------------------------------------------
@@ -83,6 +84,10 @@ class Plan:
         if self.place_freely(member):
             return True
         if self.session.pre_predicate(subject.Subject(member, self.queue)) is not None:
+            return False
+        refusal = self.rules.may_ask(self.queue, member)
+        if refusal is not None:
+            self.refusal = f"queue {self.queue.name} may not take from others: {refusal}"
             return False
         offer = market.cheapest(self, member)
         if offer is None:

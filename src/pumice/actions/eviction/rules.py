@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from pumice.framework import subject
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pumice.framework.session import Session
     from pumice.model.job import Job
     from pumice.model.nodes import NodeRecord, Rows
+    from pumice.model.queue import Queue
     from pumice.model.task import Task
 
 
@@ -55,6 +57,10 @@ class Rules:
     def ask(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
         """Ask the plugins which candidates may go."""
         raise NotImplementedError  # pragma: no cover  as above
+
+    def may_ask(self, _queue: Queue, _member: Task) -> str | None:
+        """Return why a queue may not have anybody evicted for a member; None if it may."""
+        return None
 
     def may_go(self, claimant: Task, candidate: Task) -> bool:
         """Tell whether a candidate is neither out of reach nor protected, in the present state of the plan."""
@@ -158,6 +164,10 @@ class Reclaim(Rules):
         """Look at jobs of other queues."""
         own, other = claimant.job, candidate.job
         return own is not None and other is not None and other.queue != own.queue
+
+    def may_ask(self, queue: Queue, member: Task) -> str | None:
+        """Ask whether the queue may reclaim for a member."""
+        return self.session.preemptive(queue, subject.equal_tasks([member]))
 
     def ask(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
         """Ask who is reclaimable."""

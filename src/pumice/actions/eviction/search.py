@@ -20,17 +20,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 8
 NAMED = 10
-
-
-def starving_jobs(session: Session) -> dict[str, list[Job]]:
-    """Return the jobs that may ask for room, by queue: let in, valid, starving, with members that wait."""
-    found: dict[str, list[Job]] = {}
-    for job in list(session.cluster.pending_jobs.values()):
-        if not session.usable(job) or session.phase(job) == names.PHASE_PENDING:
-            continue
-        if session.job_valid(job) is None and session.job_starving(job):
-            found.setdefault(job.queue, []).append(job)
-    return found
+NOBODY = "no pod may be evicted for it"
 
 
 def claimants(session: Session, job: Job) -> list[Task]:
@@ -60,12 +50,23 @@ class Search:
         self._market = Market(session, rules)
         self._anybody: dict[object, bool] = {}
 
+    def starving_jobs(self) -> dict[str, list[Job]]:
+        """Return the jobs that may ask for room, by queue: let in, somebody to take from, valid, starving."""
+        session = self.session
+        found: dict[str, list[Job]] = {}
+        for job in list(session.cluster.pending_jobs.values()):
+            if not session.usable(job) or session.phase(job) == names.PHASE_PENDING:
+                continue
+            if not self._is_anybody_there(job):
+                if not self.rules.within:
+                    session.record.judge(job.key, self.rules.name, NOBODY)
+            elif session.job_valid(job) is None and session.job_starving(job):
+                found.setdefault(job.queue, []).append(job)
+        return found
+
     def serve(self, queue: Queue, job: Job) -> None:
         """Make plans for a job: one for the members its minimum needs, then one for each further member, while it starves."""
         session = self.session
-        if not self._is_anybody_there(job):
-            session.record.judge(job.key, self.rules.name, "no pod may be evicted for it")
-            return
         tasks = claimants(session, job)
         if not session.is_pipelined(job):
             if tasks:
@@ -157,6 +158,8 @@ class Search:
         plan.statement.commit()
 
     def _why_not(self, plan: Plan) -> str:
+        if plan.refusal:
+            return plan.refusal
         if plan.excluded:
             return f"{len(plan.excluded)} pods could be evicted, but would take the room back in the next cycle by the same rules"
         return "no set of pods that may be evicted makes enough room"
