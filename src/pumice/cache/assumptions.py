@@ -12,7 +12,7 @@ import msgspec
 from msgspec import structs
 
 from pumice.api import kinds, names, timestamp
-from pumice.cache.effects import Bind, Evict, Outcome, Patch, Read
+from pumice.cache.effects import Bind, Create, Evict, Outcome, Patch, Read
 from pumice.model.statuses import ALLOCATED_LIKE, Status
 
 if TYPE_CHECKING:
@@ -120,6 +120,9 @@ class Assumptions:
                 self._settle_eviction(outcome.effect, outcome, now)
             case Read():
                 self._settle_read(outcome.effect, outcome)
+            case Create():
+                if outcome.failure is not None:
+                    self._cache.queue_was_not_created()
             case Patch():
                 self._cache.publisher.settle(outcome.effect, outcome)
 

@@ -107,6 +107,11 @@ class Cache:
                 }
                 self.world.create(Create(kind=kinds.QUEUE, manifest=manifest))
 
+    def queue_was_not_created(self) -> None:
+        """Ask for the queues again at the next opportunity."""
+        self._queues_ensured = False
+        self.cluster.changed += 1
+
     def next_wake(self) -> int | None:
         """Return when something here is due though no event may come."""
         times = [t for t in (self.assumptions.next_wake(), self.pods.next_wake()) if t is not None]

@@ -25,7 +25,7 @@ class Objects:
             case "PodGroup":
                 self._group(kind, found, gone=gone)
             case "Queue":
-                self._queue(found, gone=gone)
+                self._queue(kind, found, gone=gone)
             case "Node":
                 self._node(found, gone=gone)
             case "PriorityClass":
@@ -60,8 +60,9 @@ class Objects:
         else:
             self._cache.enable(kind, metadata, key)
 
-    def _queue(self, found: meta.KubeObject | decoding.Malformed, *, gone: bool) -> None:
+    def _queue(self, kind: kinds.Kind, found: meta.KubeObject | decoding.Malformed, *, gone: bool) -> None:
         metadata = found.metadata
+        self._cache.publisher.answer_queue(metadata.name, kind)
         if gone:
             self._cluster.remove_queue(metadata.name)
             return

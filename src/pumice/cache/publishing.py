@@ -30,7 +30,15 @@ class Publisher:
         self._writing: dict[str, int] = {}
         self._written: dict[str, tuple[str, str, str]] = {}
         self._warned: dict[str, str] = {}
+        self.queue_kinds: dict[str, kinds.Kind] = {}
         self._kinds: dict[str, kinds.Kind] = {}  # of groups that were read in an older version of the kind
+
+    def answer_queue(self, name: str, kind: kinds.Kind) -> None:
+        """Write about a queue under the kind it was read in."""
+        if kind is kinds.QUEUE:
+            self.queue_kinds.pop(name, None)
+        else:
+            self.queue_kinds[name] = kind
 
     def answer_to(self, job: str, kind: kinds.Kind) -> None:
         """Write about a group under the kind it was read in."""
@@ -55,7 +63,7 @@ class Publisher:
                 )
         for task in session.reservations.ended(self._cluster):
             self._clear_nomination(task)
-        for patch in queues.patches(self._cluster):
+        for patch in queues.patches(self._cluster, self.queue_kinds):
             self._cache.world.patch(patch)
 
     # -- groups ------------------------------------------------------------------------------------------------

@@ -11,6 +11,8 @@ from pumice.cache.effects import Patch
 from pumice.model import resources
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pumice.model.cluster import Cluster
     from pumice.model.queue import Queue
 
@@ -23,8 +25,8 @@ COUNTED = {
 }
 
 
-def patches(cluster: Cluster) -> list[Patch]:
-    """Return the writes that bring every queue's status up to date, and assume them done."""
+def patches(cluster: Cluster, read_as: Mapping[str, kinds.Kind]) -> list[Patch]:
+    """Return the writes that bring every queue's status up to date, each under the kind it was read as, and assume them done."""
     allocated = {name: cluster.queue_sums.allocated[queue.row].copy() for name, queue in cluster.queues.items()}
     for queue in cluster.queues.values():
         own = cluster.queue_sums.allocated[queue.row]
@@ -39,7 +41,9 @@ def patches(cluster: Cluster) -> list[Patch]:
         }
         patch = _patch(queue, {"cpu": "0", "memory": "0", **amounts}, cluster.phase_counts.get(name, {}))
         if patch is not None:
-            written.append(patch)
+            kind = read_as.get(name)
+            # Older kinds have no status subresource.
+            written.append(patch if kind is None else msgspec.structs.replace(patch, kind=kind, subresource=""))
     return written
 
 

@@ -225,14 +225,14 @@ class Statement:
         """Undo one task, wherever it stands in the log."""
         for position in range(len(self.runs) - 1, -1, -1):
             run = self.runs[position]
-            for index, logged in enumerate(run.tasks):
-                if logged.uid == task.uid:
-                    single = run.pick([index])
-                    run.drop(index, index + 1)
-                    if not run.tasks:
-                        del self.runs[position]
-                    self._undo(single)
-                    return
+            if task in run.tasks:
+                index = run.tasks.index(task)
+                single = run.pick([index])
+                run.drop(index, index + 1)
+                if not run.tasks:
+                    del self.runs[position]
+                self._undo(single)
+                return
 
     def _undo(self, run: Run) -> None:
         """Take a run back, as far as its tasks are still where it put them."""

@@ -51,12 +51,14 @@ class Gang(Plugin):
         session.job_valid.add(check)
         session.job_order.add(_job_key)
         session.sub_job_order.add(_sub_job_key)
-        session.job_ready.add(is_ready)
+        kube_batch = session.configuration.rules == "kube-batch"
+        self._ready = is_ready_for_kube_batch if kube_batch else is_ready
+        session.job_ready.add(self._ready)
         session.sub_job_ready.add(_sub_job_is_ready)
         session.job_pipelined.add(vote)
         session.sub_job_pipelined.add(_sub_job_vote)
         session.job_starving.add(_is_starving)
-        rule = spared_by_kube_batch if session.configuration.rules == "kube-batch" else spared
+        rule = spared_by_kube_batch if kube_batch else spared
         session.preemptable.add(rule, reads=Reads(0))
         session.reclaimable.add(rule, reads=Reads(0))
         session.unified_evictable.add(_everybody, reads=Reads(0))
@@ -66,7 +68,7 @@ class Gang(Plugin):
         for job in closing.jobs_to_report(session):
             if not job.tasks:
                 continue
-            if is_ready(job):
+            if self._ready(job):
                 session.conditions.setdefault(job.key, []).append(_condition(names.CONDITION_SCHEDULED, READY_TEXT, ""))
             elif not _is_ending(job):
                 missing = job.min_member - job.tally.ready - closing.tentative(session, job)
@@ -103,6 +105,11 @@ def check(job: Job) -> Invalid | None:
 def is_ready(job: Job) -> bool:
     """Tell whether the job may start: the gang, its roles and its sub-groups."""
     return job.is_ready and job.roles_reach(pipelined=False) and job.sub_jobs_reach(pipelined=False)
+
+
+def is_ready_for_kube_batch(job: Job) -> bool:
+    """Tell whether the job may start by kube-batch's rule: best-effort members count once they have a node, roles do not."""
+    return job.tally.ready >= job.min_member
 
 
 def vote(job: Job) -> Vote:

@@ -200,25 +200,25 @@ def victim_order(session: Session, claimant: Task, candidates: Sequence[Task]) -
 
     At equal priority, pods that their job can spare go before pods whose loss would break it.
     """
+    if len(candidates) < 2:
+        return list(candidates)
+    jobs = {task.job.key: task.job for task in candidates if task.job is not None}
+    parts = {key: session.job_order.parts(job) for key, job in jobs.items()}
+    ranks = {task.uid: rank for rank, task in enumerate(session.task_order.sort(candidates))}
+
+    def importance(task: Task) -> tuple[Any, int]:
+        return (parts[task.job.key] if task.job is not None else (), ranks[task.uid])
+
+    if len({job.queue for job in jobs.values()}) == 1:
+        return sorted(candidates, key=importance, reverse=True)
     queues = session.cluster.queues
     own = queues.get(claimant.job.queue) if claimant.job is not None else None
 
-    def between_queues(left: Task, right: Task) -> int:
-        if left.job is None or right.job is None or left.job.queue == right.job.queue:
-            return 0
-        return session.victim_queue_compare(queues[left.job.queue], queues[right.job.queue], own)
-
-    parts = {task.uid: session.job_order.parts(task.job) for task in candidates if task.job is not None}
-    ranks = {task.uid: rank for rank, task in enumerate(session.task_order.sort(candidates))}
-
     def compare(left: Task, right: Task) -> int:
-        decided = between_queues(left, right)
-        if decided:
-            return decided
-        if left.job is not right.job:
-            first, second = parts[left.uid], parts[right.uid]
-            if first != second:
-                return -1 if first > second else 1
-        return -1 if ranks[left.uid] > ranks[right.uid] else 1
+        if left.job is not None and right.job is not None and left.job.queue != right.job.queue:
+            decided = session.victim_queue_compare(queues[left.job.queue], queues[right.job.queue], own)
+            if decided:
+                return decided
+        return -1 if importance(left) > importance(right) else 1
 
     return sorted(candidates, key=functools.cmp_to_key(compare))

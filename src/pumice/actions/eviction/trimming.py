@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.actions.eviction.planning import SMALL
+from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from pumice.actions.eviction.planning import Plan
@@ -14,17 +15,18 @@ if TYPE_CHECKING:
 
 def trim(plan: Plan) -> None:
     """Give back, dearest first, every unit that the plan can do without."""
+    kinds = list({id(member.shape): member for member in plan.members}.values())
     for unit in sorted(plan.units, key=lambda u: (u.priority, len(u.tasks)), reverse=True):
-        if _spare(plan, unit):
+        if _spare(plan, unit, kinds):
             plan.units.remove(unit)
 
 
-def _spare(plan: Plan, unit: Unit) -> bool:
+def _spare(plan: Plan, unit: Unit, kinds: list[Task]) -> bool:
     """Try to do without a unit: as things are, else with the members it displaces elsewhere, else all of them anew."""
     for task in unit.tasks:
         plan.statement.undo(task)
-    if plan.leaves_gangs_whole(plan.units) and _limits_hold(plan):
-        displaced = _displaced(plan, unit)
+    if plan.leaves_gangs_whole(plan.units) and _limits_hold(plan, kinds):
+        displaced = _displaced(plan, unit, kinds)
         if not displaced or _move(plan, displaced):
             return True
         if len(plan.members) <= SMALL and plan.session.cluster.nodes.count <= SMALL and _move(plan, list(plan.members)):
@@ -33,10 +35,10 @@ def _spare(plan: Plan, unit: Unit) -> bool:
     return False
 
 
-def _displaced(plan: Plan, unit: Unit) -> list[Task]:
+def _displaced(plan: Plan, unit: Unit, kinds: list[Task]) -> list[Task]:
     """Return the members that no longer fit where they are, now that a unit is back."""
     rows = {task.node.row for task in unit.tasks if task.node is not None}
-    if not any(plan.evaluation(member).is_stepwise(released=True) for member in _one_of_each(plan)):
+    if not any(plan.evaluation(member).is_stepwise(released=True) for member in kinds):
         return _crowded_out(plan, sorted(rows))
     displaced = []
     for member in plan.members:
@@ -50,31 +52,26 @@ def _displaced(plan: Plan, unit: Unit) -> list[Task]:
     return displaced
 
 
-def _one_of_each(plan: Plan) -> list[Task]:
-    """Return one member of each shape."""
-    return list({id(member.shape): member for member in plan.members}.values())
-
-
 def _crowded_out(plan: Plan, rows: list[int]) -> list[Task]:
     """Return members whose leaving would give the nodes of these rows room again, where room is all that matters."""
     table = plan.session.cluster.nodes
     displaced = []
     for row in rows:
         free = table.allocatable[row] - table.used[row] + table.releasing[row] - table.pipelined[row]
-        for member in reversed(plan.members):
+        here = [t for t in table.records[row].tasks.values() if t.job is plan.job and t.status == Status.PIPELINED]
+        for member in reversed(here):
             if (free >= 0).all():
                 break
-            if member.node is not None and member.node.row == row:
-                displaced.append(member)
-                free = free + member.shape.request.vector
+            displaced.append(member)
+            free = free + member.shape.request.vector
     return displaced
 
 
-def _limits_hold(plan: Plan) -> bool:
+def _limits_hold(plan: Plan, kinds: list[Task]) -> bool:
     """Ask, for one member of each shape, whether the queue may still take it on with all the others placed."""
     if not plan.session.allocatable.active:
         return True
-    for member in _one_of_each(plan):
+    for member in kinds:
         record = member.node
         if record is None:
             continue
