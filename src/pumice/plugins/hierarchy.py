@@ -24,6 +24,7 @@ Path: TypeAlias = tuple[str, ...]
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 ROOT = "root"
+MAX_DEPTH = 64
 # Shares of branches are sums of quotients: they are compared on a grid, so that the last bit never decides. Shares of round totals are not near the
 # border between two steps of an odd grid.
 GRID = 3**25
@@ -32,13 +33,13 @@ GRID = 3**25
 def place(queue: Queue) -> tuple[Path, tuple[float, ...]]:
     """Return the branches above a queue's jobs, from below the root, and the weight of each.
 
-    A queue that names no branch hangs directly under the root with weight 1, in a branch that nobody else can name.
+    A queue that names no branch hangs directly under the root with weight 1, in a branch that nobody else can name; branches beyond `MAX_DEPTH` are not read.
     """
     parts = queue.hierarchy.split("/")
     weights = queue.hierarchy_weights.split("/")
     if parts[0] == ROOT:
         parts, weights = parts[1:], weights[1:]
-    named = [(part, weights[at] if at < len(weights) else "") for at, part in enumerate(parts) if part]
+    named = [(part, weights[at] if at < len(weights) else "") for at, part in enumerate(parts) if part][:MAX_DEPTH]
     if not named:
         return (f"/{queue.name}",), (1.0,)
     return tuple(part for part, _ in named), tuple(_weight(text) for _, text in named)
