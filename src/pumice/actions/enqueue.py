@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.api import names
+from pumice.framework.configuration import Argument
 from pumice.framework.plugin import Action
 
 if TYPE_CHECKING:
@@ -20,6 +21,14 @@ class Enqueue(Action):
     """
 
     name = "enqueue"
+    arguments = (
+        Argument(
+            name="evictionAware",
+            kind="bool",
+            default=True,
+            help="whether a vote counts as free what the group could evict, if an evicting action is configured; false is Volcano's vote",
+        ),
+    )
 
     def execute(self, session: Session) -> None:
         """Work through the queues until nobody is left to ask."""

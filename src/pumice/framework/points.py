@@ -125,6 +125,13 @@ POINTS: tuple[Point, ...] = (
         "context, candidates -> candidates or None",
     ),
     Point(
+        "Due",
+        "due",
+        None,
+        Combine.FIRST_ANSWER,
+        "job -> what every queue is due if the job's minimum were asked for, a row each, or None",
+    ),
+    Point(
         "Protection", "protection", None, Combine.FIRST_REFUSAL, "claimant or None, victim, action -> reason or None"
     ),
     Point("VictimTasks", "victim_tasks", "enabledVictim", Combine.UNION_BY_TIER, "running tasks -> tasks"),

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pumice.model.job import Job, SubJob
     from pumice.model.nodes import Nodes
     from pumice.model.queue import Queue
+    from pumice.model.resources import Matrix
     from pumice.model.task import Task
 
 Handler = Callable[[Run, int], str | None]
@@ -92,6 +93,7 @@ class Session:
     reclaimable: Intersection[[Task, Sequence[Task]]]
     unified_evictable: Intersection[[Any, Sequence[Task]]]
     victim_tasks: Union[[Sequence[Task]]]
+    due: FirstAnswer[[Job], Matrix]
     protection: Refusals[[Task | None, Task, str], str]
 
     def __init__(
@@ -121,6 +123,7 @@ class Session:
         self.notices: list[tuple[Job, str]] = []
         self.to_report: list[Job] | None = None
         self.job_texts: dict[str, str] = {}
+        self.scratch: dict[str, object] = {}
         self.progressed = False
         self.failures: list[Exception] = []
         self.reads_time = False

@@ -15,6 +15,7 @@ from pumice.api import names
 from pumice.framework.extensions import PERMIT, Vote, reject
 from pumice.model import resources
 from pumice.model.statuses import Status
+from pumice.plugins.freeing import Freeing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -46,12 +47,11 @@ def ceiling(vocabulary: Vocabulary, capability: Amounts) -> Vector:
 
 
 def freed_by_eviction(session: Session, job: Job, queue_rows: Sequence[int] | None) -> Vector:
-    """Return what a job could evict by the evicting actions' own rules inside some queues (None: anywhere in the cluster).
-
-    No action evicts yet, so nothing can be freed.
-    """
-    del job, queue_rows
-    return np.zeros(len(session.cluster.vocabulary), dtype=np.int64)
+    """Return what a job could evict by the evicting actions' own rules: anywhere (None), or inside some queues beyond what is elastic there."""
+    freeing = session.scratch.get("freeing")
+    if not isinstance(freeing, Freeing):
+        freeing = session.scratch["freeing"] = Freeing(session)
+    return freeing.anywhere(job) if queue_rows is None else freeing.inside(job, queue_rows)
 
 
 class Limits:
@@ -262,9 +262,13 @@ def admission(session: Session, job: Job, bounds: Iterable[Bound], admitted: Adm
         return PERMIT
     for bound in bounds:
         row = bound.queue.row
-        inelastic = bound.held - freed_by_eviction(session, job, bound.inside) - admitted.elastic[row]
+        inelastic = bound.held - admitted.elastic[row]
         inqueue = admitted.inqueue[row]
         lacking = shortage(session.cluster, job.min_resources, (bound.limit - inelastic - inqueue).tolist())
+        if lacking:
+            # Only who does not fit as things are has to count on eviction.
+            inelastic = inelastic - freed_by_eviction(session, job, bound.inside)
+            lacking = shortage(session.cluster, job.min_resources, (bound.limit - inelastic - inqueue).tolist())
         if lacking:
             session.notices.append((job, f"queue resource quota insufficient: {_listed('insufficient', lacking)}"))
             columns = session.cluster.vocabulary.columns

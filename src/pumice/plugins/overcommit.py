@@ -63,6 +63,9 @@ class Overcommit(Plugin):
         if job.min_resources is None:
             return PERMIT
         budget, waiting = self._count()
+        if not counters.shortage(self.cluster, job.min_resources, (budget - waiting).tolist()):
+            return PERMIT
+        # Only who does not fit as things are has to count on eviction.
         freed = counters.freed_by_eviction(session, job, None)
         lacking = counters.shortage(self.cluster, job.min_resources, (budget + freed - waiting).tolist())
         if not lacking:

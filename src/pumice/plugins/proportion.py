@@ -60,7 +60,17 @@ class Proportion(Plugin):
 
     name = "proportion"
     points = frozenset(
-        {"QueueOrder", "Overused", "Allocatable", "Preemptive", "Reclaimable", "JobEnqueueable", "JobEnqueued"}
+        {
+            "QueueOrder",
+            "Overused",
+            "Allocatable",
+            "Preemptive",
+            "Reclaimable",
+            "JobEnqueueable",
+            "JobEnqueued",
+            "Protection",
+            "Due",
+        }
     )
 
     def __init__(self, arguments: Mapping[str, Any], switches: Mapping[str, bool]) -> None:
@@ -84,6 +94,8 @@ class Proportion(Plugin):
         session.allocatable.add(self.refuse)
         session.preemptive.add(self.refuse)
         session.reclaimable.add(self.above)
+        session.protection.add(self.protection)
+        session.due.add(self.due)
         session.job_enqueueable.add(lambda job: self.vote(session, job))
         session.job_enqueued.add(self.admitted.enter)
 
@@ -164,6 +176,28 @@ class Proportion(Plugin):
                 offered.append(task)
         return offered
 
+    def protection(self, claimant: Task | None, victim: Task, _action: str) -> str | None:
+        """Protect pods of other queues that hold no more than they deserve."""
+        if claimant is None or claimant.job is None or victim.job is None or victim.job.queue == claimant.job.queue:
+            return None
+        if self.above(claimant, [victim]):
+            return None
+        queue = self.cluster.queues[victim.job.queue]
+        told = self._told(self.cluster.queue_sums.held(queue.row), self.deserved[queue.row])
+        return f"queue {queue.name} holds no more than it deserves: {told}"
+
+    def due(self, job: Job) -> Matrix:
+        """Return what every queue would deserve if a job's minimum were asked for by its queue."""
+        inputs = self.inputs
+        queue = self.cluster.queues[job.queue]
+        if inputs is None or not job.min_resources:
+            return self.deserved
+        more = _asking_more(inputs, self.limits, queue, self.cluster.vocabulary.vector(job.min_resources))
+        due: Matrix = np.zeros(self.deserved.shape, dtype=np.int64)
+        wanted = np.minimum(more.request, more.limits)
+        due[more.rows] = waterlevel.deserved(more.total, more.weights, wanted, more.guarantees).amounts
+        return due
+
     # -- letting jobs in ---------------------------------------------------------------------------------------
 
     def vote(self, session: Session, job: Job) -> Vote:
@@ -195,6 +229,22 @@ def _inputs(cluster: Cluster, limits: counters.Limits) -> Inputs:
         total=limits.total,
         limits=limits.real_capability[rows],
         guarantees=limits.guarantee[rows],
+    )
+
+
+def _asking_more(inputs: Inputs, limits: counters.Limits, queue: Queue, minimum: Vector) -> Inputs:
+    """Return the inputs with a queue asking for more, be it the first that it asks for."""
+    if queue.row in inputs.rows:
+        request = inputs.request.copy()
+        request[inputs.rows.index(queue.row)] += minimum
+        return msgspec.structs.replace(inputs, request=request)
+    return msgspec.structs.replace(
+        inputs,
+        rows=[*inputs.rows, queue.row],
+        weights=[*inputs.weights, queue.weight],
+        request=np.vstack([inputs.request, minimum]),
+        limits=np.vstack([inputs.limits, limits.real_capability[queue.row]]),
+        guarantees=np.vstack([inputs.guarantees, limits.guarantee[queue.row]]),
     )
 
 
