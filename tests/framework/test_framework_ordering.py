@@ -1,0 +1,183 @@
+"""Orders: keys by tier, total by construction, and always those of now."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders import GANG, Desk, group, pod
+from pumice.framework.configuration import SWITCHES, PluginSetting
+from pumice.framework.extensions import Roster, Slot
+from pumice.framework.ordering import Ordering
+from pumice.framework.plugin import Plugin
+from pumice.framework.points import BY_NAME, EVERYTHING
+
+
+class Item:
+    def __init__(self, name, key=0):
+        self.name = name
+        self.key = key
+
+    def __repr__(self):
+        return f"{self.name}:{self.key}"
+
+
+def ordering(*tiers):
+    """An order of items by functions, one list of functions a tier, and then by name."""
+    roster = Roster(len(tiers))
+    made = Ordering(BY_NAME["JobOrder"], roster, lambda item: (item.name,))
+    for tier, functions in enumerate(tiers):
+        roster.slot = Slot(tier, "test", PluginSetting("test", dict(SWITCHES), {}, 0), EVERYTHING)
+        for add in functions:
+            add(made)
+    return made
+
+
+def keyed(function):
+    return lambda made: made.add(function)
+
+
+def compared(function):
+    return lambda made: made.add_comparator(function)
+
+
+def drain(queue):
+    return [queue.pop() for _ in range(len(queue))]
+
+
+def test_the_first_plugin_that_tells_two_items_apart_decides():
+    items = [Item("b", (1, 2)), Item("a", (1, 3)), Item("c", (0, 9)), Item("d", (1, 2))]
+    made = ordering([keyed(lambda i: i.key[0])], [keyed(lambda i: -i.key[1])])
+    assert [item.name for item in made.sort(items)] == ["c", "a", "b", "d"]
+    assert [item.name for item in drain(made.queue(items))] == ["c", "a", "b", "d"]
+
+
+def test_a_comparator_is_a_key_among_others():
+    items = [Item("b", 10), Item("a", 21), Item("c", 11), Item("d", 20)]
+    last_digit = compared(lambda left, right: right.key % 10 - left.key % 10)
+    made = ordering([last_digit, keyed(lambda i: i.key)])
+    assert [item.name for item in made.sort(items)] == ["c", "a", "b", "d"]
+    assert [item.name for item in drain(made.queue(items))] == ["c", "a", "b", "d"]
+
+
+def test_a_comparator_that_ties_leaves_the_order_total():
+    items = [Item(name) for name in "cab"]
+    assert [item.name for item in ordering([compared(lambda *_: 0)]).sort(items)] == ["a", "b", "c"]
+
+
+def test_a_touched_item_moves_in_every_queue_that_holds_it():
+    items = [Item("a", 1), Item("b", 2), Item("c", 3)]
+    made = ordering([keyed(lambda i: i.key)])
+    first, second = made.queue(items), made.queue(items[1:])
+    items[2].key = 0
+    made.touch(items[2])
+    assert (first.pop().name, second.pop().name) == ("c", "c")
+    items[2].key = 9
+    made.touch(items[2])
+    assert [item.name for item in drain(first)] == ["a", "b"]
+
+
+def test_an_item_is_in_a_queue_once_however_often_it_is_pushed():
+    made = ordering([keyed(lambda i: i.key)])
+    item, other = Item("a", 1), Item("b", 2)
+    waiting = made.queue([item, other])
+    item.key = 3
+    waiting.push(item)
+    waiting.push(item)
+    assert len(waiting) == 2
+    assert drain(waiting) == [other, item]
+
+
+operations = st.lists(
+    st.tuples(st.sampled_from(["push", "pop", "change", "change all"]), st.integers(0, 5), st.integers(0, 3)),
+    max_size=40,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(operations=operations)
+def test_the_first_out_is_always_the_first_of_now(operations):
+    items = [Item(str(i), i % 3) for i in range(6)]
+    made = ordering([keyed(lambda i: i.key)])
+    waiting, inside = made.queue(items[:3]), set(items[:3])
+    for operation, which, key in operations:
+        if operation == "push":
+            waiting.push(items[which])
+            inside.add(items[which])
+        elif operation == "change":
+            items[which].key = key
+            made.touch(items[which])
+        elif operation == "change all":
+            for item in items:
+                item.key = (item.key + key) % 4
+            made.touch_all()
+        elif inside:
+            first = waiting.pop()
+            assert first is min(inside, key=lambda i: (i.key, i.name))
+            inside.remove(first)
+        assert len(waiting) == len(inside)
+
+
+# ---- task order
+
+
+NAMED = [
+    ("by number, not by text", {"mpi-w-10": 0, "mpi-w-2": 0}, ["mpi-w-2", "mpi-w-10"]),
+    ("numbers before creation", {"mpi-w-1": 0, "mpi-w-0": 5}, ["mpi-w-0", "mpi-w-1"]),
+    ("equal numbers by creation", {"a-x-0": 3, "b-x-0": 1}, ["b-x-0", "a-x-0"]),
+    ("then by uid", {"b-x-0": 1, "a-x-0": 1}, ["a-x-0", "b-x-0"]),
+    ("two parts have no number", {"solo-0": 2, "solo-1": 1}, ["solo-1", "solo-0"]),
+    ("one without a number: nobody's counts", {"x-w-0": 9, "x-w-1": 1, "lead": 5}, ["x-w-1", "lead", "x-w-0"]),
+]
+
+
+@pytest.mark.parametrize(("case", "created", "expected"), NAMED, ids=[case for case, *_ in NAMED])
+def test_the_number_in_the_name_counts_only_if_every_task_has_one(case, created, expected):
+    desk = Desk().feed(group("g", 9), *(pod(name, "g", cpu="1", created=at) for name, at in created.items()))
+    session = desk.session()
+    assert [task.name for task in session.task_order.sort(desk.cluster.jobs["a/g"].tasks.values())] == expected
+
+
+def test_priority_comes_before_the_number_in_the_name():
+    desk = Desk().feed(group("g", 9), pod("x-w-0", "g", cpu="1"), pod("x-w-1", "g", cpu="1", priority=9))
+    session = desk.session()
+    assert [t.name for t in session.task_order.sort(desk.cluster.jobs["a/g"].tasks.values())] == ["x-w-1", "x-w-0"]
+
+
+def test_jobs_without_an_order_plugin_go_by_creation_and_then_by_name():
+    desk = Desk('actions: "allocate"\ntiers:\n- plugins: [{name: predicates}]\n')
+    desk.feed(group("b"), group("a"), group("c", created=0), group("old", created=0, namespace="0"))
+    desk.modify(group("late", created=9, namespace="0"))
+    session = desk.session()
+    keys = [job.key for job in session.job_order.sort(desk.cluster.jobs.values())]
+    assert keys == ["0/old", "a/a", "a/b", "a/c", "0/late"]
+
+
+class Shares(Plugin):
+    """Orders queues by what was placed for them in this cycle, as its handler counts it."""
+
+    name = "shares"
+    points = frozenset({"QueueOrder"})
+
+    def open(self, session):
+        self.placed = {}
+        session.queue_order.add(lambda queue: self.placed.get(queue.name, 0))
+        session.add_handler(self.follow)
+
+    def follow(self, run, sign):
+        name = run.tasks[0].job.queue
+        self.placed[name] = self.placed.get(name, 0) + sign * len(run.tasks)
+
+
+def test_queues_take_turns_by_shares_that_a_handler_keeps():
+    """Shares are live (ours 13): what a handler has just counted orders the queues before the next one is served."""
+    from builders import node, queue
+
+    config = GANG.replace("{name: nodeorder}", "{name: nodeorder}, {name: shares}")
+    desk = Desk(config, Shares).feed(node("n1", cpu="6"), *(queue(name) for name in ("red", "green", "blue")))
+    for name in ("red", "green", "blue"):
+        desk.feed(group(name, 1, queue=name), *(pod(f"{name}-w-{i}", name, cpu="1") for i in range(4)))
+    desk.cycle()
+    placed = [name.split("-")[0] for name in desk.world.binds]
+    assert {name: placed.count(name) for name in set(placed)} == {"red": 2, "green": 2, "blue": 2}
