@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 class GangRules(Rules):
     """What both gang forms share: victims whose PodGroup does not forbid it, judged by UnifiedEvictable."""
 
+    node_by_node = False
+
     def protection(self, claimant: Task | None, candidate: Task) -> str | None:
         """Add the explicit mark of the PodGroup to the protections."""
         job = candidate.job

@@ -8,6 +8,7 @@ gangs elsewhere may have changed it.
 from __future__ import annotations
 
 import heapq
+import itertools
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -139,20 +140,26 @@ class Market:
         return Offer(row, tuple(taken), (priority, count, -score, row))
 
     def _take_until_it_fits(self, plan: Plan, member: Task, record: NodeRecord, offered: Sequence[Task]) -> list[Unit]:
-        """Evict what the plugins offer, first to go first, until the member fits; nobody if it never does."""
+        """Evict what the plugins offer, first to go first, until the member fits; nobody if it never does.
+
+        At equal priority whoever can be spared goes before a gang is broken.
+        """
         taken: list[Unit] = []
         gone: set[str] = set()
-        for victim in offered:
-            if victim.uid in gone or not self._rules.may_go(member, victim):
-                continue
-            unit = units.unit_of(self._rules, member, victim, gangs=plan.gangs)
-            if unit is None or any(task.uid in plan.excluded for task in unit.tasks):
-                continue
-            plan.statement.evict(unit.tasks, self._rules.name)
-            gone.update(task.uid for task in unit.tasks)
-            taken.append(unit)
-            if plan.fits(member, record.row):
-                return taken
+        for _, equals in itertools.groupby(offered, key=lambda task: task.job.priority if task.job is not None else 0):
+            peers = list(equals)
+            for breaking in (False, True):
+                for victim in peers:
+                    if victim.uid in gone or not self._rules.may_go(member, victim):
+                        continue
+                    unit = units.unit_of(plan, member, victim)
+                    if unit is None or unit.whole is not breaking or any(t.uid in plan.excluded for t in unit.tasks):
+                        continue
+                    plan.statement.evict(unit.tasks, self._rules.name)
+                    gone.update(task.uid for task in unit.tasks)
+                    taken.append(unit)
+                    if plan.fits(member, record.row):
+                        return taken
         return []
 
     def _give_back(self, plan: Plan, member: Task, row: int, taken: list[Unit]) -> list[Unit]:

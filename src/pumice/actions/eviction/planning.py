@@ -11,7 +11,7 @@ from pumice.framework import selection, subject
 from pumice.framework.evaluation import room
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pumice.actions.eviction.offers import Market
     from pumice.actions.eviction.rules import Rules
@@ -70,6 +70,13 @@ class Plan:
             for job in jobs.values()
         )
 
+    def is_anchored(self) -> bool:
+        """Tell whether every unit still starts on the node of some member, as it must where victims are offered node by node."""
+        if not self.rules.node_by_node:
+            return True
+        nodes = {id(member.node) for member in self.members}
+        return all(id(unit.tasks[0].node) in nodes for unit in self.units)
+
     # -- placing -----------------------------------------------------------------------------------------------
 
     def place_freely(self, member: Task) -> bool:
@@ -117,28 +124,50 @@ class Plan:
         if all(self.place_freely(member) for member in members):
             return True
         self.back_to(mark, count)
-        if len(members) > SMALL or self.session.cluster.nodes.count > SMALL:
-            return False
-        return self._arrange_somehow(list(members), [EXPANSIONS])
+        wanted = count + len(members)
+        return self.is_small(members) and self._arrange_somehow(
+            list(members), lambda: len(self.members) == wanted, [EXPANSIONS], every=True
+        )
 
-    def _arrange_somehow(self, members: list[Task], budget: list[int]) -> bool:
-        if not members:
-            return True
-        member = members[0]
-        if not self.is_allowed(member) or self.session.pre_predicate(subject.Subject(member, self.queue)) is not None:
-            return False
-        for row in np.flatnonzero(self.evaluation(member).mask(released=True)).tolist():
-            budget[0] -= 1
-            if budget[0] < 0:
-                return False
-            mark, count = self.statement.checkpoint(), len(self.members)
-            if self.settle(member, row) and self._arrange_somehow(members[1:], budget):
+    def arrange_enough(self, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
+        """Place as many of the tasks as are enough, without new victims, as allocate would or, if there are few, in every way there is."""
+        mark, count = self.statement.checkpoint(), len(self.members)
+        hopeless: dict[int, None] = {}
+        for member in tasks:
+            if id(member.shape) in hopeless:
+                continue
+            if not self.place_freely(member):
+                hopeless[id(member.shape)] = None
+            elif done():
                 return True
-            self.back_to(mark, count)
-        return False
+        self.back_to(mark, count)
+        return self.is_small(tasks) and self._arrange_somehow(list(tasks), done, [EXPANSIONS], every=False)
+
+    def is_small(self, members: Sequence[Task]) -> bool:
+        """Tell whether there is so little to place that every way can be tried."""
+        return len(members) <= SMALL and self.session.cluster.nodes.count <= SMALL
+
+    def _arrange_somehow(
+        self, members: list[Task], done: Callable[[], bool], budget: list[int], *, every: bool
+    ) -> bool:
+        if not members:
+            return False
+        member = members[0]
+        mark, count = self.statement.checkpoint(), len(self.members)
+        if self.is_allowed(member) and self.session.pre_predicate(subject.Subject(member, self.queue)) is None:
+            for row in np.flatnonzero(self.evaluation(member).mask(released=True)).tolist():
+                budget[0] -= 1
+                if budget[0] < 0:
+                    return False
+                if self.settle(member, row) and (
+                    done() or self._arrange_somehow(members[1:], done, budget, every=every)
+                ):
+                    return True
+                self.back_to(mark, count)
+        return not every and self._arrange_somehow(members[1:], done, budget, every=every)
 
     def back_to(self, mark: int, members: int) -> None:
-        """Undo everything after a mark."""
+        """Undo everything after a mark, before which there were that many members and the same victims."""
         self.statement.rollback(mark)
         del self.members[members:]
 

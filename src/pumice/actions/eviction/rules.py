@@ -26,6 +26,7 @@ class Rules:
 
     name: ClassVar[str] = ""
     within: ClassVar[bool] = False
+    node_by_node: ClassVar[bool] = True
     statuses: ClassVar[frozenset[Status]] = frozenset({Status.RUNNING})
 
     def __init__(self, session: Session) -> None:

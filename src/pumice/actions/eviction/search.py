@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from pumice.actions.eviction import looping, takeover, trimming
 from pumice.actions.eviction.offers import Market
@@ -10,7 +13,7 @@ from pumice.actions.eviction.planning import Plan
 from pumice.api import names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pumice.actions.eviction.rules import Rules
     from pumice.framework.session import Session
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 8
 NAMED = 10
+FEW = 4
 NOBODY = "no pod may be evicted for it"
 
 
@@ -39,6 +43,18 @@ def members_lacking(job: Job, tasks: Sequence[Task]) -> list[Task]:
     if job.roles_enforced or job.policies or lacking <= 0:
         return list(tasks)
     return list(tasks[:lacking])
+
+
+def orders(plan: Plan, tasks: Sequence[Task]) -> Iterator[Sequence[Task]]:
+    """Give the orders in which members of different shapes are placed: their own, the largest first, and, if there are few, every other."""
+    yield tasks
+    if len({id(task.shape) for task in tasks}) == 1:
+        return
+    table = plan.session.cluster.nodes
+    total = np.maximum(table.allocatable[: table.count].sum(axis=0), 1)
+    yield sorted(tasks, key=lambda task: -float((task.shape.request.vector / total).max()))
+    if len(tasks) <= FEW and plan.is_small(tasks):
+        yield from itertools.islice(itertools.permutations(tasks), 1, None)
 
 
 class Search:
@@ -123,10 +139,13 @@ class Search:
 
     def fill(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Place members until the job has what the plan is for; without new victims if that can be done."""
-        mark, count = plan.statement.checkpoint(), len(plan.members)
-        if plan.arrange(members_lacking(plan.job, tasks)) and done():
+        if plan.arrange_enough(tasks, done):
             return True
-        plan.back_to(mark, count)
+        return any(self._fill_in_order(plan, ordered, done) for ordered in orders(plan, tasks))
+
+    def _fill_in_order(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
+        """Place members one after the other, each where it costs least; if that is not enough, nothing stays."""
+        mark, count = plan.statement.checkpoint(), len(plan.members)
         hopeless: dict[int, None] = {}
         for member in tasks:
             if id(member.shape) in hopeless:
@@ -135,6 +154,8 @@ class Search:
                 hopeless[id(member.shape)] = None
             elif done():
                 return True
+        plan.back_to(mark, count)
+        plan.units.clear()
         return False
 
     def _keep_room(self, plan: Plan) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.actions.eviction.planning import SMALL
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pumice.actions.eviction.planning import Plan
     from pumice.actions.eviction.units import Unit
     from pumice.model.task import Task
@@ -17,27 +18,32 @@ def trim(plan: Plan) -> None:
     """Give back, dearest first, every unit that the plan can do without."""
     kinds = list({id(member.shape): member for member in plan.members}.values())
     for unit in sorted(plan.units, key=lambda u: (u.priority, len(u.tasks)), reverse=True):
-        if _spare(plan, unit, kinds):
-            plan.units.remove(unit)
+        _spare(plan, unit, kinds)
 
 
-def _spare(plan: Plan, unit: Unit, kinds: list[Task]) -> bool:
-    """Try to do without a unit: as things are, else with the members it displaces elsewhere, else all of them anew."""
+def _spare(plan: Plan, unit: Unit, kinds: list[Task]) -> None:
+    """Try to do without a unit."""
     for task in unit.tasks:
         plan.statement.undo(task)
-    if plan.leaves_gangs_whole(plan.units) and _limits_hold(plan, kinds):
-        displaced = _displaced(plan, unit, kinds)
-        if not displaced or _move(plan, displaced):
-            return True
-        if len(plan.members) <= SMALL and plan.session.cluster.nodes.count <= SMALL and _move(plan, list(plan.members)):
-            return True
-    plan.statement.evict(unit.tasks, plan.rules.name)
-    return False
+    plan.units.remove(unit)
+    if not plan.leaves_gangs_whole([*plan.units, unit]) or not _still_fits(plan, unit.tasks, kinds):
+        plan.statement.evict(unit.tasks, plan.rules.name)
+        plan.units.append(unit)
 
 
-def _displaced(plan: Plan, unit: Unit, kinds: list[Task]) -> list[Task]:
-    """Return the members that no longer fit where they are, now that a unit is back."""
-    rows = {task.node.row for task in unit.tasks if task.node is not None}
+def _still_fits(plan: Plan, returned: Sequence[Task], kinds: list[Task]) -> bool:
+    """Tell whether all members fit now that some victims are back: as things are, else with those displaced elsewhere, else all anew."""
+    if not _limits_hold(plan, kinds):
+        return False
+    displaced = _displaced(plan, returned, kinds)
+    if not displaced or _move(plan, displaced):
+        return True
+    return plan.is_small(plan.members) and _move(plan, list(plan.members))
+
+
+def _displaced(plan: Plan, returned: Sequence[Task], kinds: list[Task]) -> list[Task]:
+    """Return the members that no longer fit where they are, now that some victims are back."""
+    rows = {task.node.row for task in returned if task.node is not None}
     if not any(plan.evaluation(member).is_stepwise(released=True) for member in kinds):
         return _crowded_out(plan, sorted(rows))
     displaced = []
@@ -62,8 +68,9 @@ def _crowded_out(plan: Plan, rows: list[int]) -> list[Task]:
         for member in reversed(here):
             if (free >= 0).all():
                 break
-            displaced.append(member)
-            free = free + member.shape.request.vector
+            if member in plan.members:
+                displaced.append(member)
+                free = free + member.shape.request.vector
     return displaced
 
 
@@ -90,7 +97,11 @@ def _move(plan: Plan, displaced: list[Task]) -> bool:
         plan.statement.undo(member)
         plan.members.remove(member)
     if plan.arrange(displaced):
-        return True
+        if plan.is_anchored():
+            return True
+        for member in displaced:
+            plan.statement.undo(member)
+            plan.members.remove(member)
     for member, record in homes:
         if record is not None:
             plan.statement.pipeline([member], [record], evicted=True)

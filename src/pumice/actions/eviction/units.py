@@ -9,7 +9,9 @@ import msgspec
 from pumice.model.statuses import ALLOCATED_LIKE
 
 if TYPE_CHECKING:
-    from pumice.actions.eviction.rules import Rules
+    from collections.abc import Sequence
+
+    from pumice.actions.eviction.planning import Plan
     from pumice.model.job import Job
     from pumice.model.task import Task
 
@@ -34,19 +36,31 @@ def keeps_its_minimum(job: Job) -> bool:
     return job.roles_reach(pipelined=True) and job.sub_jobs_reach(pipelined=True)
 
 
-def unit_of(rules: Rules, claimant: Task, victim: Task, *, gangs: bool) -> Unit | None:
+def unit_of(plan: Plan, claimant: Task, victim: Task) -> Unit | None:
     """Return what has to go if a victim goes; None if that would take somebody who is protected.
 
     The victim is still counted as placed when this is asked.
     """
     job = victim.job
-    if not gangs or job is None or job is claimant.job or spares_one(job, victim):
+    if not plan.gangs or job is None or job is claimant.job or spares_one(job, victim):
         return Unit((victim,), whole=False)
     rest = [task for task in job.tasks.values() if task.status in ALLOCATED_LIKE and task.uid != victim.uid]
-    for task in rest:
-        if rules.protection(claimant, task) is not None:
-            return None
+    if rest and not may_all_go(plan, claimant, (victim, *rest)):
+        return None
     return Unit((victim, *rest), whole=True)
+
+
+def may_all_go(plan: Plan, claimant: Task | None, tasks: Sequence[Task]) -> bool:
+    """Tell whether tasks may go together: none is protected once those before it are gone; budgets and guarantees count them all."""
+    mark = plan.statement.checkpoint()
+    try:
+        for task in tasks:
+            if plan.rules.protection(claimant, task) is not None:
+                return False
+            plan.statement.evict([task], plan.rules.name)
+    finally:
+        plan.statement.rollback(mark)
+    return True
 
 
 def spares_one(job: Job, victim: Task) -> bool:
