@@ -49,6 +49,8 @@ class Objects:
         if isinstance(found, decoding.Malformed):
             job = self._cluster.break_group(metadata, found.message)
         elif isinstance(found, scheduling.PodGroup):
+            if self._is_echo_of_group(key, found):
+                return
             job = self._cluster.set_group(found)
             if not self._cache.publisher.is_writing(key):
                 self._cluster.set_status(job, found.status)
@@ -60,6 +62,28 @@ class Objects:
         else:
             self._cache.enable(kind, metadata, key)
 
+    def _is_echo_of_group(self, key: str, found: scheduling.PodGroup) -> bool:
+        """Take over a group that says nothing new, mostly our own status coming back, and tell that it does."""
+        job = self._cluster.jobs.get(key)
+        if job is None or job.group is None or job.bad or job.group.spec != found.spec:
+            return False
+        if not _same_metadata(job.group.metadata, found.metadata):
+            return False
+        if not self._cache.publisher.is_writing(key) and job.status != found.status:
+            return False
+        job.group = found
+        return True
+
+    def _is_echo_of_queue(self, found: scheduling.Queue) -> bool:
+        """Take over a queue that says nothing new, and tell that it does."""
+        queue = self._cluster.queues.get(found.metadata.name)
+        if queue is None or queue.object is None or queue.bad or queue.object.spec != found.spec:
+            return False
+        if not _same_metadata(queue.object.metadata, found.metadata) or queue.status != found.status:
+            return False
+        queue.object = found
+        return True
+
     def _queue(self, kind: kinds.Kind, found: meta.KubeObject | decoding.Malformed, *, gone: bool) -> None:
         metadata = found.metadata
         self._cache.publisher.answer_queue(metadata.name, kind)
@@ -67,6 +91,8 @@ class Objects:
             self._cluster.remove_queue(metadata.name)
             return
         if isinstance(found, scheduling.Queue):
+            if self._is_echo_of_queue(found):
+                return
             queue = self._cluster.set_queue(found)
         else:
             queue = self._cluster.set_queue(scheduling.Queue(metadata=metadata))
@@ -88,12 +114,12 @@ class Objects:
             self._cluster.remove_node(metadata.name)
             return
         try:
-            offered = offer(found)
+            offered, native = offer(found)
         except resources.BadValueError as error:
             self._cluster.remove_node(metadata.name)
             self._cache.disable(kinds.NODE, metadata, "", str(error))
             return
-        self._cluster.set_node(found, offered)
+        self._cluster.set_node(found, offered, native)
         self._cache.enable(kinds.NODE, metadata, "")
 
     def _priority_class(self, found: meta.KubeObject | decoding.Malformed, *, gone: bool) -> None:
@@ -122,9 +148,14 @@ class Objects:
         self._cluster.changed += 1
 
 
-def offer(node: core.Node) -> resources.Amounts:
-    """Return what a node offers: its allocatable amounts and what may be used beyond them."""
+def _same_metadata(left: meta.ObjectMeta, right: meta.ObjectMeta) -> bool:
+    return (left.uid, left.labels, left.annotations) == (right.uid, right.labels, right.annotations)
+
+
+def offer(node: core.Node) -> tuple[resources.Amounts, tuple[int, int]]:
+    """Return what a node offers, what may be used beyond its allocatable amounts included, and its cpu and memory without that."""
     amounts = resources.parse(node.status.allocatable, "status.allocatable")
+    native = (amounts.get("cpu", 0), amounts.get("memory", 0))
     for key, name in ((names.OVERSUBSCRIPTION_CPU, "cpu"), (names.OVERSUBSCRIPTION_MEMORY, "memory")):
         text = node.metadata.annotations.get(key)
         if text is None:
@@ -135,4 +166,4 @@ def offer(node: core.Node) -> resources.Amounts:
         amounts[name] = amounts.get(name, 0) + int(text)
         if amounts[name] > resources.LIMIT:
             raise resources.BadValueError(field, f"{text} brings {name} beyond the largest amount that is counted")
-    return amounts
+    return amounts, native

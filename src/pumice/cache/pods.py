@@ -41,6 +41,9 @@ class Pods:
         if not self._is_ours(pod):
             self._remove(uid)
             return
+        if known is not None and _decides_alike(known, pod):
+            known.pod = pod
+            return
         try:
             made = task.build(pod, self._cluster.shapes)
         except resources.BadValueError as error:
@@ -123,6 +126,20 @@ class Pods:
         """Return when the next pod has waited long enough."""
         since = next(iter(self._waiting_for_group.values()), None)
         return None if since is None else since + MISSING_GROUP_PATIENCE
+
+
+def _decides_alike(known: task.Task, pod: core.Pod) -> bool:
+    """Tell whether a pod differs from what is known in nothing that a decision reads: mostly our own writes coming back."""
+    old = known.pod
+    if old.spec != pod.spec or known.nominated != pod.status.nominated_node_name:
+        return False
+    before, after = old.metadata, pod.metadata
+    if (before.labels, before.annotations) != (after.labels, after.annotations):
+        return False
+    if (before.deletion_timestamp, before.owner_references) != (after.deletion_timestamp, after.owner_references):
+        return False
+    was, now = old.status, pod.status
+    return (was.phase, was.resize, was.container_statuses) == (now.phase, now.resize, now.container_statuses)
 
 
 def _job_key(metadata: meta.ObjectMeta) -> str:

@@ -122,6 +122,7 @@ class Publisher:
             answered = (outcome.object or {}).get("metadata", {}).get("resourceVersion", "")
             if _is_newer(job.group.metadata.resource_version, answered):
                 self._cluster.set_status(job, job.group.status)
+                self._report_again(job)
 
     def _touch(self, uid: str) -> None:
         task = self._cluster.tasks.get(uid)

@@ -417,13 +417,15 @@ class Cluster:
 
     # -- nodes -------------------------------------------------------------------------------------------------
 
-    def set_node(self, node: core.Node, allocatable: resources.Amounts) -> None:
-        """Take over a Node with what it offers."""
-        self.changed += 1
+    def set_node(self, node: core.Node, allocatable: resources.Amounts, native: tuple[int, int]) -> None:
+        """Take over a Node with what it offers; a heartbeat that says nothing new changes nothing."""
         record = self.nodes.record(node.metadata.name)
         known = record.object
-        if self.nodes.register(record, node, allocatable):
+        position = self.nodes.position
+        if self.nodes.register(record, node, allocatable, native):
             self._recount = True
+        if known is None or self.nodes.position != position:
+            self.changed += 1
         ready = all(c.status == "True" for c in node.status.conditions if c.type == "Ready")
         taints = tuple(node.spec.taints)
         labels = node.metadata.labels
@@ -433,6 +435,7 @@ class Cluster:
             record.images = {name: max(0, i.size_bytes) for i in node.status.images for name in i.names}
         if fetched or stated != (record.labels, record.taints, record.unschedulable, record.ready):
             record.labels, record.taints, record.unschedulable, record.ready = stated
+            self.changed += 1
             self.nodes.restate()
 
     def remove_node(self, name: str) -> None:

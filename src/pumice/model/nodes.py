@@ -149,6 +149,12 @@ class Nodes:
         return len(self.index)
 
     @property
+    def native(self) -> Matrix:
+        """Cpu and memory that the nodes have of their own, without oversubscription."""
+        own: Matrix = self.table.native[self.index]
+        return own
+
+    @property
     def idle(self) -> Matrix:
         """What is free now."""
         return self.allocatable - self.used
@@ -191,6 +197,8 @@ class NodeTable:
         self.releasing: Matrix = np.zeros((0, width), dtype=np.int64)
         self.pipelined: Matrix = np.zeros((0, width), dtype=np.int64)
         self.non_zero: Matrix = np.zeros((0, 2), dtype=np.int64)
+        # cpu and memory without what oversubscription adds: what Kubernetes' scores go by.
+        self.native: Matrix = np.zeros((0, 2), dtype=np.int64)
 
     # -- rows --------------------------------------------------------------------------------------------------
 
@@ -206,7 +214,9 @@ class NodeTable:
             self._disordered = True
         return record
 
-    def register(self, record: NodeRecord, node: core.Node, allocatable: Mapping[str, int]) -> bool:
+    def register(
+        self, record: NodeRecord, node: core.Node, allocatable: Mapping[str, int], native: tuple[int, int]
+    ) -> bool:
         """Give a record its Node object and tell whether the vocabulary grew."""
         grew = self.vocabulary.offer(name for name, units in allocatable.items() if units)
         if grew:
@@ -216,8 +226,9 @@ class NodeTable:
             self._disordered = True
         record.object = node
         row = self.vocabulary.vector(allocatable)
-        if (self.allocatable[record.row] != row).any():
+        if (self.allocatable[record.row] != row).any() or tuple(self.native[record.row]) != native:
             self.allocatable[record.row] = row
+            self.native[record.row] = native
             self.touch(record.row)
         return grew
 
@@ -251,7 +262,7 @@ class NodeTable:
         kept = present + absent
         order = np.array([record.row for record in kept], dtype=np.int64)
         size = max(64, len(kept))
-        for attribute in ("allocatable", "used", "releasing", "pipelined", "non_zero"):
+        for attribute in ("allocatable", "used", "releasing", "pipelined", "non_zero", "native"):
             old = getattr(self, attribute)
             new = np.zeros((size, old.shape[1]), dtype=np.int64)
             new[: len(kept)] = old[order]
@@ -270,9 +281,11 @@ class NodeTable:
             new = np.zeros((rows, width), dtype=np.int64)
             new[: old.shape[0], : old.shape[1]] = old
             setattr(self, attribute, new)
-        non_zero = np.zeros((rows, 2), dtype=np.int64)
-        non_zero[: len(self.non_zero)] = self.non_zero
-        self.non_zero = non_zero
+        for attribute in ("non_zero", "native"):
+            old = getattr(self, attribute)
+            new = np.zeros((rows, 2), dtype=np.int64)
+            new[: len(old)] = old
+            setattr(self, attribute, new)
 
     # -- the log of changed rows -------------------------------------------------------------------------------
 

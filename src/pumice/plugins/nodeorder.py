@@ -85,7 +85,7 @@ def _after(subject: Subject, nodes: Nodes) -> Matrix:
 def least(subject: Subject, nodes: Nodes) -> Floats:
     """Score the free part of cpu and memory, 50 to 50, in whole points."""
     after = _after(subject, nodes)
-    room = nodes.allocatable[:, [CPU, MEMORY]]
+    room = nodes.native
     free = np.where((after > room) | (room == 0), 0, (room - after) * MAX_SCORE // np.maximum(room, 1))
     score: Floats = (free.sum(axis=1) // 2).astype(np.float64)
     return score
@@ -94,7 +94,7 @@ def least(subject: Subject, nodes: Nodes) -> Floats:
 def most(subject: Subject, nodes: Nodes) -> Floats:
     """Score the used part of cpu and memory, in whole points."""
     after = _after(subject, nodes)
-    room = nodes.allocatable[:, [CPU, MEMORY]]
+    room = nodes.native
     used = np.where(room == 0, 0, np.minimum(after, room) * MAX_SCORE // np.maximum(room, 1))
     score: Floats = (used.sum(axis=1) // 2).astype(np.float64)
     return score
@@ -110,6 +110,7 @@ def balanced(subject: Subject, nodes: Nodes) -> Floats | None:
     if not vector[columns].any():
         return None
     room = nodes.allocatable[:, columns]
+    room[:, :2] = nodes.native
     used = nodes.used[:, columns]
     before, after = _balance(used, room), _balance(used + vector[columns], room)
     return (50 + (50 + after - before) // 2).astype(np.float64)
