@@ -6,7 +6,7 @@ from importlib import metadata
 
 import pytest
 
-from pumice.framework import registry
+from pumice.framework import configuration, registry
 from pumice.framework.plugin import Action, Plugin
 from pumice.plugins.gang import Gang
 
@@ -65,6 +65,13 @@ def test_a_broken_entry_is_named_with_the_reason_and_the_rest_is_loaded(monkeypa
     assert set(made.broken) == {"bad"}
     assert made.broken["bad"].startswith(f"{value} in group pumice.plugins ")
     assert reason in made.broken["bad"]
+
+
+def test_a_configuration_that_names_a_broken_plugin_is_told_why(monkeypatch):
+    made = found(monkeypatch, {"bad": "nowhere_at_all:X"}, {"step": f"{HERE}:Step"})
+    with pytest.raises(configuration.ConfigurationError, match=r"line 3: .*No module named 'nowhere_at_all'") as refused:
+        configuration.load('actions: "step"\ntiers:\n- plugins: [{name: bad}]\n', made.catalog())
+    assert 'plugin "bad" is installed but broken: nowhere_at_all:X in group pumice.plugins' in str(refused.value)
 
 
 def test_no_package_replaces_a_plugin_of_ours(monkeypatch):

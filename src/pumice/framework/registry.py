@@ -33,6 +33,7 @@ class Registry(msgspec.Struct, frozen=True):
         return Catalog(
             plugins={n: PluginDescription(n, c.arguments, c.points) for n, c in self.plugins.items()},
             actions={n: ActionDescription(n, c.arguments) for n, c in self.actions.items()},
+            broken=self.broken,
         )
 
 

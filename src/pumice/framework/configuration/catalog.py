@@ -68,18 +68,24 @@ class ActionDescription(msgspec.Struct, frozen=True):
 
 
 class Catalog(msgspec.Struct, frozen=True):
-    """Everything that can be configured."""
+    """Everything that can be configured, and what is installed but cannot be used, with the reason."""
 
     plugins: Mapping[str, PluginDescription]
     actions: Mapping[str, ActionDescription]
+    broken: Mapping[str, str] = {}
 
     def plugin_refusal(self, name: str) -> str:
         """Say why a plugin cannot be listed; empty when it can."""
-        return _refusal("plugin", name, self.plugins, PEER_PLUGINS)
+        return self._refusal("plugin", name, self.plugins, PEER_PLUGINS)
 
     def action_refusal(self, name: str) -> str:
         """Say why an action cannot be run; empty when it can."""
-        return _refusal("action", name, self.actions, PEER_ACTIONS)
+        return self._refusal("action", name, self.actions, PEER_ACTIONS)
+
+    def _refusal(self, what: str, name: str, provided: Mapping[str, object], peers: tuple[str, ...]) -> str:
+        if name not in provided and name in self.broken:
+            return f"{what} {documents.quoted(name)} is installed but broken: {self.broken[name]}"
+        return _refusal(what, name, provided, peers)
 
 
 def _refusal(what: str, name: str, provided: Mapping[str, object], peers: tuple[str, ...]) -> str:
