@@ -1,0 +1,199 @@
+"""How a cycle is summed up: phases, conditions, texts and events, by table."""
+
+from __future__ import annotations
+
+import pytest
+
+from builders import Desk, group, node, pod
+from pumice.framework import closing
+
+# phase, has a node, is being deleted
+RUNNING, BOUND, PENDING = ("Running", True, False), ("Pending", True, False), ("Pending", False, False)
+DONE, FAILED = ("Succeeded", True, False), ("Failed", True, False)
+LEAVING, LEAVING_UNBOUND = ("Running", True, True), ("Pending", False, True)
+UNKNOWN = ("", True, False)
+
+
+def desk(minimum, members, phase="", **spec):
+    made = Desk().feed(node("n1", cpu="4"), group("g", minimum, phase=phase, **spec))
+    for i, (pod_phase, bound, deleting) in enumerate(members):
+        manifest = pod(f"g-w-{i}", "g", cpu="1", node="n1" if bound else "", deleting=deleting)
+        manifest["status"]["phase"] = pod_phase
+        made.feed(manifest)
+    return made.apply()
+
+
+PHASES = [
+    ("a gang that runs", 2, [RUNNING, RUNNING], "Inqueue", False, "Running"),
+    ("bound counts", 2, [RUNNING, BOUND], "Inqueue", False, "Running"),
+    ("one that leaves its node counts until it is gone", 2, [RUNNING, LEAVING], "Running", False, "Running"),
+    ("one that leaves alone is too few", 2, [LEAVING], "Running", False, "Pending"),
+    ("one that leaves without a node does not count", 2, [RUNNING, LEAVING_UNBOUND], "Running", False, "Pending"),
+    ("all done", 2, [DONE, DONE], "Running", False, "Completed"),
+    ("done and failed", 2, [DONE, FAILED], "Running", False, "Completed"),
+    ("more than the minimum is done but one still runs", 1, [DONE, RUNNING], "Running", False, "Running"),
+    ("nothing asked, nothing there", 0, [], "Pending", False, "Completed"),
+    ("nothing asked, one bound", 0, [BOUND], "Completed", False, "Running"),
+    ("nothing asked, one waits", 0, [PENDING], "Inqueue", False, "Completed"),
+    ("below the minimum it stays let in", 2, [RUNNING, PENDING], "Inqueue", False, "Inqueue"),
+    ("or goes back to pending", 2, [RUNNING, PENDING], "Running", False, "Pending"),
+    ("absent reads as pending", 1, [PENDING], "", False, "Pending"),
+    ("some run and the rest cannot", 2, [RUNNING, PENDING], "Running", True, "Unknown"),
+    ("unknown comes before running", 1, [RUNNING, PENDING], "Running", True, "Unknown"),
+    ("nobody runs and the rest cannot", 2, [BOUND, PENDING], "Inqueue", True, "Inqueue"),
+    ("a lost pod does not count", 2, [RUNNING, UNKNOWN], "Running", False, "Pending"),
+]
+
+
+@pytest.mark.parametrize(
+    ("minimum", "members", "current", "unschedulable", "expected"),
+    [row[1:] for row in PHASES],
+    ids=[row[0] for row in PHASES],
+)
+def test_the_phase_follows_from_the_members_and_the_verdict(minimum, members, current, unschedulable, expected):
+    job = desk(minimum, members).cluster.jobs["a/g"]
+    assert closing.phase(job, current or "Pending", unschedulable=unschedulable) == expected
+
+
+TEXTS = [
+    ("ready", 1, [RUNNING], "pod group is ready, 1 Running, 1 minAvailable"),
+    (
+        "sorted as text",
+        3,
+        [RUNNING, PENDING, PENDING, PENDING],
+        "pod group is not ready, 1 Running, 3 Pending, 3 minAvailable; Pending: 3 Unschedulable",
+    ),
+    (
+        "every status by its name",
+        12,
+        [BOUND, DONE, FAILED, LEAVING, UNKNOWN],
+        "pod group is not ready, 1 Bound, 1 Failed, 1 Releasing, 1 Succeeded, 1 Unknown, 12 minAvailable",
+    ),
+]
+
+
+@pytest.mark.parametrize(("case", "minimum", "members", "expected"), TEXTS, ids=[row[0] for row in TEXTS])
+def test_a_job_is_summed_up_by_status(case, minimum, members, expected):
+    made = desk(minimum, members)
+    assert closing.job_text(made.session(), made.cluster.jobs["a/g"]) == expected
+
+
+# ---- what a cycle writes
+
+
+def conditions(made, name="g"):
+    """The conditions of a group by type, as last written."""
+    written = [patch.body["status"] for patch in made.world.patches("PodGroup") if patch.name == name]
+    return {c["type"]: c for c in written[-1]["conditions"]}
+
+
+def pod_conditions(made):
+    """Reason and message of PodScheduled on each pod, as last written."""
+    return {
+        patch.name: (c["reason"], c["message"])
+        for patch in made.world.patches("Pod")
+        for c in patch.body["status"]["conditions"]
+    }
+
+
+def test_a_gang_that_does_not_fit_is_told_how_many_lack_and_why():
+    """Case 1 of actions: the members that would go say so, the one that would not gives its reason."""
+    made = Desk().feed(*(node(name, cpu="4") for name in ("a", "b")), group("g", 3))
+    made.feed(*(pod(f"g-w-{i}", "g", cpu="3") for i in range(3)))
+    made.cycle()
+    verdict = conditions(made)["Unschedulable"]
+    text = (
+        "pod group is not ready, 3 Pending, 3 minAvailable; Pending: 1 Unschedulable, 2 Schedulable. "
+        "Origin reason is g-w-2: 0/2 nodes are unavailable: 2 Insufficient cpu."
+    )
+    assert (verdict["status"], verdict["reason"]) == ("True", "NotEnoughResources")
+    assert verdict["message"] == f"1/3 tasks in gang unschedulable: {text}"
+    assert pod_conditions(made) == {
+        "g-w-0": ("Schedulable", "Pod a/g-w-0 can possibly be assigned to a, once minAvailable is satisfied"),
+        "g-w-1": ("Schedulable", "Pod a/g-w-1 can possibly be assigned to b, once minAvailable is satisfied"),
+        "g-w-2": ("Unschedulable", "0/2 nodes are unavailable: 2 Insufficient cpu."),
+    }
+    assert ("g", "Unschedulable", f"3/3 tasks in gang unschedulable: {text}") in made.world.notes
+
+
+def test_a_task_that_waits_for_release_says_where_and_nominates_nothing():
+    made = Desk().feed(node("n1", cpu="2"), group("g", 1), pod("g-w-0", "g", cpu="2"))
+    made.feed(pod("old", scheduler="else", cpu="2", node="n1", deleting=True))
+    made.cycle()
+    assert pod_conditions(made) == {
+        "g-w-0": (
+            "Unschedulable",
+            "Pod a/g-w-0 can possibly be assigned to n1, once resource is released and minAvailable is satisfied",
+        )
+    }
+    assert all("nominatedNodeName" not in patch.body["status"] for patch in made.world.patches("Pod"))
+
+
+def test_a_repeated_verdict_writes_nothing_and_keeps_its_time():
+    made = Desk().feed(node("n1", cpu="1"), group("g", 1), pod("g-w-0", "g", cpu="2"))
+    made.cycle()
+    first = conditions(made)["Unschedulable"]
+    made.world.effects.clear()
+    for name in ("red", "blue"):
+        made.feed(group(name, 0))  # wakes the cycle; nothing about g has changed
+        made.cycle()
+    assert [patch for patch in made.world.patches("PodGroup") if patch.name == "g"] == []
+    assert made.world.patches("Pod") == []
+    assert [note for note in made.world.notes if note[0].startswith("g")] == []
+    made.feed(node("n2", cpu="1"))
+    made.cycle()
+    second = conditions(made)["Unschedulable"]
+    assert "2 Insufficient cpu" in second["message"]
+    assert second["lastTransitionTime"] > first["lastTransitionTime"]
+    assert second["transitionID"] != first["transitionID"]
+
+
+def test_an_old_unschedulable_stays_beside_a_new_scheduled():
+    made = Desk().feed(node("n1", cpu="1"), group("g", 1), pod("g-w-0", "g", cpu="2"))
+    made.cycle()
+    made.modify(node("n1", cpu="4"))
+    made.cycle()
+    written = conditions(made)
+    assert {name: c["status"] for name, c in written.items()} == {"Unschedulable": "True", "Scheduled": "True"}
+    assert written["Scheduled"]["reason"] == "tasks in gang are ready to be scheduled"
+    assert written["Scheduled"]["lastTransitionTime"] > written["Unschedulable"]["lastTransitionTime"]
+
+
+def test_a_group_is_running_one_cycle_after_its_binds_and_that_is_told_once():
+    made = Desk().feed(node("n1"), group("g", 1), pod("g-w-0", "g", cpu="1"))
+    made.cycle()
+    assert made.world.patches("PodGroup")[-1].body["status"]["phase"] == "Inqueue"
+    made.modify(pod("g-w-0", "g", cpu="1", node="n1"))
+    made.cycle()
+    status = made.world.patches("PodGroup")[-1].body["status"]
+    assert (status["phase"], status["running"], status["succeeded"], status["failed"]) == ("Running", 1, 0, 0)
+    made.modify(pod("g-w-0", "g", cpu="1", node="n1", labels={"any": "change"}))
+    made.cycle()
+    told = [message for name, reason, message in made.world.notes if (name, reason) == ("g", "Scheduled")]
+    assert told == ["pod group is ready"]
+
+
+GATES = [
+    ("not gated", [], True),
+    ("gated by somebody else", [{"name": "example.com/wait"}], False),
+    ("gated by its queue", [{"name": "scheduling.volcano.sh/queue-allocation-gate"}], False),
+]
+
+
+@pytest.mark.parametrize(("case", "gates", "told"), GATES, ids=[row[0] for row in GATES])
+def test_gated_pods_keep_the_condition_of_the_api_server(case, gates, told):
+    made = Desk().feed(node("n1", cpu="1"), group("g", 1), pod("g-w-0", "g", cpu="2", schedulingGates=gates))
+    made.cycle()
+    assert bool(made.world.patches("Pod")) == told
+
+
+def test_a_terminating_gang_is_not_called_unschedulable():
+    made = desk(2, [LEAVING, LEAVING], phase="Running")
+    made.cycle()
+    assert all(not patch.body["status"]["conditions"] for patch in made.world.patches("PodGroup"))
+
+
+def test_a_group_without_pods_gets_no_condition():
+    made = desk(1, [])
+    made.cycle()
+    assert conditions(made) == {}
