@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from builders import Desk, group, node, pod
 
 NAMES = 10_000
@@ -35,13 +33,10 @@ def test_ten_thousand_pods_with_a_name_each_wait_and_cost_no_memory():
     desk = good(Desk())
     desk.feed(group("odd", 0))
     desk.feed(*(pod(f"odd-{index}", "odd", requests={f"example.com/r{index}": "1"}) for index in range(NAMES)))
-    started = time.perf_counter()
     record = desk.cycle()
-    elapsed = time.perf_counter() - started
     assert desk.world.binds == {"good-0": "n", "good-1": "n"}
     assert "Insufficient example.com/r" in record.explain("a/odd")
     assert len(desk.cluster.vocabulary) == 3
-    assert elapsed < 15
 
 
 def test_a_huge_annotation_disables_its_pod_only():

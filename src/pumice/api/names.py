@@ -98,6 +98,7 @@ GPU_UNHEALTHY_IDS: Final = "volcano.sh/gpu-unhealthy-ids"  # nodes
 
 # Queues.
 HIERARCHY: Final = "volcano.sh/hierarchy"
+NAMESPACE_WEIGHT: Final = "volcano.sh/namespace.weight"  # quotas, where namespaces are queues
 HIERARCHY_WEIGHTS: Final = "volcano.sh/hierarchy-weights"
 CLOSED_BY_PARENT: Final = "volcano.sh/closed-by-parent"
 NODE_GROUP_RESOURCE_LIMITS: Final = "volcano.sh/nodegroup-resource-limits"

@@ -94,7 +94,7 @@ class Cache:
 
     def _ensure_queues(self) -> None:
         """Create the two queues that must exist, once, if the cluster does not have them."""
-        if self._queues_ensured:
+        if self._queues_ensured or self.options.enable_namespace_as_queue:
             return
         self._queues_ensured = True
         for name, reclaimable in ((names.ROOT_QUEUE, False), (self.options.default_queue, True)):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from pumice.api import core, decoding, kinds, meta, names, scheduling
 from pumice.model import resources, volumes
 
@@ -51,6 +53,8 @@ class Objects:
         elif isinstance(found, scheduling.PodGroup):
             if self._is_echo_of_group(key, found):
                 return
+            if self._cache.options.enable_namespace_as_queue:
+                found = self._in_queue_of_namespace(found)
             job = self._cluster.set_group(found)
             if not self._cache.publisher.is_writing(key):
                 self._cluster.set_status(job, found.status)
@@ -62,10 +66,32 @@ class Objects:
         else:
             self._cache.enable(kind, metadata, key)
 
+    def _in_queue_of_namespace(self, group: scheduling.PodGroup) -> scheduling.PodGroup:
+        """Put a group in the queue of its namespace, which exists with the first group in it; Queue objects do not count."""
+        namespace = group.metadata.namespace
+        if namespace not in self._cluster.queues:
+            self._weigh_namespace(namespace)
+        return msgspec.structs.replace(group, spec=msgspec.structs.replace(group.spec, queue=namespace))
+
+    def _weigh_namespace(self, namespace: str) -> None:
+        """Make a namespace a queue, of the weight that its quotas give it, else 1."""
+        weight = 1
+        for quota in self._cluster.objects.get(kinds.RESOURCE_QUOTA.name, {}).values():
+            if isinstance(quota, core.ResourceQuota) and quota.metadata.namespace == namespace:
+                text = str(quota.spec.hard.get(names.NAMESPACE_WEIGHT, "1"))
+                weight = max(weight, int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 1)
+        spec = scheduling.QueueSpec(weight=weight)
+        self._cluster.set_queue(scheduling.Queue(metadata=meta.ObjectMeta(name=namespace), spec=spec))
+
+    def _same_spec(self, known: scheduling.PodGroupSpec, found: scheduling.PodGroupSpec) -> bool:
+        if self._cache.options.enable_namespace_as_queue:
+            found = msgspec.structs.replace(found, queue=known.queue)
+        return known == found
+
     def _is_echo_of_group(self, key: str, found: scheduling.PodGroup) -> bool:
         """Take over a group that says nothing new, mostly our own status coming back, and tell that it does."""
         job = self._cluster.jobs.get(key)
-        if job is None or job.group is None or job.bad or job.group.spec != found.spec:
+        if job is None or job.group is None or job.bad or not self._same_spec(job.group.spec, found.spec):
             return False
         if not _same_metadata(job.group.metadata, found.metadata):
             return False
@@ -86,6 +112,8 @@ class Objects:
 
     def _queue(self, kind: kinds.Kind, found: meta.KubeObject | decoding.Malformed, *, gone: bool) -> None:
         metadata = found.metadata
+        if self._cache.options.enable_namespace_as_queue:
+            return
         self._cache.publisher.answer_queue(metadata.name, kind)
         if gone:
             self._cluster.remove_queue(metadata.name)
@@ -145,6 +173,9 @@ class Objects:
         if kind.name in volumes.KINDS:
             self._cluster.volumes.changed(kind.name, key, before, kept.get(key))
         self._cluster.kinship.consider(kind.name, metadata, kept.get(key))
+        namespaces = self._cache.options.enable_namespace_as_queue
+        if namespaces and kind is kinds.RESOURCE_QUOTA and metadata.namespace in self._cluster.queues:
+            self._weigh_namespace(metadata.namespace)
         self._cluster.changed += 1
 
 

@@ -19,6 +19,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     default_queue: str = names.DEFAULT_QUEUE
     node_selector: tuple[str, ...] = ()
     priority_class: bool = True
+    enable_namespace_as_queue: bool = False
     minimum_feasible_nodes: int = 100
     minimum_percentage_nodes_to_find: int = 5
     percentage_nodes_to_find: int = 0

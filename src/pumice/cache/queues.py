@@ -35,6 +35,9 @@ def patches(cluster: Cluster, read_as: Mapping[str, kinds.Kind]) -> list[Patch]:
                 allocated[ancestor] += own
     written = []
     for name, queue in cluster.queues.items():
+        if queue.object is None or not queue.object.metadata.uid:
+            # A namespace that is a queue has no object to write to.
+            continue
         amounts = {
             resource: resources.shown(resource, units)
             for resource, units in cluster.vocabulary.amounts(allocated[name]).items()

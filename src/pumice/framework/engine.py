@@ -13,16 +13,19 @@ if TYPE_CHECKING:
     from pumice.framework.configuration import Configuration
     from pumice.framework.record import CycleRecord
     from pumice.framework.registry import Registry
+    from pumice.framework.sampling import Sampler
     from pumice.model.cluster import Cluster
 
 
 class Engine:
     """The plugins and actions of one configuration."""
 
-    def __init__(self, configuration: Configuration, registry: Registry, cluster: Cluster) -> None:
+    def __init__(
+        self, configuration: Configuration, registry: Registry, cluster: Cluster, sampler: Sampler | None = None
+    ) -> None:
         self.configuration = configuration
         self.cluster = cluster
-        self.evaluator = Evaluator(cluster.nodes, Reasons())
+        self.evaluator = Evaluator(cluster.nodes, Reasons(), sampler)
         self.plugins = [
             [registry.plugins[s.name](s.arguments, s.switches) for s in tier] for tier in configuration.tiers
         ]

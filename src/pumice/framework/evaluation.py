@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from pumice.framework.extensions import Extension, Registered
+    from pumice.framework.sampling import Sampler
     from pumice.framework.subject import Subject
     from pumice.model.nodes import Nodes, NodeTable, Rows
 
@@ -224,6 +225,11 @@ class Evaluation:
                     return True
         return False
 
+    def sampled(self, candidates: Rows) -> Rows:
+        """Cut candidates down if fewer than all nodes are asked for."""
+        sampler = self._evaluator.sampler
+        return candidates if sampler is None else sampler.sample(candidates, self._evaluator.table.count)
+
     def curable(self) -> Mask:
         """Return the nodes that no filter rules out beyond what eviction could cure; room is not asked about."""
         evaluator = self._evaluator
@@ -259,8 +265,9 @@ class Evaluation:
 class Evaluator:
     """Finds and keeps evaluations; it lives as long as the configuration."""
 
-    def __init__(self, table: NodeTable, reasons: Reasons) -> None:
+    def __init__(self, table: NodeTable, reasons: Reasons, sampler: Sampler | None = None) -> None:
         self.table = table
+        self.sampler = sampler
         self.reasons = reasons
         self._kept: dict[Hashable, Evaluation] = {}
         self._masks: dict[bytes, tuple[tuple[int, int], Mask]] = {}

@@ -33,7 +33,7 @@ def choose(
     the next choice has to see the placements first: ask again after applying them.
     """
     mask = evaluation.mask(released=released)
-    candidates = np.flatnonzero(mask) if within is None else within[mask[within]]
+    candidates = evaluation.sampled(np.flatnonzero(mask)) if within is None else within[mask[within]]
     if not len(candidates) or count <= 0:
         return []
     evaluation.refresh_scores()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.framework import registry
+from pumice.framework import registry, sampling
 from pumice.framework.engine import Engine
 from pumice.framework.reservations import Reservations
 
@@ -28,7 +28,14 @@ class Scheduler:
         self._wake: int | None = None
         self._always = False
         self.reservations = Reservations()
-        self.engine = Engine(configuration, registry.installed(), cache.cluster)
+        self.engine = self._engine(configuration)
+
+    def _engine(self, configuration: Configuration) -> Engine:
+        options = self.cache.options
+        sampler = None
+        if options.percentage_nodes_to_find > 0:
+            sampler = sampling.Sampler(options.minimum_feasible_nodes, options.percentage_nodes_to_find)
+        return Engine(configuration, registry.installed(), self.cache.cluster, sampler)
 
     @property
     def configuration(self) -> Configuration:
@@ -37,7 +44,7 @@ class Scheduler:
 
     def reconfigure(self, configuration: Configuration) -> None:
         """Use another configuration from the next cycle on."""
-        self.engine = Engine(configuration, registry.installed(), self.cache.cluster)
+        self.engine = self._engine(configuration)
         self._settled_at = None
 
     def cycle(self) -> CycleRecord:

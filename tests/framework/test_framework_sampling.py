@@ -1,0 +1,34 @@
+"""How many feasible nodes are enough (actions.md 2.3 and case 21)."""
+
+import numpy as np
+import pytest
+
+from pumice.framework import sampling
+
+
+@pytest.mark.parametrize(
+    ("nodes", "percentage", "expected"),
+    [
+        (1000, sampling.adaptive(1000, 5), 420),
+        (6000, sampling.adaptive(6000, 5), 300),
+        (80, sampling.adaptive(80, 5), 80),
+        (6000, 40, 2400),
+        (6000, 0, 6000),
+        (6000, 100, 6000),
+        (150, 10, 100),
+    ],
+)
+def test_the_sample_follows_percentage_and_minimum(nodes, percentage, expected):
+    assert sampling.enough(nodes, 100, percentage) == expected
+
+
+def test_samples_take_turns_over_all_candidates():
+    sampler = sampling.Sampler(minimum=2, percentage=20)
+    candidates = np.array([0, 2, 4, 6, 8])
+    seen = [sampler.sample(candidates, 10).tolist() for _ in range(3)]
+    assert seen == [[0, 2], [4, 6], [0, 8]]
+
+
+def test_few_candidates_are_all_taken():
+    sampler = sampling.Sampler(minimum=5, percentage=10)
+    assert sampler.sample(np.array([3, 7]), 50).tolist() == [3, 7]
