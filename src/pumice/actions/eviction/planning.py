@@ -70,12 +70,17 @@ class Plan:
             for job in jobs.values()
         )
 
-    def is_anchored(self) -> bool:
-        """Tell whether every unit still starts on the node of some member, as it must where victims are offered node by node."""
+    def loose_units(self) -> list[Unit]:
+        """Return the units that do not start on the node of any member, where victims are offered node by node."""
         if not self.rules.node_by_node:
-            return True
+            return []
         nodes = {id(member.node) for member in self.members}
-        return all(id(unit.tasks[0].node) in nodes for unit in self.units)
+        return [unit for unit in self.units if id(unit.tasks[0].node) not in nodes]
+
+    def offered_beside(self, tasks: Sequence[Task]) -> list[Task]:
+        """Return who is offered on the nodes of some tasks as things stand."""
+        records = {task.node.row: task.node for task in tasks if task.node is not None}
+        return [task for record in records.values() for task in self.rules.offered(self.members[0], record)]
 
     # -- placing -----------------------------------------------------------------------------------------------
 

@@ -2,33 +2,97 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
+from pumice.actions.eviction import units
+from pumice.actions.eviction.units import Unit
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pumice.actions.eviction.planning import Plan
-    from pumice.actions.eviction.units import Unit
+    from pumice.model.job import Job
+    from pumice.model.nodes import NodeRecord
     from pumice.model.task import Task
+
+TRIES = 200
 
 
 def trim(plan: Plan) -> None:
-    """Give back, dearest first, every unit that the plan can do without."""
+    """Give back, dearest first, every unit that the plan can do without, and take no gang whole of which a part is enough."""
     kinds = list({id(member.shape): member for member in plan.members}.values())
     for unit in sorted(plan.units, key=lambda u: (u.priority, len(u.tasks)), reverse=True):
-        _spare(plan, unit, kinds)
+        if unit in plan.units:
+            _spare(plan, unit, kinds)
+    if plan.gangs and plan.rules.node_by_node:
+        tries = [TRIES]
+        for job in {u.tasks[0].job.key: u.tasks[0].job for u in plan.units if u.tasks[0].job is not None}.values():
+            _take_a_part(plan, job, kinds, tries)
 
 
 def _spare(plan: Plan, unit: Unit, kinds: list[Task]) -> None:
-    """Try to do without a unit."""
-    for task in unit.tasks:
+    """Try to do without a unit, and without others on whose nodes no member would be left."""
+    homes = [(member, member.node) for member in plan.members]
+    returned: list[Unit] = []
+    loose = [unit]
+    while loose:
+        for each in loose:
+            plan.units.remove(each)
+            for task in each.tasks:
+                plan.statement.undo(task)
+        returned += loose
+        tasks = [task for each in loose for task in each.tasks]
+        if not plan.leaves_gangs_whole([*plan.units, *returned]) or not _still_fits(plan, tasks, kinds):
+            _restore(plan, returned, homes)
+            return
+        loose = plan.loose_units() if any(member.node is not home for member, home in homes) else []
+
+
+def _restore(plan: Plan, returned: Sequence[Unit], homes: Sequence[tuple[Task, NodeRecord | None]]) -> None:
+    """Evict units again, and put members back where they were."""
+    moved = [(member, home) for member, home in homes if member.node is not home]
+    for member, _ in moved:
+        plan.statement.undo(member)
+    for unit in returned:
+        plan.evict(unit)
+    for member, home in moved:
+        if home is not None:
+            plan.statement.pipeline([member], [home], evicted=True)
+
+
+def _take_a_part(plan: Plan, job: Job, kinds: list[Task], tries: list[int]) -> None:
+    """Take from a gang that goes whole only what it can spare, if some of that is enough."""
+    whole = [unit for unit in plan.units if unit.tasks[0].job is job]
+    tasks = [task for unit in whole for task in unit.tasks]
+    if len(tasks) == 1 or job.tally.ready + job.tally.waiting:
+        return
+    homes = [(member, member.node) for member in plan.members]
+    for task in tasks:
         plan.statement.undo(task)
-    plan.units.remove(unit)
-    if not plan.leaves_gangs_whole([*plan.units, unit]) or not _still_fits(plan, unit.tasks, kinds):
-        plan.statement.evict(unit.tasks, plan.rules.name)
-        plan.units.append(unit)
+    plan.units = [unit for unit in plan.units if unit not in whole]
+    offered = [task for task in plan.offered_beside(tasks) if task.job is job]
+    for part in _parts(offered, job.tally.ready + job.tally.waiting - job.min_member):
+        tries[0] -= 1
+        if tries[0] < 0:
+            break
+        if units.may_all_go(plan, plan.members[0], part):
+            taken = [Unit((task,), whole=False) for task in part]
+            for unit in taken:
+                plan.evict(unit)
+            if units.keeps_its_minimum(job) and _still_fits(plan, tasks, kinds) and not plan.loose_units():
+                return
+            for task in part:
+                plan.statement.undo(task)
+            del plan.units[-len(taken) :]
+    _restore(plan, whole, homes)
+
+
+def _parts(tasks: Sequence[Task], most: int) -> Iterator[tuple[Task, ...]]:
+    """Give the sets of tasks up to a size, the smallest first."""
+    for size in range(1, most + 1):
+        yield from itertools.combinations(tasks, size)
 
 
 def _still_fits(plan: Plan, returned: Sequence[Task], kinds: list[Task]) -> bool:
@@ -97,11 +161,7 @@ def _move(plan: Plan, displaced: list[Task]) -> bool:
         plan.statement.undo(member)
         plan.members.remove(member)
     if plan.arrange(displaced):
-        if plan.is_anchored():
-            return True
-        for member in displaced:
-            plan.statement.undo(member)
-            plan.members.remove(member)
+        return True
     for member, record in homes:
         if record is not None:
             plan.statement.pipeline([member], [record], evicted=True)
