@@ -172,9 +172,9 @@ def spared_by_kube_batch(_claimant: object, candidates: Sequence[Task]) -> list[
 
 
 def _is_ending(job: Job) -> bool:
-    """Tell whether the gang was complete and is now going away: that is no lack of resources."""
+    """Tell whether the gang was complete and is now ending, by deletion or by failures: that is no lack of resources."""
     counts = job.tally.counts
     releasing = sum(1 for t in job.tasks.values() if t.status == Status.RELEASING and t.node is not None)
     scheduled = counts[Status.BOUND] + counts[Status.RUNNING] + counts[Status.SUCCEEDED] + counts[Status.FAILED]
     waiting = counts[Status.PENDING] + counts[Status.PIPELINED]
-    return releasing > 0 and waiting == 0 and scheduled + releasing >= job.min_member
+    return waiting == 0 and scheduled + releasing >= job.min_member
