@@ -110,27 +110,31 @@ class BundleSearch(Search):
 
     def fill(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Add bundles, the safest first, until the members fit."""
-        members = members_lacking(plan.job, tasks)
-        mark, count = plan.statement.checkpoint(), len(plan.members)
-        if plan.arrange(members) and done():
+        if plan.arrange_enough(tasks, done):
             return True
-        plan.back_to(mark, count)
         need = sum(
-            (task.shape.request.vector for task in members),
+            (task.shape.request.vector for task in members_lacking(plan.job, tasks)),
             start=np.zeros(len(self.session.cluster.vocabulary), dtype=np.int64),
         )
-        room = self._room()
-        for bundle in self._sorted(plan, self._bundles(plan, members[0]), need):
+        least, room = _least_need(plan.job, tasks), self._room()
+        for bundle in self._sorted(plan, self._bundles(plan, tasks[0]), need):
             for unit in bundle.units():
-                plan.evict(unit)
-                for task in unit.tasks:
-                    room = room + task.shape.request.vector
-            if not (need <= room).all():
-                continue
-            mark, count = plan.statement.checkpoint(), len(plan.members)
-            if plan.arrange(members) and done():
+                if self._take(plan, tasks[0], unit):
+                    room = sum((task.shape.request.vector for task in unit.tasks), start=room)
+            if (least <= room).all() and plan.arrange_enough(tasks, done):
                 return True
-            plan.back_to(mark, count)
+        return False
+
+    def _take(self, plan: Plan, claimant: Task, unit: Unit) -> bool:
+        """Evict a unit, unless by now somebody in it is protected or it would leave a part of its gang behind."""
+        if not units.may_all_go(plan, claimant, unit.tasks):
+            return False
+        plan.evict(unit)
+        if plan.leaves_gangs_whole([unit]):
+            return True
+        plan.units.pop()
+        for task in unit.tasks:
+            plan.statement.undo(task)
         return False
 
     def _room(self) -> Vector:
@@ -213,6 +217,14 @@ class BundleSearch(Search):
             return -1 if left.job.key < right.job.key else 1
 
         return sorted(bundles, key=functools.cmp_to_key(compare))
+
+
+def _least_need(job: Job, tasks: Sequence[Task]) -> Vector:
+    """Return what the members still needed ask for at the least, resource by resource."""
+    lacking = max(1, job.min_member - job.tally.ready - job.tally.waiting)
+    asked = np.sort(np.stack([task.shape.request.vector for task in tasks]), axis=0)
+    least: Vector = asked[:lacking].sum(axis=0)
+    return least
 
 
 def _gain(bundle: Bundle, need: Vector) -> float:

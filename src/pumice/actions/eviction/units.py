@@ -52,6 +52,8 @@ def unit_of(plan: Plan, claimant: Task, victim: Task) -> Unit | None:
 
 def may_all_go(plan: Plan, claimant: Task | None, tasks: Sequence[Task]) -> bool:
     """Tell whether tasks may go together: none is protected once those before it are gone; budgets and guarantees count them all."""
+    if len(tasks) == 1:
+        return plan.rules.protection(claimant, tasks[0]) is None
     mark = plan.statement.checkpoint()
     try:
         for task in tasks:
