@@ -69,7 +69,9 @@ def test_a_broken_entry_is_named_with_the_reason_and_the_rest_is_loaded(monkeypa
 
 def test_a_configuration_that_names_a_broken_plugin_is_told_why(monkeypatch):
     made = found(monkeypatch, {"bad": "nowhere_at_all:X"}, {"step": f"{HERE}:Step"})
-    with pytest.raises(configuration.ConfigurationError, match=r"line 3: .*No module named 'nowhere_at_all'") as refused:
+    with pytest.raises(
+        configuration.ConfigurationError, match=r"line 3: .*No module named 'nowhere_at_all'"
+    ) as refused:
         configuration.load('actions: "step"\ntiers:\n- plugins: [{name: bad}]\n', made.catalog())
     assert 'plugin "bad" is installed but broken: nowhere_at_all:X in group pumice.plugins' in str(refused.value)
 
