@@ -28,7 +28,7 @@ def _gangs(spec: Callable[[str], dict[str, Any]], *more: Callable[[str], dict[st
 
     def run() -> float:
         bench = worlds.Bench()
-        bench.feed(worlds.node(i, **{ZONE: f"z{i % 3}"}) for i in range(NODES))
+        bench.feed(_node(i) for i in range(NODES))
         for number in range(GANGS):
             gang = f"gang-{number}"
             bench.feed([worlds.group(gang, SIZE), *(make(gang) for make in more)])
@@ -40,6 +40,12 @@ def _gangs(spec: Callable[[str], dict[str, Any]], *more: Callable[[str], dict[st
         return spent
 
     return GANGS * SIZE / min(run() for _ in range(3))
+
+
+def _node(index: int) -> dict[str, Any]:
+    node = worlds.node(index)
+    node["metadata"]["labels"][ZONE] = f"z{index % 3}"
+    return node
 
 
 def _among(gang: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pumice.model.statuses import Status
 from pumice.model.workloads import Workloads, owner_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Mapping
 
     from pumice.api import meta
     from pumice.model.bonds import Bonds, Term
@@ -117,7 +117,9 @@ class Kinship:
         self.counting = False
         self._table = table
         self._tallies = Tallies()
+        # Labels that rules name, with the number of classes that do, and labels that pods are told apart by: these and some that were named before.
         self._keys: dict[str, int] = {}
+        self._looked_at: dict[str, None] = {}
         self._classes: dict[ConstraintClass, int] = {}
         self._kins: dict[Hashable, Kin] = {}
         self._kins_by_hook = Index()
@@ -203,7 +205,9 @@ class Kinship:
         metadata = task.pod.metadata
         namespace = metadata.namespace
         local = self.workloads.keys(namespace)
-        labels = {key: value for key, value in sorted(metadata.labels.items()) if key in self._keys or key in local}
+        labels = {
+            key: value for key, value in sorted(metadata.labels.items()) if key in self._looked_at or key in local
+        }
         owner = owner_of(metadata)
         key = (namespace, tuple(labels.items()), owner)
         kin = self._kins.get(key)
@@ -309,10 +313,10 @@ class Kinship:
         for key in keys:
             users = self._keys.get(key, 0)
             self._keys[key] = users + 1
-            self._stale = self._stale or not users
+            self._stale = self._stale or key not in self._looked_at
 
     def _unname(self, keys: Iterable[str]) -> None:
-        """Forget keys; pods keep what was looked at before, which does no harm."""
+        """Note that a rule no longer names keys; they stay looked at until pods are looked at again for another reason."""
         for key in keys:
             self._keys[key] -= 1
             if not self._keys[key]:
@@ -339,23 +343,37 @@ class Kinship:
 
     def prepare(self) -> None:
         """Look at pods again whose kin may have changed, and drop counts that nobody has asked for in a while."""
+        if len(self._looked_at) > 2 * len(self._keys) + 64:
+            self._stale = True
         if self._stale or self._stale_namespaces:
-            every, some = self._stale, self._stale_namespaces
-            self._stale, self._stale_namespaces = False, {}
-            kins = [kin for kin in self._kins.values() if every or kin.namespace in some]
-            tasks = [task for kin in kins for task in kin.members.values()]
-            for task in tasks:
-                self._detach(task)
-            for task in tasks:
-                self._attach(task)
-            self.version += 1
+            self._look_again()
         if len(self._counts) > 2 * self._swept:
-            for key, count in list(self._counts.items()):
-                if not count.asked:
-                    del self._counts[key]
-                    self._retire(count)
+            self._drop_counts(lambda count: not count.asked)
+            for count in self._counts.values():
                 count.asked = False
             self._swept = max(64, len(self._counts))
+
+    def _look_again(self) -> None:
+        every, some = self._stale, self._stale_namespaces
+        self._stale, self._stale_namespaces = False, {}
+        kins = [kin for kin in self._kins.values() if every or kin.namespace in some]
+        tasks = [task for kin in kins for task in kin.members.values()]
+        for task in tasks:
+            self._detach(task)
+        if every:
+            forgotten = self._looked_at.keys() - self._keys.keys()
+            self._looked_at = dict.fromkeys(self._keys)
+            if forgotten:
+                self._drop_counts(lambda count: any(key in forgotten for p in count.pickers for key in p.keys))
+        for task in tasks:
+            self._attach(task)
+        self.version += 1
+
+    def _drop_counts(self, is_idle: Callable[[Count], bool]) -> None:
+        for key, count in list(self._counts.items()):
+            if is_idle(count):
+                del self._counts[key]
+                self._retire(count)
 
 
 def _hook(picked_by: Iterable[Picker]) -> Hook:

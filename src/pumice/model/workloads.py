@@ -10,7 +10,7 @@ from pumice.model.bonds import Spread
 from pumice.model.pickers import Picker
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
+    from collections.abc import Hashable, Mapping
 
     from pumice.api import meta
     from pumice.model.pickers import Requirements
@@ -33,30 +33,22 @@ class Selecting:
 
     def __init__(self) -> None:
         self.known: dict[Owner, Requirements] = {}
-        self.keys: dict[str, int] = {}
+        # The labels that are, or once were, looked at; a namespace has few of them.
+        self.keys: dict[str, None] = {}
         # Services by the first label they ask for.
         self.by_label: dict[tuple[str, str], dict[str, Requirements]] = {}
 
-    def put(self, key: Owner, wanted: Requirements) -> bool:
-        """Take a selector in and tell whether it looks at a label that nobody looked at before."""
+    def put(self, key: Owner, wanted: Requirements) -> None:
+        """Take a selector in."""
         self.known[key] = wanted
-        before = len(self.keys)
-        for name in _names(wanted):
-            self.keys[name] = self.keys.get(name, 0) + 1
+        self.keys |= dict.fromkeys(name for name, _, _ in wanted)
         if key[0] == "Service":
             self.by_label.setdefault(_first(wanted), {})[key[1]] = wanted
-        return len(self.keys) > before
 
     def drop(self, key: Owner) -> None:
         """Let a selector go."""
         wanted = self.known.pop(key, None)
-        if wanted is None:
-            return
-        for name in _names(wanted):
-            self.keys[name] -= 1
-            if not self.keys[name]:
-                del self.keys[name]
-        if key[0] == "Service":
+        if wanted is not None and key[0] == "Service":
             del self.by_label[_first(wanted)][key[1]]
 
     def merged(self, labels: Mapping[str, str], owner: Owner | None) -> Requirements:
@@ -92,10 +84,13 @@ class Workloads:
             return False
         self._defaults.clear()
         self.version += 1
+        before = len(selecting.keys)
         selecting.drop(key)
-        return wanted is not None and selecting.put(key, wanted)
+        if wanted is not None:
+            selecting.put(key, wanted)
+        return len(selecting.keys) > before
 
-    def keys(self, namespace: str) -> Mapping[str, int]:
+    def keys(self, namespace: str) -> Mapping[str, None]:
         """Return the labels that services and owners of a namespace look at."""
         selecting = self._selecting.get(namespace)
         return {} if selecting is None else selecting.keys
@@ -141,10 +136,6 @@ def _selects(found: meta.KubeObject) -> Requirements | None:
         case _:
             return None
     return wanted or None
-
-
-def _names(wanted: Requirements) -> Iterable[str]:
-    return dict.fromkeys(name for name, _, _ in wanted)
 
 
 def _first(wanted: Requirements) -> tuple[str, str]:
