@@ -4,7 +4,7 @@ import random
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, queue
@@ -360,6 +360,7 @@ class Reference:
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6))
+@example(seed=1512)
 def test_the_tree_agrees_with_the_rule_written_out(seed):
     made, _ = random_world(seed)
     session, tree = opened(made)

@@ -25,9 +25,9 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 ROOT = "root"
 MAX_DEPTH = 64
-# Shares of branches are sums of quotients: they are compared on a grid, so that the last bit never decides. Shares of round totals are not near the
-# border between two steps of an odd grid.
-GRID = 3**25
+# Shares of branches are sums of quotients: they are compared on a grid, so that the last bit never decides. A power of two keeps halves and quarters off
+# the borders between steps.
+GRID = 2**36
 
 
 def place(queue: Queue) -> tuple[Path, tuple[float, ...]]:
