@@ -9,6 +9,7 @@ import numpy as np
 from pumice.framework.configuration import Argument
 from pumice.framework.extensions import PERMIT, Vote, reject
 from pumice.framework.plugin import Plugin
+from pumice.framework.reasons import FitSummary
 from pumice.framework.session import Invalid
 from pumice.model.resources import PODS
 from pumice.plugins import capacity_accounts, capacity_tree, capacity_victims, counters
@@ -155,7 +156,12 @@ class Capacity(Plugin):
         """Let jobs wait whose queue takes none."""
         queue = self.session.queue_of(job)
         problem = self.problem(queue) if queue is not None else None
-        return None if problem is None else Invalid(NO_PLACE, f"queue {job.queue}: {problem}")
+        if problem is None:
+            return None
+        text = f"queue {job.queue}: {problem}"
+        # Conditions of the group and its pods name the reason too.
+        self.session.note_fit(job.pending.values(), FitSummary(0, (), text))
+        return Invalid(NO_PLACE, text)
 
     # -- order -------------------------------------------------------------------------------------------------
 
