@@ -94,7 +94,9 @@ class Allocate(Action):
                 waiting += [t for t in job.tasks.values() if t.uid in session.reserved]
             tasks = [t for t in waiting if not t.best_effort and not t.externally_gated and session.may_try(t)]
             if tasks:
-                work[job.key] = session.task_order.sort(tasks)[::-1] if len(tasks) > 1 else tasks
+                ordered = session.task_order.sort(tasks) if len(tasks) > 1 else tasks
+                # Whoever room is held for comes first: the plan was made for these members, not for others of the job.
+                work[job.key] = sorted(ordered, key=lambda t: t.uid not in session.reserved)[::-1]
         return work
 
     def _leave_waiting(

@@ -106,7 +106,12 @@ class BundleSearch(Search):
 
     def __init__(self, session: Session, rules: GangRules, *, allow_whole: bool) -> None:
         super().__init__(session, rules)
+        self._gang_rules = rules
         self._allow_whole = allow_whole
+
+    def fresh(self) -> BundleSearch:
+        """Return a search by the same rules that remembers nothing."""
+        return BundleSearch(self.session, self._gang_rules, allow_whole=self._allow_whole)
 
     def fill(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Add bundles, the safest first, until the members fit."""

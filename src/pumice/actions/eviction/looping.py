@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from pumice.actions.eviction.planning import Plan
     from pumice.model.job import Job
     from pumice.model.task import Task
 
+SEARCHES = 16
+LOOKS = 64
 
-def those_who_would_return(plan: Plan) -> list[Task]:
-    """Return the victims whose job, pending again, would ask for the claimant's room and be given it."""
+
+def those_who_would_return(plan: Plan, takes_from: Callable[[Job, Plan], bool]) -> list[Task]:
+    """Return the victims whose job, pending again, would ask for the claimant's room and be given it; `takes_from` searches for it."""
     victims = [task for unit in plan.units for task in unit.tasks]
     cluster = plan.session.cluster
     homes = [(task, task.node) for task in victims]
@@ -25,7 +30,9 @@ def those_who_would_return(plan: Plan) -> list[Task]:
         cluster.move([task], [record], Status.RUNNING)
     try:
         jobs = {task.job.key: task.job for task in victims if task.job is not None}
-        returning = [job for job in jobs.values() if _would_ask(plan, job)]
+        asking = [job for job in jobs.values() if _might_ask(plan, job)]
+        # Where so many would ask that searching for each takes long, none of them is trusted not to come back.
+        returning = asking if len(asking) > SEARCHES else [job for job in asking if takes_from(job, plan)]
     finally:
         for task, record in members:
             cluster.move([task], [record], Status.PIPELINED)
@@ -35,19 +42,20 @@ def those_who_would_return(plan: Plan) -> list[Task]:
     return [task for task in victims if task.job is not None and task.job.key in keys]
 
 
-def _would_ask(plan: Plan, job: Job) -> bool:
-    """Tell whether a victim's job would be starving, and the claimant's pods offered to it where its own pods were."""
-    session, rules = plan.session, plan.rules
-    if not session.job_starving(job):
+def _might_ask(plan: Plan, job: Job) -> bool:
+    """Tell whether a victim's job would be starving, and some of the claimant's pods offered to it."""
+    if not plan.session.job_starving(job):
         return False
-    # Victims of one shape ask alike; whoever is offered nobody of all members is offered nobody node by node.
-    for victim in {id(task.shape): task for task in job.pending.values()}.values():
-        candidates = [member for member in plan.members if rules.may_go(victim, member)]
-        if candidates and rules.ask(victim, rules.in_order(victim, candidates)):
-            return not _has_room_elsewhere(plan, victim)
-    return False
+    # Victims of one shape ask alike.
+    asking = list({id(task.shape): task for task in job.pending.values()}.values())
+    nodes = list({id(member.node): member.node for member in plan.members if member.node is not None}.values())
+    if len(nodes) * len(asking) > LOOKS:
+        return any(_is_offered(plan, victim, plan.members) for victim in asking)
+    return any(task.job is plan.job for victim in asking for node in nodes for task in plan.rules.offered(victim, node))
 
 
-def _has_room_elsewhere(plan: Plan, victim: Task) -> bool:
-    evaluation = plan.evaluation(victim)
-    return bool(evaluation.mask(released=True).any())
+def _is_offered(plan: Plan, victim: Task, members: Sequence[Task]) -> bool:
+    """Ask about all members at once, as if they were on one node."""
+    rules = plan.rules
+    candidates = [member for member in members if rules.may_go(victim, member)]
+    return bool(candidates) and bool(rules.ask(victim, rules.in_order(victim, candidates)))

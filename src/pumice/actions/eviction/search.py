@@ -129,7 +129,7 @@ class Search:
             if not plan.units:
                 self._keep_room(plan)
                 return True
-            returning = looping.those_who_would_return(plan)
+            returning = looping.those_who_would_return(plan, self._takes_from)
             if not returning:
                 self._commit(plan)
                 return True
@@ -157,6 +157,28 @@ class Search:
         plan.back_to(mark, count)
         plan.units.clear()
         return False
+
+    def fresh(self) -> Search:
+        """Return a search by the same rules that remembers nothing."""
+        return Search(self.session, self.rules)
+
+    def _takes_from(self, job: Job, plan: Plan) -> bool:
+        """Tell whether the same search, as things stand, would take pods of a plan's claimant for a job."""
+        session = self.session
+        queue, tasks = session.queue_of(job), claimants(session, job)
+        if queue is None or not tasks:
+            return False
+        rival = Plan(session, self.rules, queue, job)
+        if session.is_pipelined(job):
+            found = any(self.fresh().fill(rival, [task], lambda: True) for task in tasks[:1])
+        else:
+            found = self.fresh().fill(rival, tasks, lambda: session.is_pipelined(job))
+        if found:
+            trimming.trim(rival)
+        members = {member.uid for member in plan.members}
+        taken = [task for unit in rival.units for task in unit.tasks]
+        rival.statement.rollback(0)
+        return found and any(task.uid in members or (task.job is plan.job and task.job is not job) for task in taken)
 
     def _keep_room(self, plan: Plan) -> None:
         """Nobody needs to go: the members keep the places that were found for them, and allocate follows."""
