@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 import pumice
-from bench import cases
+from bench import affinity, cases, eviction, sharing, trees
 
 
 def main() -> None:
@@ -24,8 +24,9 @@ def main() -> None:
     print(f"machine: {machine}\n")
     print(f"{'':4} {'figure':<52} {'measured':>16} {'target':>10}  {'plain numpy floor':>18} {'ratio':>8}")
     figures: list[cases.Figure] = []
-    for measure in cases.everything():
-        if options.text in measure.__name__:
+    measures = [*cases.everything(), sharing.figures, trees.figures, *affinity.everything(), *eviction.everything()]
+    for measure in measures:
+        if options.text in f"{measure.__module__}.{measure.__name__}":
             found = measure()
             for figure in found if isinstance(found, list) else [found]:
                 figures.append(figure)

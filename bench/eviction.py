@@ -46,7 +46,12 @@ def thousand_victims() -> Figure:
     spent = seconds(bench.decide)
     victims = len(bench.world.evictions)
     return Figure(
-        "preempt 1,000 of 10,000 pods on 1,000 full nodes", spent, "s", "<= 1", spent <= 1, note=f"{victims} pods evicted, 1000 are needed"
+        "preempt 1,000 of 10,000 pods on 1,000 full nodes",
+        spent,
+        "s",
+        "<= 1",
+        spent <= 1,
+        note=f"{victims} pods evicted, 1000 are needed",
     )
 
 
@@ -65,7 +70,12 @@ def one_gang() -> Figure:
     spent = seconds(bench.decide)
     victims = len(bench.world.evictions)
     return Figure(
-        "one gang of 500 needs 500 victims on 500 of 5,000 nodes", spent, "s", "<= 1", spent <= 1, note=f"{victims} pods evicted"
+        "one gang of 500 needs 500 victims on 500 of 5,000 nodes",
+        spent,
+        "s",
+        "<= 1",
+        spent <= 1,
+        note=f"{victims} pods evicted",
     )
 
 
@@ -84,7 +94,14 @@ def nobody() -> Figure:
         return seconds(bench.scheduler.cycle)
 
     spent = min(again() for _ in range(3))
-    return Figure("cycle with 10,000 pending jobs and no victims", spent, "s", "<= 0.3", spent <= 0.3, note=f"the first cycle, which applies all events and writes all statuses, took {first:.2f} s")
+    return Figure(
+        "cycle with 10,000 pending jobs and no victims",
+        spent,
+        "s",
+        "<= 0.3",
+        spent <= 0.3,
+        note=f"the first cycle, which applies all events and writes all statuses, took {first:.2f} s",
+    )
 
 
 def everything() -> list[Any]:

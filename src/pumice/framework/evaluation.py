@@ -17,7 +17,7 @@ from pumice.framework.reasons import Code, FitSummary, Reasons, summary
 from pumice.model.resources import PODS
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
     from pumice.framework.extensions import Extension, Registered
     from pumice.framework.sampling import Sampler
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Mask = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 KEPT = 256
+FEW = 64
+RECALLED = 4096
 
 _LOCAL = Reads.COLUMNS | Reads.TASKS
 _SINGLE = Reads.TASK | Reads.JOB | Reads.QUEUE | Reads.TIME
@@ -39,12 +41,15 @@ class Functions:
         "filters",
         "filters_global",
         "filters_local",
+        "filters_local_flags",
         "filters_static",
         "looks_elsewhere",
         "raws",
         "reads",
         "scores",
         "scores_global",
+        "scores_read_amounts",
+        "scores_static",
         "tells_subjects_apart",
     )
 
@@ -54,25 +59,31 @@ class Functions:
         self.filters_global = [f for f in self.filters if f.reads & Reads.OTHER_NODES]
         self.filters_local = [f for f in self.filters if f not in self.filters_static and f not in self.filters_global]
         plain: list[Registered[..., Any]] = [f for f in score if f.normalise is None and f.among is None]
-        self.scores = [f for f in plain if not f.reads & Reads.OTHER_NODES]
+        self.scores_static = [f for f in plain if not f.reads & ~Reads.NODE]
+        self.scores = [f for f in plain if f not in self.scores_static and not f.reads & Reads.OTHER_NODES]
         self.scores_global = [f for f in plain if f.reads & Reads.OTHER_NODES]
         self.raws: list[Registered[..., Any]] = [f for f in score if f.normalise is not None or f.among is not None]
         self.reads = Reads(0)
         for function in [*self.filters, *plain, *self.raws]:
             self.reads |= function.reads
         # Asked for every subject, so worked out once: flags are slow to test.
+        self.filters_local_flags = [
+            (f, bool(f.reads & Reads.TASKS), f.reads == Reads.COLUMNS) for f in self.filters_local
+        ]
+        self.scores_read_amounts = all(f.reads == Reads.COLUMNS for f in self.scores)
         self.looks_elsewhere = bool(self.reads & Reads.OTHER_NODES)
         self.tells_subjects_apart = bool(self.reads & _SINGLE)
 
     def identity(self) -> tuple[Hashable, ...]:
         """Return what must stay equal for kept vectors to stay valid: the functions, in order."""
-        return tuple((f.plugin, f.function) for f in [*self.filters, *self.scores, *self.scores_global, *self.raws])
+        functions = [*self.filters, *self.scores_static, *self.scores, *self.scores_global, *self.raws]
+        return tuple((f.plugin, f.function) for f in functions)
 
 
 class Half:
     """The verdict on all nodes for one view of releasing pods: as they are, or taken as gone."""
 
-    __slots__ = ("local", "local_stepwise", "mask", "position", "released", "static", "stepwise", "structure")
+    __slots__ = ("local", "local_stepwise", "mask", "memo", "position", "released", "static", "stepwise", "structure")
 
     def __init__(self, *, released: bool) -> None:
         self.released = released
@@ -81,6 +92,8 @@ class Half:
         self.position = -1
         self.local_stepwise = False
         self.stepwise = False
+        # Verdicts by the amounts of a node, kept where nothing but amounts decides.
+        self.memo: dict[bytes, Any] | None = None
         self.local: Mask = np.zeros(0, dtype=np.bool_)
         self.mask: Mask = np.zeros(0, dtype=np.bool_)
 
@@ -92,7 +105,9 @@ class Evaluation:
         "_evaluator",
         "_failure",
         "_local_scores",
+        "_score_memo",
         "_scored",
+        "_static_scores",
         "_stepwise_scores",
         "later",
         "now",
@@ -108,6 +123,8 @@ class Evaluation:
         self.later = Half(released=True)
         self.plain: Floats = np.zeros(0)
         self._local_scores: Floats = np.zeros(0)
+        self._static_scores: Floats | None = None
+        self._score_memo: dict[bytes, Any] = {}
         self._stepwise_scores = False
         self.raw_vectors: list[Floats | None] = []
         self._scored = (-1, -1, -1)
@@ -129,7 +146,10 @@ class Evaluation:
             half.local = self._local(table.view(released=released), half)
             half.local &= self._evaluator.static_mask(self.subject)
         elif len(rows):
-            passed = self._local(table.view(rows, released=released), half)
+            if half.memo is None or len(rows) > FEW:
+                passed = self._local(table.view(rows, released=released), half)
+            else:
+                passed = recalled(table, rows, half.memo, lambda r: self._local(table.view(r, released=released), half))
             half.local[rows] = passed & self._evaluator.static_mask(self.subject)[rows]
         half.structure, half.static, half.position = table.structure, static, table.position
         half.mask = half.local
@@ -145,11 +165,17 @@ class Evaluation:
         """Ask about room, and every filter that reads amounts or tasks of the node itself."""
         passed = room(self.subject, nodes)
         half.local_stepwise = False
-        for function in self._evaluator.functions.filters_local:
+        by_amounts = True
+        for function, reads_tasks, reads_amounts in self._evaluator.functions.filters_local_flags:
             answer = function.function(self.subject, nodes)
             if answer is not None:
                 passed &= answer == 0
-                half.local_stepwise = half.local_stepwise or bool(function.reads & Reads.TASKS)
+                half.local_stepwise = half.local_stepwise or reads_tasks
+                by_amounts = by_amounts and reads_amounts
+        if not by_amounts:
+            half.memo = None
+        elif half.memo is None:
+            half.memo = {}
         return passed
 
     def is_stepwise(self, *, released: bool) -> bool:
@@ -169,10 +195,17 @@ class Evaluation:
         nodes = table.view()
         whole = rows is None or 2 * len(rows) > table.count
         if whole:
+            if self._scored[:2] != state[:2]:
+                self._refresh_static_scores(nodes)
+                self._score_memo.clear()
             self._local_scores = self.plain_scores(nodes)
             self.raw_vectors = [None] * len(functions.raws)
         elif rows is not None and len(rows):
-            self._local_scores[rows] = self.plain_scores(table.view(rows))
+            if functions.scores_read_amounts and len(rows) <= FEW:
+                scores = recalled(table, rows, self._score_memo, lambda r: self._amount_scores(table.view(r)))
+                self._local_scores[rows] = scores if self._static_scores is None else scores + self._static_scores[rows]
+            else:
+                self._local_scores[rows] = self.plain_scores(table.view(rows))
         self._stepwise_scores = False
         for position, function in enumerate(functions.raws):
             self._refresh_raw(position, function, None if whole else rows)
@@ -195,8 +228,20 @@ class Evaluation:
         if vector is not None and function.reads & (_LOCAL | Reads.OTHER_NODES):
             self._stepwise_scores = self._stepwise_scores or function.is_stepwise(self.subject)
 
+    def _refresh_static_scores(self, nodes: Nodes) -> None:
+        """Add up the scores that only Node objects decide; they stay until one of those changes."""
+        self._static_scores = None
+        for function in self._evaluator.functions.scores_static:
+            answer = function.function(self.subject, nodes)
+            if answer is not None:
+                self._static_scores = answer if self._static_scores is None else self._static_scores + answer
+
     def plain_scores(self, nodes: Nodes) -> Floats:
         """Add up the scores that need no comparison between nodes."""
+        total = self._amount_scores(nodes)
+        return total if self._static_scores is None else total + self._static_scores[nodes.index]
+
+    def _amount_scores(self, nodes: Nodes) -> Floats:
         total = np.zeros(len(nodes))
         for function in self._evaluator.functions.scores:
             answer = function.function(self.subject, nodes)
@@ -333,6 +378,19 @@ class Evaluator:
             self._masks.clear()
         self._masks[key] = (state, mask)
         return mask
+
+
+def recalled(table: NodeTable, rows: Rows, memo: dict[bytes, Any], ask: Callable[[Rows], Any]) -> Any:
+    """Answer for a few rows from what was answered for nodes with the same amounts, asking only about new ones."""
+    states = [table.state(row) for row in rows.tolist()]
+    new = {state: position for position, state in enumerate(states) if state not in memo}
+    if new:
+        if len(memo) > RECALLED:
+            memo.clear()
+            new = {state: position for position, state in enumerate(states)}
+        answers = ask(rows[list(new.values())]).tolist()
+        memo.update(zip(new, answers, strict=True))
+    return np.array([memo[state] for state in states])
 
 
 def room(subject: Subject, nodes: Nodes) -> Mask:

@@ -294,6 +294,19 @@ class NodeTable:
         """The end of the log; what is read now is up to date with it."""
         return self._forgotten + len(self._changes)
 
+    def state(self, row: int) -> bytes:
+        """Return all amounts of a row as one key: nodes with equal keys take and score pods alike, as far as amounts decide."""
+        return b"".join(
+            (
+                self.allocatable[row].tobytes(),
+                self.used[row].tobytes(),
+                self.releasing[row].tobytes(),
+                self.pipelined[row].tobytes(),
+                self.non_zero[row].tobytes(),
+                self.native[row].tobytes(),
+            )
+        )
+
     def touch(self, row: int) -> None:
         """Log one changed row."""
         self._changes.append(row)

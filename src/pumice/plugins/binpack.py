@@ -8,7 +8,7 @@ import numpy as np
 
 from pumice.framework.configuration import Argument
 from pumice.framework.plugin import Plugin
-from pumice.framework.points import NODE_LOCAL
+from pumice.framework.points import Reads
 from pumice.plugins.scoring import MAX_SCORE
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Binpack(Plugin):
 
     name = "binpack"
     points = frozenset({"NodeOrder"})
-    reads = NODE_LOCAL
+    reads = Reads.COLUMNS
     arguments = (
         Argument(
             name="binpack.weight",

@@ -9,7 +9,7 @@ import numpy as np
 from pumice.api import names
 from pumice.framework.configuration import Argument
 from pumice.framework.plugin import Plugin
-from pumice.framework.points import NODE_LOCAL, Reads
+from pumice.framework.points import Reads
 from pumice.model import selectors, tolerations
 from pumice.model.resources import CPU, MEMORY
 from pumice.plugins import images, interpod, scoring, spread
@@ -59,7 +59,7 @@ class NodeOrder(Plugin):
         """Register every score whose weight is not 0."""
         for name, score in (("leastrequested", least), ("mostrequested", most), ("balancedresource", balanced)):
             if weight := self._weight(name):
-                session.score.add(scoring.weighted(score, weight), reads=NODE_LOCAL)
+                session.score.add(scoring.weighted(score, weight), reads=Reads.COLUMNS)
         if weight := self._weight("imagelocality"):
             session.score.add(scoring.weighted(images.locality, weight), reads=Reads.NODE)
         if weight := self._weight("nodeaffinity"):

@@ -9,7 +9,7 @@ import numpy as np
 from pumice.api import core, names
 from pumice.framework.configuration import Argument
 from pumice.framework.plugin import Plugin
-from pumice.framework.points import NODE_LOCAL, NODE_TASKS, Reads
+from pumice.framework.points import NODE_TASKS, Reads
 from pumice.framework.reasons import Code, ReasonVector
 from pumice.model import selectors, tolerations
 from pumice.model.resources import PODS
@@ -79,7 +79,7 @@ class Predicates(Plugin):
             )
         }
         session.pre_predicate.add(_claims)
-        session.predicate.add(self.pod_number, reads=NODE_LOCAL)
+        session.predicate.add(self.pod_number, reads=Reads.COLUMNS)
         session.predicate.add(self.ready, reads=Reads.NODE)
         session.predicate.add(self.unschedulable, reads=Reads.NODE)
         if self._is_on("NodeAffinityEnable"):
