@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pumice.model.cluster import Cluster
     from pumice.model.job import Job
     from pumice.model.queue import Queue
+    from pumice.model.resources import Matrix
     from pumice.model.task import Task
     from pumice.plugins.capacity_accounts import Account
 
@@ -53,6 +54,7 @@ class Capacity(Plugin):
             "Preemptive",
             "Reclaimable",
             "UnifiedEvictable",
+            "Due",
             "Protection",
             "JobEnqueueable",
             "JobEnqueued",
@@ -98,6 +100,7 @@ class Capacity(Plugin):
         session.reclaimable.add(self.victims.reclaimable)
         session.unified_evictable.add(self.evictable)
         session.protection.add(self.victims.protection)
+        session.due.add(self.due)
         session.job_enqueueable.add(self.vote)
         session.job_enqueued.add(self.let_in)
 
@@ -139,6 +142,13 @@ class Capacity(Plugin):
             ancestor.add(change)
         for queue in self.tree.witnesses(account):
             self.session.queue_order.touch(queue)
+
+    def due(self, _job: Job) -> Matrix:
+        """Return what every queue is due; it does not depend on who asks."""
+        due: Matrix = np.zeros(self.cluster.queue_sums.allocated.shape, dtype=np.int64)
+        for account in self.accounts.values():
+            due[account.queue.row] = account.deserved
+        return due
 
     def problem(self, queue: Queue) -> str | None:
         """Say why a queue takes no jobs, whatever their size."""
