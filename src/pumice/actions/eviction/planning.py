@@ -176,6 +176,12 @@ class Plan:
         self.statement.rollback(mark)
         del self.members[members:]
 
+    def start_again(self) -> None:
+        """Undo everything as if it had never been tried."""
+        self.statement.rollback(0)
+        self.members.clear()
+        self.units.clear()
+
     def give_up(self) -> None:
         """Undo everything."""
         self.statement.discard()

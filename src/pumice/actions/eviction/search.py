@@ -123,8 +123,7 @@ class Search:
         """Look for a plan that its victims would not undo, and commit it."""
         for _ in range(ROUNDS):
             if not self.fill(plan, tasks, done):
-                plan.give_up()
-                return False
+                break
             trimming.trim(plan)
             if not plan.units:
                 self._keep_room(plan)
@@ -133,8 +132,9 @@ class Search:
             if not returning:
                 self._commit(plan)
                 return True
-            plan.give_up()
+            plan.start_again()
             plan.excluded.update(dict.fromkeys(task.uid for task in returning))
+        plan.give_up()
         return False
 
     def fill(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
@@ -163,22 +163,28 @@ class Search:
         return Search(self.session, self.rules)
 
     def _takes_from(self, job: Job, plan: Plan) -> bool:
-        """Tell whether the same search, as things stand, would take pods of a plan's claimant for a job."""
+        """Tell whether the same search, as things stand, would take pods of a plan's claimant for a job, in any of its rounds."""
         session = self.session
         queue, tasks = session.queue_of(job), claimants(session, job)
         if queue is None or not tasks:
             return False
-        rival = Plan(session, self.rules, queue, job)
-        if session.is_pipelined(job):
-            found = any(self.fresh().fill(rival, [task], lambda: True) for task in tasks[:1])
-        else:
-            found = self.fresh().fill(rival, tasks, lambda: session.is_pipelined(job))
-        if found:
-            trimming.trim(rival)
+        complete = session.is_pipelined(job)
+        rival, search = Plan(session, self.rules, queue, job), self.fresh()
         members = {member.uid for member in plan.members}
-        taken = [task for unit in rival.units for task in unit.tasks]
-        rival.statement.rollback(0)
-        return found and any(task.uid in members or (task.job is plan.job and task.job is not job) for task in taken)
+        for _ in range(ROUNDS):
+            if not search.fill(rival, tasks[:1] if complete else tasks, lambda: complete or session.is_pipelined(job)):
+                break
+            trimming.trim(rival)
+            taken = [task for unit in rival.units for task in unit.tasks]
+            rival.start_again()
+            if not taken:
+                return False
+            if any(task.uid in members or (task.job is plan.job and task.job is not job) for task in taken):
+                return True
+            # Whoever it would take first may be refused to it in turn; then it goes on.
+            rival.excluded.update(dict.fromkeys(task.uid for task in taken))
+        rival.start_again()
+        return False
 
     def _keep_room(self, plan: Plan) -> None:
         """Nobody needs to go: the members keep the places that were found for them, and allocate follows."""
