@@ -100,10 +100,10 @@ class Attributes:
         return answers[codes]
 
     def image(self, name: str) -> Vector | None:
-        """Return the bytes of an image on each node, 0 where it is missing; None if no node has it."""
+        """Return the bytes of an image on each node, -1 where it is missing; None if no node has it."""
         if name not in self._images:
-            column = np.array([self._records[row].images.get(name, 0) for row in range(self.count)], dtype=np.int64)
-            self._images[name] = column if column.any() else None
+            column = np.array([self._records[row].images.get(name, -1) for row in range(self.count)], dtype=np.int64)
+            self._images[name] = column if (column >= 0).any() else None
         return self._images[name]
 
     def named(self, name: str) -> npt.NDArray[np.bool_]:

@@ -38,7 +38,7 @@ def _scores(columns: Attributes, images: tuple[str, ...], containers: int) -> Fl
     total = np.zeros(columns.count, dtype=np.int64)
     for column in present:
         # The part of the nodes that have the image keeps a pod from running after the only node that ever ran it.
-        total += np.minimum(column, LARGEST) * np.count_nonzero(column) // columns.count
+        total += np.clip(column, 0, LARGEST) * np.count_nonzero(column >= 0) // columns.count
     most = MOST_PER_CONTAINER * containers
     scores: Floats = (MAX_SCORE * (np.clip(total, LEAST, most) - LEAST) // (most - LEAST)).astype(np.float64)
     return scores
