@@ -143,14 +143,15 @@ def constraints_of(pod: core.Pod) -> Constraints:
     """Collect what filters and scores read of a pod."""
     spec = pod.spec
     bonds.check(spec)
+    images = _images(spec)
     return Constraints(
         node_selector=spec.node_selector,
         affinity=spec.affinity,
         tolerations=tuple(spec.tolerations),
         ports=_ports(spec),
         spread=spec.topology_spread_constraints,
-        images=_images(spec),
-        image_count=len(spec.containers) + len(spec.init_containers),
+        images=images,
+        image_count=len(spec.containers) + len(spec.init_containers) if images else 0,
         claims=_claims(pod) if spec.volumes else (),
         disks=tuple(disk for volume in spec.volumes if (disk := in_tree(volume)) is not None),
         resource_claims=tuple(claim.name for claim in spec.resource_claims),

@@ -37,7 +37,8 @@ class NodeOrder(Plugin):
 
     Least requested spreads pods, most requested packs them; balanced keeps cpu, memory and GPUs of a node equally used; node affinity
     honours preferences; taint toleration avoids nodes with `PreferNoSchedule` taints; pod affinity brings pods near those they prefer, and topology
-    spread evens out the pods of a constraint, or by default those of a service or an owner.
+    spread evens out the pods of a constraint, or by default those of a service or an owner; image locality prefers nodes that need not fetch
+    the pod's images, the more so the larger they are and the more nodes have them.
     """
 
     name = "nodeorder"

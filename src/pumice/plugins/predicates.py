@@ -43,8 +43,14 @@ def _switch(name: str, what: str) -> Argument:
 class Predicates(Plugin):
     """Filter nodes by the rules of Kubernetes.
 
-    Readiness, cordon, number of pods, node selectors and node affinity, taints, host ports, inter-pod affinity and anti-affinity, topology spread.
+    Readiness, cordon, number of pods, node selectors and node affinity, taints, host ports, inter-pod affinity and anti-affinity, topology spread, volumes.
     Room for the pod's requests is not checked here; the actions ask for it themselves.
+
+    A claim that waits for its first consumer is decided together with the pod's node: it gets the smallest volume that suits it there, or a new one
+    where its class and the driver's free room allow that. What was chosen is nobody else's from that moment, and is bound before the pod
+    is. Volumes of CSI drivers are counted by driver and handle, so that one which several pods of a node share counts once; older in-tree volumes count
+    where the node's CSINode says that they were migrated. As in Volcano, exclusive disks and ReadWriteOncePod are not checked. A pod with
+    dynamic resource claims is not placed by this version.
     """
 
     name = "predicates"
@@ -62,6 +68,18 @@ class Predicates(Plugin):
             help="accepted for compatibility; verdicts are always kept per class of equal pods, and are exact",
         ),
         *volumes.ARGUMENTS,
+        Argument(
+            name="predicate.DynamicResourceAllocationEnable",
+            kind="bool",
+            default=False,
+            help="accepted for compatibility; pods with dynamic resource claims are not placed by this version",
+        ),
+        Argument(
+            name="dynamicresources.filterTimeoutSeconds",
+            kind="int",
+            default=10,
+            help="accepted for compatibility, as predicate.DynamicResourceAllocationEnable",
+        ),
     )
     _volume_rules: volumes.VolumeRules | None = None
 
