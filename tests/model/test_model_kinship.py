@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import builders
-from pumice.model.bonds import Term
 from pumice.model.counts import Carriers, Tallies
 from pumice.model.domains import NODE, Division
 from pumice.model.pickers import Picker
@@ -316,4 +315,3 @@ def test_only_so_many_tallies_are_kept_and_those_asked_for_last():
 )
 def test_a_rule_is_filed_under_what_every_pod_it_means_must_have(picker, hook):
     assert picker.hook == hook
-    assert Term(picker, "zone").picker.hook == hook

@@ -145,11 +145,10 @@ def namespace(name, labels):
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": builders.metadata(name, labels=labels)}
 
 
-def enact(world, *, affinity=0, spread=0, more=()):
+def enact(world, *, affinity=0, spread=0, more=(), config=CONFIG):
     """Bring a world to life: returns the desk, a session in which everything has happened, and the pods as the reference sees them."""
     made, others, about, looking = world
-    config = CONFIG.replace("AFFINITY", str(affinity)).replace("SPREAD", str(spread))
-    desk = builders.Desk(config)
+    desk = builders.Desk(config.replace("AFFINITY", str(affinity)).replace("SPREAD", str(spread)))
     desk.feed(*(namespace(name, labels) for name, labels in about.items()), *made, *more)
     desk.feed(*(pod for pod, _, _ in others), looking)
     session = desk.session()

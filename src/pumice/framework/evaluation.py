@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from pumice.framework.points import Reads
 from pumice.framework.reasons import Code, FitSummary, Reasons, summary
+from pumice.framework.walking import Followers
 from pumice.model.resources import PODS
 
 if TYPE_CHECKING:
@@ -58,11 +59,11 @@ class Functions:
         self.filters_static = [f for f in self.filters if not f.reads & (_LOCAL | Reads.OTHER_NODES | _SINGLE)]
         self.filters_global = [f for f in self.filters if f.reads & Reads.OTHER_NODES]
         self.filters_local = [f for f in self.filters if f not in self.filters_static and f not in self.filters_global]
-        plain: list[Registered[..., Any]] = [f for f in score if f.normalise is None and f.among is None]
+        plain: list[Registered[..., Any]] = [f for f in score if f.normalise is None and f.follow is None]
         self.scores_static = [f for f in plain if not f.reads & ~Reads.NODE]
         self.scores = [f for f in plain if f not in self.scores_static and not f.reads & Reads.OTHER_NODES]
         self.scores_global = [f for f in plain if f.reads & Reads.OTHER_NODES]
-        self.raws: list[Registered[..., Any]] = [f for f in score if f.normalise is not None or f.among is not None]
+        self.raws: list[Registered[..., Any]] = [f for f in score if f.normalise is not None or f.follow is not None]
         self.reads = Reads(0)
         for function in [*self.filters, *plain, *self.raws]:
             self.reads |= function.reads
@@ -83,7 +84,18 @@ class Functions:
 class Half:
     """The verdict on all nodes for one view of releasing pods: as they are, or taken as gone."""
 
-    __slots__ = ("local", "local_stepwise", "mask", "memo", "position", "released", "static", "stepwise", "structure")
+    __slots__ = (
+        "fixed",
+        "local",
+        "local_stepwise",
+        "mask",
+        "memo",
+        "moving",
+        "position",
+        "released",
+        "static",
+        "structure",
+    )
 
     def __init__(self, *, released: bool) -> None:
         self.released = released
@@ -91,10 +103,12 @@ class Half:
         self.static = -1
         self.position = -1
         self.local_stepwise = False
-        self.stepwise = False
         # Verdicts by the amounts of a node, kept where nothing but amounts decides.
         self.memo: dict[bytes, Any] | None = None
         self.local: Mask = np.zeros(0, dtype=np.bool_)
+        # What holds whatever is placed, and the filters whose answers placements change.
+        self.fixed: Mask = self.local
+        self.moving: list[Registered[..., Any]] = []
         self.mask: Mask = np.zeros(0, dtype=np.bool_)
 
 
@@ -105,10 +119,11 @@ class Evaluation:
         "_evaluator",
         "_failure",
         "_local_scores",
+        "_moving",
         "_score_memo",
         "_scored",
         "_static_scores",
-        "_stepwise_scores",
+        "_stepwise_sums",
         "later",
         "now",
         "plain",
@@ -125,7 +140,9 @@ class Evaluation:
         self._local_scores: Floats = np.zeros(0)
         self._static_scores: Floats | None = None
         self._score_memo: dict[bytes, Any] = {}
-        self._stepwise_scores = False
+        # Whether a sum looks at other nodes, and which of the scores that are compared are changed by placements.
+        self._stepwise_sums = False
+        self._moving: list[bool] = []
         self.raw_vectors: list[Floats | None] = []
         self._scored = (-1, -1, -1)
         self._failure: tuple[tuple[int, int, int, int], FitSummary] | None = None
@@ -152,14 +169,44 @@ class Evaluation:
                 passed = recalled(table, rows, half.memo, lambda r: self._local(table.view(r, released=released), half))
             half.local[rows] = passed & self._evaluator.static_mask(self.subject)[rows]
         half.structure, half.static, half.position = table.structure, static, table.position
-        half.mask = half.local
-        half.stepwise = half.local_stepwise
-        for function in self._evaluator.functions.filters_global:
-            answer = function.function(self.subject, table.view(released=released))
-            if answer is not None:
-                half.mask = half.mask & (answer == 0)
-                half.stepwise = half.stepwise or function.is_stepwise(self.subject)
+        self._look_around(half)
         return half.mask
+
+    def _look_around(self, half: Half) -> None:
+        """Ask the filters that look at other nodes."""
+        half.fixed, half.moving = half.local, []
+        refused: list[Mask] = []
+        nodes = self._evaluator.table.view(released=half.released)
+        for function in self._evaluator.functions.filters_global:
+            answer = function.function(self.subject, nodes)
+            if answer is None:
+                continue
+            if function.is_stepwise(self.subject):
+                half.moving.append(function)
+                refused.append(answer != 0)
+            else:
+                half.fixed = half.fixed & (answer == 0)
+        half.mask = half.fixed
+        for mask in refused:
+            half.mask = half.mask & ~mask
+
+    def fixed(self, *, released: bool) -> Mask:
+        """Return the nodes that take the task as far as placing equal ones on other nodes does not matter."""
+        return (self.later if released else self.now).fixed
+
+    def followers(self, *, released: bool) -> Followers | None:
+        """Return what keeps step with placements; None if some function can only be asked again after each."""
+        half = self.later if released else self.now
+        raws = [function for function, moves in zip(self._evaluator.functions.raws, self._moving, strict=True) if moves]
+        if half.local_stepwise or self._stepwise_sums or self._evaluator.sampler is not None:
+            return None
+        if any(function.follow is None for function in [*half.moving, *raws]):
+            return None
+        table = self._evaluator.table
+        return Followers(
+            [f.follow(self.subject, table, released=released) for f in half.moving if f.follow is not None],
+            [f.follow(self.subject, table) for f in raws if f.follow is not None],
+        )
 
     def _local(self, nodes: Nodes, half: Half) -> Mask:
         """Ask about room, and every filter that reads amounts or tasks of the node itself."""
@@ -180,7 +227,8 @@ class Evaluation:
 
     def is_stepwise(self, *, released: bool) -> bool:
         """Tell whether a placement must be seen by some function before the next one is chosen."""
-        return (self.later if released else self.now).stepwise or self._stepwise_scores
+        half = self.later if released else self.now
+        return half.local_stepwise or bool(half.moving) or self._stepwise_sums or any(self._moving)
 
     # -- scores ------------------------------------------------------------------------------------------------
 
@@ -206,27 +254,30 @@ class Evaluation:
                 self._local_scores[rows] = scores if self._static_scores is None else scores + self._static_scores[rows]
             else:
                 self._local_scores[rows] = self.plain_scores(table.view(rows))
-        self._stepwise_scores = False
-        for position, function in enumerate(functions.raws):
+        self._moving = [
             self._refresh_raw(position, function, None if whole else rows)
+            for position, function in enumerate(functions.raws)
+        ]
+        self._stepwise_sums = False
         self.plain = self._local_scores
         for function in functions.scores_global:
             answer = function.function(self.subject, nodes)
             if answer is not None:
                 self.plain = self.plain + answer
-                self._stepwise_scores = self._stepwise_scores or function.is_stepwise(self.subject)
+                self._stepwise_sums = True
         self._scored = state
 
-    def _refresh_raw(self, position: int, function: Registered[..., Any], rows: Rows | None) -> None:
-        """Bring one vector that will be normalised up to date: wholly, or only the rows that changed."""
+    def _refresh_raw(self, position: int, function: Registered[..., Any], rows: Rows | None) -> bool:
+        """Bring one vector that will be normalised up to date, wholly or only the rows that changed, and tell whether placements change it."""
         table = self._evaluator.table
         vector = self.raw_vectors[position]
         if rows is None or function.reads & Reads.OTHER_NODES:
             vector = self.raw_vectors[position] = function.function(self.subject, table.view())
         elif vector is not None and function.reads & _LOCAL and len(rows):
             vector[rows] = function.function(self.subject, table.view(rows))
-        if vector is not None and function.reads & (_LOCAL | Reads.OTHER_NODES):
-            self._stepwise_scores = self._stepwise_scores or function.is_stepwise(self.subject)
+        if vector is None or not function.reads & (_LOCAL | Reads.OTHER_NODES):
+            return False
+        return function.is_stepwise(self.subject)
 
     def _refresh_static_scores(self, nodes: Nodes) -> None:
         """Add up the scores that only Node objects decide; they stay until one of those changes."""
@@ -255,11 +306,21 @@ class Evaluation:
         for vector, function in zip(self.raw_vectors, self._evaluator.functions.raws, strict=True):
             if vector is None:
                 continue
-            if function.among is not None:
-                total += function.among(self.subject, self._evaluator.table, candidates)
-            elif function.normalise is not None:
+            if function.normalise is not None:
                 total += function.normalise(vector[candidates])
+            elif function.follow is not None:
+                total += function.follow(self.subject, self._evaluator.table).points(candidates)
         return total
+
+    @property
+    def settled_raws(self) -> list[tuple[Floats, Callable[[Floats], Floats]]]:
+        """The scores that compare candidates and that placements do not change: raw vector, and what brings it to scale."""
+        triples = zip(self.raw_vectors, self._evaluator.functions.raws, self._moving, strict=True)
+        return [
+            (vector, function.normalise)
+            for vector, function, moves in triples
+            if vector is not None and function.normalise is not None and not moves
+        ]
 
     def compares(self, candidates: Rows) -> bool:
         """Tell whether the set of candidates matters to any score: a uniform raw vector gives all the same, whoever is left."""

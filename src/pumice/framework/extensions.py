@@ -57,16 +57,16 @@ class Roster:
 class Registered(msgspec.Struct, Generic[P, R]):
     """A function with the plugin it belongs to.
 
-    `normalise` brings raw scores of the candidates to scale; `among` scores candidates that have to be known one and all, given the subject, the table and
-    their rows. `steady` tells of a function that looks at other nodes whether placing such a subject leaves its answer to the next equal one as it was.
+    `normalise` brings raw scores of the candidates to scale. Of a function that looks at other nodes, `steady` tells whether placing such a subject leaves its
+    answer to the next equal one as it was, and `follow` makes what keeps step with placements (see walking); a score without `normalise` is what its follower says.
     """
 
     plugin: str
     function: Callable[P, R]
     reads: Reads
     normalise: Callable[..., Any] | None = None
-    among: Callable[..., Any] | None = None
     steady: Callable[[Subject], bool] | None = None
+    follow: Callable[..., Any] | None = None
 
     def is_stepwise(self, subject: Subject) -> bool:
         """Tell whether a placement may change the answers to equal subjects."""
@@ -90,8 +90,8 @@ class Extension(Generic[P, R]):
         *,
         reads: Reads | None = None,
         normalise: Callable[..., Any] | None = None,
-        among: Callable[..., Any] | None = None,
         steady: Callable[[Subject], bool] | None = None,
+        follow: Callable[..., Any] | None = None,
     ) -> None:
         """Register a function for the plugin that is being opened, unless its switch is off."""
         slot = self._roster.slot
@@ -99,7 +99,7 @@ class Extension(Generic[P, R]):
             raise RuntimeError(f"{self.point.name}: functions are registered in Plugin.open only")
         if self._is_on(slot.setting.switches):
             self.tiers[slot.tier].append(
-                Registered(slot.plugin, function, slot.reads if reads is None else reads, normalise, among, steady)
+                Registered(slot.plugin, function, slot.reads if reads is None else reads, normalise, steady, follow)
             )
             self.active = True
 

@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from pumice.framework import walking
+from pumice.framework.foresight import TABLE_LIMIT, capacity, rounded
+
 if TYPE_CHECKING:
     from pumice.framework.evaluation import Evaluation, Floats
     from pumice.model.nodes import NodeTable, Rows
-    from pumice.model.shape import Shape
-
-# Scores are rounded to thousandths before ties are broken, so that floating-point noise never decides.
-PRECISION = 1000
-TABLE_LIMIT = 1 << 18
 
 
 def choose(
@@ -37,8 +35,13 @@ def choose(
     if not len(candidates) or count <= 0:
         return []
     evaluation.refresh_scores()
-    if count == 1 or evaluation.is_stepwise(released=released):
+    if count == 1:
         return [best(evaluation, candidates)]
+    if evaluation.is_stepwise(released=released):
+        followers = evaluation.followers(released=released) if within is None else None
+        if followers is None:
+            return [best(evaluation, candidates)]
+        return walking.walk(evaluation, table, followers, count, released=released)
     compares = evaluation.compares(candidates)
     return _run(evaluation, table, candidates, count, released=released, until_exit=compares)
 
@@ -47,25 +50,6 @@ def best(evaluation: Evaluation, candidates: Rows) -> int:
     """Return the candidate with the highest score, the first by name among equals."""
     scores = rounded(evaluation.plain[candidates] + evaluation.normalised(candidates))
     return int(candidates[int(scores.argmax())])
-
-
-def rounded(scores: Floats) -> npt.NDArray[np.int64]:
-    """Return scores in whole thousandths."""
-    return np.rint(scores * PRECISION).astype(np.int64)
-
-
-def capacity(table: NodeTable, rows: Rows, shape: Shape, limit: int, *, released: bool) -> npt.NDArray[np.int64]:
-    """Return how many more tasks of a shape each row has room for, at most `limit`."""
-    request = shape.request
-    free = table.allocatable[rows] - table.used[rows]
-    later = free + table.releasing[rows] - table.pipelined[rows]
-    room = later if released else np.minimum(free, later)
-    positive = request.asked[request.needed > 0]
-    if not len(positive):
-        return np.full(len(rows), limit, dtype=np.int64)
-    fits = (room[:, positive] // request.vector[positive]).min(axis=1)
-    clipped: npt.NDArray[np.int64] = np.clip(fits, 0, limit)
-    return clipped
 
 
 def _run(

@@ -30,6 +30,7 @@ class Term(msgspec.Struct, frozen=True, cache_hash=True):
 
     picker: Picker
     topology: str
+    matches_self: bool
     weight: int = 1
 
 
@@ -53,10 +54,11 @@ class Bonds(msgspec.Struct, frozen=True, cache_hash=True):
     preferred: tuple[Term, ...] = ()
     hard: tuple[Spread, ...] = ()
     soft: tuple[Spread, ...] = ()
-    # Whether the pod is among those that all its required terms mean, that some term to avoid means, that some preference means.
-    near_self: bool = False
-    avoids_self: bool = False
-    prefers_self: bool = False
+
+    @property
+    def near_self(self) -> bool:
+        """Whether the pod itself is meant by all terms about pods to be near."""
+        return all(term.matches_self for term in self.affinity)
 
 
 NONE = Bonds()
@@ -121,40 +123,32 @@ def _selectors(constraints: Constraints) -> Iterator[tuple[meta.LabelSelector | 
 def read(constraints: Constraints, namespace: str, labels: Mapping[str, str], surroundings: Mapping[str, str]) -> Bonds:
     """Work out the rules of a pod; `surroundings` are the labels of its namespace."""
 
-    def means_self(term: Term) -> bool:
-        return term.picker.picks(namespace, surroundings, labels)
+    def worked_out(terms: Iterable[tuple[core.PodAffinityTerm, int]]) -> tuple[Term, ...]:
+        picked = [(_picker(term, namespace, labels), term.topology_key, weight) for term, weight in terms]
+        return tuple(Term(p, key, p.picks(namespace, surroundings, labels), weight) for p, key, weight in picked)
 
-    near = tuple(_terms(constraints, namespace, labels, anti=False))
-    away = tuple(_terms(constraints, namespace, labels, anti=True))
-    preferred = tuple(_preferred(constraints.affinity, namespace, labels))
     spreads = [(c.when_unsatisfiable, _spread(c, namespace, labels)) for c in constraints.spread]
     return Bonds(
-        affinity=near,
-        anti=away,
-        preferred=preferred,
+        affinity=worked_out(_required(constraints.affinity, anti=False)),
+        anti=worked_out(_required(constraints.affinity, anti=True)),
+        preferred=worked_out(_preferred(constraints.affinity)),
         hard=tuple(spread for action, spread in spreads if action == HARD),
         soft=tuple(spread for action, spread in spreads if action == SOFT),
-        near_self=all(map(means_self, near)),
-        avoids_self=any(map(means_self, away)),
-        prefers_self=any(map(means_self, preferred)),
     )
 
 
-def _terms(constraints: Constraints, namespace: str, labels: Mapping[str, str], *, anti: bool) -> Iterator[Term]:
-    affinity = constraints.affinity
+def _required(affinity: core.Affinity | None, *, anti: bool) -> Iterator[tuple[core.PodAffinityTerm, int]]:
     group = None if affinity is None else affinity.pod_anti_affinity if anti else affinity.pod_affinity
     if group is not None:
         for term in group.required_during_scheduling_ignored_during_execution:
-            yield Term(_picker(term, namespace, labels), term.topology_key)
+            yield term, 1
 
 
-def _preferred(affinity: core.Affinity | None, namespace: str, labels: Mapping[str, str]) -> Iterator[Term]:
+def _preferred(affinity: core.Affinity | None) -> Iterator[tuple[core.PodAffinityTerm, int]]:
     for group, terms in _preferences(affinity):
         for term in terms:
             if term.weight:
-                inner = term.pod_affinity_term
-                weight = term.weight if group == "podAffinity" else -term.weight
-                yield Term(_picker(inner, namespace, labels), inner.topology_key, weight)
+                yield term.pod_affinity_term, term.weight if group == "podAffinity" else -term.weight
 
 
 def _picker(term: core.PodAffinityTerm, namespace: str, labels: Mapping[str, str]) -> Picker:

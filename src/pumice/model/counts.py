@@ -75,6 +75,11 @@ class Count:
         self.tallies: dict[Division, Tally] = {}
         self.asked = True
 
+    @property
+    def anybody(self) -> bool:
+        """Tell whether anything is counted anywhere."""
+        return bool(self.staying or self.going)
+
     def add(self, record: NodeRecord, amount: int, *, going: bool) -> None:
         """Add on a node."""
         sums = self.going if going else self.staying

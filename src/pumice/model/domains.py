@@ -40,7 +40,7 @@ class Division(msgspec.Struct, frozen=True, cache_hash=True):
 class Domains:
     """Nodes divided by a label. `codes` has each node's domain, -1 for none; vectors over domains have one place more, for those."""
 
-    __slots__ = ("_places", "alone", "codes", "counted", "listed", "number", "size", "some_missing")
+    __slots__ = ("_fellows", "_places", "alone", "codes", "counted", "listed", "number", "size", "some_missing")
 
     def __init__(self, codes: npt.NDArray[np.int32], size: int, counted: Mask | None) -> None:
         self.codes = codes
@@ -50,6 +50,7 @@ class Domains:
         self.some_missing = not self.alone and bool((codes < 0).any())
         self._places = np.where(codes < 0, size, codes).astype(np.intp)
         self.counted = counted
+        self._fellows: dict[int, Rows] = {}
         among = codes if counted is None else codes[counted]
         # Domains with at least one node that counts.
         self.listed: Mask = np.bincount(among + 1, minlength=size + 1)[1:] > 0
@@ -58,6 +59,22 @@ class Domains:
     def per_node(self, vector: npt.NDArray[V]) -> npt.NDArray[V]:
         """Give every node what a vector over domains holds for its own; the last place is for nodes without a domain."""
         return vector[:-1] if self.alone else vector.take(self._places)
+
+    def counts(self, row: int) -> bool:
+        """Tell whether what is on a node is counted in some domain."""
+        return bool(self.codes[row] >= 0) and (self.counted is None or bool(self.counted[row]))
+
+    def fellows(self, row: int) -> Rows:
+        """Return the nodes of a node's domain, itself among them; none if it lies in no domain."""
+        if self.alone:
+            return np.array([row], dtype=np.int64)
+        code = int(self.codes[row])
+        if code < 0:
+            return np.zeros(0, dtype=np.int64)
+        found = self._fellows.get(code)
+        if found is None:
+            found = self._fellows[code] = np.flatnonzero(self.codes == code)
+        return found
 
     def spanned(self, rows: Rows) -> int:
         """Count the domains that some nodes lie in, those without the label as one."""

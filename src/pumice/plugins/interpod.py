@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from pumice.framework.session import Session
     from pumice.framework.subject import Subject
     from pumice.model.counts import Count
+    from pumice.model.domains import Domains
     from pumice.model.kinship import Bond
-    from pumice.model.nodes import Nodes
+    from pumice.model.nodes import Nodes, NodeTable, Rows
     from pumice.model.resources import Vector
 
 AFFINITY = "node(s) didn't match pod affinity rules"
@@ -53,28 +54,18 @@ def judge(numbers: tuple[int, int, int]) -> Callable[[Subject, Nodes], ReasonVec
         bond = subject.task.bond
         if bond is None:
             return None
-        avoiding = [c for c in bond.kin.carriers if c.required and (c.staying or c.going)]
         rules = bond.rules
-        if not (avoiding or rules.affinity or rules.anti):
+        if not (rules.affinity or rules.anti or any(c.required and c.anybody for c in bond.kin.carriers)):
             return None
         answer = np.zeros(nodes.table.count, dtype=np.int16)
         # The first rule that refuses gives the reason, so the last one is asked first.
-        _mark(answer, unwelcome, _near_any(bond, ((c, c.topology) for c in avoiding), released=nodes.released))
-        avoided = ((bond.kinship.count(term.picker), term.topology) for term in rules.anti)
-        _mark(answer, crowded, _near_any(bond, avoided, released=nodes.released))
+        _mark(answer, unwelcome, _avoided(bond, released=nodes.released))
+        _mark(answer, crowded, _avoiding(bond, released=nodes.released))
         if rules.affinity:
-            _mark(answer, lonely, ~_near_all(bond, released=nodes.released))
+            _mark(answer, lonely, ~Company(bond, released=nodes.released).near())
         return answer if nodes.index is nodes.table.rows else answer[nodes.index]
 
     return judged
-
-
-def steady(subject: Subject) -> bool:
-    """Tell whether placing the pod leaves the filter's answer as it was: none of its rules means the pod itself."""
-    bond = subject.task.bond
-    if bond is None:
-        return True
-    return not bond.rules.avoids_self and not (bond.rules.affinity and bond.rules.near_self)
 
 
 def _mark(answer: ReasonVector, number: int, refused: Mask | None) -> None:
@@ -82,34 +73,112 @@ def _mark(answer: ReasonVector, number: int, refused: Mask | None) -> None:
         np.copyto(answer, number, where=refused)
 
 
+def _avoided(bond: Bond, *, released: bool) -> Mask | None:
+    """Mark the nodes near pods whose rules keep this one away."""
+    carriers = ((c, c.topology) for c in bond.kin.carriers if c.required)
+    return _near_any(bond, carriers, released=released)
+
+
+def _avoiding(bond: Bond, *, released: bool) -> Mask | None:
+    """Mark the nodes near pods that this one must keep away from."""
+    counted = ((bond.kinship.count(term.picker), term.topology) for term in bond.rules.anti)
+    return _near_any(bond, counted, released=released)
+
+
 def _near_any(bond: Bond, counted: Iterable[tuple[Count, str]], *, released: bool) -> Mask | None:
     """Mark the nodes that share a domain with anybody counted; None if there is nobody."""
     near: Mask | None = None
     for count, topology in counted:
-        tally = bond.kinship.tally(count, Division(topology))
-        if tally.total(released=released):
-            here = tally.domains.per_node(tally.present(released=released) > 0)
-            near = here if near is None else near | here
+        if count.anybody:
+            tally = bond.kinship.tally(count, Division(topology))
+            if tally.total(released=released):
+                here = tally.domains.per_node(tally.present(released=released) > 0)
+                near = here if near is None else near | here
     return near
 
 
-def _near_all(bond: Bond, *, released: bool) -> Mask:
-    """Mark the nodes that share a domain of every term with pods that all terms mean; the first of a group may go anywhere that has the labels."""
-    kinship, terms = bond.kinship, bond.rules.affinity
-    count = kinship.count(*dict.fromkeys(term.picker for term in terms))
-    tallies = [kinship.tally(count, Division(topology)) for topology in dict.fromkeys(term.topology for term in terms)]
-    founding = bond.rules.near_self and not any(tally.total(released=released) for tally in tallies)
-    near: Mask | None = None
-    for tally in tallies:
-        present = tally.present(released=released) > 0
-        if founding:
-            present = np.ones(len(present), dtype=np.bool_)
-            present[-1] = False
-        here = tally.domains.per_node(present)
-        near = here if near is None else near & here
-    if near is None:
-        raise ValueError("no affinity terms to judge by")
-    return near
+class Company:
+    """The pods that all terms of a pod mean, by the domains of each term."""
+
+    __slots__ = ("_founding", "_present")
+
+    def __init__(self, bond: Bond, *, released: bool) -> None:
+        kinship, terms = bond.kinship, bond.rules.affinity
+        count = kinship.count(*dict.fromkeys(term.picker for term in terms))
+        topologies = dict.fromkeys(term.topology for term in terms)
+        tallies = [kinship.tally(count, Division(topology)) for topology in topologies]
+        self._present: list[tuple[Domains, Mask]] = [
+            (tally.domains, tally.present(released=released) > 0) for tally in tallies
+        ]
+        # The first of a set of pods that want to be together may go to any node that has the labels.
+        self._founding = bond.rules.near_self and not any(tally.total(released=released) for tally in tallies)
+
+    def near(self) -> Mask:
+        """Mark the nodes that share a domain of every term with these pods."""
+        masks = [
+            domains.codes >= 0 if self._founding else domains.per_node(present) for domains, present in self._present
+        ]
+        near: Mask = np.logical_and.reduce(masks)
+        return near
+
+    def add(self, row: int) -> bool:
+        """Count one more of these pods; tells whether anything is near that was not, or the other way round."""
+        changed = self._founding
+        self._founding = False
+        for domains, present in self._present:
+            code = domains.codes[row]
+            if code >= 0 and not present[code]:
+                present[code] = changed = True
+        return changed
+
+
+def steady(subject: Subject) -> bool:
+    """Tell whether placing the pod leaves the filter's answer as it was: none of its rules means the pod itself."""
+    bond = subject.task.bond
+    if bond is None:
+        return True
+    rules = bond.rules
+    return not any(term.matches_self for term in rules.anti) and not (rules.affinity and rules.near_self)
+
+
+class Follower:
+    """The filter's verdict on all nodes while equal pods are placed one after another."""
+
+    __slots__ = ("_blocked", "_company", "_rows", "_shunned", "refused")
+
+    def __init__(self, subject: Subject, table: NodeTable, *, released: bool) -> None:
+        bond = subject.task.bond
+        self._rows = table.rows
+        self._blocked: Mask = np.zeros(table.count, dtype=np.bool_)
+        self._shunned: list[Domains] = []
+        self._company: Company | None = None
+        self.refused: Mask = self._blocked.copy()
+        if bond is None:
+            return
+        for mask in (_avoided(bond, released=released), _avoiding(bond, released=released)):
+            if mask is not None:
+                self._blocked |= mask
+        self.refused |= self._blocked
+        shunned = dict.fromkeys(term.topology for term in bond.rules.anti if term.matches_self)
+        self._shunned = [bond.kinship.topology.domains(Division(topology)) for topology in shunned]
+        if bond.rules.affinity:
+            company = Company(bond, released=released)
+            self.refused |= ~company.near()
+            if bond.rules.near_self:
+                self._company = company
+
+    def place(self, row: int) -> Rows | None:
+        """Count one more equal pod on a row; returns the rows whose verdict may have changed."""
+        changed: Rows | None = None
+        for domains in self._shunned:
+            fellows = domains.fellows(row)
+            self._blocked[fellows] = True
+            self.refused[fellows] = True
+            changed = fellows if changed is None else self._rows
+        if self._company is not None and self._company.add(row):
+            self.refused = self._blocked | ~self._company.near()
+            changed = self._rows
+        return changed
 
 
 # -- the score -------------------------------------------------------------------------------------------------
@@ -120,19 +189,17 @@ def attraction(subject: Subject, nodes: Nodes) -> Floats | None:
     bond = subject.task.bond
     if bond is None:
         return None
-    rules = bond.rules
-    drawn = [c for c in bond.kin.carriers if not c.required and (c.staying or c.going)]
-    if not drawn and not rules.preferred:
+    drawn = [c for c in bond.kin.carriers if not c.required and c.anybody]
+    if not drawn and not bond.rules.preferred:
         return None
-    total = np.zeros(nodes.table.count)
     sums: dict[str, Vector] = {}
-    kinship = bond.kinship
-    for term in rules.preferred:
-        _gather(bond, sums, kinship.count(term.picker), term.topology, term.weight)
+    for term in bond.rules.preferred:
+        _gather(bond, sums, bond.kinship.count(term.picker), term.topology, term.weight)
     for carriers in drawn:
         _gather(bond, sums, carriers, carriers.topology, 1)
+    total = np.zeros(nodes.table.count)
     for topology, vector in sums.items():
-        total += kinship.topology.domains(Division(topology)).per_node(vector)
+        total += bond.kinship.topology.domains(Division(topology)).per_node(vector)
     return total if nodes.index is nodes.table.rows else total[nodes.index]
 
 
@@ -145,7 +212,7 @@ def _gather(bond: Bond, sums: dict[str, Vector], count: Count, topology: str, we
 def indifferent(subject: Subject) -> bool:
     """Tell whether placing the pod leaves the score as it was: none of its preferences means the pod itself."""
     bond = subject.task.bond
-    return bond is None or not bond.rules.prefers_self
+    return bond is None or not any(term.matches_self for term in bond.rules.preferred)
 
 
 @functools.cache
@@ -160,3 +227,36 @@ def normaliser(weight: int) -> Callable[[Floats], Floats]:
         return points
 
     return normalise
+
+
+class Drift:
+    """The score of all nodes while equal pods are placed one after another."""
+
+    __slots__ = ("_normalise", "_raw", "_terms")
+
+    def __init__(self, subject: Subject, table: NodeTable, weight: int) -> None:
+        raw = attraction(subject, table.view())
+        self._raw: Floats = np.zeros(table.count) if raw is None else raw
+        self._normalise = normaliser(weight)
+        bond = subject.task.bond
+        # A pod that is preferred by its own kind draws the next one, and is drawn to it.
+        self._terms = [
+            (bond.kinship.topology.domains(Division(term.topology)), 2 * term.weight)
+            for term in (bond.rules.preferred if bond is not None else ())
+            if bond is not None and term.matches_self
+        ]
+
+    def place(self, row: int) -> None:
+        """Count one more equal pod on a row."""
+        for domains, weight in self._terms:
+            self._raw[domains.fellows(row)] += weight
+
+    def points(self, rows: Rows) -> Floats:
+        """Score candidates."""
+        return self._normalise(self._raw[rows])
+
+
+@functools.cache
+def drift(weight: int) -> Callable[[Subject, NodeTable], Drift]:
+    """Return what follows the score with a weight."""
+    return lambda subject, table: Drift(subject, table, weight)

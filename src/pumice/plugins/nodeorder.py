@@ -69,9 +69,15 @@ class NodeOrder(Plugin):
             session.score.add(aversion, reads=Reads.NODE, normalise=scoring.normaliser(weight, reverse=True))
         if weight := self._weight("podaffinity"):
             normalise = interpod.normaliser(weight)
-            session.score.add(interpod.attraction, reads=OTHER_PODS, normalise=normalise, steady=interpod.indifferent)
+            session.score.add(
+                interpod.attraction,
+                reads=OTHER_PODS,
+                normalise=normalise,
+                steady=interpod.indifferent,
+                follow=interpod.drift(weight),
+            )
         if weight := self._weight("podtopologyspread"):
-            session.score.add(spread.applies, reads=OTHER_PODS, among=spread.evenness(weight))
+            session.score.add(spread.applies, reads=OTHER_PODS, follow=spread.evenness(weight))
 
     def _weight(self, name: str) -> int:
         return int(self.settings[f"{name}.weight"])

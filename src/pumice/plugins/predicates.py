@@ -108,10 +108,10 @@ class Predicates(Plugin):
             session.predicate.add(self.ports, reads=NODE_TASKS)
         if self._is_on("PodAffinityEnable"):
             judge = interpod.judge(interpod.reasons(session, self.name))
-            session.predicate.add(judge, reads=OTHER_PODS, steady=interpod.steady)
+            session.predicate.add(judge, reads=OTHER_PODS, steady=interpod.steady, follow=interpod.Follower)
         if self._is_on("PodTopologySpreadEnable"):
             judge = spread.judge(spread.reasons(session, self.name))
-            session.predicate.add(judge, reads=OTHER_PODS, steady=spread.steady)
+            session.predicate.add(judge, reads=OTHER_PODS, steady=spread.steady, follow=spread.Follower)
         if self.switches["enablePredicate"]:
             self._volume_rules = self._volume_rules or volumes.VolumeRules(session, self.name, self.settings)
             self._volume_rules.register(session)

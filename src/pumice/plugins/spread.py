@@ -20,7 +20,7 @@ from pumice.plugins.scoring import MAX_SCORE
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pumice.framework.evaluation import Floats
+    from pumice.framework.evaluation import Floats, Mask
     from pumice.framework.reasons import ReasonVector
     from pumice.framework.session import Session
     from pumice.framework.subject import Subject
@@ -63,6 +63,43 @@ def _labels(spreads: Sequence[Spread]) -> tuple[str, ...]:
 # -- the filter ------------------------------------------------------------------------------------------------
 
 
+class Evening:
+    """One hard constraint: what its domains have, and which of them may not have more."""
+
+    __slots__ = ("_present", "_spread", "domains", "full")
+
+    def __init__(self, bond: Bond, spread: Spread, labels: tuple[str, ...]) -> None:
+        self._spread = spread
+        self.domains, self._present = _counted(bond, spread, labels)
+        self.full = self._full()
+
+    def _full(self) -> Mask:
+        """Mark the domains that would have too many more than the emptiest; it counts as empty while there are too few domains."""
+        spread, domains, present = self._spread, self.domains, self._present
+        least = 0
+        if domains.number >= spread.min_domains:
+            counts = present[:-1]
+            least = int((counts if domains.number == domains.size else counts[domains.listed]).min())
+        full: Mask = present > spread.max_skew - spread.matches_self + least
+        return full
+
+    def refused(self) -> Mask:
+        """Mark the nodes that lie in such a domain, or in none."""
+        full = self.full.copy()
+        full[-1] = True
+        return self.domains.per_node(full)
+
+    def add(self, row: int) -> bool:
+        """Count one more pod, if the constraint counts it at all, and tell whether other domains are full than before."""
+        if self._spread.picker is None or not self._spread.matches_self or not self.domains.counts(row):
+            return False
+        before = self.full
+        self._present = self._present.copy()
+        self._present[self.domains.codes[row]] += 1
+        self.full = self._full()
+        return bool((before != self.full).any())
+
+
 @functools.cache
 def judge(numbers: tuple[int, int]) -> Callable[[Subject, Nodes], ReasonVector | None]:
     """Return the filter that answers with these reasons; equal numbers give the same function, so that kept verdicts stay valid."""
@@ -73,33 +110,53 @@ def judge(numbers: tuple[int, int]) -> Callable[[Subject, Nodes], ReasonVector |
         bond = subject.task.bond
         if bond is None or not bond.rules.hard:
             return None
-        labels = _labels(bond.rules.hard)
         answer = np.zeros(nodes.table.count, dtype=np.int16)
         # The first constraint that refuses gives the reason, so the last one is asked first.
-        for spread in reversed(bond.rules.hard):
-            domains, present = _counted(bond, spread, labels)
-            limit = spread.max_skew - spread.matches_self + _minimum(spread, domains, present)
-            by_domain = np.where(present > limit, skewed, 0).astype(np.int16)
+        for evening in reversed(_evenings(bond)):
+            by_domain = np.where(evening.full, skewed, 0).astype(np.int16)
             by_domain[-1] = unlabelled
-            refused = domains.per_node(by_domain)
+            refused = evening.domains.per_node(by_domain)
             np.copyto(answer, refused, where=refused != 0)
         return answer if nodes.index is nodes.table.rows else answer[nodes.index]
 
     return judged
 
 
-def _minimum(spread: Spread, domains: Domains, present: Vector) -> int:
-    """Return the smallest count of any domain, which is 0 while there are fewer domains than demanded."""
-    if domains.number < spread.min_domains:
-        return 0
-    counts = present[:-1]
-    return int((counts if domains.number == domains.size else counts[domains.listed]).min())
+def _evenings(bond: Bond) -> list[Evening]:
+    labels = _labels(bond.rules.hard)
+    return [Evening(bond, spread, labels) for spread in bond.rules.hard]
 
 
 def steady(subject: Subject) -> bool:
     """Tell whether placing the pod leaves the filter's answer as it was: no constraint counts the pod itself."""
     bond = subject.task.bond
     return bond is None or not any(spread.matches_self and spread.picker for spread in bond.rules.hard)
+
+
+class Follower:
+    """The filter's verdict on all nodes while equal pods are placed one after another."""
+
+    __slots__ = ("_evenings", "_rows", "refused")
+
+    def __init__(self, subject: Subject, table: NodeTable, *, released: bool) -> None:  # noqa: ARG002  the same either way
+        bond = subject.task.bond
+        self._rows = table.rows
+        self._evenings = [] if bond is None else _evenings(bond)
+        self.refused: Mask = np.zeros(table.count, dtype=np.bool_)
+        self._judge()
+
+    def _judge(self) -> None:
+        masks = [evening.refused() for evening in self._evenings]
+        if masks:
+            self.refused = np.logical_or.reduce(masks)
+
+    def place(self, row: int) -> Rows | None:
+        """Count one more equal pod on a row; returns the rows whose verdict may have changed."""
+        changed = [evening.add(row) for evening in self._evenings]
+        if not any(changed):
+            return None
+        self._judge()
+        return self._rows
 
 
 # -- the score -------------------------------------------------------------------------------------------------
@@ -111,57 +168,89 @@ def applies(subject: Subject, nodes: Nodes) -> Floats | None:
     return None if bond is None or not bond.soft else np.zeros(len(nodes))
 
 
-@functools.cache
-def evenness(weight: int) -> Callable[[Subject, NodeTable, Rows], Floats]:
-    """Return the score of candidates, the emptier their domains the better, in whole points of 0 to 100 times a weight."""
+class Crowd:
+    """One soft constraint: how crowded the domains of candidates are."""
 
-    def scored(subject: Subject, table: NodeTable, rows: Rows) -> Floats:
+    __slots__ = ("_counted", "_domains", "_on_host", "_present", "_spread")
+
+    def __init__(self, bond: Bond, spread: Spread, labels: tuple[str, ...]) -> None:
+        self._spread = spread
+        self._domains = bond.kinship.topology.domains(Division(spread.topology))
+        # By hostname every node stands for itself, whatever its label says and the policies count.
+        self._on_host = spread.topology == HOSTNAME
+        if self._on_host:
+            self._counted, present = _present(bond, spread, Division(NODE))
+        else:
+            self._counted, present = _counted(bond, spread, labels)
+        self._present: Floats = present.astype(np.float64)
+
+    def add(self, row: int) -> None:
+        """Count one more pod, if the constraint counts it at all."""
+        if self._spread.picker is not None and self._spread.matches_self and self._counted.counts(row):
+            self._present[self._counted.codes[row]] += 1
+
+    def of_rows(self, rows: Rows) -> Floats:
+        """Return what the constraint adds to the crowding of candidates; nothing where the label is missing."""
+        base = self._spread.max_skew - 1
+        if self._on_host:
+            crowd: Floats = self._present.take(rows) * math.log(len(rows) + 2) + base
+            if self._domains.some_missing:
+                crowd[self._domains.codes[rows] < 0] = 0
+            return crowd
+        crowds: Floats = self._present * math.log(self._domains.spanned(rows) + 2) + base
+        crowds[-1] = 0
+        return self._domains.of_rows(crowds, rows)
+
+
+class Evenness:
+    """The score of candidates, the emptier their domains the better, also while equal pods are placed one after another."""
+
+    __slots__ = ("_count", "_crowds", "_rated", "_weight")
+
+    def __init__(self, subject: Subject, table: NodeTable, weight: int) -> None:
         bond = subject.task.bond
-        if bond is None:
-            return np.zeros(len(rows))
-        own = bool(bond.constraint_class.constraints.spread)
-        labels = _labels(bond.soft) if own else ()
-        kept = rows
-        # A pod that declares constraints does not rate nodes that lack a label; by default a node is rated by the labels it has.
-        has_labels = bond.kinship.topology.domains(Division(NODE, labels)).counted
-        if has_labels is not None:
-            kept = rows[has_labels[rows]]
-        points = _points(_crowding(bond, labels, kept)) * weight
-        if len(kept) == len(rows):
-            return points
-        scores = np.zeros(table.count)
-        scores[kept] = points
+        self._weight = weight
+        self._count = table.count
+        self._crowds: list[Crowd] = []
+        self._rated: Mask | None = None
+        if bond is not None:
+            # A pod that declares constraints does not rate nodes that lack a label; by default a node is rated by the labels it has.
+            labels = _labels(bond.soft) if bond.constraint_class.constraints.spread else ()
+            self._crowds = [Crowd(bond, spread, labels) for spread in bond.soft]
+            self._rated = bond.kinship.topology.domains(Division(NODE, labels)).counted
+            if self._rated is not None and self._rated.all():
+                self._rated = None
+
+    def place(self, row: int) -> None:
+        """Count one more equal pod on a row."""
+        for crowd in self._crowds:
+            crowd.add(row)
+
+    def points(self, rows: Rows) -> Floats:
+        """Score candidates in whole points of 0 to 100, times the weight."""
+        if self._rated is None:
+            return self._points(rows)
+        kept = rows[self._rated[rows]]
+        scores = np.zeros(self._count)
+        scores[kept] = self._points(kept)
         return scores[rows]
 
-    return scored
+    def _points(self, rows: Rows) -> Floats:
+        """Scale so that the emptiest get most; nothing counted anywhere is worth full points."""
+        if not len(rows):
+            return np.zeros(0)
+        total = np.zeros(len(rows))
+        for crowd in self._crowds:
+            total += crowd.of_rows(rows)
+        raw = np.floor(total + 0.5)
+        low, high = float(raw.min()), float(raw.max())
+        if high == 0:
+            return np.full(len(raw), float(MAX_SCORE * self._weight))
+        points: Floats = np.floor(MAX_SCORE * (high + low - raw) / high) * self._weight
+        return points
 
 
-def _crowding(bond: Bond, labels: tuple[str, ...], rows: Rows) -> Floats:
-    """Add up how crowded the domains of each candidate are, in whole numbers."""
-    total = np.zeros(len(rows))
-    for spread in bond.soft:
-        domains = bond.kinship.topology.domains(Division(spread.topology))
-        if spread.topology == HOSTNAME:
-            # Every node stands for itself, counted or not.
-            nodes, present = _present(bond, spread, Division(NODE))
-            crowd = nodes.of_rows(present, rows) * math.log(len(rows) + 2) + (spread.max_skew - 1)
-            if domains.some_missing:
-                crowd[domains.codes[rows] < 0] = 0
-        else:
-            _, present = _counted(bond, spread, labels)
-            crowds = present * math.log(domains.spanned(rows) + 2) + (spread.max_skew - 1)
-            crowds[-1] = 0
-            crowd = domains.of_rows(crowds, rows)
-        total += crowd
-    return np.floor(total + 0.5)
-
-
-def _points(raw: Floats) -> Floats:
-    """Scale so that the emptiest get most; nothing counted anywhere is worth full points."""
-    if not len(raw):
-        return raw
-    low, high = float(raw.min()), float(raw.max())
-    if high == 0:
-        return np.full(len(raw), float(MAX_SCORE))
-    points: Floats = np.floor(MAX_SCORE * (high + low - raw) / high)
-    return points
+@functools.cache
+def evenness(weight: int) -> Callable[[Subject, NodeTable], Evenness]:
+    """Return the score with a weight."""
+    return lambda subject, table: Evenness(subject, table, weight)

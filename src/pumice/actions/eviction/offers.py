@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from pumice.actions.eviction import quick, units
-from pumice.framework import selection
+from pumice.framework import foresight
 from pumice.framework.points import Reads
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Market:
         count = sum(len(unit.tasks) for unit in taken)
         evaluation.refresh_scores()
         only = np.array([row], dtype=np.int64)
-        score = int(selection.rounded(evaluation.plain[only] + evaluation.normalised(only))[0])
+        score = int(foresight.rounded(evaluation.plain[only] + evaluation.normalised(only))[0])
         return Offer(row, tuple(taken), (priority, count, -score, row))
 
     def _take_until_it_fits(self, plan: Plan, member: Task, record: NodeRecord, offered: Sequence[Task]) -> list[Unit]:

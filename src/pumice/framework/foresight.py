@@ -1,0 +1,101 @@
+"""What nodes will answer by their own amounts with more equal tasks on them, and how scores are rounded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from pumice.framework.evaluation import Evaluation, Floats, Mask
+    from pumice.model.nodes import NodeTable, Rows
+    from pumice.model.shape import Shape
+
+# Scores are rounded to thousandths before ties are broken, so that floating-point noise never decides.
+PRECISION = 1000
+TABLE_LIMIT = 1 << 18
+# How many rows, and how many steps of one row, are looked at together.
+BATCH = 64
+DEPTH = 16
+
+
+def rounded(scores: Floats) -> npt.NDArray[np.int64]:
+    """Return scores in whole thousandths."""
+    return np.rint(scores * PRECISION).astype(np.int64)
+
+
+def capacity(table: NodeTable, rows: Rows, shape: Shape, limit: int, *, released: bool) -> npt.NDArray[np.int64]:
+    """Return how many more tasks of a shape each row has room for, at most `limit`."""
+    request = shape.request
+    free = table.allocatable[rows] - table.used[rows]
+    later = free + table.releasing[rows] - table.pipelined[rows]
+    room = later if released else np.minimum(free, later)
+    positive = request.asked[request.needed > 0]
+    if not len(positive):
+        return np.full(len(rows), limit, dtype=np.int64)
+    fits = (room[:, positive] // request.vector[positive]).min(axis=1)
+    clipped: npt.NDArray[np.int64] = np.clip(fits, 0, limit)
+    return clipped
+
+
+class Foresight:
+    """What nodes answer by their own amounts with one, two, three more of these tasks on them."""
+
+    __slots__ = ("_allowed", "_capacity", "_evaluation", "_known", "_released", "_table", "_taken")
+
+    def __init__(self, evaluation: Evaluation, table: NodeTable, allowed: Mask, count: int, *, released: bool) -> None:
+        self._evaluation = evaluation
+        self._table = table
+        self._allowed = allowed
+        self._released = released
+        self._taken: dict[int, int] = {}
+        self._capacity: dict[int, int] = {}
+        self._known: dict[tuple[int, int], float | None] = {}
+        self._look_around(_likely(evaluation.plain, allowed, 2 * count))
+
+    def take(self, row: int) -> float | None:
+        """Put one more task on a row; returns its score from then on, None if it takes no more."""
+        taken = self._taken[row] = self._taken.get(row, 0) + 1
+        if row not in self._capacity:
+            self._look_around(self._neighbours(row))
+        if taken >= self._capacity[row]:
+            return None
+        if (row, taken) not in self._known:
+            steps = np.arange(taken, min(taken + DEPTH, self._capacity[row]), dtype=np.int64)
+            self._look(np.full(len(steps), row, dtype=np.int64), steps)
+        return self._known[row, taken]
+
+    def _neighbours(self, row: int) -> Rows:
+        """Return a row that turned out to be chosen and some that may be next: many nodes alike are chosen in the order of names."""
+        after = np.flatnonzero(self._allowed[row + 1 : row + 1 + BATCH]) + row + 1
+        new = [other for other in after.tolist() if other not in self._capacity]
+        return np.array([row, *new], dtype=np.int64)
+
+    def _look_around(self, rows: Rows) -> None:
+        """Look one step ahead on rows."""
+        room = capacity(self._table, rows, self._evaluation.subject.shape, TABLE_LIMIT, released=self._released)
+        self._capacity.update(zip(rows.tolist(), room.tolist(), strict=True))
+        self._look(rows, np.ones(len(rows), dtype=np.int64))
+
+    def _look(self, rows: Rows, steps: Rows) -> None:
+        nodes = self._table.ahead(rows, steps, self._evaluation.subject.shape, waiting=self._released)
+        scores = self._evaluation.plain_scores(nodes).tolist()
+        passed = self._evaluation.passes_ahead(nodes)
+        keys = zip(rows.tolist(), steps.tolist(), strict=True)
+        if passed is None:
+            self._known.update(zip(keys, scores, strict=True))
+        else:
+            for key, score, fits in zip(keys, scores, passed.tolist(), strict=True):
+                self._known[key] = score if fits else None
+
+
+def _likely(plain: Floats, allowed: Mask, count: int) -> Rows:
+    """Return the rows with the best scores, some more than are asked for."""
+    rows = np.flatnonzero(allowed)
+    count = max(BATCH, count)
+    if len(rows) <= count:
+        return rows
+    keys = rounded(plain[rows]) * len(rows) + np.arange(len(rows) - 1, -1, -1)
+    likely: Rows = rows[np.argpartition(keys, len(rows) - count)[len(rows) - count :]]
+    return likely
