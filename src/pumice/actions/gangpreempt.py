@@ -22,4 +22,4 @@ class GangPreempt(Action):
 
     def execute(self, session: Session) -> None:
         """Serve starving jobs, queue by queue."""
-        gangs.serve(session, bundles.GangPreempt(session), self.settings, reclaims=False)
+        gangs.serve(session, bundles.GangPreempt(session, self.settings), self.settings, reclaims=False)

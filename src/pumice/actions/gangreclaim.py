@@ -22,4 +22,4 @@ class GangReclaim(Action):
 
     def execute(self, session: Session) -> None:
         """Serve starving jobs, queue by queue."""
-        gangs.serve(session, bundles.GangReclaim(session), self.settings, reclaims=True)
+        gangs.serve(session, bundles.GangReclaim(session, self.settings), self.settings, reclaims=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.actions.allocate import ERROR_CACHE
-from pumice.actions.eviction import rules, search
+from pumice.actions.eviction import rules, search, settings
 from pumice.framework.configuration import Argument
 from pumice.framework.plugin import Action
 
@@ -24,6 +24,8 @@ class Preempt(Action):
     name = "preempt"
     arguments = (
         ERROR_CACHE,
+        settings.KEEP_GANGS,
+        settings.HOLD_FOR,
         Argument(
             name="enableTopologyAwarePreemption",
             kind="bool",
@@ -63,8 +65,8 @@ class Preempt(Action):
 
     def execute(self, session: Session) -> None:
         """Serve starving jobs, queue by queue: first from other jobs, then from their own."""
-        between = search.Search(session, rules.Preempt(session))
-        within = search.Search(session, rules.PreemptWithin(session))
+        between = search.Search(session, rules.Preempt(session, self.settings))
+        within = search.Search(session, rules.PreemptWithin(session, self.settings))
         starving, own = between.starving_jobs(), within.starving_jobs()
         for queue in session.queue_order.sort(session.cluster.queues[name] for name in {**starving, **own}):
             for job in session.job_order.sort(_without_topology(starving.get(queue.name, []))):

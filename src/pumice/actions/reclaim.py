@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.actions.allocate import ERROR_CACHE
-from pumice.actions.eviction import rules, search
+from pumice.actions.eviction import rules, search, settings
 from pumice.framework.plugin import Action
 
 if TYPE_CHECKING:
@@ -19,11 +19,11 @@ class Reclaim(Action):
     """
 
     name = "reclaim"
-    arguments = (ERROR_CACHE,)
+    arguments = (ERROR_CACHE, settings.KEEP_GANGS, settings.HOLD_FOR)
 
     def execute(self, session: Session) -> None:
         """Serve starving jobs of queues that are not overused."""
-        found = search.Search(session, rules.Reclaim(session))
+        found = search.Search(session, rules.Reclaim(session, self.settings))
         starving = found.starving_jobs()
         for queue in session.queue_order.sort(session.cluster.queues[name] for name in starving):
             if (reason := session.overused(queue)) is not None:

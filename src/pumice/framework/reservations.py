@@ -31,6 +31,7 @@ class Hold(msgspec.Struct):
     node: str
     victims: tuple[str, ...] = ()
     clear_since: int | None = None
+    patience: int = PATIENCE
 
 
 class Reservations:
@@ -40,12 +41,12 @@ class Reservations:
         self.holds: dict[str, Hold] = {}
         self.expired: dict[str, str] = {}
 
-    def add(self, members: Iterable[Task], victims: Sequence[Task]) -> None:
+    def add(self, members: Iterable[Task], victims: Sequence[Task], patience: int = PATIENCE) -> None:
         """Hold the nodes that members were placed on by a plan."""
         uids = tuple(task.uid for task in victims)
         for task in members:
             if task.node is not None:
-                self.holds[task.uid] = Hold(task.node.name, uids)
+                self.holds[task.uid] = Hold(task.node.name, uids, patience=patience)
                 self.expired.pop(task.uid, None)
 
     def drop(self, tasks: Iterable[Task]) -> None:
@@ -92,7 +93,7 @@ class Reservations:
         if going is not None:
             since = min(since, max(going, 0)) if hold.clear_since is None else since
         hold.clear_since = since
-        if now - since >= PATIENCE:
+        if now - since >= hold.patience:
             self.drop([task])
             return False
         return True
@@ -109,7 +110,7 @@ class Reservations:
 
     def deadline(self) -> int | None:
         """Return when the next hold ends."""
-        times = [hold.clear_since + PATIENCE for hold in self.holds.values() if hold.clear_since is not None]
+        times = [hold.clear_since + hold.patience for hold in self.holds.values() if hold.clear_since is not None]
         return min(times) if times else None
 
 

@@ -348,9 +348,9 @@ class Session:
         for group in _by_shape(allocated):
             self.send_binds(group)
 
-    def reserve(self, members: Sequence[Task], victims: Sequence[Task]) -> None:
-        """Hold the nodes of a plan's members for them in the cycles to come."""
-        self.reservations.add(members, victims)
+    def reserve(self, members: Sequence[Task], victims: Sequence[Task], patience: int) -> None:
+        """Hold the nodes of a plan's members for them in the cycles to come, for so long after the last victim is gone."""
+        self.reservations.add(members, victims, patience)
 
     def release_held(self, task: Task) -> None:
         """Undo one held task, so that it can be placed anew."""

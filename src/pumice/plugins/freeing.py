@@ -32,6 +32,7 @@ class Freeing:
         actions = {action.name: action for action in session.configuration.actions}
         enqueue = actions.get("enqueue")
         aware = enqueue is None or bool(enqueue.arguments.get("evictionAware", True))
+        aware = aware and session.configuration.compatibility != "volcano"
         self._preempts = aware and bool(PREEMPTING & actions.keys())
         self._reclaims = aware and bool(RECLAIMING & actions.keys())
         self._zero: Vector = np.zeros(len(session.cluster.vocabulary), dtype=np.int64)

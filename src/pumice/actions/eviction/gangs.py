@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pumice.actions.eviction import search
+from pumice.actions.eviction import search, settings
 from pumice.actions.eviction.bundles import BundleSearch
 from pumice.framework import subject
 from pumice.framework.configuration import Argument
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pumice.model.queue import Queue
 
 ARGUMENTS = (
+    settings.HOLD_FOR,
     Argument(
         name="maxDomains", kind="int", default=8, minimum=1, replacement=8, help="how many topology domains are tried"
     ),
@@ -25,9 +26,9 @@ ARGUMENTS = (
 )
 
 
-def serve(session: Session, rules: GangRules, settings: Mapping[str, Any], *, reclaims: bool) -> None:
+def serve(session: Session, rules: GangRules, arguments: Mapping[str, Any], *, reclaims: bool) -> None:
     """Serve starving jobs, queue by queue; a queue that reclaims must not be overused."""
-    found = BundleSearch(session, rules, allow_whole=bool(settings["allowWholeBundle"]))
+    found = BundleSearch(session, rules, allow_whole=bool(arguments["allowWholeBundle"]))
     starving = found.starving_jobs()
     for queue in session.queue_order.sort(session.cluster.queues[name] for name in starving):
         if reclaims and session.overused(queue) is not None:

@@ -40,7 +40,7 @@ class Plan:
         self.members: list[Task] = []
         self.excluded: dict[str, None] = {}
         self.refusal = ""
-        self.gangs = session.gangs_are_kept
+        self.gangs = rules.keeps_gangs
 
     # -- questions ---------------------------------------------------------------------------------------------
 

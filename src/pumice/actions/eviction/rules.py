@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from pumice.actions.eviction import settings
 from pumice.framework import subject
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pumice.framework.extensions import Registered
     from pumice.framework.session import Session
@@ -29,8 +30,11 @@ class Rules:
     node_by_node: ClassVar[bool] = True
     statuses: ClassVar[frozenset[Status]] = frozenset({Status.RUNNING})
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, arguments: Mapping[str, Any] | None = None) -> None:
         self.session = session
+        asked = arguments or {}
+        self.keeps_gangs = session.gangs_are_kept and bool(asked.get(settings.KEEP_GANGS.name, True))
+        self.hold_for = int(asked.get(settings.HOLD_FOR.name, settings.HOLD_FOR.default))
 
     def functions(self) -> list[Registered[..., Any]]:
         """Return the functions that decide about victims."""

@@ -191,7 +191,7 @@ class Search:
         self.session.record.say(
             self.rules.name, f"{plan.job.key}: there is room for {len(plan.members)} members without evicting anybody"
         )
-        self.session.reserve(plan.members, [])
+        self.session.reserve(plan.members, [], self.rules.hold_for)
         plan.statement.hold()
 
     def _commit(self, plan: Plan) -> None:
@@ -203,7 +203,7 @@ class Search:
             self.rules.name,
             f"{len(victims)} pods are evicted for {len(plan.members)} members: {listed}{more}",
         )
-        self.session.reserve(plan.members, victims)
+        self.session.reserve(plan.members, victims, self.rules.hold_for)
         plan.statement.commit()
 
     def _why_not(self, plan: Plan) -> str:
