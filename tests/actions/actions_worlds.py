@@ -54,7 +54,7 @@ def neighbours(pick, known):
         pod(
             f"alien-{i}",
             scheduler="else",
-            cpu="1",
+            cpu=pick.choice(["1", each["status"]["allocatable"]["cpu"]]),
             memory="1Gi",
             node=each["metadata"]["name"],
             deleting=bool(pick.randint(0, 1)),
@@ -69,7 +69,7 @@ def gang(pick, name):
     """A group and its pods: one or two shapes, perhaps roles, perhaps pods without requests, perhaps short-lived."""
     size = pick.randint(1, 6)
     minimum = pick.randint(0, size + 1)
-    roles = pick.choice([{}, {}, {"m": 1, "w": pick.randint(0, 2)}])
+    roles = pick.choice([{}, {"m": pick.randint(0, 2), "w": pick.randint(0, 2)}])
     members = [member(pick, f"{name}-w-{i}", name, pick.choice(["m", "w"]) if roles else "") for i in range(size)]
     spec = {"minTaskMember": roles} if roles else {}
     made = group(

@@ -81,7 +81,7 @@ def groups(draw):
 
 
 queues = st.builds(lambda name, weight: ("queue", queue(name, weight=weight)), st.sampled_from(["q", "r"]), number)
-gone = st.tuples(st.just("gone"), st.integers(0, 30))
+gone = st.tuples(st.just("gone"), st.tuples(st.sampled_from(["Pod", "Pod", "Node", "PodGroup", "Queue"]), number))
 answers = st.tuples(st.just("answer"), number)
 pauses = st.sampled_from([("apply", 0), ("cycle", 0), ("cycle", 1), ("cycle", 40)])
 events = st.lists(st.one_of(pods(), pods(), nodes, groups(), queues, gone, answers, pauses), max_size=30)
@@ -121,9 +121,10 @@ class Stream:
         self.desk.feed(manifest, event="ADDED" if known is None else "MODIFIED")
 
     def _delete(self, which):
-        if self.there:
-            manifest = self.there.pop(list(self.there)[which % len(self.there)])
-            self.desk.delete(manifest)
+        kind, number = which
+        keys = [key for key in self.there if key[0] == kind]
+        if keys:
+            self.desk.delete(self.there.pop(keys[number % len(keys)]))
 
     def _answer(self, how):
         """Answer the oldest effect that has no answer yet."""

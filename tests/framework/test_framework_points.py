@@ -49,6 +49,11 @@ def test_a_point_is_off_exactly_when_its_switches_are_off(point):
         assert point.name in registered(switched_off(*others))
 
 
+@pytest.mark.parametrize("off", ["enablePreemptable", "enabledAllocatable"])
+def test_a_point_with_two_switches_is_on_while_one_of_them_is(off):
+    assert {"SimulateAddTask", "SimulateRemoveTask"} <= registered(switched_off(off))
+
+
 @pytest.mark.parametrize("point", [point for point in POINTS if not point.switch], ids=lambda point: point.name)
 def test_points_without_a_switch_cannot_be_switched_off(point):
     assert point.name in registered(switched_off(*SWITCHES))

@@ -110,25 +110,32 @@ PLUGINS = (Headroom, Zigzag, Crowded, Zones, Fullest)
 SOFT = {"key": "k", "effect": "PreferNoSchedule"}
 
 
-def preferring(zone):
-    term = {"weight": 40, "preference": {"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]}}
-    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}
+def preferring(weights):
+    """Prefer zones by weight; with three values the candidates that are left decide what each is worth."""
+    terms = [
+        {"weight": weight, "preference": {"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]}}
+        for zone, weight in weights.items()
+    ]
+    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}
 
 
 @st.composite
 def clusters(draw):
     """Some nodes, pods that run, leave or come there, and a run of equal pods."""
     nodes, present = [], []
-    for i in range(draw(st.integers(1, 6))):
+    for i in range(draw(st.integers(1, 5))):
         zone = draw(st.sampled_from(["a", "b", "c"]))
         taints = [SOFT] if draw(st.integers(0, 3)) == 0 else []
-        amounts = {"cpu": str(draw(st.integers(1, 8))), "pods": str(draw(st.integers(1, 9)))}
+        amounts = {"cpu": str(draw(st.integers(1, 8))), "pods": str(draw(st.sampled_from([2, 5, 110])))}
         nodes.append(node(f"n{i}", **amounts, labels={"zone": zone}, taints=taints))
-        present += [(i, state) for state in draw(st.lists(st.sampled_from(["runs", "leaves", "comes"]), max_size=3))]
-    spec = {"affinity": preferring(draw(st.sampled_from(["a", "b"])))} if draw(st.booleans()) else {}
+        present += [
+            (i, state) for state in draw(st.lists(st.sampled_from(["runs", "leaves", "comes", "comes"]), max_size=3))
+        ]
+    weights = draw(st.sampled_from([{}, {"a": 40}, {"a": 100, "b": 30}, {"a": 100, "b": 10, "c": 5}]))
+    spec = {"affinity": preferring(weights)} if weights else {}
     ports = [{"hostPort": 80}] if draw(st.integers(0, 4)) == 0 else []
     asked = {"cpu": draw(st.sampled_from(["500m", "1", "2"])), "memory": draw(st.sampled_from([None, "1Gi", "3Gi"]))}
-    run = [pod(f"run-w-{i}", "g", **asked, ports=ports, **spec) for i in range(draw(st.integers(1, 12)))]
+    run = [pod(f"run-w-{i}", "g", **asked, ports=ports, **spec) for i in range(draw(st.integers(2, 14)))]
     return nodes, present, run
 
 
@@ -166,7 +173,7 @@ def place(desk, session, run, size, *, released):
     return chosen
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(
     cluster=clusters(),
     plugins=st.lists(st.sampled_from(PLUGINS), unique=True, max_size=2),

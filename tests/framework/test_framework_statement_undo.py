@@ -175,9 +175,9 @@ def test_statements_then_discard_and_rollback_restore_the_model_bit_for_bit(move
 
 
 @settings(max_examples=40, deadline=None)
-@given(first=moves, second=moves)
-def test_rollback_to_a_checkpoint_restores_the_model_at_the_checkpoint(first, second):
-    made = desk(picky=True)
+@given(first=moves, second=moves, picky=st.booleans())
+def test_rollback_to_a_checkpoint_restores_the_model_at_the_checkpoint(first, second, picky):
+    made = desk(picky=picky)
     game = Game(made)
     adding = {Game.place, Game.evict}
     chosen = game.statements[0]
