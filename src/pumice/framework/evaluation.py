@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from pumice.framework import fitting
+from pumice.framework.functions import LOCAL, SINGLE, Functions
 from pumice.framework.points import Reads
-from pumice.framework.reasons import Code, FitSummary, Reasons, summary
 from pumice.framework.walking import Followers
-from pumice.model.resources import PODS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
     from pumice.framework.extensions import Extension, Registered
+    from pumice.framework.reasons import FitSummary, Reasons
     from pumice.framework.sampling import Sampler
     from pumice.framework.subject import Subject
     from pumice.model.nodes import Nodes, NodeTable, Rows
@@ -30,55 +31,6 @@ Floats = npt.NDArray[np.float64]
 KEPT = 256
 FEW = 64
 RECALLED = 4096
-
-_LOCAL = Reads.COLUMNS | Reads.TASKS
-_SINGLE = Reads.TASK | Reads.JOB | Reads.QUEUE | Reads.TIME
-
-
-class Functions:
-    """The filters and scores of a session, sorted by what they read."""
-
-    __slots__ = (
-        "filters",
-        "filters_global",
-        "filters_local",
-        "filters_local_flags",
-        "filters_static",
-        "looks_elsewhere",
-        "raws",
-        "reads",
-        "scores",
-        "scores_global",
-        "scores_read_amounts",
-        "scores_static",
-        "tells_subjects_apart",
-    )
-
-    def __init__(self, predicate: Extension[..., Any], score: Extension[..., Any]) -> None:
-        self.filters: list[Registered[..., Any]] = list(predicate)
-        self.filters_static = [f for f in self.filters if not f.reads & (_LOCAL | Reads.OTHER_NODES | _SINGLE)]
-        self.filters_global = [f for f in self.filters if f.reads & Reads.OTHER_NODES]
-        self.filters_local = [f for f in self.filters if f not in self.filters_static and f not in self.filters_global]
-        plain: list[Registered[..., Any]] = [f for f in score if f.normalise is None and f.follow is None]
-        self.scores_static = [f for f in plain if not f.reads & ~Reads.NODE]
-        self.scores = [f for f in plain if f not in self.scores_static and not f.reads & Reads.OTHER_NODES]
-        self.scores_global = [f for f in plain if f.reads & Reads.OTHER_NODES]
-        self.raws: list[Registered[..., Any]] = [f for f in score if f.normalise is not None or f.follow is not None]
-        self.reads = Reads(0)
-        for function in [*self.filters, *plain, *self.raws]:
-            self.reads |= function.reads
-        # Asked for every subject, so worked out once: flags are slow to test.
-        self.filters_local_flags = [
-            (f, bool(f.reads & Reads.TASKS), f.reads == Reads.COLUMNS) for f in self.filters_local
-        ]
-        self.scores_read_amounts = all(f.reads == Reads.COLUMNS for f in self.scores)
-        self.looks_elsewhere = bool(self.reads & Reads.OTHER_NODES)
-        self.tells_subjects_apart = bool(self.reads & _SINGLE)
-
-    def identity(self) -> tuple[Hashable, ...]:
-        """Return what must stay equal for kept vectors to stay valid: the functions, in order."""
-        functions = [*self.filters, *self.scores_static, *self.scores, *self.scores_global, *self.raws]
-        return tuple((f.plugin, f.function) for f in functions)
 
 
 class Half:
@@ -210,7 +162,7 @@ class Evaluation:
 
     def _local(self, nodes: Nodes, half: Half) -> Mask:
         """Ask about room, and every filter that reads amounts or tasks of the node itself."""
-        passed = room(self.subject, nodes)
+        passed = fitting.room(self.subject, nodes)
         half.local_stepwise = False
         by_amounts = True
         for function, reads_tasks, reads_amounts in self._evaluator.functions.filters_local_flags:
@@ -273,9 +225,9 @@ class Evaluation:
         vector = self.raw_vectors[position]
         if rows is None or function.reads & Reads.OTHER_NODES:
             vector = self.raw_vectors[position] = function.function(self.subject, table.view())
-        elif vector is not None and function.reads & _LOCAL and len(rows):
+        elif vector is not None and function.reads & LOCAL and len(rows):
             vector[rows] = function.function(self.subject, table.view(rows))
-        if vector is None or not function.reads & (_LOCAL | Reads.OTHER_NODES):
+        if vector is None or not function.reads & (LOCAL | Reads.OTHER_NODES):
             return False
         return function.is_stepwise(self.subject)
 
@@ -364,7 +316,12 @@ class Evaluation:
         table = self._evaluator.table
         state = (table.structure, table.stated(self.subject.constraints), table.position, int(released))
         if self._failure is None or self._failure[0] != state:
-            self._failure = (state, summarise(self.subject, table.view(released=released), self._evaluator))
+            self._failure = (
+                state,
+                fitting.summarise(
+                    self.subject, table.view(released=released), self._evaluator.functions, self._evaluator.reasons
+                ),
+            )
         return self._failure[1]
 
 
@@ -418,7 +375,7 @@ class Evaluator:
             parts.append(subject.job.key)
         if reads & Reads.QUEUE and subject.queue is not None:
             parts.append(subject.queue.name)
-        if reads & _SINGLE:
+        if reads & SINGLE:
             parts.append(self._cycle)
         return tuple(parts)
 
@@ -452,62 +409,3 @@ def recalled(table: NodeTable, rows: Rows, memo: dict[bytes, Any], ask: Callable
         answers = ask(rows[list(new.values())]).tolist()
         memo.update(zip(new, answers, strict=True))
     return np.array([memo[state] for state in states])
-
-
-def room(subject: Subject, nodes: Nodes) -> Mask:
-    """Tell which nodes have room: once all is released, and in a view of now also at once."""
-    request = subject.request
-    if request.unoffered:
-        return np.zeros(len(nodes), dtype=np.bool_)
-    asked, needed = request.asked, request.needed
-    free = nodes.allocatable[:, asked] - nodes.used[:, asked]
-    later = free + nodes.releasing[:, asked] - nodes.pipelined[:, asked]
-    fits: Mask = np.logical_and.reduce(later >= needed, axis=1)
-    if not nodes.released:
-        fits &= np.logical_and.reduce(free >= needed, axis=1)
-    return fits
-
-
-def summarise(subject: Subject, nodes: Nodes, evaluator: Evaluator) -> FitSummary:
-    """Count the reasons of all nodes: the first resource that is short, else what the filters say."""
-    counted: list[tuple[str, int]] = []
-    request = subject.request
-    short: Mask = nodes.future_idle[:, request.asked] < request.needed
-    if not nodes.released:
-        short |= nodes.idle[:, request.asked] < request.needed
-    # A node without a free pod slot is left to the filter that has words for it, if it is asked.
-    slots = request.asked == PODS
-    full: Mask = np.logical_or.reduce(short[:, slots], axis=1)
-    short &= ~slots
-    failed: Mask = np.logical_or.reduce(short, axis=1)
-    names = evaluator.table.vocabulary.names
-    firsts: list[int] = np.bincount(short[failed].argmax(axis=1), minlength=len(request.asked)).tolist()
-    counted += [
-        (f"Insufficient {names[column]}", count) for column, count in zip(request.asked.tolist(), firsts, strict=True)
-    ]
-    open_rows = ~failed
-    if request.unoffered:
-        counted.append((f"Insufficient {request.unoffered[0]}", int(open_rows.sum())))
-        return summary(len(nodes), counted)
-    for plugin in dict.fromkeys(f.plugin for f in evaluator.functions.filters):
-        refused = np.zeros(len(nodes), dtype=np.bool_)
-        for function in (f for f in evaluator.functions.filters if f.plugin == plugin):
-            answer = function.function(subject, nodes)
-            if answer is None:
-                continue
-            answer = np.where(open_rows, answer, 0)
-            counted += _texts(answer, evaluator.reasons)
-            refused |= answer != 0
-            # A reason that eviction cannot cure ends the node's list; a curable one lets the plugin's next filter speak too.
-            open_rows = open_rows & evaluator.reasons.curable[answer]
-        open_rows &= ~refused
-    counted.append(("Insufficient pods", int((full & open_rows).sum())))
-    return summary(len(nodes), counted)
-
-
-def _texts(answer: npt.NDArray[np.int16], reasons: Reasons) -> list[tuple[str, int]]:
-    counts = np.bincount(answer, minlength=1)
-    return [(reasons.table[number].text, int(counts[number])) for number in range(1, len(counts)) if counts[number]]
-
-
-__all__ = ["Code", "Evaluation", "Evaluator", "Functions", "room", "summarise"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from pumice.actions.eviction import units
 from pumice.framework import selection, subject
-from pumice.framework.evaluation import room
+from pumice.framework.fitting import room
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -1,0 +1,74 @@
+"""Room, and the summary of why no node has it: which nodes can hold a request, and what all nodes say against a task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from pumice.framework.reasons import FitSummary, Reasons, summary
+from pumice.model.resources import PODS
+
+if TYPE_CHECKING:
+    from pumice.framework.functions import Functions
+    from pumice.framework.subject import Subject
+    from pumice.model.nodes import Nodes
+
+Mask = npt.NDArray[np.bool_]
+
+
+def room(subject: Subject, nodes: Nodes) -> Mask:
+    """Tell which nodes have room: once all is released, and in a view of now also at once."""
+    request = subject.request
+    if request.unoffered:
+        return np.zeros(len(nodes), dtype=np.bool_)
+    asked, needed = request.asked, request.needed
+    free = nodes.allocatable[:, asked] - nodes.used[:, asked]
+    later = free + nodes.releasing[:, asked] - nodes.pipelined[:, asked]
+    fits: Mask = np.logical_and.reduce(later >= needed, axis=1)
+    if not nodes.released:
+        fits &= np.logical_and.reduce(free >= needed, axis=1)
+    return fits
+
+
+def summarise(subject: Subject, nodes: Nodes, functions: Functions, reasons: Reasons) -> FitSummary:
+    """Count the reasons of all nodes: the first resource that is short, else what the filters say."""
+    counted: list[tuple[str, int]] = []
+    request = subject.request
+    short: Mask = nodes.future_idle[:, request.asked] < request.needed
+    if not nodes.released:
+        short |= nodes.idle[:, request.asked] < request.needed
+    # A node without a free pod slot is left to the filter that has words for it, if it is asked.
+    slots = request.asked == PODS
+    full: Mask = np.logical_or.reduce(short[:, slots], axis=1)
+    short &= ~slots
+    failed: Mask = np.logical_or.reduce(short, axis=1)
+    names = nodes.table.vocabulary.names
+    firsts: list[int] = np.bincount(short[failed].argmax(axis=1), minlength=len(request.asked)).tolist()
+    counted += [
+        (f"Insufficient {names[column]}", count) for column, count in zip(request.asked.tolist(), firsts, strict=True)
+    ]
+    open_rows = ~failed
+    if request.unoffered:
+        counted.append((f"Insufficient {request.unoffered[0]}", int(open_rows.sum())))
+        return summary(len(nodes), counted)
+    for plugin in dict.fromkeys(f.plugin for f in functions.filters):
+        refused = np.zeros(len(nodes), dtype=np.bool_)
+        for function in (f for f in functions.filters if f.plugin == plugin):
+            answer = function.function(subject, nodes)
+            if answer is None:
+                continue
+            answer = np.where(open_rows, answer, 0)
+            counted += _texts(answer, reasons)
+            refused |= answer != 0
+            # A reason that eviction cannot cure ends the node's list; a curable one lets the plugin's next filter speak too.
+            open_rows = open_rows & reasons.curable[answer]
+        open_rows &= ~refused
+    counted.append(("Insufficient pods", int((full & open_rows).sum())))
+    return summary(len(nodes), counted)
+
+
+def _texts(answer: npt.NDArray[np.int16], reasons: Reasons) -> list[tuple[str, int]]:
+    counts = np.bincount(answer, minlength=1)
+    return [(reasons.table[number].text, int(counts[number])) for number in range(1, len(counts)) if counts[number]]
