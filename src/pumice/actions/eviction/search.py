@@ -116,7 +116,9 @@ class Search:
                 if self._settle(Plan(self.session, self.rules, queue, job), tasks, done):
                     lifted.keep()
                     return True
-        self.session.record.judge(job.key, self.rules.name, self._why_not(plan))
+        if not self.rules.within:
+            # What was found between jobs says more than that the job's own pods do not help.
+            self.session.record.judge(job.key, self.rules.name, self._why_not(plan))
         return False
 
     def _settle(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
