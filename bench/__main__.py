@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 import pumice
-from bench import affinity, cases, eviction, sharing, trees
+from bench import affinity, cases, eviction, sharing, trees, volumes
 
 
 def main() -> None:
@@ -24,7 +24,15 @@ def main() -> None:
     print(f"machine: {machine}\n")
     print(f"{'':4} {'figure':<52} {'measured':>16} {'target':>10}  {'plain numpy floor':>18} {'ratio':>8}")
     figures: list[cases.Figure] = []
-    measures = [*cases.everything(), sharing.figures, trees.figures, *affinity.everything(), *eviction.everything()]
+    measures = [
+        *cases.everything(),
+        sharing.figures,
+        trees.figures,
+        *affinity.everything(),
+        volumes.local_volumes,
+        volumes.shared_volume,
+        *eviction.everything(),
+    ]
     for measure in measures:
         if options.text in f"{measure.__module__}.{measure.__name__}":
             found = measure()

@@ -31,9 +31,10 @@ FLAGS = {
     "default_queue": "the queue of groups that name none",
     "node_selector": "`label:value`; only nodes that carry one of these labels are used",
     "priority_class": "read PriorityClass objects",
-    "minimum_feasible_nodes": "accepted for compatibility; all nodes are looked at",
-    "minimum_percentage_nodes_to_find": "accepted for compatibility; all nodes are looked at",
-    "percentage_nodes_to_find": "accepted for compatibility; all nodes are looked at",
+    "enable_namespace_as_queue": "take every namespace for a queue, as kube-batch did; Queue objects do not count, and the weight is that of a ResourceQuota's `volcano.sh/namespace.weight`",
+    "minimum_feasible_nodes": "with a percentage: search at least this many feasible nodes",
+    "minimum_percentage_nodes_to_find": "accepted for compatibility; nodes are not sampled unless a percentage is given",
+    "percentage_nodes_to_find": "stop a search after this part of the nodes was found feasible; 0 looks at all of them, which is cheap here",
 }
 
 
