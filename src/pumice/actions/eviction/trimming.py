@@ -23,7 +23,8 @@ TRIES = 200
 def trim(plan: Plan) -> None:
     """Give back, dearest first, every unit that the plan can do without, and take no gang whole of which a part is enough."""
     kinds = list({id(member.shape): member for member in plan.members}.values())
-    for unit in sorted(plan.units, key=lambda u: (u.priority, len(u.tasks)), reverse=True):
+    # Among equals the last to go is the first to be given back.
+    for unit in sorted(plan.units, key=lambda u: (u.priority, len(u.tasks)))[::-1]:
         if unit in plan.units:
             _spare(plan, unit, kinds)
     if plan.gangs and plan.rules.node_by_node:
