@@ -67,7 +67,7 @@ def _take_a_part(plan: Plan, job: Job, kinds: list[Task], tries: list[int]) -> N
     """Take from a gang that goes whole only what it can spare, if some of that is enough."""
     whole = [unit for unit in plan.units if unit.tasks[0].job is job]
     tasks = [task for unit in whole for task in unit.tasks]
-    if len(tasks) == 1 or job.tally.ready + job.tally.waiting:
+    if len(tasks) == 1 or job.tally.ready + job.tally.waiting or not any(unit.whole for unit in whole):
         return
     homes = [(member, member.node) for member in plan.members]
     for task in tasks:
