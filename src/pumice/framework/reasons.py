@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -60,11 +61,17 @@ class FitSummary(msgspec.Struct, frozen=True):
     prefix: str = ""
 
     def __str__(self) -> str:
-        head = self.prefix or f"0/{self.nodes} nodes are unavailable"
-        if not self.counts:
-            return head
-        items = sorted(f"{count} {text}" for text, count in self.counts)
-        return f"{head}: {', '.join(items)}."
+        return _told(self.nodes, self.counts, self.prefix)
+
+
+@functools.lru_cache(maxsize=1024)
+def _told(nodes: int, counts: tuple[tuple[str, int], ...], prefix: str) -> str:
+    """Write a summary out; thousands of pods may share one."""
+    head = prefix or f"0/{nodes} nodes are unavailable"
+    if not counts:
+        return head
+    items = sorted(f"{count} {text}" for text, count in counts)
+    return f"{head}: {', '.join(items)}."
 
 
 def summary(nodes: int, counted: Iterable[tuple[str, int]], prefix: str = "") -> FitSummary:

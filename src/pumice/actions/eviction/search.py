@@ -71,6 +71,8 @@ class Search:
         session = self.session
         found: dict[str, list[Job]] = {}
         for job in list(session.cluster.pending_jobs.values()):
+            if self.rules.within and len(job.pending) == len(job.tasks):
+                continue
             if not session.usable(job) or session.phase(job) == names.PHASE_PENDING:
                 continue
             if not self._is_anybody_there(job):
@@ -94,10 +96,16 @@ class Search:
 
     def _is_anybody_there(self, job: Job) -> bool:
         """Tell whether the rules let anybody at all go for a job, asked once for all jobs that nothing can tell apart."""
-        key = self._market.kind_of_job(job)
+        if self.session.reserved:
+            # Room that is held for somebody weaker can be taken over without evicting anybody.
+            return True
+        pending = job.pending.values()
+        claimant = next((task for task in pending if not task.best_effort), next(iter(pending), None))
+        if claimant is None:
+            return False
+        key = (self._market.kind_of_job(job), claimant.best_effort)
         if key not in self._anybody:
-            claimant = next(iter(job.pending.values()), None)
-            self._anybody[key] = claimant is not None and any(
+            self._anybody[key] = any(
                 self.rules.may_go(claimant, task)
                 for source in self.rules.sources(claimant)
                 for task in source.tasks.values()
