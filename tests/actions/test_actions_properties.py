@@ -18,7 +18,7 @@ from pumice.api import kinds
 
 ENDED = ("Succeeded", "Failed")
 HERE = Path(__file__).parent
-picks = st.randoms(use_true_random=False)
+picks = st.randoms(use_true_random=True)
 
 
 def run(pick, *, cycles=6, faults=()):
@@ -71,7 +71,7 @@ faults = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(pick=picks, faults=faults)
 def test_no_node_is_ever_over_committed_by_our_binds(pick, faults):
     for rig in run(pick, faults=faults):
@@ -111,7 +111,7 @@ def broken_gangs(rig):
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(pick=picks)
 def test_below_min_member_no_member_with_requests_is_bound(pick):
     for rig in run(pick):

@@ -119,24 +119,27 @@ def preferring(weights):
     return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}
 
 
-@st.composite
-def clusters(draw):
+ANYTHING = st.randoms(use_true_random=True)
+
+
+def cluster(pick):
     """Some nodes, pods that run, leave or come there, and a run of equal pods."""
     nodes, present = [], []
-    for i in range(draw(st.integers(1, 5))):
-        zone = draw(st.sampled_from(["a", "b", "c"]))
-        taints = [SOFT] if draw(st.integers(0, 3)) == 0 else []
-        amounts = {"cpu": str(draw(st.integers(1, 8))), "pods": str(draw(st.sampled_from([2, 5, 110])))}
-        nodes.append(node(f"n{i}", **amounts, labels={"zone": zone}, taints=taints))
-        present += [
-            (i, state) for state in draw(st.lists(st.sampled_from(["runs", "leaves", "comes", "comes"]), max_size=3))
-        ]
-    weights = draw(st.sampled_from([{}, {"a": 40}, {"a": 100, "b": 30}, {"a": 100, "b": 10, "c": 5}]))
+    for i in range(pick.randint(1, 5)):
+        amounts = {"cpu": str(pick.randint(1, 8)), "pods": str(pick.choice([2, 5, 110]))}
+        taints = [SOFT] if not pick.randint(0, 3) else []
+        nodes.append(node(f"n{i}", **amounts, labels={"zone": pick.choice("abc")}, taints=taints))
+        present += [(i, pick.choice(["runs", "leaves", "comes", "comes"])) for _ in range(pick.randint(0, 3))]
+    weights = pick.choice([{}, {"a": 40}, {"a": 100, "b": 30}, {"a": 100, "b": 10, "c": 5}])
     spec = {"affinity": preferring(weights)} if weights else {}
-    ports = [{"hostPort": 80}] if draw(st.integers(0, 4)) == 0 else []
-    asked = {"cpu": draw(st.sampled_from(["500m", "1", "2"])), "memory": draw(st.sampled_from([None, "1Gi", "3Gi"]))}
-    run = [pod(f"run-w-{i}", "g", **asked, ports=ports, **spec) for i in range(draw(st.integers(2, 14)))]
+    ports = [{"hostPort": 80}] if not pick.randint(0, 4) else []
+    asked = {"cpu": pick.choice(["500m", "1", "2"]), "memory": pick.choice([None, "1Gi", "3Gi"])}
+    run = [pod(f"run-w-{i}", "g", **asked, ports=ports, **spec) for i in range(pick.randint(2, 14))]
     return nodes, present, run
+
+
+def plugins(pick):
+    return pick.sample(PLUGINS, pick.randint(0, 2))
 
 
 def stage(plugins, nodes, present, run):
@@ -173,19 +176,15 @@ def place(desk, session, run, size, *, released):
     return chosen
 
 
-@settings(max_examples=250, deadline=None)
-@given(
-    cluster=clusters(),
-    plugins=st.lists(st.sampled_from(PLUGINS), unique=True, max_size=2),
-    released=st.booleans(),
-    size=st.integers(2, 12),
-    limit=st.sampled_from([1 << 18, 1, 7]),
-)
-def test_choosing_in_runs_equals_choosing_one_by_one(cluster, plugins, released, size, limit):
-    desk, session = stage(plugins, *cluster)
-    with mock.patch.object(selection, "TABLE_LIMIT", limit):
-        together = place(desk, session, cluster[2], size, released=released)
-    assert together == place(desk, session, cluster[2], 1, released=released)
+@settings(max_examples=300, deadline=None)
+@given(pick=ANYTHING)
+def test_choosing_in_runs_equals_choosing_one_by_one(pick):
+    nodes, present, run = cluster(pick)
+    released = bool(pick.randint(0, 1))
+    desk, session = stage(plugins(pick), nodes, present, run)
+    with mock.patch.object(selection, "TABLE_LIMIT", pick.choice([1 << 18, 1 << 18, 1, 7])):
+        together = place(desk, session, run, pick.randint(2, 14), released=released)
+    assert together == place(desk, session, run, 1, released=released)
 
 
 def test_runs_are_really_chosen_ahead():
@@ -221,32 +220,27 @@ def compare(session, subject):
     ]
 
 
-changes = st.lists(
-    st.tuples(
-        st.sampled_from(["allocate", "pipeline", "evict", "undo", "look", "taint", "grow", "shrink", "add", "drop"]),
-        st.integers(0, 11),
-        st.integers(0, 5),
-    ),
-    max_size=12,
-)
+DECISIONS = ["allocate", "pipeline", "evict", "undo"]
+EVENTS = ["taint", "grow", "shrink", "add", "drop"]
 
 
-@settings(max_examples=80, deadline=None)
-@given(cluster=clusters(), plugins=st.lists(st.sampled_from(PLUGINS), unique=True, max_size=2), changes=changes)
-def test_patched_vectors_equal_fresh_ones_after_any_changes(cluster, plugins, changes):
-    nodes, _, run = cluster
-    desk, session = stage(plugins, *cluster)
+@settings(max_examples=100, deadline=None)
+@given(pick=ANYTHING)
+def test_patched_vectors_equal_fresh_ones_after_any_changes(pick):
+    nodes, present, run = cluster(pick)
+    desk, session = stage(plugins(pick), nodes, present, run)
     statement = session.statement()
     compare(session, Subject(desk.task("run-w-0")))
-    for change, a, b in changes:
-        where, task = b % len(nodes), desk.task(f"run-w-{a % len(run)}")
-        if change in ("taint", "grow", "shrink", "add", "drop"):
+    for _ in range(pick.randint(1, 10)):
+        where, change = pick.choice(nodes), pick.choice([*DECISIONS, *DECISIONS, *EVENTS])
+        if change in EVENTS:
             session.rollback()
-            _alter(desk, nodes[where], change)
+            _alter(desk, where, change)
             session = desk.session()
             statement = session.statement()
         else:
-            _decide(desk, statement, change, task, f"n{where}")
+            task = desk.task(pick.choice(run)["metadata"]["name"])
+            _decide(desk, statement, change, task, where["metadata"]["name"])
         compare(session, Subject(desk.task("run-w-0")))
 
 

@@ -60,15 +60,15 @@ def desk(*, picky):
     made.feed(queue("other"), *(node(f"n{i}", cpu="64", pods="500") for i in range(3)))
     made.feed(group("one", 3), group("two", 1, queue="other", subGroupPolicy=POLICY), group("three", 0))
     port = [{"hostPort": 80}]
-    for i in range(4):
-        made.feed(
-            pod(f"one-w-{i}", "one", cpu="1", role="w"),
-            pod(f"one-m-{i}", "one", cpu="2", memory="1Gi", role="m", ports=port if i % 2 else ()),
-            pod(f"two-{i}", "two", cpu="1", labels={"rank": str(i // 2)} if i else {}),
-            pod(f"free-{i}", "three"),
-            pod(f"run-{i}", "three", cpu="3", node=f"n{i % 3}", ports=port if not i else ()),
-            pod(f"bound-{i}", "two", cpu="1", node=f"n{i % 3}", phase="Pending"),
-        )
+    kinds = (
+        lambda i: pod(f"one-w-{i}", "one", cpu="1", role="w"),
+        lambda i: pod(f"one-m-{i}", "one", cpu="2", memory="1Gi", role="m", ports=port if i % 2 else ()),
+        lambda i: pod(f"two-{i}", "two", cpu="1", labels={"rank": str(i // 2)} if i else {}),
+        lambda i: pod(f"free-{i}", "three"),
+        lambda i: pod(f"run-{i}", "three", cpu="3", node=f"n{i % 3}", ports=port if not i else ()),
+        lambda i: pod(f"bound-{i}", "two", cpu="1", node=f"n{i % 3}", phase="Pending"),
+    )
+    made.feed(*(kind(i) for kind in kinds for i in range(4)))
     made.feed(pod("two-picky-0", "two", cpu="1"), pod("going-0", "one", cpu="1", node="n0", deleting=True))
     made.feed(pod("alien-0", scheduler="else", cpu="1", node="n1"))
     return made
@@ -149,19 +149,23 @@ class Game:
         self.OPERATIONS[operation](self, self.statements[which], a, b, c)
 
 
-number = st.integers(0, 7)
-moves = st.lists(
-    st.tuples(st.integers(0, len(Game.OPERATIONS) - 1), st.integers(0, 2), number, number, number), max_size=20
-)
+ANYTHING = st.randoms(use_true_random=True)
+
+
+def moves(pick, most, *operations):
+    """Some moves: an operation (of those given), a statement, three small numbers."""
+    known = [i for i, each in enumerate(Game.OPERATIONS) if not operations or each in operations]
+    numbers = [[pick.randint(0, 7) for _ in range(3)] for _ in range(pick.randint(0, most))]
+    return [(pick.choice(known), pick.randint(0, 2), *three) for three in numbers]
 
 
 @settings(max_examples=60, deadline=None)
-@given(moves=moves, picky=st.booleans(), discards=st.booleans())
-def test_statements_then_discard_and_rollback_restore_the_model_bit_for_bit(moves, picky, discards):
+@given(pick=ANYTHING, picky=st.booleans(), discards=st.booleans())
+def test_statements_then_discard_and_rollback_restore_the_model_bit_for_bit(pick, picky, discards):
     made = desk(picky=picky)
     game = Game(made)
     before = recount.fingerprint(made.cluster)
-    for move in moves:
+    for move in moves(pick, 25):
         game.play(move)
         recount.check(made.cluster)
         change = {key: units - game.start.get(key, 0) for key, units in game.taken().items()}
@@ -175,39 +179,35 @@ def test_statements_then_discard_and_rollback_restore_the_model_bit_for_bit(move
 
 
 @settings(max_examples=40, deadline=None)
-@given(first=moves, second=moves, picky=st.booleans())
-def test_rollback_to_a_checkpoint_restores_the_model_at_the_checkpoint(first, second, picky):
+@given(pick=ANYTHING, picky=st.booleans())
+def test_rollback_to_a_checkpoint_restores_the_model_at_the_checkpoint(pick, picky):
     made = desk(picky=picky)
     game = Game(made)
-    adding = {Game.place, Game.evict}
-    chosen = game.statements[0]
-    for operation, _, a, b, c in first:
-        if Game.OPERATIONS[operation] in adding:
-            Game.OPERATIONS[operation](game, chosen, a, b, c)
-    mark, before = chosen.checkpoint(), recount.fingerprint(made.cluster)
-    for operation, _, a, b, c in second:
-        if Game.OPERATIONS[operation] in adding:
-            Game.OPERATIONS[operation](game, chosen, a, b, c)
-    chosen.rollback(mark)
-    assert recount.fingerprint(made.cluster) == before
+    chosen, seen = game.statements[0], []
+    for operation, _, a, b, c in moves(pick, 8, Game.place, Game.evict):
+        seen.append((chosen.checkpoint(), recount.fingerprint(made.cluster)))
+        Game.OPERATIONS[operation](game, chosen, a, b, c)
+    for mark, before in reversed(seen):
+        if pick.randint(0, 1):
+            chosen.rollback(mark)
+            assert recount.fingerprint(made.cluster) == before
     recount.check(made.cluster)
 
 
 @settings(max_examples=40, deadline=None)
-@given(moves=moves, keep=st.integers(0, 9))
-def test_undoing_all_but_one_task_leaves_exactly_that_one(moves, keep):
+@given(pick=ANYTHING)
+def test_undoing_all_but_one_task_leaves_exactly_that_one(pick):
     """Undo takes single tasks out of the middle, in any order, and disturbs no other."""
     made = desk(picky=False)
     game = Game(made)
     chosen = game.statements[0]
-    for _, _, a, b, c in moves:
+    game.place(chosen, 1, 0, 0)
+    for _, _, a, b, c in moves(pick, 8, Game.place):
         game.place(chosen, a, b, c)
     placed = [task for run in chosen.runs for task in run.tasks]
-    if not placed:
-        return
-    kept = placed[keep % len(placed)]
+    kept = pick.choice(placed)
     where = (kept.status, kept.node)
-    for task in placed[::2] + placed[1::2]:
+    for task in pick.sample(placed, len(placed)):
         if task is not kept:
             chosen.undo(task)
     assert [task for run in chosen.runs for task in run.tasks] == [kept]
@@ -217,12 +217,12 @@ def test_undoing_all_but_one_task_leaves_exactly_that_one(moves, keep):
 
 
 @settings(max_examples=30, deadline=None)
-@given(moves=moves)
-def test_after_a_commit_only_what_is_bound_or_evicted_remains(moves):
+@given(pick=ANYTHING)
+def test_after_a_commit_only_what_is_bound_or_evicted_remains(pick):
     made = desk(picky=True)
     game = Game(made)
-    for operation, which, a, b, c in moves:
-        game.play((operation, which, a, b, c))
+    for move in moves(pick, 15):
+        game.play(move)
     for statement in game.statements:
         statement.commit()
     game.session.rollback()

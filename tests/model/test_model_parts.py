@@ -319,3 +319,42 @@ def test_tolerations(case, toleration, taint, expected):
     assert (
         tolerations.matches(core.Toleration(**toleration), core.Taint(key=key, value=value, effect=effect)) == expected
     )
+
+
+def term(*expressions, fields=()):
+    return core.NodeSelectorTerm(
+        match_expressions=tuple(core.NodeSelectorRequirement(key=k, operator=o, values=v) for k, o, v in expressions),
+        match_fields=tuple(core.NodeSelectorRequirement(key=k, operator=o, values=v) for k, o, v in fields),
+    )
+
+
+TERMS = [
+    ("no requirement matches nothing", term(), False),
+    ("a field alone", term(fields=[("metadata.name", "In", ("n1",))]), True),
+    ("a field that excludes", term(fields=[("metadata.name", "NotIn", ("n1",))]), False),
+    ("a field with two values", term(fields=[("metadata.name", "In", ("n1", "n2"))]), False),
+    ("another field", term(fields=[("metadata.uid", "NotIn", ("x",))]), False),
+    ("In with nothing listed", term(("gen", "In", ())), False),
+    ("NotIn with nothing listed", term(("gen", "NotIn", ())), False),
+    ("NotIn of a missing label", term(("none", "NotIn", ("x",))), True),
+    ("Exists with a value", term(("gen", "Exists", ("5",))), False),
+    ("DoesNotExist of a missing label", term(("none", "DoesNotExist", ())), True),
+    ("Gt", term(("gen", "Gt", ("4",))), True),
+    ("Gt is strict", term(("gen", "Gt", ("5",))), False),
+    ("Lt with a sign", term(("gen", "Lt", ("+6",))), True),
+    ("Gt of a missing label", term(("none", "Gt", ("-9",))), False),
+    ("Gt with two values", term(("gen", "Gt", ("1", "2"))), False),
+    ("Gt with a value that is no number", term(("gen", "Gt", ("x",))), False),
+    ("Gt with a number beyond 64 bits", term(("gen", "Lt", ("9223372036854775808",))), False),
+    ("Gt of a label that is no number", term(("zone", "Gt", ("1",))), False),
+    ("one requirement that cannot be read", term(("gen", "Exists", ()), ("zone", "Is", ("a",))), False),
+    ("all requirements and fields", term(("gen", "Exists", ()), fields=[("metadata.name", "In", ("n2",))]), False),
+]
+
+
+@pytest.mark.parametrize(("case", "written", "expected"), TERMS, ids=[row[0] for row in TERMS])
+def test_node_selector_terms_for_one_node_and_for_all(case, written, expected):
+    labels = {"gen": "5", "zone": "a"}
+    assert selectors.term_matches(written, labels, "n1") == expected
+    columns = Desk().feed(node("n1", labels=labels)).apply().cluster.nodes.attributes
+    assert selectors.term_mask(written, columns).tolist() == [expected]

@@ -38,119 +38,127 @@ class Mix(NamedTuple):
 # ---- what clusters and pods look like
 
 LABELS = {"zone": ["a", "b"], "disk": ["ssd", "hdd"], "gen": ["1", "2", "10", "x", "-3"]}
-values = st.sampled_from(["a", "b", "ssd", "1", "2", "5", "+1", "x", "9223372036854775808"])
-keys = st.sampled_from([*LABELS, "none"])
-labels = st.fixed_dictionaries({}, optional={key: st.sampled_from(known) for key, known in LABELS.items()})
-taints = st.lists(
-    st.fixed_dictionaries(
-        {
-            "key": st.sampled_from(["k", "m"]),
-            "effect": st.sampled_from(["NoSchedule", "NoExecute", "PreferNoSchedule", "PreferNoSchedule"]),
-        },
-        optional={"value": st.sampled_from(["", "v"])},
-    ),
-    max_size=2,
-)
-tolerations = st.lists(
-    st.fixed_dictionaries(
-        {},
-        optional={
-            "key": st.sampled_from(["", "k", "m", "node.kubernetes.io/unschedulable"]),
-            "operator": st.sampled_from(["", "Exists", "Equal", "Gt"]),
-            "value": st.sampled_from(["", "v"]),
-            "effect": st.sampled_from(["", "NoSchedule", "NoExecute", "PreferNoSchedule"]),
-        },
-    ),
-    max_size=3,
-)
-ports = st.lists(
-    st.fixed_dictionaries(
-        {"hostPort": st.sampled_from([0, 80, 80, 443])},
-        optional={
-            "protocol": st.sampled_from(["", "TCP", "UDP"]),
-            "hostIP": st.sampled_from(["", "0.0.0.0", "10.0.0.1", "10.0.0.2"]),  # noqa: S104  compared, not bound
-        },
-    ),
-    max_size=2,
-)
-operators = st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Is"])
-expression = st.fixed_dictionaries({"key": keys, "operator": operators, "values": st.lists(values, max_size=2)})
-field = st.fixed_dictionaries(
-    {
-        "key": st.sampled_from(["metadata.name", "metadata.name", "metadata.uid"]),
-        "operator": st.sampled_from(["In", "NotIn", "Exists"]),
-        "values": st.lists(st.sampled_from(["n0", "n1"]), min_size=1, max_size=2),
-    }
-)
-term = st.fixed_dictionaries(
-    {}, optional={"matchExpressions": st.lists(expression, max_size=2), "matchFields": st.lists(field, max_size=1)}
-)
-node_affinity = st.fixed_dictionaries(
-    {},
-    optional={
-        "requiredDuringSchedulingIgnoredDuringExecution": st.fixed_dictionaries(
-            {"nodeSelectorTerms": st.lists(term, max_size=3)}
-        ),
-        "preferredDuringSchedulingIgnoredDuringExecution": st.lists(
-            st.fixed_dictionaries({"weight": st.integers(1, 100), "preference": term}), max_size=3
-        ),
-    },
-)
-requests = st.fixed_dictionaries(
-    {},
-    optional={
-        "cpu": st.sampled_from(["0", "500m", "1", "3"]),
-        "memory": st.sampled_from(["0", "300Mi", "1Gi", "3Gi"]),
-        GPU: st.sampled_from(["0", "1", "2"]),
-        "example.com/x": st.just("1"),
-    },
-)
-
-
+VALUES = ["a", "b", "ssd", "1", "2", "5", "+1", "x", "9223372036854775808"]
+OPERATORS = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Is"]
+EFFECTS = ["NoSchedule", "NoExecute", "PreferNoSchedule", "PreferNoSchedule"]
 # Each world is about one or two things, so that the others do not rule every node out.
-THEMES = ("room", "labels", "taints", "states", "ports")
+THEMES = ["room", "labels", "taints", "states", "ports"]
+ANYTHING = st.randoms(use_true_random=True)
 
 
-@st.composite
-def nodes(draw, name, themes):
+def some(pick, most, make):
+    """A list of up to so many."""
+    return [make() for _ in range(pick.randint(0, most))]
+
+
+def sometimes(pick, fields):
+    """Some of the fields of a map."""
+    return {key: pick.choice(values) for key, values in fields.items() if pick.randint(0, 1)}
+
+
+def taint(pick):
+    return {"key": pick.choice("km"), "effect": pick.choice(EFFECTS), **sometimes(pick, {"value": ["", "v"]})}
+
+
+def toleration(pick):
+    fields = {
+        "key": ["", "k", "m", "node.kubernetes.io/unschedulable"],
+        "operator": ["", "Exists", "Equal", "Gt"],
+        "value": ["", "v"],
+        "effect": ["", "NoSchedule", "NoExecute", "PreferNoSchedule"],
+    }
+    return sometimes(pick, fields)
+
+
+def port(pick):
+    addresses = ["", "0.0.0.0", "10.0.0.1", "10.0.0.2"]  # noqa: S104  compared, not bound
+    return {
+        "hostPort": pick.choice([0, 80, 80, 443]),
+        **sometimes(pick, {"protocol": ["", "TCP", "UDP"], "hostIP": addresses}),
+    }
+
+
+def expression(pick):
+    """A requirement, every other one of a form that can be read."""
+    operator = pick.choice(OPERATORS)
+    count = (
+        {"In": 2, "NotIn": 1, "Gt": 1, "Lt": 1}.get(operator, 0) if pick.randint(0, 2) else pick.choice([0, 0, 1, 2])
+    )
+    values = [pick.choice(VALUES) for _ in range(count)]
+    return {"key": pick.choice([*LABELS, "none"]), "operator": operator, "values": values}
+
+
+def field(pick):
+    return {
+        "key": pick.choice(["metadata.name", "metadata.name", "metadata.uid"]),
+        "operator": pick.choice(["In", "NotIn", "NotIn", "Exists"]),
+        "values": [pick.choice(["n0", "n1"]) for _ in range(pick.choice([1, 1, 1, 2]))],
+    }
+
+
+def term(pick):
+    made = {"matchExpressions": some(pick, 2, lambda: expression(pick))} if pick.randint(0, 4) else {}
+    return made | ({"matchFields": [field(pick)]} if not pick.randint(0, 3) else {})
+
+
+def affinity(pick):
+    made = {}
+    if pick.randint(0, 1):
+        terms = some(pick, 3, lambda: term(pick))
+        made["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": terms}
+    simple = {"matchExpressions": [{"key": pick.choice(list(LABELS)), "operator": "Exists", "values": []}]}
+    liked = some(pick, 3, lambda: {"weight": pick.randint(1, 100), "preference": pick.choice([simple, term(pick)])})
+    return {"nodeAffinity": made | {"preferredDuringSchedulingIgnoredDuringExecution": liked}}
+
+
+def requests(pick):
+    fields = {
+        "cpu": ["0", "500m", "1", "3"],
+        "memory": ["0", "300Mi", "1Gi", "3Gi"],
+        GPU: ["0", "1", "2"],
+    }
+    return sometimes(pick, fields) | ({"example.com/x": "1"} if not pick.randint(0, 9) else {})
+
+
+def machine(pick, name, themes):
     amounts = {
-        "cpu": draw(st.sampled_from(["0", "1", "4", "8"])),
-        "memory": draw(st.sampled_from(["1Gi", "3Gi", "8Gi"])),
-        "pods": draw(st.sampled_from([None, "0", "1", "2", "3", "110"])),
+        "cpu": pick.choice(["0", "1", "4", "8"]),
+        "memory": pick.choice(["1Gi", "3Gi", "8Gi"]),
+        "pods": pick.choice([None, "0", "1", "2", "3", "110", "110"]),
     }
     made = node(
         name,
         **(amounts if "room" in themes else {"cpu": "64", "memory": "64Gi"}),
-        labels=draw(labels),
-        taints=draw(taints) if "taints" in themes else (),
-        cordoned="states" in themes and draw(st.integers(0, 2)) == 0,
-        ready=draw(st.sampled_from([None, "True", "False", "Unknown"])) if "states" in themes else None,
+        labels=sometimes(pick, LABELS),
+        taints=some(pick, 2, lambda: taint(pick)) if "taints" in themes else (),
+        cordoned="states" in themes and not pick.randint(0, 2),
+        ready=pick.choice([None, "True", "False", "Unknown"]) if "states" in themes else None,
     )
-    if gpus := draw(st.sampled_from([None, None, "2", "8"])):
+    if gpus := pick.choice([None, "2", "8"]):
         made["status"]["allocatable"][GPU] = gpus
     return made
 
 
-@st.composite
-def clusters(draw):
+def cluster(pick):
     """Nodes, the pods on each, and a pod that looks for one."""
-    themes = draw(st.lists(st.sampled_from(THEMES), min_size=1, max_size=2))
-    known = [draw(nodes(f"n{i}", themes)) for i in range(draw(st.integers(1, 5)))]
-    nothing = st.just([])
+    themes = pick.sample([*THEMES, "labels"], pick.randint(1, 2))
+    known = [machine(pick, f"n{i}", themes) for i in range(pick.randint(1, 5))]
     present = []
-    for i in range(draw(st.integers(0, 8))):
-        where = draw(st.integers(0, len(known) - 1))
-        state = draw(st.sampled_from([HELD, HELD, LEAVING, COMING, "placed"]))
-        taken = draw(ports if "ports" in themes else nothing)
-        present.append((where, state, pod(f"old-{i}", "g", requests=draw(requests), ports=taken)))
+    for i in range(pick.randint(0, 8)):
+        state = pick.choice([HELD, HELD, LEAVING, LEAVING, COMING, "placed"])
+        taken = some(pick, 2, lambda: port(pick)) if "ports" in themes else ()
+        old = pod(f"old-{i}", "g", requests=requests(pick), ports=taken)
+        present.append((pick.randrange(len(known)), state, old))
     looking = pod(
         "looking",
         "g",
-        requests=draw(requests),
-        ports=draw(ports if "ports" in themes else nothing),
-        nodeSelector=draw(st.dictionaries(keys, values, max_size=1)) if "labels" in themes else {},
-        affinity={"nodeAffinity": draw(node_affinity)} if "labels" in themes else {},
-        tolerations=draw(tolerations if {"taints", "states"} & set(themes) else nothing),
+        requests=requests(pick),
+        ports=some(pick, 2, lambda: port(pick)) if "ports" in themes else (),
+        nodeSelector=dict([pick.choice([("zone", "a"), ("disk", "ssd"), ("none", "x")])])
+        if "labels" in themes and not pick.randint(0, 3)
+        else {},
+        affinity=affinity(pick) if "labels" in themes else {},
+        tolerations=some(pick, 3, lambda: toleration(pick)) if {"taints", "states"} & set(themes) else (),
     )
     return known, present, looking
 
@@ -181,11 +189,11 @@ def stage(config, known, present, looking):
 PLAIN = CONFIG.format(least=1, most=0, balanced=1, binpack=0)
 
 
-@settings(max_examples=200, deadline=None)
-@given(cluster=clusters(), released=st.booleans())
-def test_filters_and_room_equal_the_rule_for_one_node(cluster, released):
-    known, _, looking = cluster
-    _, evaluation, standing = stage(PLAIN, *cluster)
+@settings(max_examples=300, deadline=None)
+@given(pick=ANYTHING, released=st.booleans())
+def test_filters_and_room_equal_the_rule_for_one_node(pick, released):
+    known, present, looking = cluster(pick)
+    _, evaluation, standing = stage(PLAIN, known, present, looking)
     mask = evaluation.mask(released=released).tolist()
     counted = Counter()
     offered = {name for each in known for name in each["status"]["allocatable"]}
@@ -202,11 +210,11 @@ def test_filters_and_room_equal_the_rule_for_one_node(cluster, released):
 MIXES = [Mix(1, 0, 1, 0), Mix(0, 2, 0, 1), Mix(1, 1, 3, 10), Mix(0, 0, 0, -1)]
 
 
-@settings(max_examples=200, deadline=None)
-@given(cluster=clusters(), mix=st.sampled_from(MIXES))
-def test_scores_equal_the_rule_for_one_node(cluster, mix):
-    known, _, looking = cluster
-    desk, evaluation, standing = stage(CONFIG.format(**mix._asdict()), *cluster)
+@settings(max_examples=300, deadline=None)
+@given(pick=ANYTHING, mix=st.sampled_from(MIXES))
+def test_scores_equal_the_rule_for_one_node(pick, mix):
+    known, present, looking = cluster(pick)
+    desk, evaluation, standing = stage(CONFIG.format(**mix._asdict()), known, present, looking)
     evaluation.refresh_scores()
     for i, manifest in enumerate(known):
         if any(GPU in each["status"]["allocatable"] for each in known) or not reference.request(looking, GPU):
