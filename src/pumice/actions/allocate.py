@@ -129,6 +129,10 @@ class Allocate(Action):
         try:
             return self._try(session, queue, job, tasks)
         finally:
+            for task in lifted:
+                if task.status == Status.PIPELINED:
+                    # It still waits, and a stronger job may still take its room over.
+                    session.reserved[task.uid] = task
             reservations.put_back(
                 session, session.reservations, [task for task in lifted if task.status == Status.PENDING]
             )
