@@ -42,6 +42,7 @@ class Half:
         "local_stepwise",
         "mask",
         "memo",
+        "minds_others",
         "moving",
         "position",
         "released",
@@ -61,6 +62,7 @@ class Half:
         # What holds whatever is placed, and the filters whose answers placements change.
         self.fixed: Mask = self.local
         self.moving: list[Registered[..., Any]] = []
+        self.minds_others = False
         self.mask: Mask = np.zeros(0, dtype=np.bool_)
 
 
@@ -126,13 +128,14 @@ class Evaluation:
 
     def _look_around(self, half: Half) -> None:
         """Ask the filters that look at other nodes."""
-        half.fixed, half.moving = half.local, []
+        half.fixed, half.moving, half.minds_others = half.local, [], False
         refused: list[Mask] = []
         nodes = self._evaluator.table.view(released=half.released)
         for function in self._evaluator.functions.filters_global:
             answer = function.function(self.subject, nodes)
             if answer is None:
                 continue
+            half.minds_others = True
             if function.is_stepwise(self.subject):
                 half.moving.append(function)
                 refused.append(answer != 0)
@@ -141,6 +144,10 @@ class Evaluation:
         half.mask = half.fixed
         for mask in refused:
             half.mask = half.mask & ~mask
+
+    def minds_others(self, *, released: bool) -> bool:
+        """Tell whether what is on other nodes has a say in which nodes take the task."""
+        return (self.later if released else self.now).minds_others
 
     def fixed(self, *, released: bool) -> Mask:
         """Return the nodes that take the task as far as placing equal ones on other nodes does not matter."""

@@ -84,9 +84,9 @@ class Task:
         return f"{self.namespace}/{self.name}"
 
     @property
-    def likeness(self) -> tuple[shape.Shape, Hashable]:
+    def likeness(self) -> tuple[int, Hashable]:
         """What filters and scores see of the task: its shape, and what other pods mean to it and it to them."""
-        return self.shape, None if self.bond is None else self.bond.signature()
+        return self.shape.serial, None if self.bond is None else self.bond.signature()
 
     def __repr__(self) -> str:
         return f"<task {self.key} {self.status.title}>"

@@ -86,7 +86,7 @@ class Market:
     def key(self, plan: Plan, member: Task) -> Hashable:
         """Return what the offers for a member depend on, apart from the nodes."""
         job = plan.job
-        parts: tuple[Hashable, ...] = (member.shape.serial, job.queue, job.priority, tuple(plan.excluded))
+        parts: tuple[Hashable, ...] = (*member.likeness, job.queue, job.priority, tuple(plan.excluded))
         return parts if self._by_priority and not self._rules.within else (*parts, job.key, member.priority)
 
     def cheapest(self, plan: Plan, member: Task) -> Offer | None:

@@ -11,7 +11,7 @@ from pumice.framework import selection, subject
 from pumice.framework.fitting import room
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from pumice.actions.eviction.offers import Market
     from pumice.actions.eviction.rules import Rules
@@ -137,12 +137,12 @@ class Plan:
     def arrange_enough(self, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Place as many of the tasks as are enough, without new victims, as allocate would or, if there are few, in every way there is."""
         mark, count = self.statement.checkpoint(), len(self.members)
-        hopeless: dict[int, None] = {}
+        hopeless: dict[Hashable, None] = {}
         for member in tasks:
-            if id(member.shape) in hopeless:
+            if member.likeness in hopeless:
                 continue
             if not self.place_freely(member):
-                hopeless[id(member.shape)] = None
+                hopeless[member.likeness] = None
             elif done():
                 return True
         self.back_to(mark, count)

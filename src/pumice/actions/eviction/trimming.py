@@ -22,7 +22,7 @@ TRIES = 200
 
 def trim(plan: Plan) -> None:
     """Give back, dearest first, every unit that the plan can do without, and take no gang whole of which a part is enough."""
-    kinds = list({id(member.shape): member for member in plan.members}.values())
+    kinds = list({member.likeness: member for member in plan.members}.values())
     # Among equals the last to go is the first to be given back.
     for unit in sorted(plan.units, key=lambda u: (u.priority, len(u.tasks)))[::-1]:
         if unit in plan.units:
@@ -109,12 +109,14 @@ def _still_fits(plan: Plan, returned: Sequence[Task], kinds: list[Task]) -> bool
 def _displaced(plan: Plan, returned: Sequence[Task], kinds: list[Task]) -> list[Task]:
     """Return the members that no longer fit where they are, now that some victims are back."""
     rows = {task.node.row for task in returned if task.node is not None}
-    if not any(plan.evaluation(member).is_stepwise(released=True) for member in kinds):
+    evaluations = [plan.evaluation(member) for member in kinds]
+    elsewhere = any(evaluation.minds_others(released=True) for evaluation in evaluations)
+    if not elsewhere and not any(evaluation.is_stepwise(released=True) for evaluation in evaluations):
         return _crowded_out(plan, sorted(rows))
     displaced = []
     for member in plan.members:
         record = member.node
-        if record is not None and record.row in rows:
+        if record is not None and (elsewhere or record.row in rows):
             plan.statement.undo(member)
             fits = plan.fits(member, record.row)
             plan.statement.pipeline([member], [record], evicted=True)
