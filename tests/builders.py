@@ -87,7 +87,7 @@ def pod(
     ports=(),
     **spec,
 ):
-    """A Pod; it is Running if it has a node, else Pending, unless a phase is given."""
+    """A Pod; it is Running if it has a node, else Pending, unless a phase is given. `deleting` may be the second of its end."""
     asked = {"cpu": cpu, "memory": memory, **(requests or {})}
     container = {
         "name": "c",
@@ -97,7 +97,7 @@ def pod(
     notes = {**({GROUP_NAME: group} if group else {}), **({ROLE: role} if role else {}), **(annotations or {})}
     made = metadata(name, namespace, uid, created, labels=labels, annotations=notes)
     if deleting:
-        made["deletionTimestamp"] = stamp(1)
+        made["deletionTimestamp"] = stamp(int(deleting))
     return {
         "apiVersion": "v1",
         "kind": "Pod",

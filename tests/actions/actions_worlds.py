@@ -57,8 +57,7 @@ def neighbours(pick, known):
             cpu=pick.choice(["1", each["status"]["allocatable"]["cpu"]]),
             memory="1Gi",
             node=each["metadata"]["name"],
-            deleting=bool(pick.randint(0, 1)),
-            terminationGracePeriodSeconds=pick.randint(1, 6),
+            deleting=pick.choice([False, 2, 3, 5]),
         )
         for i, each in enumerate(known)
         if pick.randint(0, 1)
