@@ -88,11 +88,17 @@ class GangReclaim(GangRules):
 
 
 class Bundle(msgspec.Struct, frozen=True):
-    """Victims of one job: pods that it can spare, or all the others."""
+    """Victims of one job: pods that it can spare, or all the others; a job below its minimum has nothing to lose."""
 
     job: Job
     tasks: tuple[Task, ...]
     whole: bool
+    broken: bool = False
+
+    @property
+    def safe(self) -> bool:
+        """Whether no gang that could run is lost with it."""
+        return self.broken or not self.whole
 
     def units(self) -> list[Unit]:
         """Return what can be spared on its own: each pod of a safe bundle, a whole bundle only whole."""
@@ -173,9 +179,9 @@ class BundleSearch(Search):
         return bundles
 
     def _cut(self, plan: Plan, job: Job, tasks: list[Task]) -> list[Bundle]:
-        """Cut one job's victims: those it can spare in victim order, then everybody."""
+        """Cut one job's victims: those it can spare in victim order, then everybody; a job below its minimum goes in one piece."""
         if not units.keeps_its_minimum(job):
-            return self._everybody(plan, job, tasks)
+            return self._everybody(plan, job, tasks, broken=True)
         mark = plan.statement.checkpoint()
         safe = []
         for task in tasks:
@@ -186,9 +192,9 @@ class BundleSearch(Search):
         plan.statement.rollback(mark)
         bundles = [Bundle(job, tuple(safe), whole=False)] if safe else []
         rest = [task for task in tasks if task not in safe]
-        return bundles + (self._everybody(plan, job, rest) if rest else [])
+        return bundles + (self._everybody(plan, job, rest, broken=False) if rest else [])
 
-    def _everybody(self, plan: Plan, job: Job, tasks: list[Task]) -> list[Bundle]:
+    def _everybody(self, plan: Plan, job: Job, tasks: list[Task], *, broken: bool) -> list[Bundle]:
         """Return the rest of a job as a whole, unless somebody in it must stay or whole bundles are not wanted."""
         placed = [task for task in job.tasks.values() if task.status in ALLOCATED_LIKE]
         known = {task.uid for task in tasks}
@@ -196,9 +202,9 @@ class BundleSearch(Search):
         for task in others:
             if task.uid in plan.excluded or self.rules.protection(None, task) is not None:
                 return []
-        if not self._allow_whole:
+        if not self._allow_whole and not broken:
             return []
-        return [Bundle(job, tuple(tasks), whole=True)]
+        return [Bundle(job, tuple(tasks), whole=True, broken=broken)]
 
     def _sorted(self, plan: Plan, bundles: list[Bundle], need: Vector) -> list[Bundle]:
         """Sort bundles: safe ones first, then victim order of their jobs, then the return on what is evicted."""
@@ -207,8 +213,8 @@ class BundleSearch(Search):
         own = queues[plan.job.queue]
 
         def compare(left: Bundle, right: Bundle) -> int:
-            if left.whole != right.whole:
-                return 1 if left.whole else -1
+            if left.safe != right.safe:
+                return -1 if left.safe else 1
             if left.job.queue != right.job.queue:
                 decided = session.victim_queue_compare(queues[left.job.queue], queues[right.job.queue], own)
                 if decided:
