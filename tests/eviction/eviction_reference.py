@@ -176,9 +176,8 @@ class GangReference(Reference):
         safe = []
         if self.stands(job, mine):
             for m in free:
-                if not self.stands(job, [p for p in mine if p not in safe and p is not m]):
-                    break
-                safe.append(m)
+                if self.stands(job, [p for p in mine if p not in safe and p is not m]):
+                    safe.append(m)
         found = [chosen for size in range(len(safe) + 1) for chosen in itertools.combinations(safe, size)]
         rest = tuple(m for m in mine if m not in safe)
         if len(free) == len(mine) and rest:
