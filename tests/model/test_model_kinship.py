@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import builders
-from pumice.model.counts import Carriers, Tallies
+from pumice.model import carriers
+from pumice.model.carriers import Carriers
+from pumice.model.counts import Tallies
 from pumice.model.domains import NODE, Division
 from pumice.model.pickers import Picker
 from pumice.model.statuses import Status
@@ -47,7 +49,7 @@ def recounted(cluster, thing):
 
 def check(cluster):
     kinship = cluster.kinship
-    for thing in [*kinship._counts.values(), *kinship._carriers.values()]:
+    for thing in [*kinship._counts.values(), *kinship.register._known.values()]:
         staying, going = recounted(cluster, thing)
         assert {r.name: amount for r, amount in thing.staying.items()} == staying
         assert {r.name: amount for r, amount in thing.going.items()} == going
@@ -59,8 +61,10 @@ def check(cluster):
         assert {task.bond.kin for task in kin.members.values()} == {kin}
         for count in kin.counts:
             assert kin in count.kins
+        rules = [rule for rule in kinship.register._known.values() if kin.is_picked(rule.pickers)]
+        assert [rule.serial for rule in kinship.register.meaning(kin)] == sorted(rule.serial for rule in rules)
     assert sum(len(kin.members) for kin in kinship._kins.values()) == len(cluster.tasks)
-    assert kinship.counting == bool(kinship._counts or kinship._carriers)
+    assert kinship.counting == bool(kinship._counts or kinship.register._known)
 
 
 def check_tally(cluster, division, tally, staying, going):
@@ -178,7 +182,7 @@ class Story:
             )
             live = all(key in kinship._looked_at for key, _, _ in wanted)
             pickers.append(Picker(("a",), None, wanted if live else ()))
-        count = self.dice.choice([kinship.count(*pickers), *kinship._carriers.values()])
+        count = self.dice.choice([kinship.count(*pickers), *kinship.register._known.values()])
         topology = self.dice.choice([HOSTNAME, "zone", NODE])
         kinship.tally(count, Division(topology, self.dice.choice([(), ("zone",)])))
 
@@ -235,6 +239,23 @@ def test_counts_are_what_a_recount_gives_after_any_events_and_decisions(seed):
         check(story.cluster)
 
 
+def test_rules_that_mean_a_pod_are_found_also_when_many_came_since_it_was_last_asked_about(monkeypatch):
+    monkeypatch.setattr(carriers, "LOG_LIMIT", 2)
+    desk = builders.Desk()
+    desk.feed(labelled("p", app="x")).apply()
+    for number in range(12):
+        desk.feed(
+            builders.pod(
+                f"shy-{number}", namespace=f"ns{number}", labels={"app": "x"}, **anti(app="x", track=str(number % 3))
+            )
+        )
+        if number % 5 == 0:
+            desk.apply()
+            check(desk.cluster)
+    desk.apply()
+    check(desk.cluster)
+
+
 def labelled(name, **labels):
     return builders.pod(name, labels=labels, node="n0")
 
@@ -270,11 +291,11 @@ def test_a_rule_is_forgotten_with_the_last_pod_that_carries_it():
     desk = builders.Desk()
     desk.feed(builders.pod("p0", **anti(app="x")), builders.pod("p1", **anti(app="x"))).apply()
     kinship = desk.cluster.kinship
-    assert len(kinship._carriers) == 1
+    assert len(kinship.register) == 1
     desk.delete(builders.pod("p0")).apply()
-    assert len(kinship._carriers) == 1
+    assert len(kinship.register) == 1
     desk.delete(builders.pod("p1")).apply()
-    assert not kinship._carriers
+    assert len(kinship.register) == 0
     assert not kinship._keys
     assert not kinship.counting
 

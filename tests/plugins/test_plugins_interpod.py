@@ -28,6 +28,10 @@ def test_verdicts_are_those_of_the_plain_rule(seed, released):
     expected = reference.judge_affinity(looking, nodes, seen, about)
     subject = pods_world.subject(desk, looking)
     assert pods_world.verdicts(desk, session, subject, TEXTS, released=released) == expected
+    with pytest.MonkeyPatch.context() as patch:
+        # Many rules are judged in another way, with the same result.
+        patch.setattr(interpod, "MANY", 0)
+        assert pods_world.verdicts(desk, session, subject, TEXTS, released=released) == expected
 
 
 @settings(max_examples=250, deadline=None)

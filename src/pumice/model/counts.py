@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from pumice.model.bonds import Term
     from pumice.model.domains import Division, Domains
     from pumice.model.kinship import Kin
     from pumice.model.nodes import NodeRecord
@@ -90,19 +89,6 @@ class Count:
             sums.pop(record, None)
         for tally in self.tallies.values():
             tally.add(record.row, amount, going=going)
-
-
-class Carriers(Count):
-    """The pods that carry one rule: an anti-affinity term, each counting 1, or a preference, each counting its weight."""
-
-    __slots__ = ("required", "serial", "topology", "users")
-
-    def __init__(self, term: Term, serial: int, *, required: bool) -> None:
-        super().__init__((term.picker,))
-        self.topology = term.topology
-        self.required = required
-        self.serial = serial
-        self.users = 0
 
 
 class Tallies:

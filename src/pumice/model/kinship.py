@@ -6,10 +6,11 @@ no two pods apart. When a rule names a new key, pods are looked at again, once, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pumice.model import bonds, pickers, selectors
-from pumice.model.counts import Carriers, Count, Tallies
+from pumice.model.carriers import Meaning, Register
+from pumice.model.counts import Count, Tallies
 from pumice.model.domains import Topology
 from pumice.model.statuses import Status
 from pumice.model.workloads import Workloads, owner_of
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
 
     from pumice.api import meta
-    from pumice.model.bonds import Bonds, Term
+    from pumice.model.bonds import Bonds
+    from pumice.model.carriers import Carriers
     from pumice.model.counts import Tally
     from pumice.model.domains import Division
     from pumice.model.nodes import NodeRecord, NodeTable
@@ -34,7 +36,18 @@ NAMESPACE_NAME = "kubernetes.io/metadata.name"
 class Kin:
     """Pods that no live rule about other pods can tell apart."""
 
-    __slots__ = ("bonds", "carriers", "counts", "key", "labels", "members", "namespace", "owner", "surroundings")
+    __slots__ = (
+        "bonds",
+        "counts",
+        "hooks",
+        "key",
+        "labels",
+        "meaning",
+        "members",
+        "namespace",
+        "owner",
+        "surroundings",
+    )
 
     def __init__(
         self, namespace: str, labels: Mapping[str, str], owner: Owner | None, surroundings: Mapping[str, str]
@@ -47,9 +60,10 @@ class Kin:
         self.surroundings = surroundings
         self.members: dict[str, Task] = {}
         self.bonds: dict[ConstraintClass, Bond] = {}
+        self.hooks = tuple(pickers.hooks(namespace, labels))
         # What counts these pods, and whose rules mean them.
         self.counts: dict[Count, None] = {}
-        self.carriers: dict[Carriers, None] = {}
+        self.meaning = Meaning()
 
     def is_picked(self, by: Iterable[Picker]) -> bool:
         """Tell whether every picker picks these pods."""
@@ -81,29 +95,24 @@ class Bond:
             return self.rules.soft
         return self.kinship.workloads.defaults(self.kin.namespace, self.kin.labels, self.kin.owner)
 
+    @property
+    def avoided_by(self) -> list[Carriers]:
+        """The anti-affinity terms of pods on nodes that mean this one."""
+        return [rule for rule in self.kinship.register.meaning(self.kin) if rule.required and rule.anybody]
+
+    @property
+    def preferred_by(self) -> list[Carriers]:
+        """The preferences of pods on nodes that mean this one."""
+        return [rule for rule in self.kinship.register.meaning(self.kin) if not rule.required and rule.anybody]
+
     def signature(self) -> Hashable:
         """Return what verdicts and scores depend on beside shape and nodes; None if nothing of other pods matters."""
-        version = self.kinship.version + self.kinship.workloads.version
+        register = self.kinship.register
+        version = register.version + self.kinship.workloads.version
         if self._signature[0] != version:
-            found = (self.rules, self.soft, tuple(sorted(carriers.serial for carriers in self.kin.carriers)))
+            found = (self.rules, self.soft, tuple(rule.serial for rule in register.meaning(self.kin)))
             self._signature = (version, None if found == (bonds.NONE, (), ()) else found)
         return self._signature[1]
-
-
-class Index(dict["Hook", dict[Any, None]]):
-    """Things by hook."""
-
-    def put(self, hook: Hook, thing: object) -> None:
-        """Enter a thing."""
-        self.setdefault(hook, {})[thing] = None
-
-    def drop(self, hook: Hook, thing: object) -> None:
-        """Take a thing out."""
-        found = self.get(hook)
-        if found is not None:
-            found.pop(thing, None)
-            if not found:
-                del self[hook]
 
 
 class Kinship:
@@ -112,7 +121,7 @@ class Kinship:
     def __init__(self, table: NodeTable) -> None:
         self.topology = Topology(table)
         self.workloads = Workloads()
-        self.version = 0
+        self.register = Register()
         # Whether anything is counted at all.
         self.counting = False
         self._table = table
@@ -122,11 +131,9 @@ class Kinship:
         self._looked_at: dict[str, None] = {}
         self._classes: dict[ConstraintClass, int] = {}
         self._kins: dict[Hashable, Kin] = {}
-        self._kins_by_hook = Index()
+        self._kins_by_hook: pickers.Index[Kin] = pickers.Index()
         self._counts: dict[tuple[Picker, ...], Count] = {}
-        self._carriers: dict[tuple[Picker, str, bool], Carriers] = {}
-        self._by_hook = Index()
-        self._serial = 0
+        self._counts_by_hook: pickers.Index[Count] = pickers.Index()
         self._swept = 64
         self._stale = False
         self._stale_namespaces: dict[str, None] = {}
@@ -213,32 +220,28 @@ class Kinship:
         kin = self._kins.get(key)
         if kin is None:
             kin = self._kins[key] = Kin(namespace, labels, owner, self.surroundings(namespace))
-            for hook in pickers.hooks(namespace, labels):
+            for hook in kin.hooks:
                 self._kins_by_hook.put(hook, kin)
-                for thing in self._by_hook.get(hook, ()):
-                    self._introduce(thing, kin)
+                for count in self._counts_by_hook.get(hook, ()):
+                    self._introduce(count, kin)
         return kin
 
     @staticmethod
-    def _introduce(thing: Count, kin: Kin) -> bool:
-        """Let a count or carriers know a kin, if it is meant by them."""
-        if not kin.is_picked(thing.pickers):
-            return False
-        thing.kins[kin] = None
-        if isinstance(thing, Carriers):
-            kin.carriers[thing] = None
-        else:
-            kin.counts[thing] = None
-        return True
+    def _introduce(count: Count, kin: Kin) -> None:
+        """Let a count know a kin, if it is meant by it."""
+        if kin.is_picked(count.pickers):
+            count.kins[kin] = None
+            kin.counts[count] = None
 
     def _bond(self, kin: Kin, constraint_class: ConstraintClass) -> Bond:
         rules = bonds.NONE
         if constraint_class.concerns_pods:
             rules = bonds.read(constraint_class.constraints, kin.namespace, kin.labels, kin.surroundings)
         bond = kin.bonds[constraint_class] = Bond(self, kin, constraint_class, rules)
-        carried = [(self._carrying(term, required=True), 1) for term in rules.anti]
-        carried += [(self._carrying(term, required=False), term.weight) for term in rules.preferred]
+        carried = [(self.register.take(term, required=True), 1) for term in rules.anti]
+        carried += [(self.register.take(term, required=False), term.weight) for term in rules.preferred]
         bond.carried = tuple(carried)
+        self.counting = self.counting or bool(carried)
         return bond
 
     def _dissolve(self, bond: Bond) -> None:
@@ -246,16 +249,15 @@ class Kinship:
         kin = bond.kin
         del kin.bonds[bond.constraint_class]
         for carriers, _ in bond.carried:
-            carriers.users -= 1
-            if not carriers.users:
-                del self._carriers[carriers.pickers[0], carriers.topology, carriers.required]
-                self._retire(carriers)
+            if self.register.give_back(carriers):
+                self._tallies.forget(carriers)
+        self.counting = bool(self._counts or len(self.register))
         if not kin.bonds:
             del self._kins[kin.key]
-            for hook in pickers.hooks(kin.namespace, kin.labels):
+            for hook in kin.hooks:
                 self._kins_by_hook.drop(hook, kin)
-            for thing in [*kin.counts, *kin.carriers]:
-                thing.kins.pop(kin, None)
+            for count in kin.counts:
+                count.kins.pop(kin, None)
 
     # -- counts ------------------------------------------------------------------------------------------------
 
@@ -264,7 +266,11 @@ class Kinship:
         count = self._counts.get(picked_by)
         if count is None:
             count = self._counts[picked_by] = Count(picked_by)
-            self._announce(count)
+            self.counting = True
+            hook = _hook(picked_by)
+            self._counts_by_hook.put(hook, count)
+            for kin in self._kins_by_hook.get(hook, ()):
+                self._introduce(count, kin)
             for kin in count.kins:
                 for task in kin.members.values():
                     if task.node is not None:
@@ -276,36 +282,6 @@ class Kinship:
         """Return a count by domains."""
         domains = self.topology.domains(division, constraint_class)
         return self._tallies.of(count, division, domains, self.topology.state)
-
-    def _carrying(self, term: Term, *, required: bool) -> Carriers:
-        """Return the count of the pods that carry a rule, one user more."""
-        key = (term.picker, term.topology, required)
-        carriers = self._carriers.get(key)
-        if carriers is None:
-            self._serial += 1
-            carriers = self._carriers[key] = Carriers(term, self._serial, required=required)
-            self._announce(carriers)
-            self.version += 1
-        carriers.users += 1
-        return carriers
-
-    def _announce(self, thing: Count) -> None:
-        hook = _hook(thing.pickers)
-        self._by_hook.put(hook, thing)
-        self.counting = True
-        for kin in self._kins_by_hook.get(hook, ()):
-            self._introduce(thing, kin)
-
-    def _retire(self, thing: Count) -> None:
-        self._by_hook.drop(_hook(thing.pickers), thing)
-        self._tallies.forget(thing)
-        for kin in thing.kins:
-            if isinstance(thing, Carriers):
-                kin.carriers.pop(thing, None)
-            else:
-                kin.counts.pop(thing, None)
-        self.counting = bool(self._by_hook)
-        self.version += 1
 
     # -- what changes between cycles ---------------------------------------------------------------------------
 
@@ -367,13 +343,16 @@ class Kinship:
                 self._drop_counts(lambda count: any(key in forgotten for p in count.pickers for key in p.keys))
         for task in tasks:
             self._attach(task)
-        self.version += 1
 
     def _drop_counts(self, is_idle: Callable[[Count], bool]) -> None:
         for key, count in list(self._counts.items()):
             if is_idle(count):
                 del self._counts[key]
-                self._retire(count)
+                self._counts_by_hook.drop(_hook(count.pickers), count)
+                self._tallies.forget(count)
+                for kin in count.kins:
+                    kin.counts.pop(count, None)
+        self.counting = bool(self._counts or len(self.register))
 
 
 def _hook(picked_by: Iterable[Picker]) -> Hook:

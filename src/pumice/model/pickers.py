@@ -6,7 +6,7 @@ compared at all, so that thousands of rules with a value each cost no more than 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
 
@@ -23,6 +23,8 @@ Requirements = tuple[Requirement, ...]
 Hook = tuple[str, ...]
 
 ANY: Hook = ()
+
+T = TypeVar("T")
 
 
 class Picker(msgspec.Struct, frozen=True, cache_hash=True):
@@ -80,6 +82,22 @@ def equalities(labels: Mapping[str, str]) -> Iterator[Requirement]:
 def canonical(wanted: Iterable[Requirement]) -> Requirements:
     """Sort requirements, each once."""
     return tuple(sorted(set(wanted)))
+
+
+class Index(dict[Hook, dict[T, None]], Generic[T]):
+    """Things by hook."""
+
+    def put(self, hook: Hook, thing: T) -> None:
+        """Enter a thing."""
+        self.setdefault(hook, {})[thing] = None
+
+    def drop(self, hook: Hook, thing: T) -> None:
+        """Take a thing out."""
+        found = self.get(hook)
+        if found is not None:
+            found.pop(thing, None)
+            if not found:
+                del self[hook]
 
 
 def hooks(namespace: str, labels: Mapping[str, str]) -> Iterator[Hook]:

@@ -15,7 +15,7 @@ from pumice.model.domains import Division
 from pumice.plugins.scoring import MAX_SCORE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Sequence
 
     from pumice.framework.evaluation import Floats, Mask
     from pumice.framework.reasons import ReasonVector
@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from pumice.model.counts import Count
     from pumice.model.domains import Domains
     from pumice.model.kinship import Bond
-    from pumice.model.nodes import Nodes, NodeTable, Rows
+    from pumice.model.nodes import NodeRecord, Nodes, NodeTable, Rows
     from pumice.model.resources import Vector
 
 AFFINITY = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
 EXISTING = "node(s) didn't satisfy existing pods anti-affinity rules"
+# From how many counts on nodes are gone through instead of domains.
+MANY = 16
 
 
 def reasons(session: Session, plugin: str) -> tuple[int, int, int]:
@@ -55,7 +57,7 @@ def judge(numbers: tuple[int, int, int]) -> Callable[[Subject, Nodes], ReasonVec
         if bond is None:
             return None
         rules = bond.rules
-        if not (rules.affinity or rules.anti or any(c.required and c.anybody for c in bond.kin.carriers)):
+        if not (rules.affinity or rules.anti or bond.avoided_by):
             return None
         answer = np.zeros(nodes.table.count, dtype=np.int16)
         # The first rule that refuses gives the reason, so the last one is asked first.
@@ -75,18 +77,19 @@ def _mark(answer: ReasonVector, number: int, refused: Mask | None) -> None:
 
 def _avoided(bond: Bond, *, released: bool) -> Mask | None:
     """Mark the nodes near pods whose rules keep this one away."""
-    carriers = ((c, c.topology) for c in bond.kin.carriers if c.required)
-    return _near_any(bond, carriers, released=released)
+    return _near_any(bond, [(rule, rule.topology) for rule in bond.avoided_by], released=released)
 
 
 def _avoiding(bond: Bond, *, released: bool) -> Mask | None:
     """Mark the nodes near pods that this one must keep away from."""
-    counted = ((bond.kinship.count(term.picker), term.topology) for term in bond.rules.anti)
+    counted = [(bond.kinship.count(term.picker), term.topology) for term in bond.rules.anti]
     return _near_any(bond, counted, released=released)
 
 
-def _near_any(bond: Bond, counted: Iterable[tuple[Count, str]], *, released: bool) -> Mask | None:
+def _near_any(bond: Bond, counted: Sequence[tuple[Count, str]], *, released: bool) -> Mask | None:
     """Mark the nodes that share a domain with anybody counted; None if there is nobody."""
+    if len(counted) > MANY:
+        return _near_one_of_many(bond, counted, released=released)
     near: Mask | None = None
     for count, topology in counted:
         if count.anybody:
@@ -94,6 +97,27 @@ def _near_any(bond: Bond, counted: Iterable[tuple[Count, str]], *, released: boo
             if tally.total(released=released):
                 here = tally.domains.per_node(tally.present(released=released) > 0)
                 near = here if near is None else near | here
+    return near
+
+
+def _near_one_of_many(bond: Bond, counted: Sequence[tuple[Count, str]], *, released: bool) -> Mask | None:
+    """Mark the same nodes where there are many counts: node by node, since most of them are on a few nodes each."""
+    topology = bond.kinship.topology
+    by_topology: dict[str, dict[NodeRecord, None]] = {}
+    for count, key in counted:
+        records = by_topology.setdefault(key, {})
+        records |= dict.fromkeys(count.staying)
+        if not released:
+            records |= dict.fromkeys(count.going)
+    near: Mask | None = None
+    for key, records in by_topology.items():
+        domains = topology.domains(Division(key))
+        present = np.zeros(domains.size + 1, dtype=np.bool_)
+        rows = [record.row for record in records if record.row < len(domains.codes)]
+        present[domains.codes[rows]] = True
+        present[-1] = False
+        here = domains.per_node(present)
+        near = here if near is None else near | here
     return near
 
 
@@ -189,7 +213,7 @@ def attraction(subject: Subject, nodes: Nodes) -> Floats | None:
     bond = subject.task.bond
     if bond is None:
         return None
-    drawn = [c for c in bond.kin.carriers if not c.required and c.anybody]
+    drawn = bond.preferred_by
     if not drawn and not bond.rules.preferred:
         return None
     sums: dict[str, Vector] = {}
