@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pumice.framework.session import Session
-    from pumice.model.job import Job, SubJob
+    from pumice.model.job import Job, SubJob, Tally
     from pumice.model.task import Task
 
 READY_TEXT = "tasks in gang are ready to be scheduled"
@@ -143,18 +143,39 @@ def _is_starving(job: Job) -> bool:
 
 
 def spared(_claimant: object, candidates: Sequence[Task]) -> list[Task]:
-    """Offer candidates in the given order while their job keeps its minimum."""
-    left: dict[str, int] = {}
+    """Offer candidates in the given order while their job, and the role and sub-group they are in, keep their minimums."""
+    taken: dict[int, int] = {}
     offered = []
     for task in candidates:
-        job = task.job
-        if job is None:
-            continue
-        ready = left.setdefault(job.key, job.tally.ready)
-        if ready > job.min_member:
-            left[job.key] = ready - 1
+        if task.job is not None and _can_spare(task.job, task, taken):
+            for tally in task.tallies:
+                taken[id(tally)] = taken.get(id(tally), 0) + 1
             offered.append(task)
     return offered
+
+
+def _can_spare(job: Job, task: Task, taken: dict[int, int]) -> bool:
+    """Tell whether a job keeps every minimum without a task, beside those that were taken already."""
+
+    def left(tally: Tally) -> int:
+        return tally.ready - taken.get(id(tally), 0)
+
+    if left(job.tally) <= job.min_member:
+        return False
+    role = job.roles.get(task.role)
+    if job.roles_enforced and role is not None and left(role) <= job.min_task_member.get(task.role, 0):
+        return False
+    sub_job = task.sub_job
+    needed = sub_groups_needed(job, sub_job) if sub_job is not None else 0
+    if not needed or sub_job is None or left(sub_job.tally) != sub_job.minimum:
+        return True
+    complete = sum(1 for s in job.sub_jobs.values() if s.group == sub_job.group and left(s.tally) >= s.minimum)
+    return complete > needed
+
+
+def sub_groups_needed(job: Job, sub_job: SubJob) -> int:
+    """Return how many complete sub-groups the policy of a sub-group asks for."""
+    return next((p.min_sub_groups for p in job.policies if f"{job.key}/{p.name}" == sub_job.group), 0)
 
 
 def _everybody(_context: object, candidates: Sequence[Task]) -> list[Task]:

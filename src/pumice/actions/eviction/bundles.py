@@ -185,10 +185,9 @@ class BundleSearch(Search):
         mark = plan.statement.checkpoint()
         safe = []
         for task in tasks:
-            if not units.spares_one(job, task):
-                break
-            plan.statement.evict([task], self.rules.name)
-            safe.append(task)
+            if units.spares_one(job, task):
+                plan.statement.evict([task], self.rules.name)
+                safe.append(task)
         plan.statement.rollback(mark)
         bundles = [Bundle(job, tuple(safe), whole=False)] if safe else []
         rest = [task for task in tasks if task not in safe]
