@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pumice.api import kinds
 from pumice.framework import registry, sampling
+from pumice.framework.configuration import object_warnings
 from pumice.framework.engine import Engine
 from pumice.framework.reservations import Reservations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pumice.api import scheduling
     from pumice.cache.cache import Cache
     from pumice.framework.configuration import Configuration
     from pumice.framework.record import CycleRecord
@@ -27,6 +30,7 @@ class Scheduler:
         self._settled_at: int | None = None
         self._wake: int | None = None
         self._always = False
+        self._looked_at: tuple[Configuration, list[scheduling.Queue]] | None = None
         self.reservations = Reservations()
         self.engine = self._engine(configuration)
 
@@ -57,6 +61,7 @@ class Scheduler:
         if self._is_quiet(now):
             record.skipped = True
             return record
+        self._warn_of_queues()
         try:
             session = self.engine.open(record, self.cache, number=self.cycles, now=now, reserved=self.reservations)
         except Exception as error:  # noqa: BLE001  without the whole policy nothing is decided; the next cycle tries again
@@ -80,6 +85,19 @@ class Scheduler:
         self._wake = session.wake
         self._always = session.reads_time and session.wake is None
         return record
+
+    def _warn_of_queues(self) -> None:
+        """Say once, on the queue, that one of its settings has no effect under the configuration in force."""
+        queues = [queue.object for queue in self.cache.cluster.queues.values() if queue.object is not None]
+        seen = (self.configuration, queues)
+        if self._looked_at is not None and self._looked_at[0] is seen[0] and self._looked_at[1] == seen[1]:
+            return
+        self._looked_at = seen
+        for queue in queues:
+            for problem in object_warnings(self.configuration, [queue]):
+                self.cache.record.say("configuration", str(problem))
+                text = f"{problem.key}: {problem.message}"
+                self.cache.note(kinds.QUEUE, queue.metadata, "Warning", "SettingHasNoEffect", text, once=True)
 
     def _broke(self, step: str, error: Exception) -> None:
         self.cache.record.say("cycle", f"{step} broke down: {type(error).__name__}: {error}")
