@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 RELEASING = Status.RELEASING
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
+# How many labels that no rule names any more may stay looked at, beyond as many as are named.
+SPARE_KEYS = 64
 
 
 class Kin:
@@ -212,9 +214,10 @@ class Kinship:
         metadata = task.pod.metadata
         namespace = metadata.namespace
         local = self.workloads.keys(namespace)
-        labels = {
-            key: value for key, value in sorted(metadata.labels.items()) if key in self._looked_at or key in local
-        }
+        labels: dict[str, str] = {}
+        if self._looked_at or local:
+            every = sorted(metadata.labels.items())
+            labels = {key: value for key, value in every if key in self._looked_at or key in local}
         owner = owner_of(metadata)
         key = (namespace, tuple(labels.items()), owner)
         kin = self._kins.get(key)
@@ -319,8 +322,8 @@ class Kinship:
 
     def prepare(self) -> None:
         """Look at pods again whose kin may have changed, and drop counts that nobody has asked for in a while."""
-        if len(self._looked_at) > 2 * len(self._keys) + 64:
-            self._stale = True
+        if len(self._looked_at) > 2 * len(self._keys) + SPARE_KEYS:
+            self._forget_keys()
         if self._stale or self._stale_namespaces:
             self._look_again()
         if len(self._counts) > 2 * self._swept:
@@ -330,17 +333,30 @@ class Kinship:
             self._swept = max(64, len(self._counts))
 
     def _look_again(self) -> None:
-        every, some = self._stale, self._stale_namespaces
+        """Find the kin anew of pods that have a label which is looked at only now, or whose namespace changed."""
+        some = self._stale_namespaces
+        fresh = {key: None for key in self._keys if key not in self._looked_at}
         self._stale, self._stale_namespaces = False, {}
-        kins = [kin for kin in self._kins.values() if every or kin.namespace in some]
-        tasks = [task for kin in kins for task in kin.members.values()]
+        tasks = [
+            task
+            for kin in self._kins.values()
+            for task in kin.members.values()
+            if kin.namespace in some or not fresh.keys().isdisjoint(task.pod.metadata.labels)
+        ]
         for task in tasks:
             self._detach(task)
-        if every:
-            forgotten = self._looked_at.keys() - self._keys.keys()
-            self._looked_at = dict.fromkeys(self._keys)
-            if forgotten:
-                self._drop_counts(lambda count: any(key in forgotten for p in count.pickers for key in p.keys))
+        self._looked_at |= fresh
+        for task in tasks:
+            self._attach(task)
+
+    def _forget_keys(self) -> None:
+        """Stop looking at labels that no rule names any more, and find the kin of all pods anew."""
+        tasks = [task for kin in self._kins.values() for task in kin.members.values()]
+        for task in tasks:
+            self._detach(task)
+        forgotten = {key: None for key in self._looked_at if key not in self._keys}
+        self._looked_at = {key: None for key in self._looked_at if key in self._keys}
+        self._drop_counts(lambda count: any(key in forgotten for picker in count.pickers for key in picker.keys))
         for task in tasks:
             self._attach(task)
 
