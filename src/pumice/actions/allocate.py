@@ -130,7 +130,7 @@ class Allocate(Action):
             return self._try(session, queue, job, tasks)
         finally:
             for task in lifted:
-                if task.status == Status.PIPELINED:
+                if task.status in reservations.HELD:
                     # It still waits, and a stronger job may still take its room over.
                     session.reserved[task.uid] = task
             reservations.put_back(

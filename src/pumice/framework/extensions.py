@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+S = TypeVar("S")
 
 
 class Vote(msgspec.Struct, frozen=True):
@@ -194,7 +195,7 @@ class FirstAnswer(Extension[P, R | None]):
         return None
 
 
-class Intersection(Extension[P, Any]):
+class Intersection(Extension[[S, "Sequence[Task]"], Any], Generic[S]):
     """Victims: intersected within a tier, the first tier left with any decides. None abstains; an empty answer ends its tier.
 
     With `final_veto`, kube-batch's rule: one intersection over all tiers, and an empty one is final.
@@ -206,25 +207,17 @@ class Intersection(Extension[P, Any]):
         super().__init__(point, roster)
         self.final_veto = False
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> list[Task]:
+    def __call__(self, subject: S, candidates: Sequence[Task]) -> list[Task]:
         """Return the candidates that the deciding tier agrees on."""
         if self.final_veto:
-            return self._agreed([f.function(*args, **kwargs) for f in self])
+            return self._agreed([f.function(subject, candidates) for f in self])
         for tier in self.tiers:
-            decided: list[Task] = []
-            for registered in tier:
-                answer = registered.function(*args, **kwargs)
-                if answer is None:
-                    continue
-                if not answer:
-                    decided = []
-                    break
-                if decided:
-                    kept = {task.uid for task in answer}
-                    # An empty intersection means "no decision": the next plugin of the tier starts afresh (test_intersection_restarts_inside_a_tier).
-                    decided = [task for task in decided if task.uid in kept]
-                else:
-                    decided = list(answer)
+            decided, quarrel = _intersect(tier, subject, candidates)
+            if quarrel:
+                # Plugins that take the first few each took others: ask again about those whom nobody refuses on their own.
+                undisputed = [task for task in candidates if _intersect(tier, subject, [task])[0]]
+                if 0 < len(undisputed) < len(candidates):
+                    decided, _ = _intersect(tier, subject, undisputed)
             if decided:
                 return decided
         return []
@@ -238,6 +231,28 @@ class Intersection(Extension[P, Any]):
                 kept = {task.uid for task in answer}
                 agreed = list(answer) if agreed is None else [task for task in agreed if task.uid in kept]
         return agreed or []
+
+
+def _intersect(
+    tier: Sequence[Registered[..., Any]], subject: Any, candidates: Sequence[Task]
+) -> tuple[list[Task], bool]:
+    """Return what the answers of a tier have in common, and whether that is nobody though every answer named somebody."""
+    decided: list[Task] = []
+    asked = False
+    for registered in tier:
+        answer = registered.function(subject, candidates)
+        if answer is None:
+            continue
+        if not answer:
+            return [], False
+        asked = True
+        if decided:
+            kept = {task.uid for task in answer}
+            # An empty intersection means "no decision": the next plugin of the tier starts afresh (test_intersection_restarts_inside_a_tier).
+            decided = [task for task in decided if task.uid in kept]
+        else:
+            decided = list(answer)
+    return decided, asked and not decided
 
 
 class Union(Extension[P, Any]):

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 PATIENCE = 60_000_000
 
 
+# What a task that only holds room may be: waiting for it, or already on it and waiting for the rest of its gang.
+HELD = frozenset({Status.PIPELINED, Status.ALLOCATED})
+
+
 class Hold(msgspec.Struct):
     """One member's claim on a node, the victims it waits for, and since when it waits for nobody any more."""
 
@@ -163,7 +167,7 @@ def lift(session: Session, job: Job) -> list[Task]:
     """Take the job's own reservations off, so that it can be placed anew; returns the tasks that were waiting by them."""
     if not session.reserved:
         return []
-    lifted = [task for task in job.tasks.values() if task.uid in session.reserved and task.status == Status.PIPELINED]
+    lifted = [task for task in job.tasks.values() if task.uid in session.reserved and task.status in HELD]
     for task in lifted:
         session.release_held(task)
         del session.reserved[task.uid]

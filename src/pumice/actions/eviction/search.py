@@ -65,6 +65,9 @@ class Search:
         self.rules = rules
         self._market = Market(session, rules)
         self._anybody: dict[object, bool] = {}
+        settings = session.configuration
+        # kube-batch knew no admission: without enqueue its actions look at every group.
+        self._has_no_admission = settings.rules == "kube-batch" and "enqueue" not in settings.action_names
 
     def starving_jobs(self) -> dict[str, list[Job]]:
         """Return the jobs that may ask for room, by queue: let in, somebody to take from, valid, starving."""
@@ -73,7 +76,7 @@ class Search:
         for job in list(session.cluster.pending_jobs.values()):
             if self.rules.within and len(job.pending) == len(job.tasks):
                 continue
-            if not session.usable(job) or session.phase(job) == names.PHASE_PENDING:
+            if not session.usable(job) or (session.phase(job) == names.PHASE_PENDING and not self._has_no_admission):
                 continue
             if not self._is_anybody_there(job):
                 if not self.rules.within:
@@ -202,6 +205,10 @@ class Search:
             self.rules.name, f"{plan.job.key}: there is room for {len(plan.members)} members without evicting anybody"
         )
         self.session.reserve(plan.members, [], self.rules.hold_for)
+        # allocate, if it comes later in this cycle, lifts them and places them at once.
+        self.session.reserved.update((task.uid, task) for task in plan.members)
+        # Where allocate comes later in the list, it places them in this very cycle.
+        self.session.reserved.update({member.uid: member for member in plan.members})
         plan.statement.hold()
 
     def _commit(self, plan: Plan) -> None:

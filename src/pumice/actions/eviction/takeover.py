@@ -79,6 +79,8 @@ def lifted(session: Session, jobs: Sequence[Job]) -> Iterator[Lifted]:
         yield off
     finally:
         if off.final:
-            session.reservations.drop(off.tasks)
+            # A plan that lost one member's room is worth nothing to the others.
+            held = session.reservations.holds
+            session.reservations.drop([task for job in jobs for task in job.tasks.values() if task.uid in held])
         else:
             reservations.put_back(session, session.reservations, off.tasks)
