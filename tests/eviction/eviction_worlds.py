@@ -36,6 +36,14 @@ POLICIES = {
     "reclaim, one tier": ("enqueue, allocate, reclaim", "[{name: priority}, {name: gang}, {name: proportion}]", FIT),
     "reclaim first": ("reclaim, allocate, backfill, preempt", PREEMPT, f"[{{name: proportion}}, {FIT[1:]}"),
     "both": ("enqueue, allocate, preempt, reclaim", PREEMPT, f"[{{name: proportion}}, {FIT[1:]}"),
+    "drf": ("enqueue, allocate, preempt", "[{name: conformance}, {name: drf}]", f"[{{name: gang}}, {FIT[1:]}"),
+    "drf after priority": ("enqueue, allocate, preempt", PREEMPT, f"[{{name: drf}}, {FIT[1:]}"),
+    "capacity": (
+        "enqueue, allocate, reclaim, preempt",
+        "[{name: priority}, {name: gang}, {name: capacity}]",
+        FIT,
+    ),
+    "gangreclaim, capacity": ("enqueue, allocate, gangreclaim", PREEMPT, f"[{{name: capacity}}, {FIT[1:]}"),
     "gangpreempt": ("enqueue, allocate, gangpreempt", PREEMPT, FIT),
     "gangreclaim": (
         "enqueue, allocate, gangreclaim",
@@ -148,6 +156,8 @@ class Maker:
             spec["capability"] = {"cpu": str(pick.randint(2, 8))}
         if pick.random() < 0.25:
             spec["guarantee"] = {"resource": {"cpu": str(pick.randint(1, 2))}}
+        if pick.random() < 0.5:
+            spec["deserved"] = {"cpu": str(pick.randint(1, 6))}
         if pick.random() < 0.1:
             spec["reclaimable"] = False
         return spec
