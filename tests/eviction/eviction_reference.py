@@ -38,8 +38,8 @@ class Reference:
         if plugin == "gang":
             given = []
             for m in candidates:
-                ready = sum(p.group == m.group for p in self.placed)
-                if ready - sum(g.group == m.group for g in given) > self.groups[m.group]["minMember"]:
+                mine = [p for p in self.placed if p.group == m.group and p not in given]
+                if len(mine) > self.groups[m.group]["minMember"] and self.can_spare_role(m, mine):
                     given.append(m)
             return given
         return list(candidates)
@@ -60,13 +60,19 @@ class Reference:
                 return decision
         return []
 
-    def stands(self, job, left):
-        """Tell whether a gang is complete with the members that are left."""
+    def roles(self, job):
+        """Return the minimums of roles, which count only if the gang is at least as large as their sum."""
         spec = self.groups[job]
         roles = spec.get("minTaskMember", {})
-        if roles and sum(roles.values()) > spec["minMember"]:
-            roles = {}
-        return len(left) >= spec["minMember"] and all(sum(m.role == r for m in left) >= n for r, n in roles.items())
+        return roles if sum(roles.values()) <= spec["minMember"] else {}
+
+    def can_spare_role(self, member, mine):
+        return sum(m.role == member.role for m in mine) > self.roles(member.group).get(member.role, -1)
+
+    def stands(self, job, left):
+        """Tell whether a gang is complete with the members that are left."""
+        enough = all(sum(m.role == role for m in left) >= least for role, least in self.roles(job).items())
+        return enough and len(left) >= self.groups[job]["minMember"]
 
     def is_fair(self, gone, nodes):
         """Tell whether victims may go for members on some nodes: each is offered there, or belongs to a gang that those who are would break."""
