@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench format docs clean
+.PHONY: help setup demo test fuzz check bench format docs clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ demo: setup  ## watch gangs being scheduled on a simulated cluster
 test: setup  ## run every test and every scenario
 	$(PY) -m pytest -n $(JOBS)
 	.venv/bin/pumice test scenarios --jobs 2
+
+fuzz: setup  ## run the property tests on examples that nobody has seen before
+	PUMICE_FUZZ=1 $(PY) -m pytest -n $(JOBS)
 
 check: setup  ## what CI runs: format, lint, types, layers, tests
 	.venv/bin/ruff format --check .

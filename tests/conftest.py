@@ -1,0 +1,11 @@
+"""Property tests draw the same examples in every run, so that a run is repeatable; `make fuzz` draws new ones."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("new", deadline=None, print_blob=True)
+settings.load_profile("new" if os.environ.get("PUMICE_FUZZ") else "same")
