@@ -83,16 +83,25 @@ class Reference:
             left = [m for m in mine if m not in lost]
             if left and (not self.stands(job, left) or any(m.name not in offered for m in lost)):
                 return False
-            if not left and not self.goes_whole(job, mine, offered):
+            if not left and not self.goes_whole(job, mine, nodes):
                 return False
         return True
 
-    def goes_whole(self, job, mine, offered):
-        """Tell whether a gang may go entirely: all of it is offered, or losing what is offered would break it and nobody in it is protected."""
-        left = [m for m in mine if m.name not in offered]
-        if not left:
-            return True
-        return len(left) < len(mine) and not self.stands(job, left) and not any(m.fixed for m in mine)
+    def goes_whole(self, job, mine, nodes):
+        """Tell whether a gang may go entirely: losing what is offered would break it, and nobody in it is protected.
+
+        What gang offers on one node it no longer offers on the next: beyond what the job can spare somebody must be offered on one node.
+        """
+        if any(m.fixed for m in mine):
+            return False
+        spare = len(mine) - self.groups[job]["minMember"]
+        there = [[m for m in self.offered(node) if m.group == job] for node in nodes]
+        if spare >= len(mine):
+            return sum(map(len, there)) == len(mine)
+        votes = any("gang" in tier for tier in self.tiers)
+        offered = max(there, key=len) if votes else [m for part in there for m in part]
+        left = [m for m in mine if m not in offered]
+        return len(left) < len(mine) and not self.stands(job, left)
 
     def keeps_gangs(self, gone):
         """Tell whether every gang that loses a pod is still complete, or gone."""
