@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from pumice.actions import placing
 from pumice.api import names
 from pumice.framework import reservations
@@ -198,11 +200,26 @@ class Allocate(Action):
         return bool(tasks)
 
 
-def _shortfall(session: Session, job: Job, placed: int) -> str:
-    """Say how far a job got and why not further."""
-    failures = session.fit_errors.get(job.key, {})
-    why = f"; {job.tasks[uid].name}: {failures[uid]}" if (uid := next(iter(failures), None)) is not None else ""
+class Shortfall(msgspec.Struct, frozen=True, gc=False):
+    """How far a job got and why not further."""
+
+    placed: int
+    lacking: int
+    minimum: int
+    pending: int
+    task: str
+    failure: FitSummary | None
+
+    def __str__(self) -> str:
+        why = f"; {self.task}: {self.failure}" if self.failure is not None else ""
+        if self.lacking <= 0:
+            return f"has its minimum of {self.minimum}; {self.pending} more pods wait{why}"
+        return f"{self.placed} of the {self.lacking} members it still needs could be placed{why}"
+
+
+def _shortfall(session: Session, job: Job, placed: int) -> Shortfall:
+    failures = session.fit_errors.get(job.key)
+    uid = next(iter(failures)) if failures else ""
+    failure = failures[uid] if failures else None
     lacking = job.min_member - job.tally.ready
-    if lacking <= 0:
-        return f"has its minimum of {job.min_member}; {len(job.pending)} more pods wait{why}"
-    return f"{placed} of the {lacking} members it still needs could be placed{why}"
+    return Shortfall(placed, lacking, job.min_member, len(job.pending), job.tasks[uid].name if uid else "", failure)

@@ -142,9 +142,9 @@ class TaskOrdering(Ordering[Task]):
 
 
 class HeapQueue(Generic[T]):
-    """A heap of items by their present key."""
+    """Items by their present key: those it starts with lie sorted, last first, those pushed later in a heap."""
 
-    __slots__ = ("_heap", "_holders", "_moved", "_ordering", "_stale", "_tickets", "_turn")
+    __slots__ = ("_heap", "_holders", "_moved", "_ordering", "_sorted", "_stale", "_tickets", "_turn")
 
     def __init__(
         self, ordering: Ordering[T], items: Iterable[T] = (), holders: dict[int, list[HeapQueue[T]]] | None = None
@@ -156,8 +156,7 @@ class HeapQueue(Generic[T]):
         self._heap: list[tuple[Key, int, T]] = []
         self._stale = False
         self._moved: dict[int, T] = {}
-        self._heap.extend(self._enter(item) for item in items)
-        heapq.heapify(self._heap)
+        self._sorted = sorted([self._enter(item) for item in items], reverse=True)
 
     def __len__(self) -> int:
         return len(self._tickets)
@@ -185,9 +184,14 @@ class HeapQueue(Generic[T]):
 
     def pop(self) -> T:
         """Take the first item out."""
-        self._catch_up()
+        if self._stale or self._moved:
+            self._catch_up()
+        ahead, heap = self._sorted, self._heap
         while True:
-            _, turn, item = heapq.heappop(self._heap)
+            if heap and (not ahead or heap[0] < ahead[-1]):
+                _, turn, item = heapq.heappop(heap)
+            else:
+                _, turn, item = ahead.pop()
             ticket = self._tickets.get(id(item))
             if ticket is not None and ticket[0] == turn:
                 del self._tickets[id(item)]
@@ -199,8 +203,8 @@ class HeapQueue(Generic[T]):
         moved, self._moved = self._moved, {}
         if self._stale:
             self._stale = False
-            self._heap = [self._enter(item) for _, item in list(self._tickets.values())]
-            heapq.heapify(self._heap)
+            self._heap = []
+            self._sorted = sorted([self._enter(item) for _, item in list(self._tickets.values())], reverse=True)
             return
         for item in moved.values():
             if id(item) in self._tickets:

@@ -16,12 +16,17 @@ if TYPE_CHECKING:
 TRACE_LIMIT = 10_000
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Verdict(msgspec.Struct, frozen=True, gc=False):
     """What one action (or the cache) said about one job in one cycle."""
 
     cycle: int
     source: str
-    text: str
+    said: object
+
+    @property
+    def text(self) -> str:
+        """What was said; written out when somebody reads it, which is seldom."""
+        return str(self.said)
 
 
 class CycleRecord:
@@ -47,7 +52,7 @@ class CycleRecord:
         self.binds = 0
         self.evictions = 0
         self.skipped = False
-        self._lines: list[str] = []
+        self._lines: list[tuple[str, str, object]] = []
         self._dropped = 0
         self._verdicts: dict[str, dict[str, Verdict]] = {}
         self._states: dict[str, str] = {}
@@ -64,17 +69,23 @@ class CycleRecord:
         self._lines = []
         self._dropped = 0
 
-    def say(self, source: str, text: str) -> None:
+    def say(self, source: str, text: object, job: str = "") -> None:
         """Add a line to the trace."""
         if len(self._lines) < TRACE_LIMIT:
-            self._lines.append(f"{source}: {text}")
+            self._lines.append((source, job, text))
         else:
             self._dropped += 1
 
-    def judge(self, job: str, source: str, text: str) -> None:
-        """Say something about a job that stays true until the same source speaks about it again."""
-        self._verdicts.setdefault(job, {})[source] = Verdict(self.cycle, source, text)
-        self.say(source, f"{job}: {text}")
+    def judge(self, job: str, source: str, text: object) -> None:
+        """Say something about a job that stays true until the same source speaks about it again.
+
+        The text may be anything that does not change; it is written out when somebody reads it.
+        """
+        verdicts = self._verdicts.get(job)
+        if verdicts is None:
+            verdicts = self._verdicts[job] = {}
+        verdicts[source] = Verdict(self.cycle, source, text)
+        self.say(source, text, job)
 
     def acquit(self, job: str, source: str) -> None:
         """Take back what a source said about a job."""
@@ -118,7 +129,8 @@ class CycleRecord:
 
     def trace(self) -> list[str]:
         """Return the lines of the latest cycle."""
-        return [*self._lines, f"… and {self._dropped} more lines"] if self._dropped else list(self._lines)
+        lines = [f"{source}: {job}: {text}" if job else f"{source}: {text}" for source, job, text in self._lines]
+        return [*lines, f"… and {self._dropped} more lines"] if self._dropped else lines
 
     def problems(self, job: str = "") -> dict[str, str]:
         """Return the bad objects of a job (or those of no job) and what is wrong with each."""

@@ -98,7 +98,6 @@ class Job:
         "min_task_total",
         "name",
         "namespace",
-        "order",
         "pending",
         "policies",
         "preemptable",
@@ -107,7 +106,6 @@ class Job:
         "queue",
         "roles",
         "row",
-        "seen",
         "status",
         "sub_jobs",
         "tally",
@@ -145,9 +143,7 @@ class Job:
         self.tally = Tally()
         self.roles: dict[str, Tally] = {}
         self.sub_jobs: dict[str, SubJob] = {}
-        self.order: tuple[object, ...] | None = None
         self.version = 0
-        self.seen = 0
 
     def __repr__(self) -> str:
         return f"<job {self.key} min {self.min_member} of {len(self.tasks)}>"

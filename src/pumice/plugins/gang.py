@@ -95,11 +95,9 @@ def check(job: Job) -> Invalid | None:
             names.REASON_NOT_ENOUGH_PODS_OF_TASK, f"policy {name} has {exist} sub-groups, {minimum} are needed"
         )
     valid = job.tally.valid
-    if valid < job.min_member:
-        return Invalid(
-            names.REASON_NOT_ENOUGH_TASKS, f"the group has {valid} valid pods, minMember is {job.min_member}"
-        )
-    return None
+    if valid >= job.min_member:
+        return None
+    return Invalid(names.REASON_NOT_ENOUGH_TASKS, f"the group has {valid} valid pods, minMember is {job.min_member}")
 
 
 def is_ready(job: Job) -> bool:
