@@ -13,7 +13,7 @@ from pumice.actions.eviction.planning import Plan
 from pumice.api import names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from pumice.actions.eviction.rules import Rules
     from pumice.framework.session import Session
@@ -159,12 +159,12 @@ class Search:
     def _fill_in_order(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Place members one after the other, each where it costs least; if that is not enough, nothing stays."""
         mark, count = plan.statement.checkpoint(), len(plan.members)
-        hopeless: dict[int, None] = {}
+        hopeless: dict[Hashable, None] = {}
         for member in tasks:
-            if id(member.shape) in hopeless:
+            if member.likeness in hopeless:
                 continue
             if not plan.place(member, self._market):
-                hopeless[id(member.shape)] = None
+                hopeless[member.likeness] = None
             elif done():
                 return True
         plan.back_to(mark, count)
