@@ -155,7 +155,7 @@ class Allocate(Action):
             task.shape is not first.shape or task.bond is not first.bond for task in tasks
         ):
             return False
-        session.note_fit(tasks, known[1])
+        session.note_fit(reversed(tasks), known[1])
         session.record.judge(job.key, self.name, _shortfall(session, job, 0))
         return True
 
