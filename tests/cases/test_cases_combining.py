@@ -36,12 +36,16 @@ def ask(point, tiers, *arguments):
     desk = Desk(json.dumps({"actions": "allocate", "tiers": listed}), *classes)
     desk.feed(node("n"), group("g"), *(pod(f"t{i}", "g", cpu="100m", node="n") for i in range(1, 10)))
     session = desk.session()
-    subjects = arguments or (session.cluster.jobs["a/g"],)
+    subjects = [given(session) if callable(given) else given for given in arguments] or [session.cluster.jobs["a/g"]]
     return getattr(session, point)(*subjects), asked
 
 
 def victims(*names):
     return lambda session: [task for task in session.cluster.tasks.values() if task.name in names]
+
+
+def everybody(session):
+    return list(session.cluster.tasks.values())
 
 
 def abstain(_session):
@@ -70,6 +74,12 @@ def abstain(_session):
             ["t3"],
             "",
         ),
+        (
+            "3, ours: one who would let everybody go does not settle a quarrel; the next tier is asked",
+            [[("A", victims("t1")), ("B", victims("t2")), ("C", everybody)], [("D", victims("t5"))]],
+            ["t5"],
+            "",
+        ),
         ("4: who abstains does not count", [[("A", abstain), ("B", victims("t4"))]], ["t4"], ""),
         ("4: if all abstain nobody is given", [[("A", abstain)], [("B", abstain)]], [], ""),
     ],
@@ -77,7 +87,7 @@ def abstain(_session):
 def test_victims_are_intersected_within_a_tier_and_the_first_tier_left_with_any_decides(
     point, case, tiers, expected, unasked
 ):
-    found, asked = ask(point, tiers, None, [])
+    found, asked = ask(point, tiers, None, everybody)
     assert [task.name for task in found] == expected, case
     assert not unasked or unasked not in asked, case
 

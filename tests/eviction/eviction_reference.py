@@ -45,20 +45,22 @@ class Reference:
         return list(candidates)
 
     def offered(self, node):
-        """Return who is offered on a node while nobody has gone: intersect inside a tier, start afresh where nothing is left, fall through."""
+        """Return who is offered on a node while nobody has gone: intersect inside a tier, else agree on whom nobody refuses, fall through."""
         candidates = [m for m in self.placed if m.node == node and self.is_candidate(m)]
         candidates.sort(key=lambda m: m.name, reverse=True)
         for tier in self.tiers:
-            decision = []
-            for plugin in tier:
-                answer = self.answer(plugin, candidates)
-                if not answer:
-                    decision = []
-                    break
-                decision = [m for m in decision if m in answer] if decision else answer
+            decision = self.agreed(tier, candidates)
+            if not decision and all(self.answer(plugin, candidates) for plugin in tier):
+                undisputed = [m for m in candidates if self.agreed(tier, [m])]
+                decision = self.agreed(tier, undisputed) if undisputed else []
             if decision:
                 return decision
         return []
+
+    def agreed(self, tier, candidates):
+        """Return whom all plugins of a tier would give; none of these tiers has one that limits more than the two before it agree on."""
+        answers = [self.answer(plugin, candidates) for plugin in tier]
+        return [m for m in candidates if all(m in answer for answer in answers)]
 
     def roles(self, job):
         """Return the minimums of roles, which count only if the gang is at least as large as their sum."""

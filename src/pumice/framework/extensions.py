@@ -238,21 +238,22 @@ def _intersect(
 ) -> tuple[list[Task], bool]:
     """Return what the answers of a tier have in common, and whether that is nobody though every answer named somebody."""
     decided: list[Task] = []
-    asked = False
+    quarrel = False
     for registered in tier:
         answer = registered.function(subject, candidates)
         if answer is None:
             continue
         if not answer:
             return [], False
-        asked = True
         if decided:
             kept = {task.uid for task in answer}
             # An empty intersection means "no decision": the next plugin of the tier starts afresh (test_intersection_restarts_inside_a_tier).
             decided = [task for task in decided if task.uid in kept]
-        else:
+            quarrel = quarrel or not decided
+        elif not quarrel or len(answer) < len(candidates):
+            # One who would let everybody go, such as conformance, does not settle a quarrel in favour of everybody.
             decided = list(answer)
-    return decided, asked and not decided
+    return decided, quarrel and not decided
 
 
 class Union(Extension[P, Any]):
