@@ -129,6 +129,7 @@ WRONG_STEPS = [
     ("- {expect: {counts: {binds: 0}}, rejected: true}", 4, "'rejected' stands only beside 'config'"),
     ("- until: {counts: {binds: 1}}", 4, "until needs 'within: N'"),
     ("- advance: 30", 4, "expected a duration such as 30s, found the integer 30"),
+    ('- advance: ""', 4, "expected a duration such as"),
     ("- advance: 30 s", 4, "expected a duration such as"),
     ("- advance: -3s", 4, "backwards"),
     ("- config: {actions: x}", 4, "expected text: the scheduler configuration as a block"),

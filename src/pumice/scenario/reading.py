@@ -115,7 +115,7 @@ class Cursor:
     def duration(self) -> int:
         """Read a duration such as `500ms`, in microseconds."""
         text = self.text("a duration such as 30s")
-        if not text:
+        if not isinstance(self.value, str):
             return 0
         try:
             length = duration.parse(text)
