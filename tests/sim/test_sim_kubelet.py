@@ -143,8 +143,10 @@ def test_a_delete_without_grace_is_at_once_even_with_finalizers():
     assert mirror.events[-1] == ("DELETED", "pod/a/p")
 
 
+@pytest.mark.parametrize("finalizers", [[], ["batch.kubernetes.io/job-tracking"]], ids=["free", "with finalizers"])
 @pytest.mark.parametrize("manifest", [pod(), pod(node="n1", phase="Succeeded")], ids=["unbound", "finished"])
-def test_grace_is_nothing_to_an_unbound_or_finished_pod(manifest):
+def test_grace_is_nothing_to_an_unbound_or_finished_pod(manifest, finalizers):
+    manifest = {**manifest, "metadata": {**manifest["metadata"], "finalizers": finalizers}}
     simulated, _ = cluster(manifest)
     simulated.delete(["pod/a/p"], grace=30 * SECOND)
     assert phase(simulated) is None
