@@ -69,7 +69,9 @@ def command(
     click.echo(f"\n{report.summary(done)}")
     _write(junit, report.as_junit, done)
     _write(json_file, report.as_json, done)
-    context.exit(results.exit_status(done))
+    # A file that is not valid counts even if `-x` stopped before it: it was read, and its scenarios could never run.
+    unreached = [results.invalid(item) for item in items[len(done) :] if isinstance(item, scenario_format.ScenarioFile)]
+    context.exit(results.exit_status([*done, *unreached]))
 
 
 def _is_fancy() -> bool:
