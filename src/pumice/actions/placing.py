@@ -44,8 +44,10 @@ def _place(
             _note_like(session, job, run)
             del tasks[-len(run) :]
             continue
-        allowed = _allowed(session, queue, run)
+        allowed, refusal = _allowed(session, queue, run)
         placed, finished = _place_run(session, statement, queue, run[:allowed], done) if allowed else (0, False)
+        if refusal is not None:
+            _note_beyond(session, run, placed if not finished else allowed, allowed, refusal)
         if finished:
             del tasks[-placed:]
             return
@@ -81,10 +83,10 @@ def _next_run(tasks: list[Task], *, alone: bool) -> list[Task]:
     return tasks[start:end][::-1]
 
 
-def _allowed(session: Session, queue: Queue, run: list[Task]) -> int:
-    """Return how many tasks of a run the queue may take on; limits only ever allow fewer as more is asked."""
+def _allowed(session: Session, queue: Queue, run: list[Task]) -> tuple[int, FitSummary | None]:
+    """Return how many tasks of a run the queue may take on, and why no more; limits only ever allow fewer as more is asked."""
     if not session.allocatable.active or session.allocatable(queue, subject.equal_tasks(run)) is None:
-        return len(run)
+        return len(run), None
     low, high = 0, len(run)
     while high - low > 1:
         middle = (low + high) // 2
@@ -93,8 +95,15 @@ def _allowed(session: Session, queue: Queue, run: list[Task]) -> int:
         else:
             high = middle
     refusal = session.allocatable(queue, subject.equal_tasks(run[: low + 1]))
-    session.note_fit(run[low:], FitSummary(0, (), f"queue {queue.name}: {refusal}"))
-    return low
+    return low, FitSummary(0, (), f"queue {queue.name}: {refusal}")
+
+
+def _note_beyond(session: Session, run: list[Task], placed: int, allowed: int, refusal: FitSummary) -> None:
+    """Say why tasks beyond what the queue may take on wait: for the queue, unless nodes already stopped an equal one before them."""
+    job = run[0].job
+    if placed < allowed and job is not None:
+        refusal = session.fit_errors.get(job.key, {}).get(run[placed].uid, refusal)
+    session.note_fit(run[allowed:], refusal)
 
 
 def _place_run(
