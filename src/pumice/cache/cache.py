@@ -122,6 +122,7 @@ class Cache:
     def disable(self, kind: kinds.Kind, metadata: meta.ObjectMeta, job: str, problem: str) -> None:
         """Tell, once, what is wrong with an object: in the record, and as an event on it."""
         subject = f"{kind.name} {metadata.namespace + '/' if metadata.namespace else ''}{metadata.name}"
+        problem = problem.removeprefix(f"{subject}: ")
         self.record.disable(job, subject, problem)
         self.note(kind, metadata, "Warning", INVALID, f"{subject}: {problem}", once=True)
 

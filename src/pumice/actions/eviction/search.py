@@ -205,8 +205,6 @@ class Search:
             self.rules.name, f"{plan.job.key}: there is room for {len(plan.members)} members without evicting anybody"
         )
         self.session.reserve(plan.members, [], self.rules.hold_for)
-        # allocate, if it comes later in this cycle, lifts them and places them at once.
-        self.session.reserved.update((task.uid, task) for task in plan.members)
         # Where allocate comes later in the list, it places them in this very cycle.
         self.session.reserved.update({member.uid: member for member in plan.members})
         plan.statement.hold()
