@@ -80,8 +80,10 @@ def test_k_selects_by_name_and_x_stops_at_the_first_failure(folder):
 
 def test_an_invalid_file_is_told_by_the_exit_status_even_if_x_stopped_before_it(folder):
     folder(a=scenario("one", FAILS), b="nothing: here")
-    assert run(".", "-x").output.endswith("0 passed, 1 failed\n")
-    assert run(".", "-x").exit_code == 2
+    result = run(".", "-x")
+    assert "stopped before b.yaml:1: the document: the scenario has no name" in result.output
+    assert result.output.endswith("0 passed, 1 failed\n")
+    assert result.exit_code == 2
 
 
 @pytest.mark.parametrize(

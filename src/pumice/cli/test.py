@@ -66,11 +66,13 @@ def command(
     for result in done:
         if result.status != "passed":
             click.echo("\n".join(writer.details(result)))
+    # A file that is not valid counts even if `-x` stopped before it: it was read, and its scenarios could never run.
+    unreached = [results.invalid(item) for item in items[len(done) :] if isinstance(item, scenario_format.ScenarioFile)]
+    for result in unreached:
+        click.echo(f"\nstopped before {result.failures[0]}")
     click.echo(f"\n{report.summary(done)}")
     _write(junit, report.as_junit, done)
     _write(json_file, report.as_json, done)
-    # A file that is not valid counts even if `-x` stopped before it: it was read, and its scenarios could never run.
-    unreached = [results.invalid(item) for item in items[len(done) :] if isinstance(item, scenario_format.ScenarioFile)]
     context.exit(results.exit_status([*done, *unreached]))
 
 
