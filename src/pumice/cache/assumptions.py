@@ -96,8 +96,11 @@ class Assumptions:
                 made.status = Status.RELEASING
         if node:
             made.refusal = ""
-            self._bindings.pop(made.uid, None)
+            binding = self._bindings.pop(made.uid, None)
             self._failures.pop(made.uid, None)
+            if binding is not None and binding.doubtful and binding.effect.node == node:
+                # The reply was lost, the bind was not.
+                self._announce(made, binding.effect)
         elif known.status == Status.BINDING and made.uid in self._bindings and made.status == Status.PENDING:
             made.status = Status.BINDING
             return known.node.name if known.node else ""
@@ -129,10 +132,10 @@ class Assumptions:
     def _settle_bind(self, effect: Bind, outcome: Outcome, now: int) -> None:
         binding = self._bindings.get(effect.uid)
         task = self._cluster.tasks.get(effect.uid)
-        if outcome.failure is None:
+        arrived = binding is None and task is not None and task.pod.spec.node_name == effect.node
+        if outcome.failure is None or (outcome.failure.code == "unknown" and arrived):
             if task is not None:
-                text = f"Successfully assigned {effect.namespace}/{effect.name} to {effect.node}"
-                self._cache.note(kinds.POD, task.pod.metadata, "Normal", names.EVENT_SCHEDULED, text)
+                self._announce(task, effect)
             return
         if binding is None or task is None or task.status != Status.BINDING:
             return
@@ -141,6 +144,11 @@ class Assumptions:
             self._read(effect.namespace, effect.name)
             return
         self._give_up_binding(task, f"failed to bind to node {effect.node}: {outcome.failure.message}", now)
+
+    def _announce(self, task: Task, effect: Bind) -> None:
+        """Tell of a bind that has happened."""
+        text = f"Successfully assigned {effect.namespace}/{effect.name} to {effect.node}"
+        self._cache.note(kinds.POD, task.pod.metadata, "Normal", names.EVENT_SCHEDULED, text)
 
     def _give_up_binding(self, task: Task, text: str, now: int) -> None:
         """Let a task be pending again, after a delay that doubles with every failure; the first costs none."""

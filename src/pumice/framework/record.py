@@ -141,8 +141,9 @@ class CycleRecord:
         return list(self._verdicts.get(job, {}).values())
 
     def explain(self, job: str) -> str:
-        """Say in a few lines how a job stands and why."""
-        lines = [f"{job}: {self._states.get(job, 'no such job has been seen')}"]
+        """Say in a few lines how a job stands and why; nothing about a job that nobody has seen."""
+        state = self._states.get(job)
+        lines = [] if state is None else [f"{job}: {state}"]
         lines += [f"  {verdict.source} (cycle {verdict.cycle}): {verdict.text}" for verdict in self.verdicts(job)]
         lines += [f"  {subject}: {text}" for subject, text in self.problems(job).items()]
         return "\n".join(lines)
