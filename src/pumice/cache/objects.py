@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.api import core, decoding, kinds, meta, names, scheduling
+from pumice.api import core, decoding, kinds, meta, names, quantity, scheduling
 from pumice.model import resources, volumes
 
 if TYPE_CHECKING:
@@ -155,6 +155,8 @@ class Objects:
             return
         if isinstance(found, decoding.Malformed):
             self._cache.disable(kinds.PRIORITY_CLASS, found.metadata, "", found.message)
+        else:
+            self._cache.enable(kinds.PRIORITY_CLASS, found.metadata, "")
         usable = found if isinstance(found, scheduling.PriorityClass) and not gone else None
         self._cluster.set_priority_class(found.metadata.name, usable)
 
@@ -164,12 +166,15 @@ class Objects:
         key = f"{metadata.namespace}/{metadata.name}" if kind.namespaced else metadata.name
         kept = self._cluster.objects.setdefault(kind.name, {})
         before = kept.get(key)
-        if gone or isinstance(found, decoding.Malformed | decoding.Opaque):
+        problem = found.message if isinstance(found, decoding.Malformed) else _bad_quota(found)
+        if gone or problem or isinstance(found, decoding.Malformed | decoding.Opaque):
             kept.pop(key, None)
-            if isinstance(found, decoding.Malformed) and not gone:
-                self._cache.disable(kind, metadata, "", found.message)
         else:
             kept[key] = found
+        if problem and not gone:
+            self._cache.disable(kind, metadata, "", problem)
+        else:
+            self._cache.enable(kind, metadata, "")
         if kind.name in volumes.KINDS:
             self._cluster.volumes.changed(kind.name, key, before, kept.get(key))
         self._cluster.kinship.consider(kind.name, metadata, kept.get(key))
@@ -177,6 +182,24 @@ class Objects:
         if namespaces and kind is kinds.RESOURCE_QUOTA and metadata.namespace in self._cluster.queues:
             self._weigh_namespace(metadata.namespace)
         self._cluster.changed += 1
+
+
+def _bad_quota(found: meta.KubeObject) -> str:
+    """Say which amount of a quota makes no sense; the other kinds that are only kept hold no amounts that everybody reads."""
+    if not isinstance(found, core.ResourceQuota):
+        return ""
+    listed = {"spec.hard": found.spec.hard, "status.hard": found.status.hard, "status.used": found.status.used}
+    for field, amounts in listed.items():
+        for name, text in amounts.items():
+            if name == names.NAMESPACE_WEIGHT:
+                continue
+            try:
+                if quantity.parse(text) >= 0:
+                    continue
+            except quantity.QuantityError as error:
+                return f"{field}[{name}]: {error}"
+            return f"{field}[{name}] is {text}, which is negative"
+    return ""
 
 
 def _same_metadata(left: meta.ObjectMeta, right: meta.ObjectMeta) -> bool:
