@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pumice.sim.identity import Key
 
 DEFAULT_GRACE_SECONDS = 30
+LONGEST_GRACE_SECONDS = 2**31
 
 
 def finalizers(manifest: Mapping[str, Any]) -> bool:
@@ -36,11 +37,11 @@ def is_bound(pod: Mapping[str, Any]) -> bool:
 
 
 def grace_of(pod: Mapping[str, Any]) -> int:
-    """Give a pod's own grace period in microseconds; a negative one is a second, as the API server has it."""
+    """Give a pod's own grace period in microseconds; a negative one is a second, as the API server has it, and none is beyond all dates."""
     seconds = structure.mapping(pod, "spec").get("terminationGracePeriodSeconds")
     if not isinstance(seconds, int) or isinstance(seconds, bool):
         seconds = DEFAULT_GRACE_SECONDS
-    return (seconds if seconds >= 0 else 1) * duration.SECOND
+    return (min(seconds, LONGEST_GRACE_SECONDS) if seconds >= 0 else 1) * duration.SECOND
 
 
 def marks(manifest: Mapping[str, Any], *, is_pod: bool, grace: int | None, now: int) -> dict[str, Any]:
