@@ -112,10 +112,10 @@ class Reservations:
         self.expired.clear()
         return over
 
-    def deadline(self) -> int | None:
-        """Return when the next hold ends."""
-        times = [hold.clear_since + hold.patience for hold in self.holds.values() if hold.clear_since is not None]
-        return min(times) if times else None
+    def deadline(self, now: int) -> int | None:
+        """Return when the next hold ends; that of a member which was placed before may have ended long ago."""
+        ends = [hold.clear_since + hold.patience for hold in self.holds.values() if hold.clear_since is not None]
+        return min((end for end in ends if end > now), default=None)
 
 
 def _last_departure(hold: Hold, cluster: Cluster, others: Iterable[Task]) -> int | None:
@@ -136,7 +136,7 @@ def apply(session: Session, reservations: Reservations) -> None:
         if job is None or not session.usable(job) or task.gated:
             continue
         put_back(session, reservations, [task])
-    if (deadline := reservations.deadline()) is not None:
+    if (deadline := reservations.deadline(session.started)) is not None:
         session.wake_at(deadline)
 
 
