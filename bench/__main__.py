@@ -22,7 +22,7 @@ def main() -> None:
     options = parser.parse_args()
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, numpy {np.__version__}, pumice {pumice.__version__}"
     print(f"machine: {machine}\n")
-    print(f"{'':4} {'figure':<52} {'measured':>16} {'target':>10}  {'plain numpy floor':>18} {'ratio':>8}")
+    print(f"{'':4} {'figure':<78} {'measured':>16} {'target':>10}  {'plain numpy floor':>18} {'ratio':>8}")
     figures: list[cases.Figure] = []
     measures = [
         *cases.everything(),
@@ -54,7 +54,7 @@ def _line(figure: cases.Figure) -> str:
         )
         ratio = f"{figure.value / figure.floor:.2f}x"
     mark = "ok" if figure.holds else "MISS"
-    line = f"{mark:4} {figure.name:<52} {measured:>16} {figure.target:>10}  {base:>18} {ratio:>8}"
+    line = f"{mark:4} {figure.name:<78} {measured:>16} {figure.target:>10}  {base:>18} {ratio:>8}"
     return f"{line}\n       {figure.note}" if figure.note else line
 
 
