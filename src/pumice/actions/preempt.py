@@ -30,7 +30,7 @@ class Preempt(Action):
             name="enableTopologyAwarePreemption",
             kind="bool",
             default=False,
-            help="accepted for compatibility; every plan is tried out against all plugins, and the cheapest of all nodes is taken",
+            help="also ask plugins that register at the simulation points; every plan is tried out against all others anyway, on all nodes",
         ),
         Argument(
             name="topologyAwarePreemptWorkerNum",

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pumice.framework.subject import Demand, Subject
     from pumice.model.cluster import Cluster
     from pumice.model.job import Job, SubJob
-    from pumice.model.nodes import Nodes
+    from pumice.model.nodes import NodeRecord, Nodes
     from pumice.model.queue import Queue
     from pumice.model.resources import Matrix
     from pumice.model.task import Task
@@ -94,6 +94,10 @@ class Session:
     unified_evictable: Intersection[Any]
     victim_tasks: Union[[Sequence[Task]]]
     due: FirstAnswer[[Job], Matrix]
+    simulate_add_task: Refusals[[Task, Task, NodeRecord], str]
+    simulate_remove_task: Refusals[[Task, Task, NodeRecord], str]
+    simulate_predicate: Refusals[[Task, NodeRecord], str]
+    simulate_allocatable: Refusals[[Queue, Demand], str]
     protection: Refusals[[Task | None, Task, str], str]
 
     def __init__(

@@ -58,7 +58,14 @@ class Plan:
         nodes = self.session.cluster.nodes.view(np.array([row], dtype=np.int64), released=True)
         if not room(evaluation.subject, nodes)[0]:
             return False
-        return bool(evaluation.mask(released=True)[row]) and self.is_allowed(member)
+        return (
+            bool(evaluation.mask(released=True)[row]) and self.is_allowed(member) and not self._is_refused(member, row)
+        )
+
+    def _is_refused(self, member: Task, row: int) -> bool:
+        """Ask the plugins that simulate, where they are asked."""
+        simulated = self.rules.simulation
+        return simulated is not None and simulated.refuses(self.queue, member, self.session.cluster.nodes.records[row])
 
     def leaves_gangs_whole(self, taken: Sequence[Unit]) -> bool:
         """Tell whether every job that loses a pod keeps its minimum or is gone entirely."""
@@ -89,7 +96,7 @@ class Plan:
         if not self.is_allowed(member) or self.session.pre_predicate(subject.Subject(member, self.queue)) is not None:
             return False
         rows = selection.choose(self.evaluation(member), self.session.cluster.nodes, 1, released=True)
-        return bool(rows) and self.settle(member, rows[0])
+        return bool(rows) and not self._is_refused(member, rows[0]) and self.settle(member, rows[0])
 
     def place(self, member: Task, market: Market) -> bool:
         """Place a member where it costs least: nothing, else the node with the lowest victims, the fewest, the best score."""

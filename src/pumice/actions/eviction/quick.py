@@ -26,7 +26,12 @@ def assess(
     plan: Plan, member: Task, evaluation: Evaluation, record: NodeRecord, offered: Sequence[Task]
 ) -> list[Unit] | None:
     """Return the units to evict on a node, an empty list if that is not enough, None if it takes more than numbers to tell."""
-    if evaluation.is_stepwise(released=True) or evaluation.minds_others(released=True) or not plan.is_allowed(member):
+    if (
+        plan.rules.simulation is not None
+        or evaluation.is_stepwise(released=True)
+        or evaluation.minds_others(released=True)
+        or not plan.is_allowed(member)
+    ):
         return None
     request = member.shape.request
     table = plan.session.cluster.nodes

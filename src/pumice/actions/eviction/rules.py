@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from pumice.actions.eviction import settings
+from pumice.actions.eviction import settings, simulation
 from pumice.framework import subject
 from pumice.model.statuses import Status
 
@@ -35,6 +35,8 @@ class Rules:
         asked = arguments or {}
         self.keeps_gangs = session.gangs_are_kept and bool(asked.get(settings.KEEP_GANGS.name, True))
         self.hold_for = int(asked.get(settings.HOLD_FOR.name, settings.HOLD_FOR.default))
+        aware = bool(asked.get("enableTopologyAwarePreemption")) and simulation.wanted(session)
+        self.simulation = simulation.Simulation(session) if aware else None
 
     def functions(self) -> list[Registered[..., Any]]:
         """Return the functions that decide about victims."""

@@ -118,6 +118,16 @@ class Search:
     def seek(self, queue: Queue, job: Job, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Try to make one plan, if need be on room that is held for somebody weaker; tells whether room was made or found."""
         self.session.attempted[job.key] = job
+        simulated = self.rules.simulation
+        if simulated is None:
+            return self._seek(queue, job, tasks, done)
+        simulated.claimant = tasks[0]
+        try:
+            return self._seek(queue, job, tasks, done)
+        finally:
+            simulated.claimant = None
+
+    def _seek(self, queue: Queue, job: Job, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         plan = Plan(self.session, self.rules, queue, job)
         if self._settle(plan, tasks, done):
             return True
