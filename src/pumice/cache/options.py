@@ -50,11 +50,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         pairs = [entry.split(":", 1) for entry in self.node_selector]
         return not pairs or any(labels.get(key) == value for key, value in pairs)
 
-    @property
-    def component(self) -> str:
-        """The name under which events are recorded."""
-        return self.scheduler_name[0] if len(self.scheduler_name) == 1 else names.SCHEDULER
-
 
 def _check(options: Options) -> None:
     if not options.scheduler_name or not all(options.scheduler_name):

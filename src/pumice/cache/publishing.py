@@ -162,34 +162,27 @@ class Publisher:
             task.nominated = nominated
             self._cluster.nominated[task.uid] = task
         self._written[task.uid] = (reason, message, nominated)
-        self._cache.world.patch(
-            Patch(
-                kind=kinds.POD,
-                namespace=task.namespace,
-                name=task.name,
-                uid=task.uid,
-                body={"status": status},
-                subresource="status",
-                strategic=True,
-            )
-        )
+        self._patch_status(task, status)
         self._cache.note(kinds.POD, task.pod.metadata, "Warning", names.EVENT_FAILED_SCHEDULING, message)
 
     def _clear_nomination(self, task: Task) -> None:
         """Take a nomination off a pod; the room is no longer held for it."""
         task.nominated = ""
         self._cluster.nominated.pop(task.uid, None)
-        self._cache.world.patch(
-            Patch(
-                kind=kinds.POD,
-                namespace=task.namespace,
-                name=task.name,
-                uid=task.uid,
-                body={"status": {"nominatedNodeName": None}},
-                subresource="status",
-                strategic=True,
-            )
+        self._patch_status(task, {"nominatedNodeName": None})
+
+    def _patch_status(self, task: Task, status: dict[str, Any]) -> None:
+        """Merge fields into a pod's status; its other conditions stay."""
+        patch = Patch(
+            kind=kinds.POD,
+            namespace=task.namespace,
+            name=task.name,
+            uid=task.uid,
+            body={"status": status},
+            subresource="status",
+            strategic=True,
         )
+        self._cache.world.patch(patch)
 
     def _already_says(self, task: Task, reason: str, message: str) -> bool:
         written = self._written.get(task.uid)

@@ -94,6 +94,7 @@ class Session:
     unified_evictable: Intersection[Any]
     victim_tasks: Union[[Sequence[Task]]]
     due: FirstAnswer[[Job], Matrix]
+    pre_bind: Refusals[[Task, NodeRecord], str]
     simulate_add_task: Refusals[[Task, Task, NodeRecord], str]
     simulate_remove_task: Refusals[[Task, Task, NodeRecord], str]
     simulate_predicate: Refusals[[Task, NodeRecord], str]
@@ -327,7 +328,8 @@ class Session:
 
     def send_binds(self, tasks: Sequence[Task]) -> Mapping[str, str]:
         """Hand allocated tasks over to be bound; returns those that were refused."""
-        refused = self._outlet.bind(tasks)
+        refused = self._objections(tasks)
+        refused.update(self._outlet.bind([task for task in tasks if task.uid not in refused]))
         sent = [task for task in tasks if task.uid not in refused] if refused else list(tasks)
         if sent:
             self.cluster.move(sent, [task.node for task in sent], Status.BINDING)
@@ -338,6 +340,13 @@ class Session:
         for uid, reason in refused.items():
             self.record.say("commit", f"{self.cluster.tasks[uid].key}: not bound: {reason}")
         return refused
+
+    def _objections(self, tasks: Sequence[Task]) -> dict[str, str]:
+        """Ask the plugins, as the last thing before a bind is sent, what speaks against it."""
+        if not self.pre_bind.active:
+            return {}
+        asked = {task.uid: self.pre_bind(task, task.node) for task in tasks if task.node is not None}
+        return {uid: reason for uid, reason in asked.items() if reason is not None}
 
     def send_evictions(self, run: Run) -> None:
         """Hand evictions over."""

@@ -93,7 +93,6 @@ class Job:
         "key",
         "min_member",
         "min_resources",
-        "min_resources_vector",
         "min_task_member",
         "min_task_total",
         "name",
@@ -132,7 +131,6 @@ class Job:
         self.min_task_member: dict[str, int] = {}
         self.min_task_total = 0
         self.min_resources: resources.Amounts | None = None
-        self.min_resources_vector: tuple[int, resources.Vector] | None = None
         self.policies: tuple[subgroups.Policy, ...] = ()
         self.topology: scheduling.NetworkTopology | None = None
         self.preemptable = False
@@ -171,7 +169,6 @@ class Job:
             role: _count(minimum, f"spec.minTaskMember.{role}") for role, minimum in spec.min_task_member.items()
         }
         self.min_task_total = sum(self.min_task_member.values())
-        self.min_resources_vector = None
         listed = spec.min_resources
         self.min_resources = None if listed is None else resources.parse(listed, "spec.minResources")
         self.policies = subgroups.parse(spec.sub_group_policy)

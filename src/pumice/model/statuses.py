@@ -28,9 +28,7 @@ class Status(IntEnum):
 COUNT = len(Status)
 ALLOCATED_LIKE = frozenset({Status.ALLOCATED, Status.BINDING, Status.BOUND, Status.RUNNING})
 READY = ALLOCATED_LIKE | {Status.SUCCEEDED}
-VALID = READY | {Status.PIPELINED, Status.PENDING}
 PREEMPTABLE = frozenset({Status.BOUND, Status.RUNNING})
-SCHEDULED = frozenset({Status.BOUND, Status.RUNNING, Status.SUCCEEDED, Status.FAILED})
 FINISHED = frozenset({Status.SUCCEEDED, Status.FAILED})
 # Statuses that take room on the node they name; a pipelined task is counted in a column of its own.
 PLACED = ALLOCATED_LIKE | {Status.RELEASING, Status.UNKNOWN}
