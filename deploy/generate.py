@@ -1,0 +1,69 @@
+# ruff: noqa: INP001  a script, not a package
+"""Write the files under `deploy/` that are made from code: `python deploy/generate.py`, or with `--check` only compare.
+
+The tables of `pumice.deploy` and `pumice.kube.permissions` are the source. Files that open with the notice are never edited.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pumice.deploy import resources, text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DEPLOY = Path(__file__).parent
+NOTICE = "# Written by deploy/generate.py from the code; run that instead of editing.\n"
+
+
+def files() -> dict[str, str]:
+    """Give every generated file by its path under `deploy/`."""
+    pages = {
+        f"crds/{resource.kind.group}_{resource.kind.plural}.yaml": text.dump(resources.definition(resource))
+        for resource in resources.CURRENT
+    }
+    pages["crds-kube-batch.yaml"] = text.stream(map(resources.definition, resources.KUBE_BATCH))
+    return {path: NOTICE + page for path, page in pages.items()}
+
+
+def outdated() -> list[str]:
+    """Name the files that say something else than the code, those that should be gone included."""
+    wanted = files()
+    stray = [path for path in _generated() if path not in wanted]
+    return stray + [path for path, page in wanted.items() if _stored(path) != page]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Write the files, or complain about those that are out of date."""
+    late = outdated()
+    if "--check" in argv:
+        for path in late:
+            sys.stderr.write(f"deploy/{path} is out of date; run python deploy/generate.py\n")
+        return 1 if late else 0
+    wanted = files()
+    for path in late:
+        file = DEPLOY / path
+        if path not in wanted:
+            file.unlink()
+            continue
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(wanted[path], encoding="utf-8")
+        sys.stdout.write(f"deploy/{path}\n")
+    return 0
+
+
+def _generated() -> list[str]:
+    found = (file for file in sorted(DEPLOY.rglob("*.yaml")) if file.is_file())
+    return [str(file.relative_to(DEPLOY)) for file in found if file.read_text(encoding="utf-8").startswith(NOTICE)]
+
+
+def _stored(path: str) -> str:
+    file = DEPLOY / path
+    return file.read_text(encoding="utf-8") if file.is_file() else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
