@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from pumice.api import kinds
-from pumice.deploy import schema, scheduling_schemas
+from pumice.deploy import scheduling_schemas, schema, workload_schemas
 
 Manifest = dict[str, Any]
 
@@ -91,7 +91,51 @@ SCHEDULING: Final = (
     ),
 )
 
-CURRENT: Final = SCHEDULING
+WORKLOADS: Final = (
+    Resource(
+        kind=kinds.JOB,
+        about="A job of several roles.",
+        fields=workload_schemas.JOB,
+        short=("vcjob", "vj"),
+        status_apart=True,
+        columns=(
+            Column("STATUS", ".status.state.phase"),
+            Column("minAvailable", ".status.minAvailable", "integer"),
+            Column("RUNNINGS", ".status.running", "integer"),
+            Column("AGE", _AGE, "date"),
+            Column("QUEUE", ".spec.queue", wide=True),
+        ),
+    ),
+    Resource(
+        kind=kinds.CRON_JOB,
+        about="A job that starts again and again.",
+        fields=workload_schemas.CRON_JOB,
+        short=("cronvcjob", "cronvj"),
+        status_apart=True,
+    ),
+    Resource(
+        kind=kinds.COMMAND,
+        about="An order to a controller; consumed once.",
+        fields=workload_schemas.COMMAND,
+    ),
+    Resource(
+        kind=kinds.JOB_FLOW,
+        about="Jobs that depend on each other.",
+        fields=workload_schemas.JOB_FLOW,
+        short=("jf",),
+        status_apart=True,
+        columns=(Column("Status", ".status.state.phase"), Column("Age", _AGE, "date")),
+    ),
+    Resource(
+        kind=kinds.JOB_TEMPLATE,
+        about="A job that flows make copies of.",
+        fields=workload_schemas.JOB_TEMPLATE,
+        short=("jt",),
+        status_apart=True,
+    ),
+)
+
+CURRENT: Final = SCHEDULING + WORKLOADS
 
 # Both groups of kube-batch; installed only where its users still have such objects.
 KUBE_BATCH: Final = tuple(
