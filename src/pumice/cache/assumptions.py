@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import structs
 
-from pumice.api import kinds, names, timestamp
+from pumice.api import core, decoding, kinds, names, timestamp
 from pumice.cache.effects import Bind, Create, Evict, Outcome, Patch, Read
 from pumice.model.statuses import ALLOCATED_LIKE, Status
 
@@ -179,12 +179,18 @@ class Assumptions:
     def _settle_read(self, effect: Read, outcome: Outcome) -> None:
         """Take the pod as it was read; one that is gone is deleted."""
         if outcome.failure is None and outcome.object is not None:
-            uid = outcome.object.get("metadata", {}).get("uid", "")
-            if uid in self._bindings and not outcome.object.get("spec", {}).get("nodeName"):
-                task = self._cluster.tasks.get(uid)
-                if task is not None and task.status == Status.BINDING:
-                    self._give_up_binding(task, "the bind did not arrive", self._now)
-            self._cache.feed(kinds.POD, "MODIFIED", outcome.object)
+            found = decoding.decode(outcome.object)
+            task = self._cluster.tasks.get(found.metadata.uid)
+            if task is None:
+                return  # it is gone meanwhile, or another pod has its name; the watch tells of that one
+            if (
+                isinstance(found, core.Pod)
+                and not found.spec.node_name
+                and task.uid in self._bindings
+                and task.status == Status.BINDING
+            ):
+                self._give_up_binding(task, "the bind did not arrive", self._now)
+            self._cache.pods.apply("MODIFIED", found, self._now)
         elif outcome.failure is not None and outcome.failure.code == "notfound":
             for task in list(self._cluster.tasks.values()):
                 if (task.namespace, task.name) == (effect.namespace, effect.name):

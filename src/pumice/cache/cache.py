@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pumice.api import decoding, kinds, meta, names
-from pumice.cache import assumptions, objects, pods, publishing
+from pumice.cache import assumptions, handover, objects, pods, publishing
 from pumice.cache.effects import Create, Note, Outcome, World
 from pumice.cache.options import Options
 from pumice.framework.record import CycleRecord
@@ -46,12 +46,14 @@ class Cache:
         self._events: deque[tuple[kinds.Kind, EventType, Mapping[str, Any] | meta.KubeObject | decoding.Malformed]] = (
             deque()
         )
+        self._seen: deque[tuple[kinds.Kind, EventType, meta.KubeObject | decoding.Malformed]] = deque()
         self._outcomes: deque[Outcome] = deque()
         self._told: dict[tuple[str, str], str] = {}
         self.pods = pods.Pods(self)
         self.objects = objects.Objects(self)
         self.assumptions = assumptions.Assumptions(self)
         self.publisher = publishing.Publisher(self)
+        self._overtaking = handover.Overtaking(self.cluster)
         self._queues_ensured = False
 
     # -- what comes in -----------------------------------------------------------------------------------------
@@ -71,18 +73,26 @@ class Cache:
         self._outcomes.append(outcome)
 
     def apply(self, now: int) -> None:
-        """Bring the model up to date with everything that has come in."""
-        while self._events or self._outcomes:
-            if self._events:
-                kind, event_type, manifest = self._events.popleft()
-                decoded = decoding.decode(manifest) if isinstance(manifest, Mapping) else manifest
-                self._apply_event(kind, event_type, decoded, now)
-            else:
-                self.assumptions.settle(self._outcomes.popleft(), now)
+        """Bring the model up to date with everything that has come in by now; what comes in meanwhile waits for the next time."""
+        self._look()
+        self._overtaking.clear()
+        while self._seen:
+            self._apply_event(*self._seen.popleft(), now)
+        for _ in range(len(self._outcomes)):
+            self.assumptions.settle(self._outcomes.popleft(), now)
         self.assumptions.review(now)
         self.pods.review(now)
         self._ensure_queues()
         self.cluster.prepare()
+
+    def _look(self, watcher: handover.Overtaking | None = None) -> None:
+        """Decode the events that have come in by now, without applying them."""
+        for _ in range(len(self._events)):
+            kind, event_type, manifest = self._events.popleft()
+            found = decoding.decode(manifest) if isinstance(manifest, Mapping) else manifest
+            self._seen.append((kind, event_type, found))
+            if watcher is not None:
+                watcher.note(kind, found, gone=event_type == "DELETED")
 
     def _apply_event(
         self, kind: kinds.Kind, event_type: EventType, found: meta.KubeObject | decoding.Malformed, now: int
@@ -166,6 +176,11 @@ class Cache:
             del self._told[key]
 
     # -- what goes out -----------------------------------------------------------------------------------------
+
+    def overtaken(self, tasks: Sequence[Task]) -> Mapping[str, str]:
+        """Say by uid which of these tasks cannot be bound any more, by what has come in since the cycle began."""
+        self._look(self._overtaking)
+        return self._overtaking.objections(tasks)
 
     def bind(self, tasks: Sequence[Task]) -> Mapping[str, str]:
         """Send binds; the session has checked them against the model, which nothing else changes meanwhile."""

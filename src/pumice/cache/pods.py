@@ -41,6 +41,8 @@ class Pods:
         if not self._is_ours(pod):
             self._remove(uid)
             return
+        if known is not None and is_older(pod.metadata, known.pod.metadata):
+            return
         if known is not None and _decides_alike(known, pod):
             known.pod = pod
             return
@@ -126,6 +128,12 @@ class Pods:
         """Return when the next pod has waited long enough."""
         since = next(iter(self._waiting_for_group.values()), None)
         return None if since is None else since + MISSING_GROUP_PATIENCE
+
+
+def is_older(found: meta.ObjectMeta, known: meta.ObjectMeta) -> bool:
+    """Tell whether an object is an older state than the known one: a read may overtake the watch, and the watch a read."""
+    older, newer = found.resource_version, known.resource_version
+    return older.isdecimal() and newer.isdecimal() and int(older) < int(newer)
 
 
 def _decides_alike(known: task.Task, pod: core.Pod) -> bool:

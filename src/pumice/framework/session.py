@@ -49,6 +49,9 @@ Handler = Callable[[Run, int], str | None]
 class Outlet(Protocol):
     """Where decisions leave the session."""
 
+    def overtaken(self, tasks: Sequence[Task]) -> Mapping[str, str]:
+        """Say by uid which tasks cannot be bound any more, by what has become known since the cycle began, and why."""
+
     def bind(self, tasks: Sequence[Task]) -> Mapping[str, str]:
         """Send binds on their way; returns the tasks that cannot be sent, by uid, with the reason."""
 
@@ -326,6 +329,19 @@ class Session:
         self.note_fit([task], FitSummary(0, (), reason))
         self.record.say("statement", f"{task.key}: placement refused: {reason}")
 
+    def withheld(self, tasks: Sequence[Task]) -> Mapping[str, str]:
+        """Look once more before binds leave; where one task of a gang is overtaken, all of the gang's that would leave now stay."""
+        overtaken = self._outlet.overtaken(tasks)
+        if not overtaken:
+            return overtaken
+        reasons: dict[str, str] = {}
+        for task in tasks:
+            if task.uid in overtaken:
+                reasons.setdefault(task.job_key, overtaken[task.uid])
+        for key, reason in reasons.items():
+            self.record.judge(key, "commit", f"not bound: {reason}; it is decided anew in the next cycle")
+        return {task.uid: reasons[task.job_key] for task in tasks if task.job_key in reasons}
+
     def send_binds(self, tasks: Sequence[Task]) -> Mapping[str, str]:
         """Hand allocated tasks over to be bound; returns those that were refused."""
         refused = self._objections(tasks)
@@ -358,6 +374,8 @@ class Session:
     def dispatch(self, job: Job) -> None:
         """Bind every allocated task of a job, also those that earlier actions left held."""
         allocated = [task for task in job.tasks.values() if task.status == Status.ALLOCATED]
+        if self.withheld(allocated):
+            return
         for group in _by_shape(allocated):
             self.send_binds(group)
 

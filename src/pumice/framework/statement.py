@@ -248,11 +248,15 @@ class Statement:
     def commit(self) -> None:
         """Send binds and evictions on their way; pipelined tasks stay held until the session ends."""
         runs, self.runs = self.runs, []
+        withheld = self._session.withheld([task for run in runs if run.step is Step.ALLOCATE for task in run.tasks])
         for run in runs:
             if run.step is Step.EVICT:
                 self._session.send_evictions(run)
             elif run.step is Step.ALLOCATE:
-                refused = self._session.send_binds(run.tasks)
+                refused = {task.uid: withheld[task.uid] for task in run.tasks if task.uid in withheld}
+                leaving = [task for task in run.tasks if task.uid not in refused]
+                if leaving:
+                    refused.update(self._session.send_binds(leaving))
                 if refused:
                     self._undo(run.pick([i for i, task in enumerate(run.tasks) if task.uid in refused]))
             else:

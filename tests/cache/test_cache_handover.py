@@ -1,0 +1,132 @@
+"""What arrives while a cycle decides: a gang whose ground has shifted is withheld whole, and decided anew in the next cycle."""
+
+from __future__ import annotations
+
+import builders
+import pytest
+from pumice.framework.plugin import Action
+
+WITH_INTERRUPTION = """
+actions: "enqueue, interruption, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: nodeorder}]
+"""
+
+
+def interrupted_by(*events):
+    """A desk whose first cycle is overtaken by events just before it allocates."""
+
+    class Interruption(Action):
+        """Feeds what a watch would deliver in the middle of a cycle."""
+
+        name = "interruption"
+        waiting = list(events)
+
+        def execute(self, session):
+            while self.waiting:
+                event, manifest = self.waiting.pop(0)
+                desk.feed(manifest, event=event)
+
+    desk = builders.Desk(WITH_INTERRUPTION, Interruption)
+    return desk
+
+
+def gang(desk, members=2, cpu="3"):
+    desk.feed(builders.node("n1", cpu="4"), builders.node("n2", cpu="4"))
+    desk.feed(builders.group("g", members))
+    return desk.feed(*(builders.pod(f"g-{i}", "g", cpu=cpu) for i in range(members)))
+
+
+OVERTAKING = {
+    "a node is deleted": ("DELETED", builders.node("n2", cpu="4")),
+    "a node shrinks": ("MODIFIED", builders.node("n2", cpu="2")),
+    "a node is cordoned": ("MODIFIED", builders.node("n2", cpu="4", cordoned=True)),
+    "a node loses its readiness": ("MODIFIED", builders.node("n2", cpu="4", ready="False")),
+    "a node's labels change": ("MODIFIED", builders.node("n2", cpu="4", labels={"zone": "b"})),
+    "a foreign pod takes the room": ("ADDED", builders.pod("x", node="n2", cpu="2", scheduler="other")),
+    "a member is deleted": ("DELETED", builders.pod("g-1", "g", cpu="3")),
+    "a member is being deleted": ("MODIFIED", builders.pod("g-1", "g", cpu="3", deleting=True)),
+    "a member is bound by somebody else": ("MODIFIED", builders.pod("g-1", "g", cpu="3", node="n9")),
+    "minMember is raised": ("MODIFIED", builders.group("g", 3)),
+    "the group is deleted": ("DELETED", builders.group("g", 2)),
+    "the group changes its queue": ("MODIFIED", builders.group("g", 2, queue="other")),
+    "the queue is deleted": ("DELETED", builders.queue("default")),
+}
+
+
+@pytest.mark.parametrize("event", OVERTAKING.values(), ids=OVERTAKING.keys())
+def test_a_gang_that_is_overtaken_is_withheld_whole(event):
+    desk = gang(interrupted_by(event))
+    desk.cycle()
+    assert desk.world.binds == {}
+    assert desk.cluster.nodes.used.sum() == 0 or event[1]["kind"] == "Pod"
+
+
+HARMLESS = {
+    "a node's heartbeat": ("MODIFIED", builders.node("n2", cpu="4", ready="True")),
+    "a foreign pod that fits beside": ("ADDED", builders.pod("x", node="n2", cpu="1", scheduler="other")),
+    "a foreign pod that has finished": ("ADDED", builders.pod("x", node="n2", cpu="4", phase="Failed")),
+    "a foreign pod on another node": ("ADDED", builders.pod("x", node="n7", cpu="4", scheduler="other")),
+    "another node is deleted": ("DELETED", builders.node("n7")),
+    "another group is deleted": ("DELETED", builders.group("h", 2)),
+    "a new group": ("ADDED", builders.group("h", 2)),
+    "the group's own status": ("MODIFIED", builders.group("g", 2, phase="Inqueue")),
+    "a pod that cannot be read": ("ADDED", builders.pod("x", node="n2", cpu="-1", scheduler="other")),
+}
+
+
+@pytest.mark.parametrize("event", HARMLESS.values(), ids=HARMLESS.keys())
+def test_what_does_not_speak_against_a_gang_does_not_withhold_it(event):
+    desk = gang(interrupted_by(event))
+    desk.cycle()
+    assert desk.world.binds.keys() == {"g-0", "g-1"}
+
+
+def test_another_gang_is_bound_all_the_same():
+    desk = gang(interrupted_by(("MODIFIED", builders.node("n2", cpu="1"))))
+    desk.feed(builders.node("n3", cpu="1"), builders.group("h"), builders.pod("h-0", "h", cpu="1"))
+    desk.cycle()
+    assert desk.world.binds.keys() == {"h-0"}
+
+
+def test_the_reason_names_what_overtook_it():
+    desk = gang(interrupted_by(("ADDED", builders.pod("x", node="n2", cpu="2", scheduler="other"))))
+    record = desk.cycle()
+    assert "pod a/x with 2 cpu appeared on node n2" in record.explain("a/g")
+
+
+def test_the_next_cycle_decides_on_what_overtook_the_last():
+    desk = gang(interrupted_by(("DELETED", builders.node("n2", cpu="4")), ("ADDED", builders.node("n3", cpu="4"))))
+    desk.cycle()
+    assert desk.world.binds == {}
+    desk.cycle()
+    assert sorted(desk.world.binds.values()) == ["n1", "n3"]
+
+
+def test_a_foreign_pod_that_came_and_went_again_withholds_nothing():
+    foreign = builders.pod("x", node="n2", cpu="2", scheduler="other")
+    desk = gang(interrupted_by(("ADDED", foreign), ("DELETED", foreign)))
+    desk.cycle()
+    assert desk.world.binds.keys() == {"g-0", "g-1"}
+
+
+def test_an_older_state_of_a_pod_does_not_replace_a_newer_one():
+    desk = builders.Desk().feed(builders.node("n1"))
+    newer = builders.pod("p", node="n1", cpu="1")
+    newer["metadata"]["resourceVersion"] = "12"
+    older = builders.pod("p", cpu="1")
+    older["metadata"]["resourceVersion"] = "9"
+    desk.feed(newer).modify(older).apply()
+    assert desk.task("p").node is desk.node("n1")
+
+
+def test_an_answer_about_a_pod_that_is_gone_meanwhile_brings_nothing_back():
+    desk = gang(builders.Desk())
+    desk.cycle()
+    bind = desk.world.of(builders.Bind)[0]
+    desk.settle(bind, "unknown").apply()
+    read = desk.world.of(builders.Read)[0]
+    desk.delete(builders.pod("g-0", "g", cpu="3")).settle(read, read=builders.pod("g-0", "g", cpu="3"))
+    desk.apply()
+    assert [task.name for task in desk.cluster.tasks.values()] == ["g-1"]
