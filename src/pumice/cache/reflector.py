@@ -4,109 +4,162 @@ A client lists, watches from the list's version, and tells the reflector what ar
 consumer needs to follow the cluster: nothing twice, nothing stale, nothing missed. After a `410 Gone` it wants a fresh list, and the
 difference between that list and what is known takes the place of the events that were lost.
 
-A list is the truth (the client reads it consistently); only watch events can be stale. Per object the reflector keeps the uid and the
-version and nothing else, so a deletion that was missed is delivered as a bare manifest: apiVersion, kind and metadata.
+A list is the truth (the client reads it consistently); only watch events can be stale. They come in the order of their versions, so one that is
+not newer than everything seen before tells nothing about an object that is not known: it was deleted since. Per object the reflector keeps the
+uid and the version and nothing else, so a deletion that was missed is delivered as a tombstone: an object that has only its identity.
+
+What an object is, is the client's choice: it brings the functions that read an object's identity and make a tombstone.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from pumice.api import kinds
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 Manifest = dict[str, Any]
-Delivery = tuple[EventType, "Mapping[str, Any]"]
+Key = tuple[str, str]
+"""Namespace and name."""
+Edition = tuple[str, str]
+"""Uid and resourceVersion."""
 
-_Key = tuple[str, str]
+T = TypeVar("T")
+Delivery = tuple[EventType, T]
+Identify = Callable[[T], tuple[Key, Edition]]
+Bury = Callable[["kinds.Kind", Key, Edition], T]
 
 
-class Reflector:
+class Listing(Generic[T]):
+    """A list that is being read: held against what is known, so that only what differs is kept until the list is complete."""
+
+    def __init__(self, known: Mapping[Key, Edition], identify: Identify[T]) -> None:
+        self.found: dict[Key, Edition] = {}
+        self.changed: dict[Key, T] = {}
+        self._known = known
+        self._identify = identify
+
+    def add(self, listed: T) -> None:
+        """Take an object of the list; the same name again replaces it."""
+        key, edition = self._identify(listed)
+        self.found[key] = edition
+        if self._known.get(key) != edition:
+            self.changed[key] = listed
+        else:
+            self.changed.pop(key, None)
+
+    def remove(self, listed: T) -> None:
+        """Take an object out again, because it was deleted while the list was read."""
+        key, _ = self._identify(listed)
+        self.found.pop(key, None)
+        self.changed.pop(key, None)
+
+
+class Reflector(Generic[T]):
     """Follows one kind: `listed` and `event` give what to deliver, `must_list` says when a list is due."""
 
-    def __init__(self, kind: kinds.Kind) -> None:
+    def __init__(self, kind: kinds.Kind, identify: Identify[T], bury: Bury[T]) -> None:
         self.kind = kind
         self.resource_version = ""
         self.must_list = True
-        self._known: dict[_Key, tuple[str, str]] = {}  # (namespace, name) -> (uid, resourceVersion)
+        self._identify = identify
+        self._bury = bury
+        self._known: dict[Key, Edition] = {}
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def listed(self, objects: Iterable[Mapping[str, Any]], resource_version: str) -> list[Delivery]:
-        """Take a whole list and give the difference to what was known, deletions first."""
-        before, self._known = self._known, {}
-        deliveries: list[Delivery] = []
-        for manifest in objects:
-            key, uid, version = _identity(manifest)
-            known = before.pop(key, None)
-            self._known[key] = (uid, version)
+    def listing(self) -> Listing[T]:
+        """Begin a list; nothing changes before it is completed, so that one which fails is simply dropped."""
+        return Listing(self._known, self._identify)
+
+    def complete(self, listing: Listing[T], resource_version: str) -> list[Delivery[T]]:
+        """Take a complete list and give the difference to what was known, deletions first."""
+        before, self._known = self._known, listing.found
+        deliveries: list[Delivery[T]] = [
+            ("DELETED", self._bury(self.kind, key, edition))
+            for key, edition in before.items()
+            if key not in listing.found
+        ]
+        for key, listed in listing.changed.items():
+            known = before.get(key)
             if known is None:
-                deliveries.append(("ADDED", manifest))
-            elif known[0] != uid:
-                deliveries.append(("DELETED", self._tombstone(key, *known)))
-                deliveries.append(("ADDED", manifest))
-            elif known[1] != version:
-                deliveries.append(("MODIFIED", manifest))
-        missed: list[Delivery] = [("DELETED", self._tombstone(key, *known)) for key, known in before.items()]
+                deliveries.append(("ADDED", listed))
+            elif known[0] != listing.found[key][0]:
+                deliveries += [("DELETED", self._bury(self.kind, key, known)), ("ADDED", listed)]
+            else:
+                deliveries.append(("MODIFIED", listed))
         self.resource_version = resource_version
         self.must_list = False
-        return missed + deliveries
+        return deliveries
 
-    def event(self, event_type: EventType, manifest: Mapping[str, Any]) -> list[Delivery]:
+    def listed(self, objects: Iterable[T], resource_version: str) -> list[Delivery[T]]:
+        """Take a whole list at once and give the difference to what was known."""
+        listing = self.listing()
+        for listed in objects:
+            listing.add(listed)
+        return self.complete(listing, resource_version)
+
+    def event(self, event_type: EventType, subject: T) -> list[Delivery[T]]:
         """Take one watch event and give what to deliver: usually itself, nothing if it is stale."""
-        key, uid, version = _identity(manifest)
+        key, edition = self._identify(subject)
+        uid, version = edition
+        before = self.resource_version
         self.bookmark(version)
         known = self._known.get(key)
         if event_type == "DELETED":
-            return self._deleted(key, version, manifest)
-        if known is None:
-            self._known[key] = (uid, version)
-            return [("ADDED", manifest)]
-        if not _newer(version, known[1]):
+            return self._deleted(key, edition, subject)
+        if not newer(version, before if known is None else known[1]):
             return []
-        self._known[key] = (uid, version)
+        self._known[key] = edition
+        if known is None:
+            return [("ADDED", subject)]
         if known[0] != uid:
-            return [("DELETED", self._tombstone(key, *known)), ("ADDED", manifest)]
-        return [("MODIFIED", manifest)]
+            return [("DELETED", self._bury(self.kind, key, known)), ("ADDED", subject)]
+        return [("MODIFIED", subject)]
 
     def bookmark(self, resource_version: str) -> None:
         """Note the version from which a broken watch may be resumed; it never goes back."""
-        if not self.resource_version or _newer(resource_version, self.resource_version):
+        if not self.resource_version or newer(resource_version, self.resource_version):
             self.resource_version = resource_version
 
     def gone(self) -> None:
         """Note that the server no longer has the history after our version: the next step is a list."""
         self.must_list = True
 
-    def _deleted(self, key: _Key, version: str, manifest: Mapping[str, Any]) -> list[Delivery]:
+    def _deleted(self, key: Key, edition: Edition, subject: T) -> list[Delivery[T]]:
         known = self._known.get(key)
-        if known is None or _newer(known[1], version):
+        if known is None or newer(known[1], edition[1]):
             return []
         del self._known[key]
-        metadata = manifest.get("metadata")
-        uid = metadata.get("uid") if isinstance(metadata, dict) else ""
-        return [("DELETED", manifest if uid == known[0] else self._tombstone(key, *known))]
-
-    def _tombstone(self, key: _Key, uid: str, version: str) -> Manifest:
-        namespace, name = key
-        metadata = {"name": name, "uid": uid, "resourceVersion": version}
-        if namespace:
-            metadata["namespace"] = namespace
-        return {"apiVersion": self.kind.api_version, "kind": self.kind.name, "metadata": metadata}
+        return [("DELETED", subject if edition[0] == known[0] else self._bury(self.kind, key, known))]
 
 
-def _identity(manifest: Mapping[str, Any]) -> tuple[_Key, str, str]:
-    metadata = manifest["metadata"]
-    key = (metadata.get("namespace", ""), metadata["name"])
-    return key, metadata.get("uid", ""), metadata.get("resourceVersion", "")
+def of_manifests(kind: kinds.Kind) -> Reflector[Mapping[str, Any]]:
+    """Return a reflector of manifests; its tombstones have apiVersion, kind and the identifying part of the metadata."""
+    return Reflector(kind, _identify_manifest, tombstone)
 
 
-def _newer(version: str, known: str) -> bool:
+def tombstone(kind: kinds.Kind, key: Key, edition: Edition) -> Manifest:
+    """Return the manifest of an object of which only the identity is known."""
+    namespace, name = key
+    uid, version = edition
+    metadata = {"name": name, "uid": uid, "resourceVersion": version}
+    if namespace:
+        metadata["namespace"] = namespace
+    return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": metadata}
+
+
+def newer(version: str, known: str) -> bool:
     """Compare versions as the whole numbers they are in every API server; others only tell same from different."""
     if version.isdecimal() and known.isdecimal():
         return int(version) > int(known)
     return version != known
+
+
+def _identify_manifest(manifest: Mapping[str, Any]) -> tuple[Key, Edition]:
+    metadata = manifest["metadata"]
+    key = (metadata.get("namespace", ""), metadata["name"])
+    return key, (metadata.get("uid", ""), metadata.get("resourceVersion", ""))

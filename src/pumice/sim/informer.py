@@ -30,7 +30,7 @@ class Informer:
 
     def __init__(self, store: ObjectStore, kind: kinds.Kind) -> None:
         self._store = store
-        self._reflector = reflector.Reflector(kind)
+        self._reflector = reflector.of_manifests(kind)
         self._watch: Watch | None = None
 
     def poll(self) -> list[Arrival]:
