@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import builders
 import pytest
+
+import builders
 from pumice.framework.plugin import Action
 
 WITH_INTERRUPTION = """
@@ -16,16 +17,16 @@ tiers:
 
 def interrupted_by(*events):
     """A desk whose first cycle is overtaken by events just before it allocates."""
+    waiting = list(events)
 
     class Interruption(Action):
         """Feeds what a watch would deliver in the middle of a cycle."""
 
         name = "interruption"
-        waiting = list(events)
 
         def execute(self, session):
-            while self.waiting:
-                event, manifest = self.waiting.pop(0)
+            while waiting:
+                event, manifest = waiting.pop(0)
                 desk.feed(manifest, event=event)
 
     desk = builders.Desk(WITH_INTERRUPTION, Interruption)

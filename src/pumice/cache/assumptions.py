@@ -12,6 +12,7 @@ import msgspec
 from msgspec import structs
 
 from pumice.api import core, decoding, kinds, names, timestamp
+from pumice.cache import shadows
 from pumice.cache.effects import Bind, Create, Evict, Outcome, Patch, Read
 from pumice.model.statuses import ALLOCATED_LIKE, Status
 
@@ -81,7 +82,7 @@ class Assumptions:
         self._cache.note(
             kinds.POD, task.pod.metadata, "Warning", names.EVENT_EVICT, f"Pod is evicted, because of {reason}"
         )
-        if task.job is not None and task.job.group is not None:
+        if task.job is not None and task.job.group is not None and not shadows.is_shadow(task.job.group):
             self._cache.note(kinds.POD_GROUP, task.job.group.metadata, "Normal", names.EVENT_EVICT, reason)
 
     # -- events ------------------------------------------------------------------------------------------------

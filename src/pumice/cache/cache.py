@@ -20,13 +20,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pumice.api import decoding, kinds, meta, names
-from pumice.cache import assumptions, handover, objects, pods, publishing
+from pumice.cache import assumptions, handover, objects, pods, publishing, shadows
 from pumice.cache.effects import Create, Note, Outcome, World
 from pumice.cache.options import Options
 from pumice.framework.record import CycleRecord
 from pumice.model.cluster import Cluster
 
 if TYPE_CHECKING:
+    from pumice.cache.assignment import Assignment
     from pumice.framework.session import Session
     from pumice.model.task import Task
 
@@ -38,8 +39,9 @@ INVALID = "InvalidObject"
 class Cache:
     """The mirror of one cluster."""
 
-    def __init__(self, world: World, options: Options | None = None) -> None:
+    def __init__(self, world: World, options: Options | None = None, assignment: Assignment | None = None) -> None:
         self.options = options or Options()
+        self.assignment = assignment
         self.world = world
         self.record = CycleRecord()
         self.cluster = Cluster(self.options.default_queue)
@@ -49,6 +51,7 @@ class Cache:
         self._seen: deque[tuple[kinds.Kind, EventType, meta.KubeObject | decoding.Malformed]] = deque()
         self._outcomes: deque[Outcome] = deque()
         self._told: dict[tuple[str, str], str] = {}
+        self.shadows = shadows.Shadows(self)
         self.pods = pods.Pods(self)
         self.objects = objects.Objects(self)
         self.assumptions = assumptions.Assumptions(self)
@@ -121,6 +124,12 @@ class Cache:
         """Ask for the queues again at the next opportunity."""
         self._queues_ensured = False
         self.cluster.changed += 1
+
+    def follow(self, *, kube_batch: bool, now: int) -> None:
+        """Follow kube-batch's rules about pods without a group, or leave them; called between cycles."""
+        if self.shadows.enabled != kube_batch:
+            self.shadows.enabled = kube_batch
+            self.pods.regroup(now)
 
     def next_wake(self) -> int | None:
         """Return when something here is due though no event may come."""

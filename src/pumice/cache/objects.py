@@ -47,6 +47,8 @@ class Objects:
             self._cache.record.forget(key)
             self._cache.forget_told(metadata.uid)
             return
+        if self._cache.assignment is not None and not self._cache.assignment.holds(metadata.name):
+            return
         self._cache.publisher.answer_to(key, kind)
         if isinstance(found, decoding.Malformed):
             job = self._cluster.break_group(metadata, found.message)
@@ -138,7 +140,8 @@ class Objects:
             if isinstance(found, decoding.Malformed) and not gone:
                 self._cache.disable(kinds.NODE, metadata, "", found.message)
             return
-        if not self._cache.options.selects(metadata.labels):
+        assignment = self._cache.assignment
+        if not self._cache.options.selects(metadata.labels) or (assignment and not assignment.holds(metadata.name)):
             self._cluster.remove_node(metadata.name)
             return
         try:
@@ -175,6 +178,8 @@ class Objects:
             self._cache.disable(kind, metadata, "", problem)
         else:
             self._cache.enable(kind, metadata, "")
+        if kind is kinds.POD_DISRUPTION_BUDGET:
+            self._cache.shadows.budget(kept.get(key), metadata)
         if kind.name in volumes.KINDS:
             self._cluster.volumes.changed(kind.name, key, before, kept.get(key))
         self._cluster.kinship.consider(kind.name, metadata, kept.get(key))

@@ -46,11 +46,18 @@ class Pods:
         if known is not None and _decides_alike(known, pod):
             known.pod = pod
             return
+        self._enter(pod, known, now)
+
+    def _enter(self, pod: core.Pod, known: task.Task | None, now: int) -> None:
+        """Make a pod a task, in the place of what was known of it."""
+        uid = pod.metadata.uid
         try:
             made = task.build(pod, self._cluster.shapes)
         except resources.BadValueError as error:
             self._refuse(pod.metadata, _job_key(pod.metadata), str(error))
             return
+        if not made.job_key and pod.spec.scheduler_name in self._cache.options.scheduler_name:
+            made.job_key = self._cache.shadows.job_key(pod)
         node = pod.spec.node_name
         decided = None
         if known is not None:
@@ -62,18 +69,29 @@ class Pods:
         self._cluster.add_task(made, node)
         if decided is not None and made.node is not None:
             self._cluster.volumes.reserve(uid, decided)
+        if known is not None:
+            self._cache.shadows.forget(known.job)
         self._watch_group(made, now)
+
+    def regroup(self, now: int) -> None:
+        """Take every pod without a group anew: which jobs such pods belong to has changed."""
+        for known in list(self._cluster.tasks.values()):
+            if not known.pod.metadata.annotations.get(names.GROUP_NAME):
+                self._enter(known.pod, known, now)
 
     def _is_ours(self, pod: core.Pod) -> bool:
         """Take own pods in every phase; of others only those that hold room on a node."""
         if pod.spec.scheduler_name in self._cache.options.scheduler_name:
-            return True
+            assignment = self._cache.assignment
+            if assignment is None or assignment.holds_pod(pod.metadata):
+                return True
         return bool(pod.spec.node_name) and pod.status.phase not in FINISHED_PHASES
 
     def _remove(self, uid: str) -> None:
         known = self._cluster.tasks.get(uid)
         if known is not None:
             self._cluster.remove_task(known)
+            self._cache.shadows.forget(known.job)
         self._waiting_for_group.pop(uid, None)
 
     def _forget(self, uid: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pumice.api import kinds, names, scheduling
-from pumice.cache import queues
+from pumice.cache import queues, shadows
 from pumice.cache.assumptions import scheduling_condition
 from pumice.cache.effects import Outcome, Patch
 from pumice.framework import closing
@@ -57,7 +57,7 @@ class Publisher:
             for entry in report.tasks:
                 self._publish_task(entry, session.started)
         for job, message in session.notices:
-            if job.group is not None:
+            if job.group is not None and not shadows.is_shadow(job.group):
                 self._cache.note(
                     self._kind(job.key), job.group.metadata, "Normal", names.EVENT_UNSCHEDULABLE, message, once=True
                 )
@@ -72,6 +72,9 @@ class Publisher:
         job = report.job
         group = job.group
         if group is None:
+            return
+        if shadows.is_shadow(group):
+            self._cluster.set_status(job, report.status)
             return
         entered = report.status.phase != job.phase
         kind = self._kind(job.key)

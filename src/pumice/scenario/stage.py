@@ -74,6 +74,7 @@ class SimulatedStage:
         self._record: CycleRecord | None = None
         self._decided: list[str] = []
         self._decided_in = 0
+        self._choose_companions()
 
     def connect(self) -> None:
         """Let the scheduler's cache follow the cluster from here on."""
@@ -125,6 +126,11 @@ class SimulatedStage:
     def configure(self, text: str) -> None:
         """Replace the configuration; a refused one leaves the old one in force."""
         self._scheduler.reconfigure(configuration.load(text, self._known, "config"))
+        self._choose_companions()
+
+    def _choose_companions(self) -> None:
+        """Let pods without a group have one of their own, unless kube-batch's rules give them one in memory."""
+        self._cluster.companions = self._scheduler.configuration.rules != "kube-batch"
 
     def counts(self) -> view.Counts:
         """Count the scheduler's writes since the start."""

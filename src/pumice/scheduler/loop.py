@@ -36,6 +36,7 @@ class Scheduler:
 
     def _engine(self, configuration: Configuration) -> Engine:
         options = self.cache.options
+        self.cache.follow(kube_batch=configuration.rules == "kube-batch", now=self._now())
         sampler = None
         if options.percentage_nodes_to_find > 0:
             sampler = sampling.Sampler(options.minimum_feasible_nodes, options.percentage_nodes_to_find)

@@ -62,6 +62,7 @@ class SimulatedCluster:
         self._controller_writer = writes.Writer(self.store, self.clock, faults.Faults(), self._create)
         self._kubelet = Kubelet(self.store, self.clock, self._warn)
         self._garbage = GarbageCollector(self.store)
+        self.companions = True  # whether pods without a group are given one
         self._companions = podgroups.CompanionGroups(scheduler_names)
         self._companion_informers = [informer.Informer(self.store, kind) for kind in podgroups.WATCHED]
         self._client: Client | None = None
@@ -173,7 +174,7 @@ class SimulatedCluster:
     def _reconcile(self) -> int:
         for _, kind, event_type, manifest in informer.merge(self._companion_informers):
             self._companions.feed(kind, event_type, manifest)
-        wanted = self._companions.reconcile()
+        wanted = self._companions.reconcile() if self.companions else []
         for request in wanted:
             self._companions.settled(request, self._control(request))
         return len(wanted)
