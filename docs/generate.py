@@ -127,15 +127,25 @@ def _flags() -> str:
 
 
 def _arguments(declared: Iterable[Argument]) -> list[str]:
-    rows = []
-    for argument in declared:
-        default = "-" if argument.is_pattern and argument.default is None else _value(argument.default, argument.kind)
-        meaning = argument.help + _bounds(argument)
-        rows.append((f"`{argument.name}`", _cell(arguments.EXPECTED[argument.kind]), default, _cell(meaning)))
+    rows = _argument_rows(declared)
     return _table(("argument", "type", "default", "meaning"), rows) if rows else ["No arguments."]
 
 
+def _argument_rows(declared: Iterable[Argument], within: str = "") -> list[tuple[str, str, str, str]]:
+    """Give a row for each argument, what may stand in a map following it."""
+    rows = []
+    for argument in declared:
+        name = f"{within}{argument.name}"
+        default = "-" if argument.is_pattern and argument.default is None else _value(argument.default, argument.kind)
+        meaning = argument.help + _bounds(argument)
+        rows.append((f"`{name}`", _cell(arguments.EXPECTED[argument.kind]), default, _cell(meaning)))
+        rows += _argument_rows(argument.fields, f"{name}: ")
+    return rows
+
+
 def _bounds(argument: Argument) -> str:
+    if argument.choices:
+        return f"; {' or '.join(argument.choices)}"
     match argument.minimum, argument.maximum:
         case None, None:
             return ""
@@ -150,6 +160,8 @@ def _value(value: Any, kind: str = "") -> str:
     match value:
         case None | () | "":
             return "-"
+        case dict():
+            return "; ".join(f"{key}: {_value(each)}" for key, each in value.items())
         case bool():
             return f"`{str(value).lower()}`"
         case int() if kind == "duration":

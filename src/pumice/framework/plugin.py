@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pumice.framework.points import EVERYTHING, Reads
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from pumice.api import documents
     from pumice.framework.configuration import Argument
     from pumice.framework.session import Session
 
@@ -28,6 +29,12 @@ class Plugin:
     def __init__(self, arguments: Mapping[str, Any], switches: Mapping[str, bool]) -> None:
         self.settings = arguments
         self.switches = switches
+
+    @classmethod
+    def objections(cls, arguments: Mapping[str, Any]) -> Iterable[tuple[documents.Path, str]]:
+        """Say what is wrong with arguments that are right one by one: where, and why. Each refuses the file."""
+        del arguments
+        return ()
 
     def open(self, session: Session) -> None:
         """Register functions at the extension points of a session."""

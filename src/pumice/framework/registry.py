@@ -31,7 +31,7 @@ class Registry(msgspec.Struct, frozen=True):
     def catalog(self) -> Catalog:
         """Describe everything for the configuration loader."""
         return Catalog(
-            plugins={n: PluginDescription(n, c.arguments, c.points) for n, c in self.plugins.items()},
+            plugins={n: PluginDescription(n, c.arguments, c.points, c.objections) for n, c in self.plugins.items()},
             actions={n: ActionDescription(n, c.arguments) for n, c in self.actions.items()},
             broken=self.broken,
         )

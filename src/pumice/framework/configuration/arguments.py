@@ -40,11 +40,11 @@ _LIMIT: Final = 2**63
 
 
 class Argument(msgspec.Struct, frozen=True):
-    """One argument: its name, or a pattern ending in `*`, and the values it may have.
+    """One argument: its name, or a pattern with one `*`, and the values it may have.
 
     The default, the bounds and the replacement are given as the plugin receives them: a Fraction for a float, microseconds for a duration,
-    a tuple for strings. A value outside the bounds, or a text that is no duration, gives the replacement; without one, a value outside the
-    bounds gives the default and such a text refuses the file.
+    a tuple for strings. A value outside the bounds or the choices, or a text that is no duration, gives the replacement; without one, a value outside
+    gives the default and such a text refuses the file. `fields` says what may stand in a map; without it a map is taken as it is.
     """
 
     name: str
@@ -54,11 +54,18 @@ class Argument(msgspec.Struct, frozen=True):
     minimum: int | float | None = None
     maximum: int | float | None = None
     replacement: Any = msgspec.UNSET
+    choices: tuple[str, ...] = ()
+    fields: tuple[Argument, ...] = ()
 
     @property
     def is_pattern(self) -> bool:
-        """Tell whether the name stands for every key with its beginning."""
-        return self.name.endswith("*")
+        """Tell whether the name stands for every key with its beginning and end."""
+        return "*" in self.name
+
+    def covers(self, key: str) -> bool:
+        """Tell whether a key fits the pattern, with something in the place of its `*`."""
+        start, star, end = self.name.partition("*")
+        return bool(star) and len(key) > len(start) + len(end) and key.startswith(start) and key.endswith(end)
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -79,15 +86,18 @@ def match(declared: Iterable[Argument], key: str) -> Argument | None:
     for argument in declared:
         if argument.name == key:
             return argument
-        prefix = argument.name[:-1]
-        if argument.is_pattern and key.startswith(prefix) and key != prefix:
+        if argument.covers(key):
             best = argument if best is None or len(argument.name) > len(best.name) else best
     return best
 
 
 def defaults(declared: Iterable[Argument]) -> dict[str, Any]:
     """Return the value of every argument that is not a pattern when nothing is written."""
-    return {argument.name: argument.default for argument in declared if not argument.is_pattern}
+    return {
+        argument.name: defaults(argument.fields) if argument.fields and argument.default is None else argument.default
+        for argument in declared
+        if not argument.is_pattern
+    }
 
 
 def read(argument: Argument, document: documents.Located, path: documents.Path, *, lenient: bool) -> Reading:
@@ -105,6 +115,8 @@ def read(argument: Argument, document: documents.Located, path: documents.Path, 
         return _replaced(argument, written, f"the minimum is {_shown(argument, argument.minimum)}")
     if argument.maximum is not None and value > argument.maximum:
         return _replaced(argument, written, f"the maximum is {_shown(argument, argument.maximum)}")
+    if argument.choices and value not in argument.choices:
+        return _replaced(argument, written, f"known are {', '.join(argument.choices)}")
     return Reading(value=value)
 
 

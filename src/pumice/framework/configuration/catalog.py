@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003  msgspec reads the annotations at run time
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping  # noqa: TC003  msgspec reads the annotations at run time
+from typing import Any, Final
 
 import msgspec
 
@@ -53,11 +53,13 @@ class PluginDescription(msgspec.Struct, frozen=True):
     """A plugin as the loader sees it.
 
     `points` names the extension points it may register (`JobStarving`); one that reads the option `enableHierarchy` also lists `Hierarchy`.
+    `objections` looks at arguments that are right one by one, and says where and why they are not right together.
     """
 
     name: str
     arguments: tuple[Argument, ...] = ()
     points: frozenset[str] = frozenset()
+    objections: Callable[[Mapping[str, Any]], Iterable[tuple[documents.Path, str]]] | None = None
 
 
 class ActionDescription(msgspec.Struct, frozen=True):

@@ -96,6 +96,9 @@ class Draft:
                 names = {known.name: known for known in declared}
                 self.refuse(here, f"{owner} has no argument {documents.quoted(key)}{catalog.suggestion(key, names)}")
                 continue
+            if argument.fields:
+                values[key] = self.arguments_at(here, f"{documents.quoted(key)} of {owner}", argument.fields)
+                continue
             reading = arguments.read(argument, self.document, here, lenient=self.lenient)
             if reading.refusal:
                 self.refuse(here, reading.refusal)

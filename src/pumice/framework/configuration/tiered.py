@@ -91,11 +91,20 @@ def _read_tier(draft: Draft, root: documents.Path) -> tuple[model.PluginSetting,
         if refusal := draft.catalog.plugin_refusal(name):
             draft.refuse((*path, "name"), refusal)
             continue
-        declared = draft.catalog.plugins[name].arguments
-        given = draft.arguments_at((*path, "arguments"), f'plugin "{name}"', declared)
+        given = _read_arguments(draft, (*path, "arguments"), name)
         _warn_of_idle_switches(draft, path, name)
         settings.append(model.PluginSetting(name, values, given, line))
     return tuple(settings)
+
+
+def _read_arguments(draft: Draft, path: documents.Path, name: str) -> dict[str, Any]:
+    known = draft.catalog.plugins[name]
+    before = len(draft.problems)
+    given = draft.arguments_at(path, f'plugin "{name}"', known.arguments)
+    if known.objections is not None and len(draft.problems) == before:
+        for where, why in known.objections(given):
+            draft.refuse((*path, *where), why)
+    return given
 
 
 def _read_name(draft: Draft, path: documents.Path, written: dict[str, Any]) -> str | None:
