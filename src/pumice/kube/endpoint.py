@@ -1,0 +1,61 @@
+"""Everything there is to know before an API server can be spoken to."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import urlsplit
+
+from pumice.kube import errors
+from pumice.kube.credentials import Credentials, Fixed
+from pumice.kube.tls import Tls
+
+_SCHEMES: Final = ("http", "https")
+
+
+class Connection:
+    """An API server, how to trust it, and who we are there; `origin` says where that was found, for messages."""
+
+    def __init__(
+        self,
+        server: str,
+        *,
+        tls: Tls | None = None,
+        tls_server_name: str = "",
+        proxy_url: str = "",
+        namespace: str = "default",
+        credentials: Credentials | None = None,
+        origin: str = "",
+    ) -> None:
+        self.server = server.rstrip("/")
+        self.tls = tls or Tls()
+        self.tls_server_name = tls_server_name
+        self.proxy_url = proxy_url
+        self.namespace = namespace
+        self.credentials: Credentials = credentials or Fixed()
+        self.origin = origin
+
+    def __repr__(self) -> str:
+        return f"Connection({self.server!r}, {self.origin!r}, {self.tls!r}, {self.credentials!r})"
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether the server is spoken to over TLS."""
+        return self.server.startswith("https://")
+
+
+def checked_server(text: str, field: str, *, encrypted: bool = False) -> str:
+    """Return a server's address as a URL, or say what is wrong with it; without a scheme it is `encrypted` that decides."""
+    url = text if "://" in text else f"{'https' if encrypted else 'http'}://{text}"
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in _SCHEMES or not parts.hostname:
+        raise errors.ConfigurationError(f"{field}: not the address of a server; write it as https://HOST:PORT")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise errors.ConfigurationError(
+            f"{field}: the address of {parts.hostname} must not hold a user, a query or a fragment; "
+            "put credentials in the users section"
+        )
+    return url.rstrip("/")

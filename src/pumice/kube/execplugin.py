@@ -1,0 +1,233 @@
+"""Credential plugins: a program that prints an ExecCredential, run when there is none or the last one has expired."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from contextlib import suppress
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from pumice.api import timestamp
+from pumice.kube import credentials
+from pumice.kube.errors import ConfigurationError, CredentialsError
+from pumice.kube.tls import KeyPair
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+TIMEOUT: Final = 30.0
+LARGEST: Final = 1 << 20
+HOLD_OFF: Final = 5.0
+
+
+class Variable(msgspec.Struct, frozen=True):
+    """One variable of a plugin's environment."""
+
+    name: str
+    value: str = ""
+
+
+class Settings(msgspec.Struct, frozen=True, rename="camel"):
+    """The `exec` section of a user."""
+
+    command: str = ""
+    api_version: str = ""
+    args: list[str] | None = None
+    env: list[Variable] | None = None
+    install_hint: str = ""
+    interactive_mode: str = ""
+    provide_cluster_info: bool = False
+
+    def __repr__(self) -> str:
+        return f"exec.Settings({self.command!r})"
+
+
+class _Status(msgspec.Struct, frozen=True, rename="camel"):
+    token: str = ""
+    client_certificate_data: str = ""
+    client_key_data: str = ""
+    expiration_timestamp: str = ""
+
+
+class _Printed(msgspec.Struct, frozen=True, rename="camel"):
+    kind: str = ""
+    api_version: str = ""
+    status: _Status | None = None
+
+
+class _Held(msgspec.Struct, frozen=True):
+    """What the plugin gave last, and until when."""
+
+    headers: Mapping[str, str]
+    pair: KeyPair | None
+    expires: float
+
+
+class ExecPlugin:
+    """Credentials from a program; whoever needs them while it runs waits for the same run.
+
+    What it writes to its error output may hold secrets, so it is shown nowhere; a failure is remembered for a few seconds so that many
+    requests do not start many programs.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        field: str,
+        folder: Path,
+        environ: Mapping[str, str],
+        cluster: Callable[[], dict[str, Any]],
+        extra: Mapping[str, str] | None = None,
+        now: Callable[[], float] = time.time,
+        time_limit: float = TIMEOUT,
+    ) -> None:
+        _check(settings, field)
+        self._settings = settings
+        self._field = field
+        self._command = str(folder / settings.command) if os.sep in settings.command else settings.command
+        self._environ = environ
+        self._cluster = cluster
+        self._extra = dict(extra or {})
+        self._now = now
+        self._time_limit = time_limit
+        self._held: _Held | None = None
+        self._failed: tuple[float, str] | None = None
+        self._lock = asyncio.Lock()
+
+    def __repr__(self) -> str:
+        return f"ExecPlugin({self._command!r})"
+
+    async def headers(self) -> Mapping[str, str]:
+        """Return the headers of credentials that have not expired."""
+        return (await self._current()).headers
+
+    async def key_pair(self) -> KeyPair | None:
+        """Return the client certificate that the plugin gave."""
+        return (await self._current()).pair
+
+    def refused(self, headers: Mapping[str, str]) -> bool:
+        """Forget the credentials the server refused; others may have been fetched in the meantime."""
+        if self._held is not None and self._held.headers is headers:
+            self._held = None
+        return True
+
+    async def _current(self) -> _Held:
+        if self._held is not None and self._now() < self._held.expires:
+            return self._held
+        async with self._lock:
+            if self._held is not None and self._now() < self._held.expires:
+                return self._held
+            if self._failed is not None and self._now() < self._failed[0]:
+                raise CredentialsError(self._failed[1])
+            try:
+                self._held = self._read(await self._run())
+            except CredentialsError as error:
+                self._failed = self._now() + HOLD_OFF, str(error)
+                raise
+            self._failed = None
+            return self._held
+
+    async def _run(self) -> bytes:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                self._command,
+                *(self._settings.args or ()),
+                env=self._environment(),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                limit=LARGEST,
+            )
+        except (OSError, ValueError) as error:
+            what = error.strerror if isinstance(error, OSError) else "its arguments hold a null byte"
+            raise self._failure(f"cannot be started: {what}", hint=True) from None
+        try:
+            async with asyncio.timeout(self._time_limit):
+                printed = await _bounded(process)
+                code = await process.wait()
+        except TimeoutError:
+            raise self._failure(f"gave no answer within {self._time_limit:g} s") from None
+        finally:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+        if len(printed) > LARGEST:
+            raise self._failure(f"printed more than {LARGEST} bytes")
+        if code != 0:
+            raise self._failure(f"failed with exit status {code}")
+        return printed
+
+    def _environment(self) -> dict[str, str]:
+        spec: dict[str, Any] = {"interactive": False}
+        if self._settings.provide_cluster_info:
+            spec["cluster"] = self._cluster()
+        info = {"kind": "ExecCredential", "apiVersion": self._settings.api_version, "spec": spec}
+        chosen = {variable.name: variable.value for variable in self._settings.env or ()}
+        return {**self._environ, **chosen, "KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
+
+    def _read(self, printed: bytes) -> _Held:
+        try:
+            answer = msgspec.json.decode(printed, type=_Printed)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise self._failure("printed no ExecCredential") from None
+        if answer.kind != "ExecCredential" or answer.api_version != self._settings.api_version:
+            raise self._failure(f"printed no ExecCredential of {self._settings.api_version}")
+        status = answer.status
+        if status is None or not (status.token or status.client_certificate_data):
+            raise self._failure("printed an ExecCredential without a token or a client certificate")
+        if bool(status.client_certificate_data) != bool(status.client_key_data):
+            raise self._failure("printed only one of client certificate and key")
+        headers = MappingProxyType(dict(self._extra))
+        if status.token:
+            headers = MappingProxyType(
+                dict(credentials.bearer(credentials.check_token(status.token, self._field), self._extra))
+            )
+        pair = None
+        if status.client_certificate_data:
+            pair = KeyPair(status.client_certificate_data.encode(), status.client_key_data.encode())
+        return _Held(headers, pair, self._expiry(status.expiration_timestamp))
+
+    def _expiry(self, text: str) -> float:
+        if not text:
+            return float("inf")
+        try:
+            return timestamp.parse(text) / 1e6
+        except timestamp.TimestampError:
+            raise self._failure("printed an expirationTimestamp that is no time") from None
+
+    def _failure(self, what: str, *, hint: bool = False) -> CredentialsError:
+        advice = f"; {self._settings.install_hint.strip()[:500]}" if hint and self._settings.install_hint else ""
+        return CredentialsError(f"{self._field}: {self._command} {what}; run it by hand to see why{advice}")
+
+
+async def _bounded(process: asyncio.subprocess.Process) -> bytes:
+    """Read what the program prints, up to one byte more than allowed."""
+    assert process.stdout is not None  # noqa: S101  it was started with a pipe
+    parts: list[bytes] = []
+    size = 0
+    while size <= LARGEST and (part := await process.stdout.read(LARGEST + 1 - size)):
+        parts.append(part)
+        size += len(part)
+    if size > LARGEST:
+        process.kill()
+    return b"".join(parts)
+
+
+def _check(settings: Settings, field: str) -> None:
+    if not settings.command:
+        raise ConfigurationError(f"{field}.command is not set; name the credential plugin")
+    if settings.api_version not in VERSIONS:
+        raise ConfigurationError(
+            f"{field}.apiVersion {settings.api_version!r} is not supported; use {' or '.join(VERSIONS)}"
+        )
+    if settings.interactive_mode == "Always":
+        raise ConfigurationError(
+            f"{field}.interactiveMode is Always, but nobody can be asked here; use a plugin that can do without"
+        )

@@ -1,0 +1,138 @@
+"""One request and its answer over HTTP, with every way it can end told apart."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final, Self
+
+import aiohttp
+import msgspec
+import yarl
+
+from pumice.kube import answers, errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+    from pumice.kube.endpoint import Connection
+
+LARGEST_ANSWER: Final = 256 << 20
+READ_BUFFER: Final = 1 << 18
+CONNECT_LIMIT: Final = 10.0
+_READS: Final = frozenset(("GET", "HEAD"))
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What is sent: a path with its query, and a body that is bytes already."""
+
+    method: str
+    path: str
+    body: bytes | None = None
+    content_type: str = ""
+
+    @property
+    def write(self) -> bool:
+        """Whether it may change something."""
+        return self.method not in _READS
+
+    @property
+    def title(self) -> str:
+        """What messages call it: the method and the path without its query."""
+        return f"{self.method} {self.path.partition('?')[0]}"
+
+
+class Transport:
+    """A pool of connections to one API server.
+
+    Nothing is sent twice here, except after a 401 with newer credentials: then nothing has happened yet. Redirects are not followed, so
+    credentials reach no other server. Answers are not compressed: that costs the server more than a nearby network.
+    """
+
+    def __init__(self, connection: Connection, *, user_agent: str, concurrency: int, largest: int) -> None:
+        self.connection = connection
+        self._prefix = connection.server
+        self._common = {"User-Agent": user_agent, "Accept": "application/json", "Accept-Encoding": "identity"}
+        self._largest = largest
+        self._slots = asyncio.Semaphore(concurrency)
+        self._session: aiohttp.ClientSession | None = None
+        self._headers: tuple[Mapping[str, str], dict[str, dict[str, str]]] = ({}, {})
+
+    async def __aenter__(self) -> Self:
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=30, keepalive_timeout=60),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            trust_env=False,
+            skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
+        )
+        # aiohttp would silently send a PUT or DELETE again whose connection broke, and report what the second one met.
+        self._session._retry_connection = False  # noqa: SLF001
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def exchange(self, request: Request, timeout: float) -> bytes:  # noqa: ASYNC109  aiohttp's timer is cheaper
+        """Send a request once and return the body of a good answer."""
+        limits = aiohttp.ClientTimeout(total=timeout, connect=min(CONNECT_LIMIT, timeout / 2))
+        async with self._slots:
+            failure: errors.KubeError
+            try:
+                response = await self.open(request, limits)
+                try:
+                    body = await answers.read(response, self._largest, request.title)
+                finally:
+                    response.release()
+            except (aiohttp.ClientError, OSError, TimeoutError, errors.OversizeError) as error:
+                failure = answers.translate(error, request, self.connection.server, timeout)
+            else:
+                if 200 <= response.status < 300:
+                    return body
+                failure = answers.refusal(response, body, request, self.connection)
+        # Raised out here so that aiohttp's error, which holds the headers we sent, is no context of it.
+        raise failure
+
+    async def open(self, request: Request, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+        """Send a request and return the response as its headers arrive; with newer credentials once more after a 401."""
+        response, headers = await self._send(request, limits)
+        if response.status == 401 and self.connection.credentials.refused(headers):
+            response.close()
+            self.connection.tls.forget()
+            response, _ = await self._send(request, limits)
+        return response
+
+    async def _send(
+        self, request: Request, limits: aiohttp.ClientTimeout
+    ) -> tuple[aiohttp.ClientResponse, Mapping[str, str]]:
+        if self._session is None:
+            raise RuntimeError("the client is used outside its `async with` block")
+        connection = self.connection
+        secret = await connection.credentials.headers()
+        response = await self._session.request(
+            request.method,
+            yarl.URL(self._prefix + request.path, encoded=True),
+            data=request.body,
+            headers=self._assembled(secret, request.content_type),
+            allow_redirects=False,
+            timeout=limits,
+            ssl=connection.tls.context(await connection.credentials.key_pair()) if connection.encrypted else False,
+            server_hostname=connection.tls_server_name or None,
+            proxy=connection.proxy_url or None,
+            read_bufsize=READ_BUFFER,
+        )
+        return response, secret
+
+    def _assembled(self, secret: Mapping[str, str], content_type: str) -> dict[str, str]:
+        """Return all headers of a request; they are put together once for each set of credentials."""
+        if self._headers[0] is not secret:
+            self._headers = (secret, {})
+        made = self._headers[1].get(content_type)
+        if made is None:
+            made = {**self._common, **secret, **({"Content-Type": content_type} if content_type else {})}
+            self._headers[1][content_type] = made
+        return made
