@@ -1,0 +1,166 @@
+"""All watches of a scheduler, run side by side."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from pumice.api import kinds
+from pumice.kube import following, watching
+from pumice.kube.watching import WatchSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Sequence
+
+    from pumice.cache.options import Options
+    from pumice.kube.following import State
+    from pumice.kube.watching import Sink, Source
+
+
+class WatchReport(msgspec.Struct, frozen=True, kw_only=True):
+    """How one watch is doing; ages are in seconds."""
+
+    watch: str
+    kind: kinds.Kind
+    state: State
+    synced: bool
+    objects: int
+    version: str
+    last_heard_age: float | None
+    lists: int
+    errors: int
+    error: str
+
+
+class Informers:
+    """Follows everything that was asked for, and tells the sink what changes."""
+
+    def __init__(
+        self,
+        client: Source,
+        specs: Sequence[WatchSpec],
+        sink: Sink,
+        *,
+        page_size: int = 500,
+        silence: float = 90.0,
+        probe_interval: float = 60.0,
+        streaming: bool = True,
+        rng: random.Random | None = None,
+        now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        settings = watching.Settings(
+            page_size=page_size, silence=silence, probe_interval=probe_interval, streaming=streaming
+        )
+        around = watching.Surroundings(client, sink, settings, rng=rng or random.Random(), now=now, sleep=sleep)  # noqa: S311  jitter
+        self._now = now
+        self._all_listed = asyncio.Event()
+        self._followers = [following.Follower(spec, around, self._listed) for spec in specs]
+
+    async def run(self) -> None:
+        """Run all watches until cancelled."""
+        self._listed()
+        async with asyncio.TaskGroup() as tasks:
+            for follower in self._followers:
+                tasks.create_task(follower.run(), name=f"watch {follower.spec}")
+
+    @property
+    def synced(self) -> bool:
+        """Whether every watch has had a complete list; one of a kind that is not served counts as empty."""
+        return all(follower.synced for follower in self._followers)
+
+    async def wait_synced(self) -> None:
+        """Return when every watch has had a complete list."""
+        await self._all_listed.wait()
+
+    async def catch_up(self, version: str) -> None:
+        """Return when every watch has seen everything up to a version that was read from the API server, or has listed since."""
+        await asyncio.gather(*(follower.catch_up(version) for follower in self._followers))
+
+    @property
+    def newest_version(self) -> str:
+        """The newest version that any watch has seen, empty before the first list."""
+        versions = [follower.version for follower in self._followers]
+        return max(versions, key=lambda version: int(version) if version.isdecimal() else -1, default="")
+
+    def report(self) -> list[WatchReport]:
+        """Say how each watch is doing."""
+        now = self._now()
+        return [
+            WatchReport(
+                watch=str(follower.spec),
+                kind=follower.spec.kind,
+                state=follower.state,
+                synced=follower.synced,
+                objects=len(follower),
+                version=follower.version,
+                last_heard_age=None if follower.last_heard is None else now - follower.last_heard,
+                lists=follower.lists,
+                errors=follower.errors,
+                error=follower.error,
+            )
+            for follower in self._followers
+        ]
+
+    def _listed(self) -> None:
+        if self.synced:
+            self._all_listed.set()
+
+
+_ALWAYS: Final = (
+    kinds.NODE,
+    kinds.POD_GROUP,
+    kinds.QUEUE,
+    kinds.INCUBATOR_POD_GROUP,
+    kinds.INCUBATOR_QUEUE,
+    kinds.SIGS_POD_GROUP,
+    kinds.SIGS_QUEUE,
+    kinds.RESOURCE_QUOTA,
+    kinds.HYPER_NODE,
+    kinds.NAMESPACE,
+    kinds.SERVICE,
+    kinds.PERSISTENT_VOLUME,
+    kinds.PERSISTENT_VOLUME_CLAIM,
+    kinds.STORAGE_CLASS,
+    kinds.CSI_NODE,
+    kinds.VOLUME_ATTACHMENT,
+)
+_CSI_STORAGE: Final = (kinds.CSI_DRIVER, kinds.CSI_STORAGE_CAPACITY)
+_WORKLOADS: Final = (kinds.REPLICATION_CONTROLLER, kinds.REPLICA_SET, kinds.STATEFUL_SET)
+
+
+def standard(
+    options: Options,
+    *,
+    csi_storage: bool = True,
+    workloads: bool = True,
+    disruption_budgets: bool = True,
+    numatopology: bool = True,
+    raw: Collection[kinds.Kind] = (),
+) -> list[WatchSpec]:
+    """Return what a scheduler with these flags follows; `raw` are the kinds whose JSON is wanted too, own pods only.
+
+    Own pods are followed in every phase; those of other schedulers while they have a node and have not finished.
+    """
+    wanted = list(_ALWAYS)
+    wanted += _CSI_STORAGE if csi_storage else ()
+    wanted += _WORKLOADS if workloads else ()
+    wanted += (kinds.PRIORITY_CLASS,) if options.priority_class else ()
+    wanted += (kinds.POD_DISRUPTION_BUDGET,) if disruption_budgets else ()
+    wanted += (kinds.NUMATOPOLOGY,) if numatopology else ()
+    wanted += (kind for kind in raw if kind not in wanted and kind is not kinds.POD)
+    own = [f"spec.schedulerName={_escaped(name)}" for name in options.scheduler_name]
+    others = [f"spec.schedulerName!={_escaped(name)}" for name in options.scheduler_name]
+    others += ["spec.nodeName!=", "status.phase!=Succeeded", "status.phase!=Failed"]
+    specs = [WatchSpec(kinds.POD, field_selector=selector, keep_raw=kinds.POD in raw) for selector in own]
+    specs.append(WatchSpec(kinds.POD, field_selector=",".join(others)))
+    return specs + [WatchSpec(kind, keep_raw=kind in raw) for kind in wanted]
+
+
+def _escaped(value: str) -> str:
+    """Write a value as field selectors take it."""
+    return value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
