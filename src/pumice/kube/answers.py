@@ -116,7 +116,7 @@ def translate(error: Exception, request: Request, server: str, timeout: float) -
         return errors.UnreachableError(f"{where}: no connection in time; check the address and the network")
     if isinstance(error, aiohttp.ClientHttpProxyError):
         return errors.UnreachableError(f"{where}: the proxy refused with {error.status}; check the proxy's settings")
-    if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ClientSSLError):
+    if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ClientConnectorCertificateError):
         return _unreachable(error, where)
     if isinstance(error, aiohttp.InvalidURL):
         return errors.UnreachableError(f"{where}: not a valid address", transient=False)
@@ -125,13 +125,17 @@ def translate(error: Exception, request: Request, server: str, timeout: float) -
     elif isinstance(error, errors.OversizeError):
         what = "the answer is too large to be read"
     else:
-        what = f"the connection broke before the whole answer was there ({type(error).__name__})"
+        cause = error.__cause__ if isinstance(error.__cause__, ssl.SSLError) else error
+        name = cause.reason if isinstance(cause, ssl.SSLError) else type(error).__name__
+        what = f"the connection broke before the whole answer was there ({name})"
     if request.write:
         return errors.UnknownOutcomeError(f"{where}: {what}; the write may have happened")
     return errors.BrokenConnectionError(f"{where}: {what}")
 
 
-def _unreachable(error: aiohttp.ClientConnectorError | aiohttp.ClientSSLError, where: str) -> errors.UnreachableError:
+def _unreachable(
+    error: aiohttp.ClientConnectorError | aiohttp.ClientConnectorCertificateError, where: str
+) -> errors.UnreachableError:
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         verify = error.certificate_error
@@ -141,7 +145,8 @@ def _unreachable(error: aiohttp.ClientConnectorError | aiohttp.ClientSSLError, w
             transient=False,
         )
     if isinstance(cause, ssl.SSLError):
-        return errors.UnreachableError(f"{where}: TLS failed: {cause.reason or 'no agreement'}", transient=False)
+        broken = isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError)
+        return errors.UnreachableError(f"{where}: TLS failed: {cause.reason or 'no agreement'}", transient=broken)
     what = cause.strerror if isinstance(cause, OSError) and cause.strerror else type(cause).__name__
     return errors.UnreachableError(
         f"{where}: no connection: {what}; check that the server runs and the address is right"

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Client", "RetryPolicy", "path"]
 
-Query = "Mapping[str, str | int | bool]"
 Manifest = dict[str, Any]
 
 JSON: Final = "application/json"

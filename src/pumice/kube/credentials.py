@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import base64
 import time
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import msgspec
 
 from pumice.kube import errors
 
@@ -21,6 +22,23 @@ if TYPE_CHECKING:
 
 REREAD: Final = 60.0
 _LARGEST: Final = 1 << 20
+
+
+class Headers(dict[str, str]):
+    """Headers that show only their names."""
+
+    def __repr__(self) -> str:
+        return f"Headers({', '.join(self)})"
+
+
+class Hidden(msgspec.Struct, frozen=True):
+    """A record that shows nothing of itself, neither in messages nor in tracebacks with local variables."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(hidden)"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return []
 
 
 class Credentials(Protocol):
@@ -40,7 +58,7 @@ class Fixed:
     """Headers that never change."""
 
     def __init__(self, headers: Mapping[str, str] | None = None) -> None:
-        self._headers: Mapping[str, str] = MappingProxyType(dict(headers or {}))
+        self._headers = Headers(headers or {})
 
     def __repr__(self) -> str:
         return f"Fixed({', '.join(self._headers) or 'anonymous'})"
@@ -88,44 +106,46 @@ class TokenFile:
     def refused(self, headers: Mapping[str, str]) -> bool:
         """Read the file again if these are the headers of the last reading; say whether the token has changed."""
         if headers is self._headers:
-            try:
-                self._read(self._now())
-            except errors.CredentialsError:
-                return False
+            self._read(self._now())
         return headers is not self._headers
 
     def _read(self, now: float) -> None:
+        """Read the token; while the file is being replaced the last one stays."""
+        try:
+            headers = bearer(self._token(), self._extra)
+        except errors.CredentialsError:
+            if self._headers is None:
+                raise
+        else:
+            if headers != self._headers:
+                self._headers = headers
+        self._read_at = now
+
+    def _token(self) -> str:
         try:
             with self._path.open("rb") as file:
-                token = check_token(file.read(_LARGEST).strip().decode("ascii"), f"token file {self._path}")
-        except (OSError, ValueError) as error:
-            if self._headers is not None:
-                self._read_at = now
-                return
-            what = error.strerror if isinstance(error, OSError) else "it holds no plain text"
+                text = file.read(_LARGEST).decode("ascii", "replace")
+        except OSError as error:
             raise errors.CredentialsError(
-                f"cannot read the token file {self._path}: {what}; check that it is mounted and readable"
+                f"cannot read the token file {self._path}: {error.strerror}; check that it is mounted and readable"
             ) from None
-        self._read_at = now
-        headers = bearer(token, self._extra)
-        if headers != self._headers:
-            self._headers = headers
+        return check_token(text.strip(), f"the file {self._path}")
 
 
 def check_token(token: str, source: str) -> str:
     """Return a token that a header can carry, or refuse it without showing it."""
     if not token or not token.isascii() or not token.isprintable():
         what = "is empty" if not token else "has characters that no header can carry"
-        raise errors.CredentialsError(f"the token of {source} {what}; fetch a new one")
+        raise errors.CredentialsError(f"the token of {source} {what}; put a new one there")
     return token
 
 
-def bearer(token: str, extra: Mapping[str, str] | None = None) -> Mapping[str, str]:
+def bearer(token: str, extra: Mapping[str, str] | None = None) -> Headers:
     """Return the header for a token, and others with it."""
-    return MappingProxyType({"Authorization": f"Bearer {token}", **(extra or {})})
+    return Headers({"Authorization": f"Bearer {token}", **(extra or {})})
 
 
-def basic(name: str, password: str, extra: Mapping[str, str] | None = None) -> Mapping[str, str]:
+def basic(name: str, password: str, extra: Mapping[str, str] | None = None) -> Headers:
     """Return the header for a name and a password, and others with it."""
     text = base64.b64encode(f"{name}:{password}".encode()).decode()
-    return MappingProxyType({"Authorization": f"Basic {text}", **(extra or {})})
+    return Headers({"Authorization": f"Basic {text}", **(extra or {})})

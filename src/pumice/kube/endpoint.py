@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from pumice.kube import errors
 from pumice.kube.credentials import Credentials, Fixed
 from pumice.kube.tls import Tls
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _SCHEMES: Final = ("http", "https")
 
@@ -36,6 +39,11 @@ class Connection:
 
     def __repr__(self) -> str:
         return f"Connection({self.server!r}, {self.origin!r}, {self.tls!r}, {self.credentials!r})"
+
+    def refused(self, headers: Mapping[str, str]) -> bool:
+        """Learn that the server did not accept these headers and our certificate; say whether there are newer ones to try."""
+        newer_headers = self.credentials.refused(headers)
+        return self.tls.reread() or newer_headers
 
     @property
     def encrypted(self) -> bool:

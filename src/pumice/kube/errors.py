@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 from pumice.cache import effects
 
-_CODES: Final[dict[int, effects.FailureCode]] = {404: "notfound", 409: "conflict", 410: "notfound", 429: "unavailable"}
+_CODES: Final[dict[int, effects.FailureCode]] = {404: "notfound", 409: "conflict", 429: "unavailable"}
 
 
 class KubeError(Exception):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import time
 from contextlib import suppress
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -24,16 +24,17 @@ VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s
 TIMEOUT: Final = 30.0
 LARGEST: Final = 1 << 20
 HOLD_OFF: Final = 5.0
+_LAST_WAIT: Final = 1.0
 
 
-class Variable(msgspec.Struct, frozen=True):
+class Variable(credentials.Hidden, frozen=True):
     """One variable of a plugin's environment."""
 
     name: str
     value: str = ""
 
 
-class Settings(msgspec.Struct, frozen=True, rename="camel"):
+class Settings(credentials.Hidden, frozen=True, rename="camel"):
     """The `exec` section of a user."""
 
     command: str = ""
@@ -44,28 +45,26 @@ class Settings(msgspec.Struct, frozen=True, rename="camel"):
     interactive_mode: str = ""
     provide_cluster_info: bool = False
 
-    def __repr__(self) -> str:
-        return f"exec.Settings({self.command!r})"
 
-
-class _Status(msgspec.Struct, frozen=True, rename="camel"):
+class _Status(credentials.Hidden, frozen=True, rename="camel"):
     token: str = ""
     client_certificate_data: str = ""
     client_key_data: str = ""
     expiration_timestamp: str = ""
 
 
-class _Printed(msgspec.Struct, frozen=True, rename="camel"):
+class _Printed(credentials.Hidden, frozen=True, rename="camel"):
     kind: str = ""
     api_version: str = ""
     status: _Status | None = None
 
 
-class _Held(msgspec.Struct, frozen=True):
+class _Held(credentials.Hidden, frozen=True):
     """What the plugin gave last, and until when."""
 
     headers: Mapping[str, str]
     pair: KeyPair | None
+    since: float
     expires: float
 
 
@@ -113,8 +112,10 @@ class ExecPlugin:
         return (await self._current()).pair
 
     def refused(self, headers: Mapping[str, str]) -> bool:
-        """Forget the credentials the server refused; others may have been fetched in the meantime."""
+        """Forget the credentials the server refused, unless they are so new that others will fare no better."""
         if self._held is not None and self._held.headers is headers:
+            if 0 <= self._now() - self._held.since < HOLD_OFF:
+                return False
             self._held = None
         return True
 
@@ -143,7 +144,7 @@ class ExecPlugin:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
-                limit=LARGEST,
+                start_new_session=True,
             )
         except (OSError, ValueError) as error:
             what = error.strerror if isinstance(error, OSError) else "its arguments hold a null byte"
@@ -151,13 +152,11 @@ class ExecPlugin:
         try:
             async with asyncio.timeout(self._time_limit):
                 printed = await _bounded(process)
-                code = await process.wait()
+                code = await process.wait() if len(printed) <= LARGEST else 0
         except TimeoutError:
             raise self._failure(f"gave no answer within {self._time_limit:g} s") from None
         finally:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+            await _end(process)
         if len(printed) > LARGEST:
             raise self._failure(f"printed more than {LARGEST} bytes")
         if code != 0:
@@ -184,15 +183,13 @@ class ExecPlugin:
             raise self._failure("printed an ExecCredential without a token or a client certificate")
         if bool(status.client_certificate_data) != bool(status.client_key_data):
             raise self._failure("printed only one of client certificate and key")
-        headers = MappingProxyType(dict(self._extra))
+        headers = credentials.Headers(self._extra)
         if status.token:
-            headers = MappingProxyType(
-                dict(credentials.bearer(credentials.check_token(status.token, self._field), self._extra))
-            )
+            headers = credentials.bearer(credentials.check_token(status.token, self._field), self._extra)
         pair = None
         if status.client_certificate_data:
             pair = KeyPair(status.client_certificate_data.encode(), status.client_key_data.encode())
-        return _Held(headers, pair, self._expiry(status.expiration_timestamp))
+        return _Held(headers, pair, self._now(), self._expiry(status.expiration_timestamp))
 
     def _expiry(self, text: str) -> float:
         if not text:
@@ -215,9 +212,16 @@ async def _bounded(process: asyncio.subprocess.Process) -> bytes:
     while size <= LARGEST and (part := await process.stdout.read(LARGEST + 1 - size)):
         parts.append(part)
         size += len(part)
-    if size > LARGEST:
-        process.kill()
     return b"".join(parts)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End the program and what it has started; something that keeps its output open is not waited for."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LAST_WAIT):
+            await process.wait()
 
 
 def _check(settings: Settings, field: str) -> None:

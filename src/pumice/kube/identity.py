@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class User(msgspec.Struct, frozen=True, rename="kebab"):
+class User(kinds_of.Hidden, frozen=True, rename="kebab"):
     """Who somebody is, in one of several ways."""
 
     token: str = ""
@@ -34,12 +34,7 @@ class User(msgspec.Struct, frozen=True, rename="kebab"):
     impersonated: str = msgspec.field(default="", name="as")
     impersonated_uid: str = msgspec.field(default="", name="as-uid")
     impersonated_groups: list[str] = msgspec.field(default_factory=list, name="as-groups")
-
-    def __repr__(self) -> str:
-        return "User(hidden)"
-
-    def __rich_repr__(self) -> list[tuple[str, Any]]:
-        return []
+    impersonated_extra: dict[str, list[str]] = msgspec.field(default_factory=dict, name="as-user-extra")
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,16 +123,15 @@ def _check(user: User, owner: Owner) -> None:
 
 
 def _impersonation(user: User, owner: Owner) -> dict[str, str]:
+    if user.impersonated_extra or len(user.impersonated_groups) > 1:
+        field = "as-user-extra" if user.impersonated_extra else "as-groups"
+        raise ConfigurationError(
+            f"{owner.field(field)} asks for more than as, as-uid and one of as-groups, which is what is supported; remove it"
+        )
     if not user.impersonated:
         if user.impersonated_groups or user.impersonated_uid:
-            raise ConfigurationError(
-                f"{owner.field('as')} is not set although as-groups or as-uid is; name a user in it"
-            )
+            raise ConfigurationError(f"{owner.field('as')} is not set although as-groups or as-uid is; name a user")
         return {}
-    if len(user.impersonated_groups) > 1:
-        raise ConfigurationError(
-            f"{owner.field('as-groups')} names {len(user.impersonated_groups)} groups; at most one is supported"
-        )
     headers = {"Impersonate-User": user.impersonated, "Impersonate-Uid": user.impersonated_uid}
     headers["Impersonate-Group"] = user.impersonated_groups[0] if user.impersonated_groups else ""
     return {name: text for name, text in headers.items() if text}

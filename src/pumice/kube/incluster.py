@@ -34,13 +34,15 @@ def load(environ: Mapping[str, str], account: Path = ACCOUNT) -> Connection:
         raise errors.ConfigurationError(
             f"in-cluster: {token} is missing; the pod needs a service account (automountServiceAccountToken: true)"
         )
-    return Connection(
+    connection = Connection(
         f"https://[{host}]:{port}" if ":" in host and not host.startswith("[") else f"https://{host}:{port}",
         tls=Tls(authority=Pem("in-cluster ca.crt", path=authority) if authority.exists() else None),
         namespace=_namespace(account / "namespace"),
         credentials=TokenFile(token),
         origin=f"the pod's account in {account}",
     )
+    connection.tls.context()
+    return connection
 
 
 def _namespace(path: Path) -> str:

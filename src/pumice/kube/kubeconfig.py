@@ -152,7 +152,7 @@ def _connection(
         field=user.field if user else context.field, folder=(user or context).file.parent, environ=environ
     )
     body = user.body if user else identity.User()
-    return Connection(
+    connection = Connection(
         server,
         tls=Tls(
             authority=authority,
@@ -166,6 +166,9 @@ def _connection(
         credentials=identity.credentials(body, who, _cluster_info(cluster, server, authority)),
         origin=f"user {context.body.user!r} of context {context.name!r} in {context.file}",
     )
+    if connection.encrypted:
+        connection.tls.context()  # a certificate that cannot be used is an error now rather than at the first request
+    return connection
 
 
 def _authority(cluster: Entry[Cluster]) -> Pem:
@@ -235,7 +238,7 @@ def _entries(file: Path, document: dict[str, Any], section: str) -> list[tuple[s
     entries = document.get(section) or []
     if not isinstance(entries, list):
         raise ConfigurationError(f"{file}: {section} must be a list of entries with a name")
-    found = []
+    found: dict[str, dict[str, Any]] = {}
     for index, entry in enumerate(entries):
         if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
             raise ConfigurationError(f"{file}: {section}[{index}] has no name; write it as a string")
@@ -244,8 +247,12 @@ def _entries(file: Path, document: dict[str, Any], section: str) -> list[tuple[s
             raise ConfigurationError(
                 f"{file}: {section}[{index}] {entry['name']!r}: {_SECTIONS[section]} must be a map"
             )
-        found.append((entry["name"], {key: value for key, value in body.items() if value is not None}))
-    return found
+        if entry["name"] in found:
+            raise ConfigurationError(
+                f"{file}: {section}[{index}] {entry['name']!r} stands twice; remove one of the two"
+            )
+        found[entry["name"]] = {key: value for key, value in body.items() if value is not None}
+    return list(found.items())
 
 
 def _typed(file: Path, section: str, name: str, raw: dict[str, Any], body: type[Body]) -> Entry[Body]:

@@ -85,35 +85,36 @@ class Tls:
     def __repr__(self) -> str:
         return f"Tls(insecure={self.insecure}, {self._authority!r}, {self._certificate!r}, {self._key!r})"
 
-    def authority(self) -> bytes:
-        """Return the certificates that are trusted, empty for those of the system."""
-        return self._current()[0]
-
     def context(self, pair: KeyPair | None = None) -> ssl.SSLContext:
         """Return the context for new connections; a key pair of a credential plugin stands before the configured one."""
-        authority, certificate, key = self._current()
+        now = self._now()
+        if now - self._read_at >= REREAD:
+            self._read(now)
+        authority, certificate, key = self._parts
         if pair is None and certificate:
             pair = KeyPair(certificate, key)
         if self._made is None or self._made[0] != (authority, pair):
             self._made = (authority, pair), self._build(authority, pair)
         return self._made[1]
 
-    def forget(self) -> None:
-        """Read files again before the next connection."""
-        self._read_at = float("-inf")
+    def reread(self) -> bool:
+        """Read files at once, as after a refusal; say whether they have changed."""
+        before = self._parts
+        if self._made is not None:
+            self._read(self._now())
+        return before != self._parts
 
-    def _current(self) -> tuple[bytes, bytes, bytes]:
-        now = self._now()
-        if now - self._read_at >= REREAD:
-            first = self._made is None
-            try:
-                self._parts = self._authority.read(), self._certificate.read(), self._key.read()
-            except ConfigurationError:
-                if first:
-                    raise
-                # A file that is being replaced: what was read before is still good until the next look.
-            self._read_at = now
-        return self._parts
+    def _read(self, now: float) -> None:
+        """Read all files; once they were good, ones that are being replaced or do not fit together are left for the next time."""
+        try:
+            parts = self._authority.read(), self._certificate.read(), self._key.read()
+            if self._made is not None and parts != self._parts:
+                self._build(parts[0], KeyPair(parts[1], parts[2]) if parts[1] else None)
+            self._parts = parts
+        except ConfigurationError:
+            if self._made is None:
+                raise
+        self._read_at = now
 
     def _build(self, authority: bytes, pair: KeyPair | None) -> ssl.SSLContext:
         context = ssl.create_default_context()

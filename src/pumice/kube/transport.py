@@ -100,9 +100,8 @@ class Transport:
     async def open(self, request: Request, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         """Send a request and return the response as its headers arrive; with newer credentials once more after a 401."""
         response, headers = await self._send(request, limits)
-        if response.status == 401 and self.connection.credentials.refused(headers):
+        if response.status == 401 and self.connection.refused(headers):
             response.close()
-            self.connection.tls.forget()
             response, _ = await self._send(request, limits)
         return response
 
@@ -120,7 +119,7 @@ class Transport:
             headers=self._assembled(secret, request.content_type),
             allow_redirects=False,
             timeout=limits,
-            ssl=connection.tls.context(await connection.credentials.key_pair()) if connection.encrypted else False,
+            ssl=connection.tls.context(await connection.credentials.key_pair()) if connection.encrypted else True,
             server_hostname=connection.tls_server_name or None,
             proxy=connection.proxy_url or None,
             read_bufsize=READ_BUFFER,
