@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pumice.deploy import resources, text
+from pumice.deploy import objects, release, resources, text
+from pumice.kube import permissions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,11 @@ def files() -> dict[str, str]:
         for resource in resources.CURRENT
     }
     pages["crds-kube-batch.yaml"] = text.stream(map(resources.definition, resources.KUBE_BATCH))
-    return {path: NOTICE + page for path, page in pages.items()}
+    pages["manifests/scheduler.yaml"] = text.stream(objects.scheduler(release.Release()))
+    pages["chart/files/cluster-rules.yaml"] = text.dump(permissions.cluster_rules())
+    pages["chart/files/lease-rules.yaml"] = text.dump(permissions.lease_rules("NAME"))
+    marked = {path: NOTICE + page for path, page in pages.items()}
+    return {**marked, "chart/config/volcano-scheduler.conf": release.CONFIGURATION}
 
 
 def outdated() -> list[str]:

@@ -1,0 +1,45 @@
+{{- define "pumice.arguments" -}}
+{{- $custom := .Values.custom }}
+{{- range (kindIs "slice" $custom.scheduler_name | ternary $custom.scheduler_name (list $custom.scheduler_name | compact)) }}
+- --scheduler-name={{ . }}
+{{- end }}
+{{- if eq $custom.scheduler_config_source "configmap" }}
+- --scheduler-conf={{ .Release.Namespace }}/{{ include "pumice.scheduler" . }}-configmap
+{{- else }}
+- --scheduler-conf=/volcano.scheduler/{{ include "pumice.configFile" . }}
+{{- end }}
+- --enable-healthz=true
+- --healthz-address=[$(POD_IP)]:11251
+- --enable-metrics={{ $custom.scheduler_metrics_enable }}
+- --listen-address=[$(POD_IP)]:8080
+- --leader-elect={{ $custom.leader_elect_enable }}
+{{- if $custom.leader_elect_enable }}
+- --leader-elect-resource-namespace={{ .Release.Namespace }}
+- --leader-elect-resource-name={{ $custom.leader_elect_resource_name }}
+{{- end }}
+{{- range $custom.scheduler_node_selector }}
+- --node-selector={{ . }}
+{{- end }}
+{{- with $custom.scheduler_schedule_period }}
+- --schedule-period={{ . }}
+{{- end }}
+{{- with $custom.scheduler_kube_api_qps }}
+- --kube-api-qps={{ . }}
+{{- end }}
+{{- with $custom.scheduler_kube_api_burst }}
+- --kube-api-burst={{ . }}
+{{- end }}
+{{- if not (kindIs "invalid" $custom.scheduler_percentage_nodes_to_find) }}
+- --percentage-nodes-to-find={{ $custom.scheduler_percentage_nodes_to_find }}
+{{- end }}
+{{- with $custom.scheduler_plugins_dir }}
+- --plugins-dir={{ . }}
+{{- end }}
+{{- with $custom.scheduler_feature_gates }}
+- --feature-gates={{ . }}
+{{- end }}
+- -v={{ $custom.scheduler_log_level }}
+{{- range $custom.scheduler_extra_args }}
+- {{ . | quote }}
+{{- end }}
+{{- end }}

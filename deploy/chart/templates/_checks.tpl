@@ -1,0 +1,71 @@
+{{- /* Values that have an effect, and values of Volcano's scheduler that have none here. The rest belongs to other components. */}}
+{{- define "pumice.known" -}}
+basic:
+  - image_registry
+  - scheduler_image_name
+  - image_tag_version
+  - scheduler_image_tag_version
+  - image_pull_policy
+  - image_pull_secret
+  - scheduler_config_file
+custom:
+  - scheduler_enable
+  - scheduler_replicas
+  - leader_elect_enable
+  - leader_elect_resource_name
+  - scheduler_name
+  - scheduler_config_override
+  - scheduler_config_source
+  - scheduler_node_selector
+  - scheduler_schedule_period
+  - scheduler_kube_api_qps
+  - scheduler_kube_api_burst
+  - scheduler_percentage_nodes_to_find
+  - scheduler_plugins_dir
+  - scheduler_feature_gates
+  - scheduler_log_level
+  - scheduler_extra_args
+  - scheduler_metrics_enable
+  - scheduler_flow_schema_enable
+  - scheduler_pdb_enable
+  - scheduler_resources
+  - scheduler_sc
+  - scheduler_main_csc
+  - scheduler_ns
+  - scheduler_affinity
+  - scheduler_tolerations
+  - scheduler_labels
+  - scheduler_podLabels
+  - default_sc
+  - default_csc
+  - default_ns
+  - default_affinity
+  - default_tolerations
+  - common_labels
+{{- end }}
+
+{{- define "pumice.withoutEffect" -}}
+- scheduler_node_worker_threads
+- scheduler_pprof_enable
+- scheduler_sharding_mode
+{{- end }}
+
+{{- /* Refuse what could not work, before anything is installed. */}}
+{{- define "pumice.check" -}}
+{{- $custom := .Values.custom }}
+{{- $known := concat (include "pumice.known" . | fromYaml).custom (include "pumice.withoutEffect" . | fromYamlArray) }}
+{{- range $key := keys $custom | sortAlpha }}
+{{- if and (or (hasPrefix "scheduler_" $key) (hasPrefix "leader_elect" $key)) (not (has $key $known)) }}
+{{- fail (printf "custom.%s: there is no such value; those that exist are in values.yaml (helm show values)" $key) }}
+{{- end }}
+{{- end }}
+{{- if contains "vc-scheduler" .Values.basic.scheduler_image_name }}
+{{- fail (printf "basic.scheduler_image_name: %q is Volcano's scheduler; remove this value, or name an image of Pumice" .Values.basic.scheduler_image_name) }}
+{{- end }}
+{{- if not (has ($custom.scheduler_sharding_mode | default "none") (list "none")) }}
+{{- fail (printf "custom.scheduler_sharding_mode: %q is not provided, only none; custom.scheduler_node_selector gives each scheduler nodes of its own" $custom.scheduler_sharding_mode) }}
+{{- end }}
+{{- if and (gt (int $custom.scheduler_replicas) 1) (not $custom.leader_elect_enable) }}
+{{- fail (printf "custom.scheduler_replicas: %d schedulers that all decide at once would take the same room twice; set custom.leader_elect_enable" (int $custom.scheduler_replicas)) }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,110 @@
+"""`pumice install`: print what a cluster needs to run the scheduler."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pumice.deploy import release
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_EXAMPLES = """\b
+Examples:
+  pumice install --print --image registry.example/pumice:0.1.0 | kubectl apply --server-side -f -
+  pumice install --print --without-crds --name volcano --namespace volcano-system ...
+                                       take the place of Volcano's scheduler, under its names
+  pumice install --print --crds-only   only the custom resource definitions
+"""
+_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_LONGEST_LABEL = 63
+_LONGEST_SUFFIX = len("-scheduler-configmap")
+
+
+def _check_name(_context: click.Context, parameter: click.Parameter, value: str) -> str:
+    longest = _LONGEST_LABEL - (_LONGEST_SUFFIX if parameter.name == "name" else 0)
+    if len(value) > longest or not _LABEL.fullmatch(value):
+        raise click.BadParameter(f"{value!r} is no name: lower-case letters, digits and -, at most {longest}")
+    return value
+
+
+def _read_configuration(_context: click.Context, _parameter: click.Parameter, value: Path | None) -> str:
+    """Read a configuration, and refuse one that the scheduler would refuse."""
+    if value is None:
+        return release.CONFIGURATION
+    from pumice.framework import configuration, registry  # noqa: PLC0415  imports numpy, which is not needed otherwise
+
+    try:
+        text = value.read_text(encoding="utf-8")
+        configuration.load(text, registry.catalog(), str(value))
+    except configuration.ConfigurationError as error:
+        count = len(error.problems)
+        raise click.BadParameter(
+            f"{value} is not valid, {count} problem{'' if count == 1 else 's'}; see pumice config check {value}"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.BadParameter(f"{value} cannot be read: {error}") from None
+    return text
+
+
+_DEFAULTS = release.Release()
+
+
+@click.command(epilog=_EXAMPLES)
+@click.option(
+    "--print", "printed", is_flag=True, help="Print the manifests. Nothing is installed by this command itself."
+)
+@click.option("--name", default=_DEFAULTS.name, callback=_check_name, show_default=True, help="Goes before the names.")
+@click.option(
+    "--namespace", default=_DEFAULTS.namespace, callback=_check_name, show_default=True, help="Created if missing."
+)
+@click.option("--image", default=_DEFAULTS.image, show_default=True, help="The scheduler's image.")
+@click.option(
+    "--pull-policy",
+    type=click.Choice(["Always", "IfNotPresent", "Never"]),
+    default=_DEFAULTS.pull_policy,
+    show_default=True,
+)
+@click.option("--replicas", type=click.IntRange(min=0), default=_DEFAULTS.replicas, show_default=True)
+@click.option(
+    "--scheduler-name",
+    "scheduler_names",
+    multiple=True,
+    help="The schedulerName of pods; may be repeated.  [default: volcano]",
+)
+@click.option("--lease", default=_DEFAULTS.lease, show_default=True, help="Schedulers that share a Lease take turns.")
+@click.option(
+    "--config",
+    "configuration",
+    type=click.Path(path_type=Path),
+    callback=_read_configuration,
+    help="A scheduler configuration, checked first.  [default: Volcano's]",
+)
+@click.option("--without-config", is_flag=True, help="Leave the ConfigMap out: keep the one that is there.")
+@click.option("--crds-only", is_flag=True, help="Only the custom resource definitions.")
+@click.option(
+    "--without-crds", is_flag=True, help="All but those: keep the ones that are there, as Volcano's users will."
+)
+@click.option("--kube-batch-crds", is_flag=True, help="The definitions of kube-batch's two older groups, too.")
+def command(
+    *, printed: bool, crds_only: bool, without_crds: bool, kube_batch_crds: bool, without_config: bool, **chosen: Any
+) -> None:
+    """Print the manifests of the scheduler: custom resources, roles, flow schemas, configuration, Deployment and Service."""
+    if not printed:
+        raise click.UsageError(
+            "nothing is installed by this command itself: pipe pumice install --print to kubectl apply -f -"
+        )
+    if without_crds and (crds_only or kube_batch_crds):
+        raise click.UsageError("--without-crds contradicts --crds-only and --kube-batch-crds")
+    from pumice.deploy import objects, resources, text  # noqa: PLC0415  the schemas are only needed here
+
+    wanted = () if without_crds else resources.CURRENT
+    manifests = [resources.definition(each) for each in (*wanted, *(resources.KUBE_BATCH if kube_batch_crds else ()))]
+    if not crds_only:
+        own = objects.scheduler(release.Release(**chosen))
+        manifests += [each for each in own if not (without_config and each["kind"] == "ConfigMap")]
+    click.echo(text.stream(manifests), nl=False)

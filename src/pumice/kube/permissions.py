@@ -1,0 +1,132 @@
+"""What the scheduler may do on an API server, each permission with the code that needs it.
+
+The roles of the manifests and of the chart are made of this table. A test on a real API server runs the scheduler with these permissions alone,
+and compares what it asked for with what is listed here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
+
+from pumice.api import kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Place = Literal["cluster", "lease", "configuration"]
+Rule = dict[str, Any]
+
+
+class Permission(msgspec.Struct, frozen=True, kw_only=True):
+    """Verbs on one kind; `place` tells whether they hold everywhere, for the Lease, or for the ConfigMap with the configuration."""
+
+    kind: kinds.Kind
+    verbs: tuple[str, ...]
+    code: str
+    subresource: str = ""
+    place: Place = "cluster"
+
+    @property
+    def resource(self) -> str:
+        """The resource as a rule names it, such as `pods/status`."""
+        return f"{self.kind.plural}/{self.subresource}" if self.subresource else self.kind.plural
+
+    @property
+    def uses(self) -> frozenset[tuple[str, str, str]]:
+        """Every verb with group and resource."""
+        return frozenset((verb, self.kind.group, self.resource) for verb in self.verbs)
+
+
+_FOLLOWED: Final = (
+    kinds.POD,
+    kinds.NODE,
+    kinds.NAMESPACE,
+    kinds.PERSISTENT_VOLUME,
+    kinds.PERSISTENT_VOLUME_CLAIM,
+    kinds.SERVICE,
+    kinds.REPLICATION_CONTROLLER,
+    kinds.RESOURCE_QUOTA,
+    kinds.POD_GROUP,
+    kinds.QUEUE,
+    kinds.INCUBATOR_POD_GROUP,
+    kinds.INCUBATOR_QUEUE,
+    kinds.SIGS_POD_GROUP,
+    kinds.SIGS_QUEUE,
+    kinds.HYPER_NODE,
+    kinds.PRIORITY_CLASS,
+    kinds.POD_DISRUPTION_BUDGET,
+    kinds.STORAGE_CLASS,
+    kinds.CSI_NODE,
+    kinds.CSI_DRIVER,
+    kinds.CSI_STORAGE_CAPACITY,
+    kinds.VOLUME_ATTACHMENT,
+    kinds.REPLICA_SET,
+    kinds.STATEFUL_SET,
+    kinds.DAEMON_SET,
+    kinds.BATCH_JOB,
+)
+
+
+def _may(kind: kinds.Kind, verbs: str, code: str, *, of: str = "", place: Place = "cluster") -> Permission:
+    return Permission(kind=kind, verbs=tuple(verbs.split()), code=f"pumice.kube.{code}", subresource=of, place=place)
+
+
+PERMISSIONS: Final = (
+    # A kind that the server does not serve is asked for as well: whoever may not see it is told "forbidden" and cannot know.
+    *(_may(kind, "list watch", "informers:standard") for kind in _FOLLOWED),
+    _may(kinds.POD, "get", "updating:ApiObjects.read"),
+    _may(kinds.POD, "create", "binding:ApiBinder.bind", of="binding"),
+    _may(kinds.POD, "patch", "updating:ApiUpdater.patch", of="status"),
+    _may(kinds.POD, "delete", "evicting:ApiEvictor.evict"),
+    _may(kinds.POD, "patch", "companions:Companions"),
+    _may(kinds.POD_GROUP, "create delete", "companions:Companions"),
+    # Volcano's definition has no status apart; one that has it is served as well.
+    _may(kinds.POD_GROUP, "patch", "updating:ApiUpdater.patch"),
+    _may(kinds.POD_GROUP, "patch", "updating:ApiUpdater.patch", of="status"),
+    _may(kinds.INCUBATOR_POD_GROUP, "patch", "updating:ApiUpdater.patch"),
+    _may(kinds.SIGS_POD_GROUP, "patch", "updating:ApiUpdater.patch"),
+    _may(kinds.QUEUE, "create get", "updating:ApiObjects.create"),
+    _may(kinds.QUEUE, "patch", "updating:ApiUpdater.patch", of="status"),
+    _may(kinds.INCUBATOR_QUEUE, "patch", "updating:ApiUpdater.patch"),
+    _may(kinds.SIGS_QUEUE, "patch", "updating:ApiUpdater.patch"),
+    _may(kinds.PERSISTENT_VOLUME, "get patch", "volumes:ApiVolumeBinder.prepare"),
+    _may(kinds.PERSISTENT_VOLUME_CLAIM, "get patch", "volumes:ApiVolumeBinder.prepare"),
+    _may(kinds.EVENT, "create patch", "eventing:EventRecorder.send"),
+    _may(kinds.LEASE, "get create update", "election:Election", place="lease"),
+)
+
+
+def cluster_rules() -> list[Rule]:
+    """Give the rules that hold in every namespace: resources of one group with the same verbs stand together."""
+    verbs: dict[tuple[str, str], list[str]] = {}
+    for permission in _at("cluster"):
+        verbs.setdefault((permission.kind.group, permission.resource), []).extend(permission.verbs)
+    rules: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (group, resource), used in verbs.items():
+        rules.setdefault((group, tuple(sorted(set(used)))), []).append(resource)
+    return [_rule(group, sorted(resources), used) for (group, used), resources in sorted(rules.items())]
+
+
+def lease_rules(name: str) -> list[Rule]:
+    """Give the rules for one Lease; to create it cannot be limited to a name, which nothing has before it exists."""
+    return _named("lease", name)
+
+
+def _named(place: Place, name: str) -> list[Rule]:
+    rules = []
+    for permission in _at(place):
+        used = [verb for verb in permission.verbs if verb != "create"]
+        rules.append({**_rule(permission.kind.group, [permission.resource], sorted(used)), "resourceNames": [name]})
+        if "create" in permission.verbs:
+            rules.append(_rule(permission.kind.group, [permission.resource], ["create"]))
+    return rules
+
+
+def _at(place: Place) -> list[Permission]:
+    return [permission for permission in PERMISSIONS if permission.place == place]
+
+
+def _rule(group: str, resources: list[str], verbs: Sequence[str]) -> Rule:
+    return {"apiGroups": [group], "resources": resources, "verbs": list(verbs)}
