@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz check bench format docs clean
+.PHONY: help setup demo test fuzz check bench kube format docs clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ check: setup  ## what CI runs: format, lint, types, layers, tests
 
 bench: setup  ## measure, beside a plain numpy floor (JSON=FILE writes a report too)
 	$(PY) -m bench $(if $(JSON),--json $(JSON))
+
+kube: setup  ## provide etcd, kube-apiserver and kubectl for the tests; the last line is their folder
+	@$(PY) -m testbed.provide
 
 format: setup  ## rewrite the sources in the house format
 	.venv/bin/ruff format .

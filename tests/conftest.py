@@ -6,6 +6,8 @@ import os
 
 from hypothesis import settings
 
+pytest_plugins = ["testbed.pytest_plugin"]
+
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("new", deadline=None, print_blob=True)
 settings.load_profile("new" if os.environ.get("PUMICE_FUZZ") else "same")

@@ -1,0 +1,117 @@
+"""Ask a server over HTTP with nothing but the standard library: the tests' own look at a cluster, independent of the client under test."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import ssl
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_SECONDS = 30.0
+
+
+class Answer(NamedTuple):
+    """A status and the decoded body; a body that is not JSON is kept as text."""
+
+    status: int
+    body: Any
+
+
+class CallError(Exception):
+    """The server answered with a status of 300 or above; `answer` holds all of it."""
+
+    def __init__(self, message: str, answer: Answer) -> None:
+        super().__init__(message)
+        self.answer = answer
+
+
+class Caller:
+    """Sends requests to an API server, each over a connection of its own."""
+
+    def __init__(self, port: int, token: str, ca_file: Path) -> None:
+        self._port = port
+        self._token = token
+        self._context = ssl.create_default_context(cafile=ca_file)
+
+    def call(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
+        """Return the decoded body; raise CallError for a status of 300 or above."""
+        answer = self.answer(method, path, body, **options)
+        if answer.status >= http.client.MULTIPLE_CHOICES:
+            text = answer.body.get("message", "") if isinstance(answer.body, dict) else answer.body
+            raise CallError(f"{method} {path}: {answer.status} {text}", answer)
+        return answer.body
+
+    def answer(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+        timeout: float = _SECONDS,
+    ) -> Answer:
+        """Return the answer whatever its status; OSError if the server cannot be reached."""
+        connection = http.client.HTTPSConnection("127.0.0.1", self._port, timeout=timeout, context=self._context)
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": content_type, "Accept": accept}
+        return _exchange(connection, method, path, None if body is None else json.dumps(body), headers)
+
+    def is_ready(self) -> bool:
+        """Tell whether the server says that it is ready."""
+        try:
+            return self.answer("GET", "/readyz", timeout=5.0).status == http.client.OK
+        except (OSError, http.client.HTTPException):
+            return False
+
+
+class _SocketConnection(http.client.HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=_SECONDS)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
+
+
+def etcd_is_healthy(path: Path) -> bool:
+    """Tell whether the etcd behind a Unix socket serves."""
+    try:
+        return _exchange(_SocketConnection(path), "GET", "/health", None, {}).status == http.client.OK
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+def compact_etcd(path: Path) -> None:
+    """Make the etcd behind a Unix socket forget every revision but the current one."""
+    revision = _etcd(path, "/v3/kv/range", {"key": "AA==", "limit": "1"})["header"]["revision"]
+    _etcd(path, "/v3/kv/compaction", {"revision": revision, "physical": True})
+
+
+def _etcd(path: Path, method: str, body: Any) -> Any:
+    answer = _exchange(_SocketConnection(path), "POST", method, json.dumps(body), {})
+    if answer.status != http.client.OK:
+        raise CallError(f"etcd {method}: {answer.status} {answer.body}", answer)
+    return answer.body
+
+
+def _exchange(
+    connection: http.client.HTTPConnection, method: str, path: str, body: str | None, headers: dict[str, str]
+) -> Answer:
+    try:
+        connection.request(method, path, body, headers)
+        response = connection.getresponse()
+        text = response.read().decode(errors="replace")
+    finally:
+        connection.close()
+    try:
+        return Answer(response.status, json.loads(text))
+    except ValueError:
+        return Answer(response.status, text)

@@ -1,0 +1,155 @@
+"""Provide etcd, kube-apiserver and kubectl: `python -m testbed.provide` prints the folder that holds all three as its last line.
+
+Those in `$KUBEBUILDER_ASSETS` are taken, else those on PATH, else they are built from Go modules into the user's cache folder. Only a place that has all three
+counts, so that a lone kubectl does not hide that there is no API server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from testbed import building, golang, old_etcd
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PROGRAMS = ("etcd", "kube-apiserver", "kubectl")
+EXTRAS = ("helm", "kube-scheduler")
+HOW = "run `make kube` to get one"
+_ABSENT = 3
+
+
+class AbsentError(Exception):
+    """Something is missing, and was not to be built."""
+
+
+def binaries() -> Path | None:
+    """Return the folder that holds etcd, kube-apiserver and kubectl; None if they have to be built first."""
+    return _in_assets() or _on_path() or _built()
+
+
+def program(name: str) -> Path | None:
+    """Return where a program is, one of the extras included; None if it has to be built first."""
+    if (
+        name in EXTRAS
+    ):  # the pinned version first: an extra is compared with or depended on, it does not stand in for the user's cluster
+        if building.is_built(name):
+            return building.built_folder() / name
+        found = shutil.which(name, path=os.environ.get("KUBEBUILDER_ASSETS", "")) or shutil.which(name)
+        return Path(found) if found else None
+    folder = binaries()
+    return folder / name if folder else None
+
+
+def _in_assets() -> Path | None:
+    assets = os.environ.get("KUBEBUILDER_ASSETS")
+    return Path(assets).absolute() if assets and not missing_from(Path(assets)) else None
+
+
+def missing_from(folder: Path) -> list[str]:
+    """Return which of the three programs a folder lacks."""
+    return [name for name in PROGRAMS if shutil.which(name, path=str(folder)) is None]
+
+
+def _on_path() -> Path | None:
+    """Return the folder on PATH that holds all three; a folder of links if they stand in several."""
+    found = [shutil.which(name) for name in PROGRAMS]
+    places = [Path(place).absolute() for place in found if place]
+    if len(places) < len(PROGRAMS):
+        return None
+    if len({place.parent for place in places}) == 1:
+        return places[0].parent
+    digest = hashlib.sha256("\n".join(map(str, places)).encode()).hexdigest()[:12]
+    folder = building.cache_folder() / f"on-path-{digest}"
+    folder.mkdir(parents=True, exist_ok=True)
+    for place in places:
+        link = folder / place.name
+        if not link.is_symlink():
+            arriving = folder / f".{place.name}-{os.getpid()}"
+            arriving.symlink_to(place)
+            arriving.replace(link)
+    return folder
+
+
+def _built() -> Path | None:
+    return building.built_folder() if all(building.is_built(name) for name in PROGRAMS) else None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Find or build what is asked for; print where it is."""
+    options = _parser().parse_args(arguments)
+    try:
+        if options.old_etcd:
+            folder = _old_etcd(if_present=options.if_present)
+        elif options.if_present:
+            folder = _present(options.extras)
+        else:
+            folder = _provided(options.extras)
+    except AbsentError as error:
+        say(str(error))
+        return _ABSENT
+    except (building.BuildError, golang.GoMissingError, old_etcd.OldEtcdError) as error:
+        say(f"error: {error}")
+        return 1
+    print(folder)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m testbed.provide", description=__doc__)
+    parser.add_argument(
+        "--if-present", action="store_true", help=f"build nothing; exit with {_ABSENT} if something is missing"
+    )
+    parser.add_argument(
+        "--with", dest="extras", action="append", default=[], choices=EXTRAS, help="build this program too"
+    )
+    parser.add_argument(
+        "--old-etcd", action="store_true", help="provide an etcd without streamed lists instead, and print its folder"
+    )
+    return parser
+
+
+def _old_etcd(*, if_present: bool) -> Path:
+    found = old_etcd.find() if if_present else old_etcd.provide(say)
+    if found is None:
+        raise AbsentError(f"there is no old etcd: {old_etcd.HOW}")
+    return found.parent
+
+
+def _present(extras: Sequence[str]) -> Path:
+    folder = binaries()
+    if folder is None:
+        raise AbsentError(f"no folder holds {', '.join(PROGRAMS)}: {HOW}")
+    for name in extras:
+        if program(name) is None:
+            raise AbsentError(f"there is no {name}: run `python -m testbed.provide --with {name}` to get one")
+    return folder
+
+
+def _provided(extras: Sequence[str]) -> Path:
+    assets = os.environ.get("KUBEBUILDER_ASSETS")
+    if assets and (missing := missing_from(Path(assets))):
+        say(f"KUBEBUILDER_ASSETS={assets} lacks {', '.join(missing)}: it is left aside")
+    folder = binaries()
+    wanted = [name for name in extras if program(name) is None]
+    if folder is None or wanted:
+        built = building.build([*(() if folder else PROGRAMS), *wanted], say)
+        folder = folder or built
+    for name in extras:
+        say(f"{name}: {program(name)}")
+    return folder
+
+
+def say(line: str) -> None:
+    """Print a line of progress where it does not mix with the answer."""
+    print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""Leave tests against a real API server out where there is none, and say so in one line; with CI=true they fail instead."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from testbed import old_etcd, provide
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+pytest_plugins = ["testbed.fixtures"]
+
+_IMPLIED = (
+    ("fixture", "api_server", "kube"),
+    ("fixture", "old_api_server", "old_etcd"),
+    ("marker", "old_etcd", "kube"),
+    ("fixture", "helm", "helm"),
+)
+_NEEDS = {
+    "kube": ("a real API server", provide.HOW),
+    "old_etcd": ("an API server over an old etcd", old_etcd.HOW),
+    "helm": ("helm", "run `python -m testbed.provide --with helm` to get it"),
+}
+_LEFT_OUT = pytest.StashKey[dict[str, int]]()
+_MISSING = pytest.StashKey[tuple[str, ...]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the markers."""
+    config.addinivalue_line("markers", "kube: needs a real API server (implied by the fixture api_server)")
+    config.addinivalue_line("markers", "old_etcd: needs an old etcd besides (implied by the fixture old_api_server)")
+    config.addinivalue_line("markers", "helm: needs helm (implied by the fixture helm)")
+    config.stash[_LEFT_OUT] = {}
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what asks for a server, before `-m` selects."""
+    fixtures = getattr(item, "fixturenames", ())
+    for kind, name, marker in _IMPLIED:
+        if name in fixtures if kind == "fixture" else item.get_closest_marker(name):
+            item.add_marker(marker)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Take out what cannot run; last, so that only what would have run is counted."""
+    config.stash[_MISSING] = missing = _missing(items)
+    if _in_ci():
+        return
+    counts = config.stash[_LEFT_OUT]
+    left_out = [item for item in items if _lacking(item, missing)]
+    for item in left_out:
+        marker = _lacking(item, missing)
+        counts[marker] = counts.get(marker, 0) + 1
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not _lacking(item, missing)]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Fail what cannot run where it has to."""
+    if marker := _lacking(item, item.config.stash[_MISSING]):
+        what, how = _NEEDS[marker]
+        raise pytest.fail.Exception(f"this test needs {what}, and CI=true: {how}", pytrace=False)
+
+
+def _missing(items: Sequence[pytest.Item]) -> tuple[str, ...]:
+    """Return the markers that nothing here can serve; look only for what some test needs."""
+    wanted = [marker for marker in _NEEDS if any(item.get_closest_marker(marker) for item in items)]
+    found: dict[str, Callable[[], Path | None]] = {
+        "kube": provide.binaries,
+        "old_etcd": old_etcd.find,
+        "helm": lambda: provide.program("helm"),
+    }
+    return tuple(marker for marker in wanted if found[marker]() is None)
+
+
+def _lacking(item: pytest.Item, missing: tuple[str, ...]) -> str:
+    return next((marker for marker in missing if item.get_closest_marker(marker)), "")
+
+
+def _in_ci() -> bool:
+    return os.environ.get("CI") == "true"
+
+
+# ---- a worker of pytest-xdist counts, and its controller reports
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand the counts of a worker to its controller."""
+    output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["left_out"] = session.config.stash[_LEFT_OUT]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take the counts of a worker; each of them has collected every test."""
+    node.config.stash[_LEFT_OUT].update(getattr(node, "workeroutput", {}).get("left_out", {}))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say how many tests were left out, and how to get what they need."""
+    for marker, count in config.stash[_LEFT_OUT].items():
+        what, how = _NEEDS[marker]
+        tests, were = ("test", "was") if count == 1 else ("tests", "were")
+        terminalreporter.write_line(f"{count} {tests} against {what} {were} left out: {how}")
