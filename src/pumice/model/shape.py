@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pumice.api import core  # noqa: TC001  msgspec reads the annotations at run time
+from pumice.api import core, names
 from pumice.model import bonds, resources
 from pumice.model.volumes import ClaimUse, Disk, in_tree
 
@@ -49,6 +49,7 @@ class Constraints(msgspec.Struct, frozen=True, kw_only=True):
     claims: tuple[ClaimUse, ...] = ()
     disks: tuple[Disk, ...] = ()
     resource_claims: tuple[str, ...] = ()
+    strategy: tuple[str, ...] = ()  # how the pod wants its resources scored: a type, and weights as written
 
     @property
     def has_volumes(self) -> bool:
@@ -155,7 +156,13 @@ def constraints_of(pod: core.Pod) -> Constraints:
         claims=_claims(pod) if spec.volumes else (),
         disks=tuple(disk for volume in spec.volumes if (disk := in_tree(volume)) is not None),
         resource_claims=tuple(claim.name for claim in spec.resource_claims),
+        strategy=_strategy(pod.metadata.annotations),
     )
+
+
+def _strategy(annotations: Mapping[str, str]) -> tuple[str, ...]:
+    kind = annotations.get(names.STRATEGY_SCORING_TYPE)
+    return () if kind is None else (kind, annotations.get(names.STRATEGY_WEIGHT, ""))
 
 
 def _images(spec: core.PodSpec) -> tuple[str, ...]:
