@@ -63,6 +63,7 @@ def chunked(*chunks: bytes, then: str = "end") -> Step:
 class ScriptedServer:
     steps: list[Step]
     asked: list[Asked] = field(default_factory=list)
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
     connections: int = 0
     port: int = 0
     scheme: str = "http"
@@ -110,6 +111,7 @@ class ScriptedServer:
             body = await reader.readexactly(int(headers.get("content-length", "0")))
             method, path, _ = first.split(" ")
             self.asked.append(Asked(method, path, headers, body))
+            self.arrived.set()
             step = self.steps.pop(0) if len(self.steps) > 1 else self.steps[0]
             for chunk in step.chunks:
                 writer.write(chunk)
