@@ -1,0 +1,107 @@
+"""What the companion controller keeps of an object: the few fields it reads, instead of the whole manifest.
+
+A cluster has many pods and replica sets, and of most of them the controller needs nothing at all: a pod that has a group matters only if the
+group follows the scale of its owner.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from pumice.api import core, kinds, names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pumice.api import decoding
+    from pumice.api.meta import KubeObject
+
+Manifest = dict[str, Any]
+
+_SCALED = (kinds.REPLICA_SET.name, kinds.STATEFUL_SET.name)
+
+
+class _Part(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    pass
+
+
+class _Metadata(_Part, frozen=True, kw_only=True):
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    labels: Any = None
+    annotations: Any = None
+    owner_references: Any = None
+
+
+class _Container(_Part, frozen=True):
+    resources: Any = None
+    restart_policy: Any = None
+
+
+class _PodSpec(_Part, frozen=True):
+    scheduler_name: Any = None
+    priority_class_name: Any = None
+    containers: list[_Container] | None = None
+    init_containers: list[_Container] | None = None
+    overhead: Any = None
+
+
+class _Pod(_Part, frozen=True):
+    metadata: _Metadata
+    spec: _PodSpec = _PodSpec()
+
+
+class _Scale(_Part, frozen=True):
+    replicas: Any = None
+
+
+class _Revision(_Part, frozen=True):
+    update_revision: Any = None
+
+
+class _Workload(_Part, frozen=True):
+    metadata: _Metadata
+    spec: _Scale = _Scale()
+    status: _Revision = _Revision()
+
+
+class _Group(_Part, frozen=True):
+    metadata: _Metadata
+    spec: Any = None
+
+
+_PODS = msgspec.json.Decoder(_Pod)
+_GROUPS = msgspec.json.Decoder(_Group)
+_OWNERS = msgspec.json.Decoder(_Workload)
+
+
+def slim(kind: kinds.Kind, raw: bytes) -> Manifest | None:
+    """Give the part of a manifest that is needed, None if it cannot be read."""
+    decoder: msgspec.json.Decoder[Any] = _OWNERS
+    if kind is kinds.POD:
+        decoder = _PODS
+    elif kind is kinds.POD_GROUP:
+        decoder = _GROUPS
+    try:
+        manifest: Manifest = msgspec.to_builtins(decoder.decode(raw))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return manifest
+
+
+def matters(
+    kind: kinds.Kind, found: KubeObject | decoding.Malformed, scheduler_names: Sequence[str], *, prefix: str
+) -> bool:
+    """Tell whether the controller has to know an object: a companion group, a workload, a pod of ours that may need either."""
+    if kind is kinds.POD_GROUP:
+        return found.metadata.name.startswith(prefix)
+    if kind is not kinds.POD:
+        return True
+    if not isinstance(found, core.Pod) or found.spec.scheduler_name not in scheduler_names:
+        return False
+    if not found.metadata.annotations.get(names.GROUP_NAME):
+        return True
+    return any(owner.controller and owner.kind in _SCALED for owner in found.metadata.owner_references)

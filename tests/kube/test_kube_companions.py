@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+import msgspec
+import pytest
+from kube_fakes import FakeApi, conflict, until
+
+from pumice.api import decoding, kinds, names
+from pumice.kube import companions, errors, slimming
+
+GROUP = names.GROUP_NAME
+
+
+def pod(name="p", scheduler="volcano", uid=None, **metadata):
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "a", "uid": uid or f"uid-{name}", **metadata},
+        "spec": {
+            "schedulerName": scheduler,
+            "containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "1"}}}],
+        },
+        "status": {"phase": "Pending"},
+    }
+
+
+def replica_set(replicas=2, name="r"):
+    metadata = {"name": name, "namespace": "a", "uid": f"uid-{name}"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": metadata,
+        "spec": {"replicas": replicas, "template": {"spec": {"containers": []}}},
+    }
+
+
+def owned(name, by="r", **metadata):
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": by, "uid": f"uid-{by}", "controller": True}
+    return pod(name, ownerReferences=[owner], **metadata)
+
+
+class Stage:
+    def __init__(self):
+        self.api = FakeApi()
+        self.leading = True
+        self.companions = companions.Companions(self.api, fence=lambda: self.leading, first_pause=0.001)
+
+    def feed(self, manifest, event_type="ADDED"):
+        kind = kinds.find(manifest["apiVersion"], manifest["kind"])
+        if kind.plural == "pods" and event_type == "ADDED":
+            self.api.add(kind, manifest)
+        raw = msgspec.json.encode(manifest)
+        self.companions.feed(kind, event_type, decoding.decode_json(kind, raw), raw)
+
+    def groups(self):
+        return {name: m for (plural, _, name), m in self.api.objects.items() if plural == "podgroups"}
+
+    def group_of(self, name):
+        return self.api.find(kinds.POD, "a", name)["metadata"].get("annotations", {}).get(GROUP)
+
+
+def play(scene):
+    async def performance():
+        stage = Stage()
+        task = asyncio.create_task(stage.companions.run())
+        try:
+            await scene(stage)
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    asyncio.run(performance())
+
+
+def test_a_pod_without_a_group_gets_one_and_is_told_its_name():
+    async def scene(stage):
+        stage.feed(pod())
+        await until(lambda: stage.group_of("p"))
+        assert stage.group_of("p") == "podgroup-uid-p"
+        group = stage.groups()["podgroup-uid-p"]
+        assert group["spec"]["minMember"] == 1
+        assert group["spec"]["minResources"]["cpu"] == "1"
+        assert stage.api.verbs() == ["create", "patch"]
+
+    play(scene)
+
+
+def test_pods_of_one_owner_share_its_group():
+    async def scene(stage):
+        stage.feed(replica_set())
+        for n in range(5):
+            stage.feed(owned(f"p{n}"))
+        await until(lambda: all(stage.group_of(f"p{n}") for n in range(5)))
+        assert list(stage.groups()) == ["podgroup-uid-r"]
+
+    play(scene)
+
+
+def test_pods_of_others_and_pods_with_a_group_are_left_alone():
+    async def scene(stage):
+        stage.feed(pod("x", scheduler="default-scheduler"))
+        stage.feed(pod("y", annotations={GROUP: "g"}))
+        await asyncio.sleep(0.01)
+        assert stage.api.calls == []
+
+    play(scene)
+
+
+def test_a_workload_scaled_to_nothing_loses_its_group():
+    async def scene(stage):
+        stage.feed(replica_set())
+        stage.feed(owned("p"))
+        await until(lambda: stage.group_of("p"))
+        stage.feed(stage.groups()["podgroup-uid-r"])
+        stage.feed(replica_set(0), "MODIFIED")
+        await until(lambda: not stage.groups())
+
+    play(scene)
+
+
+@pytest.mark.parametrize("verb", ["create", "patch"])
+@pytest.mark.parametrize("error", [errors.UnreachableError("x"), conflict(), errors.ApiError(403, "", "no")])
+def test_a_write_that_fails_is_repeated(verb, error):
+    async def scene(stage):
+        stage.api.fail[verb] = [error] * 3
+        stage.feed(pod())
+        await until(lambda: stage.group_of("p"))
+        assert len(stage.groups()) == 1
+        assert not stage.api.fail[verb]
+
+    play(scene)
+
+
+def test_no_pod_names_a_group_that_could_not_be_created():
+    async def scene(stage):
+        stage.api.fail["create"] = [errors.UnreachableError("x")] * 3
+        stage.feed(pod())
+        await until(lambda: stage.group_of("p"))
+        assert stage.api.verbs() == ["create", "create", "create", "create", "patch"]
+
+    play(scene)
+
+
+def test_a_group_that_exists_is_used():
+    async def scene(stage):
+        stage.api.add(kinds.POD_GROUP, {"metadata": {"name": "podgroup-uid-p", "namespace": "a"}, "spec": {"x": 1}})
+        stage.feed(pod())
+        await until(lambda: stage.group_of("p"))
+        assert stage.groups()["podgroup-uid-p"]["spec"] == {"x": 1}
+
+    play(scene)
+
+
+def test_a_pod_that_is_gone_is_forgotten():
+    async def scene(stage):
+        stage.api.fail["create"] = [errors.UnreachableError("x")]
+        stage.api.hold["create"] = asyncio.Event()
+        stage.feed(pod())
+        await until(lambda: stage.api.verbs() == ["create"])
+        stage.feed(pod(), "DELETED")
+        stage.api.hold["create"].set()
+        await asyncio.sleep(0.02)
+        assert stage.api.verbs() == ["create"]
+
+    play(scene)
+
+
+def test_without_the_lease_nothing_is_written():
+    async def scene(stage):
+        stage.leading = False
+        stage.feed(pod())
+        await until(lambda: stage.companions.failed > 2)
+        assert stage.api.calls == []
+        stage.leading = True
+        await until(lambda: stage.group_of("p"))
+
+    play(scene)
+
+
+def test_a_pod_that_cannot_be_read_holds_nobody_up():
+    async def scene(stage):
+        broken = pod("broken")
+        broken["spec"]["containers"] = "many"
+        stage.feed(broken)
+        stage.feed(pod())
+        await until(lambda: stage.group_of("p"))
+        assert not stage.group_of("broken")
+
+    play(scene)
+
+
+def test_only_what_is_read_is_kept():
+    kept = slimming.slim(kinds.POD, msgspec.json.encode(pod()))
+    assert "status" not in kept
+    assert kept["spec"] == {
+        "schedulerName": "volcano",
+        "containers": [{"resources": {"requests": {"cpu": "1"}}}],
+    }
+    assert slimming.slim(kinds.REPLICA_SET, msgspec.json.encode(replica_set(3)))["spec"] == {"replicas": 3}
+
+
+def test_a_grouped_pod_of_another_controller_is_not_kept():
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+    manifest = pod(ownerReferences=[owner], annotations={GROUP: "g"})
+    found = decoding.decode(manifest)
+    assert not slimming.matters(kinds.POD, found, ("volcano",), prefix="podgroup-")
