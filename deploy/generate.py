@@ -30,6 +30,7 @@ def files() -> dict[str, str]:
     pages["manifests/scheduler.yaml"] = text.stream(objects.scheduler(release.Release()))
     pages["chart/files/cluster-rules.yaml"] = text.dump(permissions.cluster_rules())
     pages["chart/files/lease-rules.yaml"] = text.dump(permissions.lease_rules("NAME"))
+    pages["chart/files/configuration-rules.yaml"] = text.dump(permissions.configuration_rules("NAME"))
     marked = {path: NOTICE + page for path, page in pages.items()}
     return {**marked, "chart/config/volcano-scheduler.conf": release.CONFIGURATION}
 

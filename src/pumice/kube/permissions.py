@@ -39,6 +39,7 @@ class Permission(msgspec.Struct, frozen=True, kw_only=True):
         return frozenset((verb, self.kind.group, self.resource) for verb in self.verbs)
 
 
+_CONFIG_MAP: Final = kinds.Kind(name="ConfigMap", group="", version="v1", plural="configmaps", namespaced=True)
 _FOLLOWED: Final = (
     kinds.POD,
     kinds.NODE,
@@ -55,6 +56,7 @@ _FOLLOWED: Final = (
     kinds.SIGS_POD_GROUP,
     kinds.SIGS_QUEUE,
     kinds.HYPER_NODE,
+    kinds.NUMATOPOLOGY,
     kinds.PRIORITY_CLASS,
     kinds.POD_DISRUPTION_BUDGET,
     kinds.STORAGE_CLASS,
@@ -70,31 +72,33 @@ _FOLLOWED: Final = (
 
 
 def _may(kind: kinds.Kind, verbs: str, code: str, *, of: str = "", place: Place = "cluster") -> Permission:
-    return Permission(kind=kind, verbs=tuple(verbs.split()), code=f"pumice.kube.{code}", subresource=of, place=place)
+    return Permission(kind=kind, verbs=tuple(verbs.split()), code=f"pumice.{code}", subresource=of, place=place)
 
 
 PERMISSIONS: Final = (
     # A kind that the server does not serve is asked for as well: whoever may not see it is told "forbidden" and cannot know.
-    *(_may(kind, "list watch", "informers:standard") for kind in _FOLLOWED),
-    _may(kinds.POD, "get", "updating:ApiObjects.read"),
-    _may(kinds.POD, "create", "binding:ApiBinder.bind", of="binding"),
-    _may(kinds.POD, "patch", "updating:ApiUpdater.patch", of="status"),
-    _may(kinds.POD, "delete", "evicting:ApiEvictor.evict"),
-    _may(kinds.POD, "patch", "companions:Companions"),
-    _may(kinds.POD_GROUP, "create delete", "companions:Companions"),
+    *(_may(kind, "list watch", "kube.informers:standard") for kind in _FOLLOWED),
+    _may(kinds.POD, "get", "kube.updating:ApiObjects.read"),
+    _may(kinds.POD, "create", "kube.binding:ApiBinder.bind", of="binding"),
+    _may(kinds.POD, "patch", "kube.updating:ApiUpdater.patch", of="status"),
+    _may(kinds.POD, "delete", "kube.evicting:ApiEvictor.evict"),
+    _may(kinds.POD, "patch", "kube.companions:Companions"),
+    _may(kinds.POD_GROUP, "create delete", "kube.companions:Companions"),
     # Volcano's definition has no status apart; one that has it is served as well.
-    _may(kinds.POD_GROUP, "patch", "updating:ApiUpdater.patch"),
-    _may(kinds.POD_GROUP, "patch", "updating:ApiUpdater.patch", of="status"),
-    _may(kinds.INCUBATOR_POD_GROUP, "patch", "updating:ApiUpdater.patch"),
-    _may(kinds.SIGS_POD_GROUP, "patch", "updating:ApiUpdater.patch"),
-    _may(kinds.QUEUE, "create get", "updating:ApiObjects.create"),
-    _may(kinds.QUEUE, "patch", "updating:ApiUpdater.patch", of="status"),
-    _may(kinds.INCUBATOR_QUEUE, "patch", "updating:ApiUpdater.patch"),
-    _may(kinds.SIGS_QUEUE, "patch", "updating:ApiUpdater.patch"),
-    _may(kinds.PERSISTENT_VOLUME, "get patch", "volumes:ApiVolumeBinder.prepare"),
-    _may(kinds.PERSISTENT_VOLUME_CLAIM, "get patch", "volumes:ApiVolumeBinder.prepare"),
-    _may(kinds.EVENT, "create patch", "eventing:EventRecorder.send"),
-    _may(kinds.LEASE, "get create update", "election:Election", place="lease"),
+    _may(kinds.POD_GROUP, "patch", "kube.updating:ApiUpdater.patch"),
+    _may(kinds.POD_GROUP, "patch", "kube.updating:ApiUpdater.patch", of="status"),
+    _may(kinds.INCUBATOR_POD_GROUP, "patch", "kube.updating:ApiUpdater.patch"),
+    _may(kinds.SIGS_POD_GROUP, "patch", "kube.updating:ApiUpdater.patch"),
+    _may(kinds.QUEUE, "create get", "kube.updating:ApiObjects.create"),
+    _may(kinds.QUEUE, "patch", "kube.updating:ApiUpdater.patch", of="status"),
+    _may(kinds.INCUBATOR_QUEUE, "patch", "kube.updating:ApiUpdater.patch"),
+    _may(kinds.SIGS_QUEUE, "patch", "kube.updating:ApiUpdater.patch"),
+    _may(kinds.PERSISTENT_VOLUME, "get patch", "kube.volumes:ApiVolumeBinder.prepare"),
+    _may(kinds.PERSISTENT_VOLUME_CLAIM, "get patch", "kube.volumes:ApiVolumeBinder.prepare"),
+    _may(kinds.EVENT, "create patch", "kube.eventing:EventRecorder.send"),
+    _may(kinds.LEASE, "get create update", "kube.election:Election", place="lease"),
+    # Only where the configuration is not a file.
+    _may(_CONFIG_MAP, "get", "server.configuration:ConfigMapSource", place="configuration"),
 )
 
 
@@ -112,6 +116,11 @@ def cluster_rules() -> list[Rule]:
 def lease_rules(name: str) -> list[Rule]:
     """Give the rules for one Lease; to create it cannot be limited to a name, which nothing has before it exists."""
     return _named("lease", name)
+
+
+def configuration_rules(name: str) -> list[Rule]:
+    """Give the rules for one ConfigMap, needed where the configuration is read from the API server."""
+    return _named("configuration", name)
 
 
 def _named(place: Place, name: str) -> list[Rule]:

@@ -1,0 +1,236 @@
+"""The chart: what helm makes of it, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from conftest import CHART
+from pumice.cli import go_flags, scheduler
+from pumice.cli.program import program
+from pumice.deploy import objects, release, resources
+from pumice.server import flags, settings
+
+VOLCANO = {
+    "basic": {
+        "controller_image_name": "volcanosh/vc-controller-manager",
+        "admission_port": 8443,
+        "image_tag_version": "v1",
+    },
+    "custom": {
+        "admission_enable": True,
+        "controller_replicas": 2,
+        "controller_kube_api_qps": 50,
+        "enabled_admissions": "/jobs/mutate",
+        "metrics_enable": False,
+        "leader_elect_enable": False,
+        "scheduler_node_worker_threads": 20,
+        "scheduler_schedule_period": "1s",
+        "scheduler_kube_api_qps": 2000,
+        "scheduler_kube_api_burst": 2000,
+        "scheduler_pprof_enable": False,
+        "scheduler_sharding_mode": "none",
+        "scheduler_log_level": 3,
+    },
+    "service": {"ipFamilyPolicy": "", "ipFamilies": []},
+}
+
+
+def key(manifest):
+    metadata = manifest["metadata"]
+    return (manifest["kind"], metadata.get("namespace", ""), metadata["name"])
+
+
+def one(manifests, kind):
+    (found,) = [each for each in manifests if each["kind"] == kind]
+    return found
+
+
+def arguments(manifests):
+    return one(manifests, "Deployment")["spec"]["template"]["spec"]["containers"][0]["args"]
+
+
+def read_flags(args):
+    """Return the settings that the scheduler would start with."""
+    placed = [argument.replace("$(POD_IP)", "fd00::7") for argument in args]
+    with scheduler.command.make_context("scheduler", placed) as context:
+        return settings.read(go_flags.given(context, flags.FLAGS))
+
+
+def test_helm_finds_nothing_wrong(helm):
+    done = helm.run("lint", "--strict", str(CHART), "--kube-version=1.36.0")
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_chart_and_pumice_install_agree_object_by_object(helm):
+    charted = {key(each): each for each in helm.template("--include-crds")}
+    printed = CliRunner().invoke(program, ["install", "--print"])
+    own = {key(each): each for each in yaml.safe_load_all(printed.output)}
+    del own["Namespace", "", "pumice-system"]  # helm makes it with --create-namespace
+    assert charted.keys() == own.keys()
+    for name, manifest in own.items():
+        assert charted[name] == manifest, name
+
+
+def test_every_option_of_pumice_install_has_its_value(helm):
+    values = {
+        "basic": {"image_registry": "r.example/", "image_tag_version": "7", "image_pull_policy": "Always"},
+        "custom": {
+            "scheduler_replicas": 3,
+            "scheduler_name": ["volcano", "kube-batch"],
+            "leader_elect_resource_name": "other",
+            "scheduler_config_override": 'actions: "allocate"\ntiers: []\n',
+        },
+    }
+    chosen = release.Release(
+        image="r.example/pumice:7",
+        pull_policy="Always",
+        replicas=3,
+        scheduler_names=("volcano", "kube-batch"),
+        lease="other",
+        configuration='actions: "allocate"\ntiers: []\n',
+    )
+    own = {key(each): each for each in objects.scheduler(chosen) if each["kind"] != "Namespace"}
+    assert {key(each): each for each in helm.template(values=values)} == own
+
+
+UNUSUAL = {
+    "volcano's own": VOLCANO,
+    "everything on": {
+        "custom": {
+            "scheduler_pdb_enable": True,
+            "scheduler_node_selector": ["pool:batch", "pool:gpu"],
+            "scheduler_percentage_nodes_to_find": 0,
+            "scheduler_plugins_dir": "/plugins",
+            "scheduler_feature_gates": "PriorityClass=true,CSIStorage=false",
+            "scheduler_extra_args": ["--logging-format=json", "--default-queue=batch"],
+            "scheduler_config_source": "configmap",
+        }
+    },
+    "everything off": {
+        "custom": {
+            "leader_elect_enable": False,
+            "scheduler_metrics_enable": False,
+            "scheduler_flow_schema_enable": False,
+            "scheduler_resources": None,
+            "default_sc": None,
+            "default_csc": None,
+        }
+    },
+}
+
+
+@pytest.mark.parametrize("values", UNUSUAL.values(), ids=UNUSUAL)
+def test_the_scheduler_understands_its_arguments_and_its_configuration(helm, values):
+    manifests = helm.template(values=values)
+    read = read_flags(arguments(manifests))
+    assert not read.unheard
+    ((file, text),) = one(manifests, "ConfigMap")["data"].items()
+    checked = CliRunner().invoke(program, ["config", "check", "-"], input=text)
+    assert checked.exit_code == 0, checked.output
+    assert read.scheduler_conf in {f"/volcano.scheduler/{file}", "pumice-system/pumice-scheduler-configmap"}
+
+
+def test_servers_listen_on_the_address_of_the_pod(helm):
+    read = read_flags(arguments(helm.template()))
+    assert (read.healthz_address, read.listen_address) == ("[fd00::7]:11251", "[fd00::7]:8080")
+    assert read.enable_healthz
+    assert read.enable_metrics
+
+
+def test_values_reach_the_flags(helm):
+    values = UNUSUAL["everything on"]["custom"]
+    read = read_flags(arguments(helm.template(values={"custom": {**values, "scheduler_schedule_period": "1500ms"}})))
+    assert read.shaping["node-selector"] == ("pool:batch", "pool:gpu")
+    assert read.shaping["default-queue"] == "batch"
+    assert (read.plugins_dir, read.logging_format, read.schedule_period) == ("/plugins", "json", 1_500_000)
+
+
+def test_labels_and_placement_go_where_volcano_puts_them(helm):
+    values = {
+        "basic": {"image_pull_secret": "pull"},
+        "custom": {
+            "common_labels": {"team": "batch"},
+            "scheduler_labels": {"of": "deployment"},
+            "scheduler_podLabels": {"of": "pod"},
+            "default_ns": {"disk": "ssd"},
+            "scheduler_ns": {"disk": "nvme"},
+            "default_tolerations": [{"key": "critical", "operator": "Exists"}],
+            "scheduler_affinity": {"nodeAffinity": {}},
+            "scheduler_main_csc": {"runAsUser": 7},
+        },
+    }
+    manifests = helm.template(values=values)
+    assert all(each["metadata"]["labels"]["team"] == "batch" for each in manifests)
+    deployment = one(manifests, "Deployment")
+    assert deployment["metadata"]["labels"]["of"] == "deployment"
+    assert deployment["spec"]["selector"] == {"matchLabels": {"app": "volcano-scheduler"}}
+    pod = deployment["spec"]["template"]
+    assert pod["metadata"]["labels"]["of"] == "pod"
+    assert pod["spec"]["nodeSelector"] == {"disk": "nvme"}
+    assert pod["spec"]["tolerations"] == [{"key": "critical", "operator": "Exists"}]
+    assert pod["spec"]["affinity"] == {"nodeAffinity": {}}
+    assert pod["spec"]["imagePullSecrets"] == [{"name": "pull"}]
+    assert pod["spec"]["containers"][0]["securityContext"] == {"runAsUser": 7}
+
+
+def test_without_a_lease_the_old_scheduler_ends_before_the_new_one_starts(helm):
+    manifests = helm.template(values={"custom": {"leader_elect_enable": False}})
+    assert one(manifests, "Deployment")["spec"]["strategy"] == {"type": "Recreate"}
+    assert not [each for each in manifests if each["kind"] == "Role"]
+    assert not [each for each in manifests if each["metadata"]["name"].endswith("-lease")]
+
+
+def test_without_the_scheduler_nothing_but_the_custom_resources_is_left(helm):
+    manifests = helm.template("--include-crds", values={"custom": {"scheduler_enable": False}})
+    assert {each["metadata"]["name"] for each in manifests} == {each.name for each in resources.CURRENT}
+
+
+@pytest.mark.parametrize(
+    ("custom", "told"),
+    [
+        ({"scheduler_replicas": "2"}, "scheduler_replicas"),
+        ({"leader_elect_enable": "yes"}, "leader_elect_enable"),
+        ({"scheduler_schedule_period": "1 second"}, "scheduler_schedule_period"),
+        ({"scheduler_config_source": "url"}, "scheduler_config_source"),
+        ({"scheduler_tolerations": {"key": "a"}}, "scheduler_tolerations"),
+        ({"scheduler_ns": {"disk": True}}, "scheduler_ns"),
+        ({"scheduler_node_selector": ["pool"]}, "scheduler_node_selector"),
+        ({"scheduler_replica": 2}, "custom.scheduler_replica: there is no such value"),
+        ({"leader_election": True}, "custom.leader_election: there is no such value"),
+        ({"scheduler_sharding_mode": "hard"}, "custom.scheduler_node_selector gives each scheduler nodes of its own"),
+        ({"scheduler_replicas": 2, "leader_elect_enable": False}, "set custom.leader_elect_enable"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_name(helm, custom, told):
+    assert told in helm.refusal(values={"custom": custom})
+
+
+@pytest.mark.parametrize(
+    ("basic", "told"),
+    [
+        ({"scheduler_image_name": "volcanosh/vc-scheduler"}, "is Volcano's scheduler"),
+        ({"scheduler_config_file": "config/mine.conf"}, 'this chart has no file "config/mine.conf"'),
+        ({"image_pull_policy": "Sometimes"}, "image_pull_policy"),
+    ],
+)
+def test_an_image_or_a_file_that_cannot_be_meant_is_refused(helm, basic, told):
+    assert told in helm.refusal(values={"basic": basic})
+
+
+def test_every_value_is_described_checked_and_used():
+    values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+    schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))["properties"]
+    known = yaml.safe_load(
+        (CHART / "templates" / "_checks.tpl").read_text(encoding="utf-8").split("-}}\n")[1].split("{{-")[0]
+    )
+    templates = "".join(
+        file.read_text(encoding="utf-8") for file in (CHART / "templates").iterdir() if file.name != "_checks.tpl"
+    )
+    for part in ("basic", "custom"):
+        assert set(values[part]) == set(schema[part]["properties"]) == set(known[part])
+        unused = [name for name in values[part] if f".{name}" not in templates and f"${part}.{name}" not in templates]
+        assert not unused

@@ -1,0 +1,148 @@
+"""Files that are made from code, the command that prints them, and the image."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+import pumice
+from pumice.cli import install
+from pumice.cli.program import program
+from pumice.deploy import objects, release, workload
+from pumice.kube import permissions
+
+ROOT = Path(__file__).parents[2]
+CRDS = 10
+
+
+def printed(*options):
+    result = CliRunner().invoke(program, ["install", "--print", *options])
+    assert result.exit_code == 0, result.output
+    return list(yaml.safe_load_all(result.output))
+
+
+def refused(*options):
+    result = CliRunner().invoke(program, ["install", *options])
+    assert result.exit_code == 2, result.output
+    return result.output
+
+
+def named(manifests, kind):
+    return [each for each in manifests if each["kind"] == kind]
+
+
+# ---- files
+
+
+def test_files_say_what_the_code_says():
+    script = ROOT / "deploy" / "generate.py"
+    done = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_chart_has_the_version_of_the_package():
+    chart = yaml.safe_load((ROOT / "deploy" / "chart" / "Chart.yaml").read_text(encoding="utf-8"))
+    assert (chart["version"], chart["appVersion"]) == (pumice.__version__, pumice.__version__)
+
+
+def test_the_image_is_what_the_deployment_expects():
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert f"USER {workload.USER}:{workload.USER}" in text
+    assert 'ENTRYPOINT ["pumice", "scheduler"]' in text
+    assert re.search(r"EXPOSE (.*)", text)[1].split() == [str(release.METRICS_PORT), str(release.HEALTH_PORT)]
+    copied = {word for line in re.findall(r"^COPY (?!--from)(.*) \S+$", text, re.MULTILINE) for word in line.split()}
+    let_in = {
+        line[1:] for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line.startswith("!")
+    }
+    assert copied == let_in
+    assert all((ROOT / name).exists() for name in copied)
+
+
+# ---- permissions
+
+
+@pytest.mark.parametrize(
+    "permission", permissions.PERMISSIONS, ids=lambda each: f"{'-'.join(each.verbs)}-{each.resource}"
+)
+def test_every_permission_names_code_that_exists(permission):
+    module, _, attribute = permission.code.partition(":")
+    value = import_module(module)
+    for part in attribute.split("."):
+        value = getattr(value, part)
+
+
+def test_no_rule_grants_more_than_the_table():
+    granted = set()
+    for rule in permissions.cluster_rules():
+        assert set(rule) == {"apiGroups", "resources", "verbs"}
+        granted |= {(verb, rule["apiGroups"][0], resource) for verb in rule["verbs"] for resource in rule["resources"]}
+    assert granted == {use for each in permissions.PERMISSIONS if each.place == "cluster" for use in each.uses}
+
+
+def test_lease_and_configuration_are_granted_by_name():
+    for rule in (*permissions.lease_rules("mine"), *permissions.configuration_rules("mine")):
+        assert rule["verbs"] == ["create"] or rule["resourceNames"] == ["mine"]
+
+
+# ---- pumice install
+
+
+def test_printing_comes_with_everything():
+    manifests = printed()
+    assert len(named(manifests, "CustomResourceDefinition")) == CRDS
+    assert manifests[CRDS:] == objects.scheduler(release.Release())
+    assert manifests[CRDS]["kind"] == "Namespace"
+
+
+def test_crds_can_be_printed_alone_and_left_out():
+    assert {each["kind"] for each in printed("--crds-only")} == {"CustomResourceDefinition"}
+    assert not named(printed("--without-crds"), "CustomResourceDefinition")
+    groups = [each["spec"]["group"] for each in printed("--crds-only", "--kube-batch-crds")[CRDS:]]
+    assert sorted(set(groups)) == ["scheduling.incubator.k8s.io", "scheduling.sigs.dev"]
+
+
+def test_volcanos_names_take_the_place_of_its_scheduler():
+    manifests = printed("--without-crds", "--without-config", "--name=volcano", "--namespace=volcano-system")
+    (deployment,) = named(manifests, "Deployment")
+    assert deployment["metadata"]["name"] == "volcano-scheduler"
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["name"] == "volcano-scheduler"
+    assert named(manifests, "ClusterRoleBinding")[0]["metadata"]["name"] == "volcano-scheduler-role"
+    assert not named(manifests, "ConfigMap")
+    (volume,) = [each for each in deployment["spec"]["template"]["spec"]["volumes"] if "configMap" in each]
+    assert volume["configMap"] == {"name": "volcano-scheduler-configmap"}
+
+
+def test_a_configuration_is_checked_before_it_is_printed(tmp_path):
+    good, bad = tmp_path / "good.conf", tmp_path / "bad.conf"
+    good.write_text('actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n', encoding="utf-8")
+    bad.write_text('actions: "alocate"\n', encoding="utf-8")
+    (config_map,) = named(printed("--config", str(good)), "ConfigMap")
+    assert config_map["data"] == {"volcano-scheduler.conf": good.read_text(encoding="utf-8")}
+    assert "is not valid, 1 problem; see pumice config check" in refused("--print", "--config", str(bad))
+    assert "cannot be read" in refused("--print", "--config", str(tmp_path / "none"))
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ([], "nothing is installed by this command itself"),
+        (["--print", "--crds-only", "--without-crds"], "--without-crds contradicts"),
+        (["--print", "--name", "Pumice"], "'Pumice' is no name"),
+        (["--print", "--namespace", "a" * 64], "at most 63"),
+        (["--print", "--replicas", "-1"], "--replicas"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options, told):
+    assert told in " ".join(refused(*options).split())
+
+
+def test_help_needs_no_schemas():
+    assert "--without-crds" in CliRunner().invoke(install.command, ["--help"]).output
