@@ -161,7 +161,7 @@ def _value(value: Any, kind: str = "") -> str:
         case None | () | "":
             return "-"
         case dict():
-            return "; ".join(f"{key}: {_value(each)}" for key, each in value.items())
+            return f"`{_flow(value)}`"
         case bool():
             return f"`{str(value).lower()}`"
         case int() if kind == "duration":
@@ -171,6 +171,13 @@ def _value(value: Any, kind: str = "") -> str:
         case tuple():
             return f"`{', '.join(map(str, value))}`"
     return f"`{value}`"
+
+
+def _flow(value: object) -> str:
+    """Write a map as one would in a configuration file, in one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_flow(each)}" for key, each in value.items()) + "}"
+    return str(value)
 
 
 def _flag_kind(default: object) -> str:
