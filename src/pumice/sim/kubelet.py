@@ -77,7 +77,7 @@ class Kubelet:
         if plan[0] is None or self._plans.get(uid) == plan:
             return
         self._plans[uid] = plan
-        run_time, phase, problems = _read_plan(*plan)
+        run_time, phase, problems = read_plan(*plan)
         for problem in problems:
             self._warn(key, pod, BAD_ANNOTATION, problem)
         if run_time is not None:
@@ -117,7 +117,7 @@ class Kubelet:
 _ENDED = {names.PHASE_SUCCEEDED: "Completed", names.PHASE_FAILED: "Failed"}
 
 
-def _read_plan(run_text: Any, exit_text: Any) -> tuple[int | None, str, list[str]]:
+def read_plan(run_text: Any, exit_text: Any) -> tuple[int | None, str, list[str]]:
     """Give how long a pod runs, the phase it ends in, and what is wrong with its annotations."""
     problems = []
     run_time: int | None = None
