@@ -104,9 +104,9 @@ def test_effects_wait_for_the_settle_and_are_performed_in_order():
     [
         (effects.Bind(namespace="a", name="nope", uid="", node="n1"), "notfound"),
         (effects.Bind(namespace="a", name="p", uid="other", node="n1"), "conflict"),
-        (effects.Bind(namespace="a", name="r", uid="", node="n1"), "conflict"),
+        (effects.Bind(namespace="a", name="r", uid="", node="n2"), "conflict"),
         (effects.Evict(namespace="a", name="nope", uid="", reason="x"), "notfound"),
-        (effects.Evict(namespace="a", name="p", uid="other", reason="x"), "conflict"),
+        (effects.Evict(namespace="a", name="p", uid="other", reason="x"), "notfound"),
         (effects.Patch(kind=kinds.POD, namespace="a", name="nope", uid="", body={}), "notfound"),
         (effects.Patch(kind=kinds.POD, namespace="a", name="p", uid="other", body={}), "conflict"),
         (

@@ -95,8 +95,7 @@ class Writer:
     ) -> Manifest | None:
         match effect:
             case effects.Bind():
-                self._store.bind(key, uid=effect.uid, node=effect.node, annotations=effect.annotations)
-                self.counts.binds += 1
+                self._bind(effect, key)
             case effects.Evict():
                 self._evict(effect, key)
             case effects.Patch():
@@ -113,11 +112,22 @@ class Writer:
                 return self._store.get(key)
         return None
 
+    def _bind(self, effect: effects.Bind, key: Key) -> None:
+        """Bind a pod; one that is on that node already was bound by us, and the answer was lost."""
+        try:
+            self._store.bind(key, uid=effect.uid, node=effect.node, annotations=effect.annotations)
+        except errors.ConflictError:
+            pod = self._store.peek(key)
+            if effect.uid not in ("", pod["metadata"]["uid"]) or pod["spec"].get("nodeName") != effect.node:
+                raise
+        else:
+            self.counts.binds += 1
+
     def _evict(self, effect: effects.Evict, key: Key) -> None:
         """Mark a pod as disrupted and delete it; one that is on its way out already needs nothing more."""
         pod = self._store.peek(key)
         if effect.uid and effect.uid != pod["metadata"]["uid"]:
-            raise errors.ConflictError(f"{key} has uid {pod['metadata']['uid']}, not {effect.uid}; it was replaced")
+            raise errors.NotFoundError(f"{key} has uid {pod['metadata']['uid']}, not {effect.uid}; it was replaced")
         if not deletion.is_terminating(pod):
             self._disrupt(effect, key)
             self.counts.evictions += 1
