@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from pumice.kube import arrivals, errors
 from pumice.kube.lists import CHUNK
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+
     from pumice.kube.arrivals import Line
     from pumice.kube.watching import Surroundings, WatchSpec
 
@@ -26,7 +27,7 @@ async def opened(
     A watch that ends sooner than in a second and brought nothing is a failure, so that a server which ends them all does not keep us busy.
     """
     settings, rng = around.settings, around.rng
-    asked = {**spec.query, **query, "watch": "true", "allowWatchBookmarks": "true"}
+    asked = {**spec.query, **query, "allowWatchBookmarks": "true"}
     asked["timeoutSeconds"] = str(rng.randint(*settings.watch_seconds))
     lines = around.source.stream(spec.kind, query=asked, silence=settings.silence * rng.uniform(1.0, 1.1))
     started, reading = around.now(), _Reading(lines, heard)
@@ -39,7 +40,7 @@ async def opened(
 class _Reading:
     """Reads lines as events, and lets others have a turn now and then: lines that are there already do not wait for anything."""
 
-    def __init__(self, source: AsyncIterator[bytes], heard: Callable[[], None]) -> None:
+    def __init__(self, source: AsyncGenerator[bytes, None], heard: Callable[[], None]) -> None:
         self.lines = 0
         self._source = source
         self._heard = heard
@@ -54,5 +55,4 @@ class _Reading:
                 if self.lines % CHUNK == 0:
                     await asyncio.sleep(0)
         finally:
-            if isinstance(self._source, AsyncGenerator):
-                await self._source.aclose()
+            await self._source.aclose()

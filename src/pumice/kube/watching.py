@@ -8,7 +8,7 @@ import msgspec
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
     from pumice.api import decoding, kinds
     from pumice.api.meta import KubeObject
@@ -22,7 +22,7 @@ class Source(Protocol):
         """Return the JSON of a list."""
         ...
 
-    def stream(self, kind: kinds.Kind, *, query: Mapping[str, str], silence: float) -> AsyncIterator[bytes]:
+    def stream(self, kind: kinds.Kind, *, query: Mapping[str, str], silence: float) -> AsyncGenerator[bytes, None]:
         """Give the lines of a watch; an error is raised where one is met, a clean end is the end."""
         ...
 
