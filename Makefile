@@ -43,7 +43,7 @@ bench: setup  ## measure, beside a plain numpy floor (JSON=FILE writes a report 
 	$(PY) -m bench $(if $(JSON),--json $(JSON))
 
 kube: setup  ## provide etcd, kube-apiserver and kubectl for the tests; the last line is their folder
-	@$(PY) -m testbed.provide
+	@$(PY) -m testbed.provide $(WITH:%=--with %)
 
 format: setup  ## rewrite the sources in the house format
 	.venv/bin/ruff format .

@@ -2,6 +2,8 @@
 
 A program counts as built when it stands in its folder together with a mark that names what it was made from: it is moved there in one step when it is complete,
 so a build that was interrupted leaves nothing that could be taken for a program, and a changed pin makes the old one count as missing.
+
+To move to another release, change its version in `go/*/go.mod` and run `go mod tidy` there; Kubernetes' `replace` lines name the same release as v0.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class Caller:
     def is_ready(self) -> bool:
         """Tell whether the server says that it is ready."""
         try:
-            return self.answer("GET", "/readyz", timeout=5.0).status == http.client.OK
+            return self.answer("GET", "/readyz", timeout=2.0).status == http.client.OK
         except (OSError, http.client.HTTPException):
             return False
 

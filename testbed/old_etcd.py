@@ -19,7 +19,7 @@ from testbed import building
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-HOW = "run `python -m testbed.provide --old-etcd` to get one"
+NAME = "old-etcd"
 SYSTEM = Path("/usr/bin/etcd")
 _PACKAGE = "etcd-server"
 
@@ -65,7 +65,7 @@ def provide(say: Callable[[str], None]) -> Path:
 
 
 def _unpacked() -> Path:
-    return building.cache_folder() / "old-etcd" / "etcd"
+    return building.cache_folder() / NAME / "etcd"
 
 
 def _is_old_program(program: Path) -> bool:

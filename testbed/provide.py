@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PROGRAMS = ("etcd", "kube-apiserver", "kubectl")
-EXTRAS = ("helm", "kube-scheduler")
+EXTRAS = ("helm", "kube-scheduler", old_etcd.NAME)
 HOW = "run `make kube` to get one"
 _ABSENT = 3
 
@@ -36,15 +36,21 @@ def binaries() -> Path | None:
 
 def program(name: str) -> Path | None:
     """Return where a program is, one of the extras included; None if it has to be built first."""
-    if (
-        name in EXTRAS
-    ):  # the pinned version first: an extra is compared with or depended on, it does not stand in for the user's cluster
-        if building.is_built(name):
-            return building.built_folder() / name
-        found = shutil.which(name, path=os.environ.get("KUBEBUILDER_ASSETS", "")) or shutil.which(name)
-        return Path(found) if found else None
-    folder = binaries()
-    return folder / name if folder else None
+    if name == old_etcd.NAME:
+        return old_etcd.find()
+    if name in PROGRAMS:
+        folder = binaries()
+        return folder / name if folder else None
+    # the pinned version of an extra comes first: it is compared with or depended on, and does not stand in for the user's own cluster
+    if building.is_built(name):
+        return building.built_folder() / name
+    found = shutil.which(name, path=os.environ.get("KUBEBUILDER_ASSETS", "")) or shutil.which(name)
+    return Path(found) if found else None
+
+
+def how(extra: str) -> str:
+    """Say how to get one of the extras."""
+    return f"run `make kube WITH={extra}` to get one"
 
 
 def _in_assets() -> Path | None:
@@ -85,12 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Find or build what is asked for; print where it is."""
     options = _parser().parse_args(arguments)
     try:
-        if options.old_etcd:
-            folder = _old_etcd(if_present=options.if_present)
-        elif options.if_present:
-            folder = _present(options.extras)
-        else:
-            folder = _provided(options.extras)
+        folder = _present(options.extras) if options.if_present else _provided(options.extras)
     except AbsentError as error:
         say(str(error))
         return _ABSENT
@@ -107,19 +108,9 @@ def _parser() -> argparse.ArgumentParser:
         "--if-present", action="store_true", help=f"build nothing; exit with {_ABSENT} if something is missing"
     )
     parser.add_argument(
-        "--with", dest="extras", action="append", default=[], choices=EXTRAS, help="build this program too"
-    )
-    parser.add_argument(
-        "--old-etcd", action="store_true", help="provide an etcd without streamed lists instead, and print its folder"
+        "--with", dest="extras", action="append", default=[], choices=EXTRAS, help="provide this program too"
     )
     return parser
-
-
-def _old_etcd(*, if_present: bool) -> Path:
-    found = old_etcd.find() if if_present else old_etcd.provide(say)
-    if found is None:
-        raise AbsentError(f"there is no old etcd: {old_etcd.HOW}")
-    return found.parent
 
 
 def _present(extras: Sequence[str]) -> Path:
@@ -128,7 +119,7 @@ def _present(extras: Sequence[str]) -> Path:
         raise AbsentError(f"no folder holds {', '.join(PROGRAMS)}: {HOW}")
     for name in extras:
         if program(name) is None:
-            raise AbsentError(f"there is no {name}: run `python -m testbed.provide --with {name}` to get one")
+            raise AbsentError(f"there is no {name}: {how(name)}")
     return folder
 
 
@@ -137,10 +128,12 @@ def _provided(extras: Sequence[str]) -> Path:
     if assets and (missing := missing_from(Path(assets))):
         say(f"KUBEBUILDER_ASSETS={assets} lacks {', '.join(missing)}: it is left aside")
     folder = binaries()
-    wanted = [name for name in extras if program(name) is None]
+    wanted = [name for name in extras if name in building.RECIPES and program(name) is None]
     if folder is None or wanted:
         built = building.build([*(() if folder else PROGRAMS), *wanted], say)
         folder = folder or built
+    if old_etcd.NAME in extras:
+        old_etcd.provide(say)
     for name in extras:
         say(f"{name}: {program(name)}")
     return folder

@@ -23,8 +23,8 @@ _IMPLIED = (
 )
 _NEEDS = {
     "kube": ("a real API server", provide.HOW),
-    "old_etcd": ("an API server over an old etcd", old_etcd.HOW),
-    "helm": ("helm", "run `python -m testbed.provide --with helm` to get it"),
+    "old_etcd": ("an API server over an old etcd", provide.how(old_etcd.NAME)),
+    "helm": ("helm", provide.how("helm")),
 }
 _LEFT_OUT = pytest.StashKey[dict[str, int]]()
 _MISSING = pytest.StashKey[tuple[str, ...]]()

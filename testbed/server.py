@@ -44,7 +44,7 @@ class ApiServer:
         if folder is None:
             raise MissingProgramsError(f"there is no real API server: {provide.HOW}")
         if etcd is None:
-            raise MissingProgramsError(f"there is no old etcd: {old_etcd.HOW}")
+            raise MissingProgramsError(f"there is no old etcd: {provide.how(old_etcd.NAME)}")
         self._programs = commands.Programs(etcd, folder / "kube-apiserver", folder / "kubectl")
         self._arguments = tuple(arguments)
         self._directory: tempfile.TemporaryDirectory[str] | None = None

@@ -73,7 +73,7 @@ def test_if_present_builds_nothing_and_says_how(bare, on_path, capsys):
 def test_if_present_names_an_extra_that_is_missing(bare, on_path, capsys):
     on_path(programs(bare / "bin", *THREE))
     assert provide.main(["--if-present", "--with", "helm"]) == 3
-    assert capsys.readouterr().err == "there is no helm: run `python -m testbed.provide --with helm` to get one\n"
+    assert capsys.readouterr().err == "there is no helm: run `make kube WITH=helm` to get one\n"
 
 
 def test_an_extra_is_built_beside_programs_found_elsewhere(bare, on_path, capsys):
@@ -103,11 +103,23 @@ def test_a_failed_build_says_why_in_the_compilers_words(bare, on_path, capsys):
     assert shown.err.endswith("go: no such module\n")
 
 
-def test_old_etcd_prints_the_folder_of_one_on_path(bare, on_path, monkeypatch, capsys):
+def test_an_old_etcd_is_an_extra_that_is_not_built(bare, on_path, monkeypatch, capsys):
     monkeypatch.setattr(old_etcd, "SYSTEM", bare / "nowhere")
-    assert provide.main(["--old-etcd", "--if-present"]) == 3
-    assert capsys.readouterr().err == f"there is no old etcd: {old_etcd.HOW}\n"
-    program(bare / "bin", "etcd", "echo etcd Version: 3.4.23")
-    on_path(bare / "bin")
-    assert provide.main(["--old-etcd"]) == 0
-    assert capsys.readouterr().out == f"{bare / 'bin'}\n"
+    on_path(programs(bare / "bin", *THREE))
+    assert provide.main(["--with", "old-etcd", "--if-present"]) == 3
+    assert capsys.readouterr().err == "there is no old-etcd: run `make kube WITH=old-etcd` to get one\n"
+    program(bare / "old", "etcd", "echo etcd Version: 3.4.23")
+    monkeypatch.setattr(old_etcd, "SYSTEM", bare / "old" / "etcd")
+    assert provide.main(["--with", "old-etcd"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == f"{bare / 'bin'}\n"
+    assert shown.err == f"old-etcd: {bare / 'old' / 'etcd'}\n"
+
+
+def test_an_old_etcd_that_cannot_be_had_is_an_error(bare, on_path, monkeypatch, capsys):
+    monkeypatch.setattr(old_etcd, "SYSTEM", bare / "nowhere")
+    on_path(programs(bare / "bin", *THREE))
+    assert provide.main(["--with", "old-etcd"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "error: this machine has no apt-get" in shown.err

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from testbed import calling, processes, server
+from testbed import calling, commands, processes, server
 
 POD = {
     "apiVersion": "v1",
@@ -130,3 +130,21 @@ def test_a_server_that_cannot_start_says_why():
     assert "unknown flag: --no-such-flag" in str(error.value)
     with pytest.raises(RuntimeError, match="not running"):
         broken.folder  # noqa: B018  # asking is the test
+
+
+@pytest.mark.kube
+def test_a_port_that_somebody_took_first_is_given_up(monkeypatch):
+    api, tried = server.ApiServer(), []
+
+    def start():
+        tried.append(api.port)
+        if len(tried) < 3:
+            raise processes.PortTakenError("bind: address already in use")
+
+    monkeypatch.setattr(api, "_start_api", start)
+    monkeypatch.setattr(commands, "etcd", lambda *_: ["/bin/sleep", "60"])
+    monkeypatch.setattr(calling, "etcd_is_healthy", lambda _: True)
+    with api:
+        assert len(set(tried)) == 3
+        assert api.url == f"https://127.0.0.1:{tried[-1]}"
+        assert api.url in api.kubeconfig.read_text()

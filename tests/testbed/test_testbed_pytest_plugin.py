@@ -1,0 +1,91 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fake_programs import programs
+
+from testbed import provide
+
+ROOT = Path(provide.__file__).parents[1]
+TESTS = """
+import pytest
+
+def test_plain(): pass
+@pytest.mark.kube
+def test_marked(): pass
+def test_by_fixture(api_server): pass
+def test_through_another_fixture(namespace): pass
+@pytest.mark.parametrize("how", [1, pytest.param(2, marks=pytest.mark.kube)])
+def test_by_parameter(how): pass
+"""
+LEFT_OUT = "4 tests against a real API server were left out: run `make kube` to get one"
+
+
+@pytest.fixture
+def run(bare):
+    """Run pytest on the tests above, in a process of its own."""
+    (bare / "test_some.py").write_text(TESTS)
+
+    def start(*arguments, tests="", **settings):
+        if tests:
+            (bare / "test_some.py").write_text(tests)
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "testbed.pytest_plugin",
+            "-p",
+            "no:cacheprovider",
+            "--strict-markers",
+        ]
+        environment = {name: value for name, value in os.environ.items() if name not in ("CI", "PYTEST_ADDOPTS")}
+        environment |= {"PYTHONPATH": str(ROOT), **settings}
+        done = subprocess.run(
+            [*command, *arguments], cwd=bare, env=environment, capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stdout.splitlines()
+
+    return start
+
+
+@pytest.mark.parametrize("workers", [("-p", "no:xdist"), ("-n", "2")])
+def test_without_a_server_one_line_says_how_many_tests_were_left_out(run, workers):
+    code, lines = run(*workers)
+    assert code == 0
+    assert [line for line in lines if "left out" in line] == [LEFT_OUT]
+    assert "2 passed" in lines[-1]
+
+
+def test_only_tests_that_were_asked_for_are_counted(run):
+    code, lines = run("-k", "plain or marked", "-p", "no:xdist")
+    assert code == 0
+    assert "1 test against a real API server was left out: run `make kube` to get one" in lines
+
+
+def test_nothing_is_said_where_nothing_was_left_out(run):
+    _, lines = run("-m", "not kube", "-p", "no:xdist")
+    assert not [line for line in lines if "left out" in line]
+    assert "2 passed, 4 deselected" in lines[-1]
+
+
+def test_in_ci_a_missing_server_is_a_failure(run):
+    code, lines = run("-p", "no:xdist", CI="true")
+    assert code == 1
+    assert "this test needs a real API server, and CI=true: run `make kube` to get one" in lines
+    assert "2 passed" in lines[-1]
+    assert "4 " in lines[-1]
+
+
+def test_with_programs_nothing_is_left_out(run, bare):
+    assets = programs(bare / "assets", *provide.PROGRAMS)
+    code, lines = run("-k", "marked or parameter", "-p", "no:xdist", KUBEBUILDER_ASSETS=str(assets))
+    assert code == 0
+    assert "3 passed" in lines[-1]
+
+
+def test_an_old_etcd_needs_a_server_too(run):
+    _, lines = run("-p", "no:xdist", tests="def test_old(old_api_server): pass")
+    assert "1 test against a real API server was left out: run `make kube` to get one" in lines
