@@ -29,9 +29,9 @@ _COLLECTIONS = (
     "/apis/storage.k8s.io/v1/volumeattachments",
 )
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_OURS = "kubernetes", "system-cluster-critical", "system-node-critical"
+_KEPT = "kubernetes", "system-cluster-critical", "system-node-critical"
 """The Service and the PriorityClasses that the API server makes for itself."""
-_SELECTOR = urllib.parse.quote(",".join(f"metadata.name!={name}" for name in _OURS))
+_SELECTOR = urllib.parse.quote(",".join(f"metadata.name!={name}" for name in _KEPT))
 _AT_ONCE = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
 _NO_FINALIZERS = {"metadata": {"finalizers": None}}
 
