@@ -19,7 +19,7 @@ _Container = Callable[["core.Container", str], resources.Amounts]
 def of_pod(pod: core.Pod) -> resources.Amounts:
     """Return what the pod takes on a node, one pod slot included."""
     reported = {status.name: status for status in pod.status.container_statuses}
-    infeasible = _resize_is_infeasible(pod)
+    infeasible = is_resize_infeasible(pod)
 
     def asked(container: core.Container, field: str) -> resources.Amounts:
         written = resources.parse(container.resources.requests, f"{field}.resources.requests")
@@ -89,7 +89,7 @@ def _resized(
     return held if infeasible else resources.highest(written, held)
 
 
-def _resize_is_infeasible(pod: core.Pod) -> bool:
+def is_resize_infeasible(pod: core.Pod) -> bool:
     """Tell whether the kubelet has refused the resize that the spec asks for."""
     if pod.status.resize == "Infeasible":
         return True

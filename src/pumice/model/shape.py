@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pumice.api import core, names
-from pumice.model import bonds, resources
+from pumice.model import bonds, requests, resources
 from pumice.model.volumes import ClaimUse, Disk, in_tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
+_AS_WRITTEN = msgspec.msgpack.Encoder()  # orders may differ: such pods are only worked out once more
 
 
 class HostPort(msgspec.Struct, frozen=True, order=True):
@@ -72,7 +73,7 @@ class ConstraintClass:
 class Shape:
     """An interned constraint class with a request; its serial number is never given to another one."""
 
-    __slots__ = ("constraint_class", "key", "non_zero", "request", "serial", "users")
+    __slots__ = ("blueprints", "constraint_class", "key", "non_zero", "request", "serial", "users")
 
     def __init__(
         self,
@@ -88,6 +89,7 @@ class Shape:
         self.non_zero = non_zero
         self.serial = serial
         self.users = 0
+        self.blueprints: list[bytes] = []
 
     @property
     def constraints(self) -> Constraints:
@@ -104,10 +106,11 @@ class Shape:
 class Shapes:
     """The interning table; a shape lives while some task uses it."""
 
-    __slots__ = ("_classes", "_made", "_shapes")
+    __slots__ = ("_blueprints", "_classes", "_made", "_shapes")
 
     def __init__(self) -> None:
         self._made = 0
+        self._blueprints: dict[bytes, Shape] = {}
         self._classes: dict[bytes, ConstraintClass] = {}
         self._shapes: dict[tuple[Any, ...], Shape] = {}
 
@@ -130,14 +133,53 @@ class Shapes:
         shape.users += 1
         return shape
 
+    def recall(self, blueprint: bytes) -> Shape | None:
+        """Return the shape of pods that are written alike, counting one more user, if there is one."""
+        shape = self._blueprints.get(blueprint)
+        if shape is not None:
+            shape.users += 1
+        return shape
+
+    def remember(self, blueprint: bytes, shape: Shape) -> None:
+        """Have the next pod that is written like this one found without working its shape out."""
+        self._blueprints[blueprint] = shape
+        shape.blueprints.append(blueprint)
+
     def release(self, shape: Shape) -> None:
         """Count one user less; the last one takes the shape out of the table."""
         shape.users -= 1
         if shape.users == 0:
+            for blueprint in shape.blueprints:
+                del self._blueprints[blueprint]
+            shape.blueprints.clear()
             del self._shapes[shape.key]
             shape.constraint_class.users -= 1
             if shape.constraint_class.users == 0:
                 del self._classes[shape.constraint_class.key]
+
+
+def blueprint_of(pod: core.Pod) -> bytes | None:
+    """Write down everything that a pod's shape is worked out from; None if that depends on its volumes, which name the pod itself."""
+    spec, status = pod.spec, pod.status
+    for volume in spec.volumes:
+        if volume.persistent_volume_claim or volume.ephemeral or volume.image or in_tree(volume):
+            return None
+    return _AS_WRITTEN.encode(
+        (
+            spec.containers,
+            spec.init_containers,
+            spec.node_selector,
+            spec.affinity,
+            spec.tolerations,
+            spec.topology_spread_constraints,
+            spec.overhead,
+            spec.resources,
+            spec.resource_claims,
+            _strategy(pod.metadata.annotations),
+            status.container_statuses,
+            requests.is_resize_infeasible(pod) if status.container_statuses else False,
+        )
+    )
 
 
 def constraints_of(pod: core.Pod) -> Constraints:

@@ -94,8 +94,14 @@ class Task:
 
 def build(pod: core.Pod, shapes: shape.Shapes) -> Task:
     """Make a task of a pod, or raise the `BadValueError` that disables it."""
-    amounts = requests.of_pod(pod)
-    return Task(pod, shapes.intern(shape.constraints_of(pod), amounts, requests.non_zero(pod, amounts)))
+    blueprint = shape.blueprint_of(pod)
+    interned = None if blueprint is None else shapes.recall(blueprint)
+    if interned is None:
+        amounts = requests.of_pod(pod)
+        interned = shapes.intern(shape.constraints_of(pod), amounts, requests.non_zero(pod, amounts))
+        if blueprint is not None:
+            shapes.remember(blueprint, interned)
+    return Task(pod, interned)
 
 
 def truth(text: str) -> bool | None:
