@@ -81,10 +81,12 @@ class FakeApi:
     async def patch(self, kind, namespace, name, body, *, subresource="", strategic=False):
         await self._enter("patch", kind.plural, name, subresource)
         found = self.find(kind, namespace, name)
-        for field in ("uid", "resourceVersion"):
-            stated = body.get("metadata", {}).get(field)
-            if stated not in (None, found["metadata"][field]):
-                raise conflict(f"{field} {stated} is not {found['metadata'][field]}")
+        stated = body.get("metadata", {})
+        if stated.get("uid") not in (None, found["metadata"]["uid"]):
+            text = f'Pod "{name}" is invalid: metadata.uid: Invalid value: "{stated["uid"]}": field is immutable'
+            raise errors.ApiError(422, "Invalid", text)
+        if stated.get("resourceVersion") not in (None, found["metadata"]["resourceVersion"]):
+            raise conflict()
         merge(found, body)
         found["metadata"]["resourceVersion"] = str(next(self._versions))
         return copy.deepcopy(found)

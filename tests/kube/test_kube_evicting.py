@@ -41,13 +41,18 @@ def test_a_pod_that_is_going_already_is_not_deleted_again():
     assert api.verbs() == ["patch"]
 
 
-@pytest.mark.parametrize("verb", ["patch", "delete"])
-def test_another_pod_of_that_name_is_not_found(verb):
-    api = cluster()
-    api.fail[verb] = [conflict("the UID in the precondition does not match")]
+def test_another_pod_of_that_name_is_not_found_and_not_touched():
+    api = cluster(uid="another")
     outcome = evict(api)
     assert outcome.failure.code == "notfound"
     assert "uid-p" in outcome.failure.message
+    assert "status" not in api.find(kinds.POD, "a", "p")
+
+
+def test_a_pod_that_is_replaced_half_way_is_not_found():
+    api = cluster()
+    api.fail["delete"] = [conflict("the UID in the precondition does not match")]
+    assert evict(api).failure.code == "notfound"
 
 
 @pytest.mark.parametrize("verb", ["patch", "delete"])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pumice.api import kinds, names, timestamp
 from pumice.cache import effects
-from pumice.kube import errors
+from pumice.kube import errors, writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,26 +39,22 @@ class ApiEvictor:
         return effects.Outcome(effect=effect)
 
     async def _disrupt(self, effect: effects.Evict) -> None:
-        pod = await self._api.patch(
-            kinds.POD, effect.namespace, effect.name, self._marks(effect), subresource="status", strategic=True
+        where = (effect.namespace, effect.name)
+        pod = await writing.patch_only(
+            self._api, kinds.POD, effect.uid, where, self._marks(effect), subresource="status", strategic=True
         )
         if not pod.get("metadata", {}).get("deletionTimestamp"):
-            await self._api.delete(
-                kinds.POD, effect.namespace, effect.name, uid=effect.uid, grace_seconds=effect.grace_seconds
-            )
+            await self._api.delete(kinds.POD, *where, uid=effect.uid, grace_seconds=effect.grace_seconds)
 
     def _marks(self, effect: effects.Evict) -> dict[str, Any]:
-        """Give the patch that says why; the uid in it makes it a patch of that pod alone."""
+        """Give the patch that says why."""
         stamp = {
             "lastTransitionTime": timestamp.format_timestamp(_whole_seconds(self._now())),
             "message": effect.reason,
         }
         ready = {"type": names.CONDITION_READY, "status": "False", "reason": names.EVENT_EVICT, **stamp}
         disrupted = {"type": names.CONDITION_DISRUPTION_TARGET, "status": "True", "reason": names.REASON_PREEMPTION}
-        body: dict[str, Any] = {"status": {"conditions": [ready, {**disrupted, **stamp}]}}
-        if effect.uid:
-            body["metadata"] = {"uid": effect.uid}
-        return body
+        return {"status": {"conditions": [ready, {**disrupted, **stamp}]}}
 
 
 def _whole_seconds(now: int) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pumice.api import kinds
 from pumice.cache import effects
-from pumice.kube import discovery, errors
+from pumice.kube import discovery, errors, writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,14 +46,12 @@ class ApiUpdater:
         return effects.Outcome(effect=effect, object=answer)
 
     async def _send(self, effect: effects.Patch) -> dict[str, Any]:
-        body = effect.body
-        if effect.uid:
-            body = {**body, "metadata": {**body.get("metadata", {}), "uid": effect.uid}}
-        return await self._api.patch(
+        return await writing.patch_only(
+            self._api,
             effect.kind,
-            effect.namespace,
-            effect.name,
-            body,
+            effect.uid,
+            (effect.namespace, effect.name),
+            effect.body,
             subresource=await self._door(effect),
             strategic=effect.strategic,
         )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Manifest = dict[str, Any]
 
+_CONFLICT, _INVALID = 409, 422
 NO_LEASE = "the lease is not held, or was renewed too long ago"
 
 
@@ -142,6 +143,30 @@ class FencedApi:
         """Post the binding of a pod."""
         self._check("bind", f"pod {namespace}/{name}")
         await self._api.bind(namespace, name, uid, node, annotations)
+
+
+async def patch_only(
+    api: Api,
+    kind: kinds.Kind,
+    uid: str,
+    where: tuple[str, str],
+    body: Mapping[str, Any],
+    *,
+    subresource: str = "",
+    strategic: bool = False,
+) -> Manifest:
+    """Patch the object of a name only if it has this uid; another one is a conflict.
+
+    To the server a uid in a patch is a wish to change it, which is an invalid one unless it is the same.
+    """
+    if uid:
+        body = {**body, "metadata": {**body.get("metadata", {}), "uid": uid}}
+    try:
+        return await api.patch(kind, *where, body, subresource=subresource, strategic=strategic)
+    except errors.ApiError as error:
+        if error.status != _INVALID or not uid or "metadata.uid:" not in error.message:
+            raise
+        raise errors.ApiError(_CONFLICT, "Conflict", error.message) from None
 
 
 def failure_of(error: Exception) -> effects.Failure:

@@ -1,0 +1,72 @@
+"""The simulated cluster, as the contract sees it."""
+
+from __future__ import annotations
+
+import copy
+
+from pumice.cache import effects
+from pumice.sim.cluster import SimulatedCluster
+from pumice.sim.faults import Fault
+from pumice.sim.identity import Key
+
+HAND_OVER = {
+    effects.Bind: "bind",
+    effects.Evict: "evict",
+    effects.Patch: "patch",
+    effects.Note: "record",
+    effects.Read: "read",
+    effects.Create: "create",
+}
+
+
+class SimHarness:
+    """Nothing takes time here, and volumes are bound by the simulation itself."""
+
+    def __init__(self):
+        self.namespace = "contract"
+        self._outcomes = []
+        self._cluster = SimulatedCluster()
+        self._cluster.connect(self, ())
+
+    def feed(self, *_):
+        """Take a watch event; there are none."""
+
+    def settled(self, outcome):
+        self._outcomes.append(outcome)
+
+    def apply(self, *manifests):
+        self._cluster.apply(copy.deepcopy(list(manifests)))
+
+    def find(self, kind, name):
+        found = self._cluster.store.find(Key(kind, self.namespace if kind.namespaced else "", name))
+        return None if found is None else copy.deepcopy(dict(found))
+
+    def delete(self, kind, name):
+        """Delete with the grace that the object asks for."""
+        self._cluster.store.delete(Key(kind, self.namespace, name))
+
+    def perform(self, *wanted, control_volumes=()):
+        """Hand effects over and give their outcomes in the order of the effects."""
+        self._outcomes.clear()
+        for effect in wanted:
+            getattr(self._cluster, HAND_OVER[type(effect)])(effect)
+        self._cluster.settle()
+        return ordered(wanted, self._outcomes)
+
+    def lose_reply(self, verb, name):
+        """Let the next write of a verb to a pod or group be done and its answer be lost."""
+        self._cluster.fail(Fault(verb=verb, error="lost-reply", object=f"*/{self.namespace}/{name}"))
+
+    def events(self, kind, name):
+        """Give type, reason and message of the events about an object."""
+        return [
+            (recorded.note.type, recorded.note.reason, recorded.note.message)
+            for recorded in self._cluster.events
+            if (recorded.note.kind, recorded.note.name) == (kind, name)
+        ]
+
+
+def ordered(wanted, outcomes):
+    """Give the outcomes in the order of the effects; effects are told apart as objects, for two may be equal."""
+    by_identity = {id(outcome.effect): outcome for outcome in outcomes}
+    return [by_identity[id(effect)] for effect in wanted if not isinstance(effect, effects.Note)]
