@@ -79,9 +79,9 @@ def test_a_write_on_a_kept_connection_that_breaks_is_not_silently_repeated(verb)
 
 @pytest.mark.parametrize("verb", ["bind", "delete"])
 def test_a_write_answered_after_the_time_limit_is_unknown(verb):
-    server, error = attempt([HANG], verb=verb, timeout=0.05)
+    server, error = attempt([HANG], verb=verb, timeout=0.5)
     assert isinstance(error, errors.UnknownOutcomeError)
-    assert "0.05 s" in str(error)
+    assert "0.5 s" in str(error)
     assert len(server.asked) == 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -147,7 +148,10 @@ def _unreachable(
     if isinstance(cause, ssl.SSLError):
         broken = isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError)
         return errors.UnreachableError(f"{where}: TLS failed: {cause.reason or 'no agreement'}", transient=broken)
-    what = cause.strerror if isinstance(cause, OSError) and cause.strerror else type(cause).__name__
+    number = (cause.errno if isinstance(cause, OSError) else None) or 0
+    what = os.strerror(number) if number > 0 else "the address is not known"
+    if isinstance(error, aiohttp.ClientProxyConnectionError):
+        return errors.UnreachableError(f"{where}: no connection to the proxy {error.host}: {what}; check proxy-url")
     return errors.UnreachableError(
         f"{where}: no connection: {what}; check that the server runs and the address is right"
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import selectors
 import signal
+import subprocess
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +26,6 @@ VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s
 TIMEOUT: Final = 30.0
 LARGEST: Final = 1 << 20
 HOLD_OFF: Final = 5.0
-_LAST_WAIT: Final = 1.0
 
 
 class Variable(credentials.Hidden, frozen=True):
@@ -136,32 +137,32 @@ class ExecPlugin:
             return self._held
 
     async def _run(self) -> bytes:
+        process = self._start()
         try:
-            process = await asyncio.create_subprocess_exec(
-                self._command,
-                *(self._settings.args or ()),
-                env=self._environment(),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        except (OSError, ValueError) as error:
-            what = error.strerror if isinstance(error, OSError) else "its arguments hold a null byte"
-            raise self._failure(f"cannot be started: {what}", hint=True) from None
-        try:
-            async with asyncio.timeout(self._time_limit):
-                printed = await _bounded(process)
-                code = await process.wait() if len(printed) <= LARGEST else 0
-        except TimeoutError:
-            raise self._failure(f"gave no answer within {self._time_limit:g} s") from None
+            printed, code = await asyncio.to_thread(_collect, process, self._time_limit)
         finally:
-            await _end(process)
+            _kill(process)
+        if code is None:
+            raise self._failure(f"gave no answer within {self._time_limit:g} s")
         if len(printed) > LARGEST:
             raise self._failure(f"printed more than {LARGEST} bytes")
         if code != 0:
             raise self._failure(f"failed with exit status {code}")
         return printed
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen(  # noqa: S603  the kubeconfig names the program, as it does for kubectl
+                [self._command, *(self._settings.args or ())],
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            what = error.strerror if isinstance(error, OSError) else "its arguments hold a null byte"
+            raise self._failure(f"cannot be started: {what}", hint=True) from None
 
     def _environment(self) -> dict[str, str]:
         spec: dict[str, Any] = {"interactive": False}
@@ -204,24 +205,32 @@ class ExecPlugin:
         return CredentialsError(f"{self._field}: {self._command} {what}; run it by hand to see why{advice}")
 
 
-async def _bounded(process: asyncio.subprocess.Process) -> bytes:
-    """Read what the program prints, up to one byte more than allowed."""
-    assert process.stdout is not None  # noqa: S101  it was started with a pipe
+def _collect(process: subprocess.Popen[bytes], limit: float) -> tuple[bytes, int | None]:
+    """Return what a program prints, up to one byte more than allowed, and its exit status, None if the time was up."""
+    deadline = time.monotonic() + limit
     parts: list[bytes] = []
-    size = 0
-    while size <= LARGEST and (part := await process.stdout.read(LARGEST + 1 - size)):
-        parts.append(part)
-        size += len(part)
-    return b"".join(parts)
+    room = LARGEST + 1
+    with process, selectors.DefaultSelector() as selector:
+        assert process.stdout is not None  # noqa: S101  it was started with a pipe
+        selector.register(process.stdout, selectors.EVENT_READ)
+        try:
+            while room and selector.select(max(0.0, deadline - time.monotonic())):
+                if not (part := os.read(process.stdout.fileno(), room)):
+                    return b"".join(parts), process.wait(max(0.0, deadline - time.monotonic()))
+                parts.append(part)
+                room -= len(part)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            _kill(process)
+    return b"".join(parts), None if room else 0
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """End the program and what it has started; something that keeps its output open is not waited for."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_LAST_WAIT):
-            await process.wait()
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a program that still runs, and what it has started; one that has ended may leave its number to a stranger."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _check(settings: Settings, field: str) -> None:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Final
 
 import aiohttp
 
 from pumice.kube import answers, errors
+from pumice.kube.transport import CONNECT_LIMIT, Request, Transport
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from pumice.kube.limiter import Limiter
-    from pumice.kube.transport import Request, Transport
 
 LARGEST_LINE: Final = 32 << 20
 _LARGEST_REFUSAL: Final = 1 << 20
-_CONNECT: Final = 10.0
 
 
 class LineSplitter:
@@ -54,28 +54,34 @@ async def stream(
     transport: Transport, limiter: Limiter, request: Request, silence: float
 ) -> AsyncGenerator[bytes, None]:
     """Yield the lines of one watch until its end; it is not opened again here."""
-    limits = aiohttp.ClientTimeout(total=None, connect=min(_CONNECT, silence), sock_read=silence)
     await limiter.acquire()
-    failure: errors.KubeError | None = None
-    response: aiohttp.ClientResponse | None = None
     splitter = LineSplitter()
+    failure: errors.KubeError | None = None
     try:
-        response = await transport.open(request, limits)
-        if response.status != 200:
-            body = await answers.read(response, _LARGEST_REFUSAL, request.title)
-            failure = answers.refusal(response, body, request, transport.connection)
-        else:
-            async for chunk in response.content.iter_any():
+        async with contextlib.aclosing(_chunks(transport, request, silence)) as chunks:
+            async for chunk in chunks:
                 for line in splitter.feed(chunk):
                     yield line
-            if splitter.pending:
-                failure = errors.BrokenConnectionError(f"{request.title}: the stream ended within a line")
+        if splitter.pending:
+            failure = errors.BrokenConnectionError(f"{request.title}: the stream ended within a line")
     except aiohttp.SocketTimeoutError:
         failure = errors.SilenceError(f"{request.title}: no byte arrived for {silence:g} s")
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
         failure = answers.translate(error, request, transport.connection.server, silence)
-    finally:
-        if response is not None:
-            response.close()
+    # Raised out here, so that aiohttp's error, which knows our headers, does not hang on to it.
     if failure is not None:
         raise failure
+
+
+async def _chunks(transport: Transport, request: Request, silence: float) -> AsyncGenerator[bytes, None]:
+    limits = aiohttp.ClientTimeout(total=None, connect=CONNECT_LIMIT, sock_read=silence)
+    response = await transport.open(request, limits)
+    try:
+        if response.status != 200:
+            body = await answers.read(response, _LARGEST_REFUSAL, request.title)
+            raise answers.refusal(response, body, request, transport.connection)
+        async for chunk in response.content.iter_any():
+            yield chunk
+    finally:
+        response.close()
+        del response

@@ -79,23 +79,26 @@ class Transport:
 
     async def exchange(self, request: Request, timeout: float) -> bytes:  # noqa: ASYNC109  aiohttp's timer is cheaper
         """Send a request once and return the body of a good answer."""
-        limits = aiohttp.ClientTimeout(total=timeout, connect=min(CONNECT_LIMIT, timeout / 2))
         async with self._slots:
-            failure: errors.KubeError
+            outcome = await self._outcome(request, timeout)
+        # Raised out here, so that neither aiohttp's error nor its response, which know our headers, hang on to it.
+        if isinstance(outcome, errors.KubeError):
+            raise outcome
+        return outcome
+
+    async def _outcome(self, request: Request, timeout: float) -> bytes | errors.KubeError:  # noqa: ASYNC109  as above
+        limits = aiohttp.ClientTimeout(total=timeout, connect=min(CONNECT_LIMIT, timeout / 2))
+        try:
+            response = await self.open(request, limits)
             try:
-                response = await self.open(request, limits)
-                try:
-                    body = await answers.read(response, self._largest, request.title)
-                finally:
-                    response.release()
-            except (aiohttp.ClientError, OSError, TimeoutError, errors.OversizeError) as error:
-                failure = answers.translate(error, request, self.connection.server, timeout)
-            else:
-                if 200 <= response.status < 300:
-                    return body
-                failure = answers.refusal(response, body, request, self.connection)
-        # Raised out here so that aiohttp's error, which holds the headers we sent, is no context of it.
-        raise failure
+                body = await answers.read(response, self._largest, request.title)
+            finally:
+                response.release()
+        except (aiohttp.ClientError, OSError, TimeoutError, errors.OversizeError) as error:
+            return answers.translate(error, request, self.connection.server, timeout)
+        if 200 <= response.status < 300:
+            return body
+        return answers.refusal(response, body, request, self.connection)
 
     async def open(self, request: Request, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         """Send a request and return the response as its headers arrive; with newer credentials once more after a 401."""

@@ -1,0 +1,209 @@
+"""Servers are trusted only with a reason, client certificates are shown and renewed, connections are kept."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+
+import pytest
+import yaml
+from scripted import ScriptedServer, refuse, reply
+
+from pumice.api import kinds
+from pumice.kube import connection, errors
+from pumice.kube.client import Client
+from pumice.kube.credentials import Fixed
+from pumice.kube.endpoint import Connection
+from pumice.kube.tls import REREAD, KeyPair, Pem, Tls
+from testbed.certificates import Authority
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("pki"))
+
+
+@pytest.fixture(scope="module")
+def serving(authority):
+    return authority.server("server", ["IP:127.0.0.1", "DNS:api.internal"])
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("other"))
+
+
+@pytest.fixture
+def secure(authority, serving):
+    """A context for a server that asks for a client certificate if there is one."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=authority.pair.certificate)
+    context.load_cert_chain(*serving)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    return context
+
+
+def ask(context, make, requests=1):
+    """Send requests to a TLS server over what `make(url)` gives; return the server."""
+
+    async def run():
+        async with ScriptedServer([reply(200)]).running(context) as server, Client(make(server.url)) as api:
+            for _ in range(requests):
+                await api.request("GET", "/api/v1/nodes", attempts=1)
+            return server
+
+    return asyncio.run(run())
+
+
+def test_a_server_of_our_authority_is_trusted_and_one_handshake_serves_many_requests(authority, secure):
+    pem = Pem("ca", path=authority.pair.certificate)
+    server = ask(secure, lambda url: Connection(url, tls=Tls(authority=pem)), requests=20)
+    assert (server.connections, len(server.asked)) == (1, 20)
+
+
+@pytest.mark.parametrize("trust", ["system", "other"])
+def test_a_server_of_anybody_else_is_not(other, secure, trust):
+    tls = Tls() if trust == "system" else Tls(authority=Pem("ca", path=other.pair.certificate))
+    with pytest.raises(errors.UnreachableError, match="certificate is not trusted") as caught:
+        ask(secure, lambda url: Connection(url, tls=tls))
+    assert not caught.value.transient
+    assert "certificate-authority" in str(caught.value)
+
+
+def test_a_server_under_another_name_needs_tls_server_name(authority, secure):
+    pem = Pem("ca", path=authority.pair.certificate)
+
+    def by_name(name):
+        return lambda url: Connection(url, tls=Tls(authority=pem), tls_server_name=name)
+
+    assert len(ask(secure, by_name("api.internal")).asked) == 1
+    with pytest.raises(errors.UnreachableError, match=r"not valid for 'api\.elsewhere'"):
+        ask(secure, by_name("api.elsewhere"))
+
+
+def test_verification_can_be_switched_off(secure):
+    assert len(ask(secure, lambda url: Connection(url, tls=Tls(insecure=True))).asked) == 1
+
+
+def test_a_server_that_speaks_no_tls_is_unreachable():
+    async def run():
+        async def serve(_, writer):
+            writer.write(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+            await writer.drain()
+            writer.close()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with server, Client(Connection(url)) as api:
+            await api.request("POST", "/x", body={}, attempts=1)
+
+    with pytest.raises(errors.UnreachableError, match="TLS failed"):
+        asyncio.run(run())
+
+
+async def _shown(context, make, requests):
+    """Return the name on the client certificate of each connection."""
+    names = []
+
+    async def serve(reader, writer):
+        found = writer.get_extra_info("peercert") or {}
+        names.append(dict(part[0] for part in found.get("subject", ())).get("commonName", ""))
+        for _ in range(requests):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+    async with server, Client(make(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}")) as api:
+        for _ in range(requests):
+            await api.request("GET", "/x", attempts=1)
+    return names
+
+
+def _kubeconfig(folder, url, authority, pair, *, inline):
+    def part(name, path):
+        if inline:
+            return {f"{name}-data": base64.b64encode(path.read_bytes()).decode()}
+        (folder / path.name).write_bytes(path.read_bytes())
+        return {name: path.name}
+
+    path = folder / "config"
+    content = {
+        "current-context": "x",
+        "clusters": [{"name": "c", "cluster": {"server": url, **part("certificate-authority", authority.pair.certificate)}}],
+        "users": [{"name": "u", "user": part("client-certificate", pair.certificate) | part("client-key", pair.key)}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+    }  # fmt: skip
+    path.write_text(yaml.safe_dump(content))
+    return connection.load(str(path), environ={})
+
+
+@pytest.mark.parametrize("inline", [True, False])
+def test_a_client_certificate_from_a_kubeconfig_is_shown(tmp_path, authority, secure, inline):
+    pair = authority.client("alice")
+    names = asyncio.run(
+        _shown(secure, lambda url: _kubeconfig(tmp_path, url, authority, pair, inline=inline), requests=2)
+    )
+    assert names == ["alice"]
+
+
+def test_a_key_that_does_not_fit_its_certificate_is_refused_when_the_file_is_loaded(tmp_path, authority):
+    pair = authority.client("alice")._replace(key=authority.client("bob").key)
+    with pytest.raises(errors.ConfigurationError, match=r"user 'u': client-certificate: .*PEM pair"):
+        _kubeconfig(tmp_path, "https://h", authority, pair, inline=False)
+
+
+def test_a_renewed_client_certificate_is_used_for_new_connections(tmp_path, authority):
+    alice, bob = authority.client("alice"), authority.client("bob")
+    certificate, key = tmp_path / "c", tmp_path / "k"
+    now = [0.0]
+    tls = Tls(certificate=Pem("c", path=certificate), key=Pem("k", path=key), now=lambda: now[0])
+    certificate.write_bytes(alice.certificate.read_bytes())
+    key.write_bytes(alice.key.read_bytes())
+    first = tls.context()
+    certificate.write_bytes(bob.certificate.read_bytes())
+    now[0] += REREAD
+    assert tls.context() is first, "the key has not followed yet"
+    assert not tls.reread()
+    key.write_bytes(bob.key.read_bytes())
+    assert tls.context() is first, "it is looked at once a minute"
+    now[0] += REREAD
+    second = tls.context()
+    assert second is not first
+    certificate.unlink()
+    now[0] += REREAD
+    assert tls.context() is second
+
+
+def test_a_certificate_of_a_plugin_stands_before_the_configured_one(authority):
+    alice, bob = authority.client("alice"), authority.client("bob")
+    tls = Tls(certificate=Pem("c", path=alice.certificate), key=Pem("k", path=alice.key))
+    pair = KeyPair(bob.certificate.read_bytes(), bob.key.read_bytes())
+    mine = tls.context(pair)
+    assert tls.context(KeyPair(pair.certificate, pair.key)) is mine
+    assert tls.context() is not mine
+
+
+def test_a_certificate_that_changes_after_a_401_is_tried_at_once(tmp_path, authority, secure):
+    alice, bob = authority.client("alice"), authority.client("bob")
+    certificate, key = tmp_path / "c", tmp_path / "k"
+    certificate.write_bytes(alice.certificate.read_bytes())
+    key.write_bytes(alice.key.read_bytes())
+
+    async def run():
+        steps = [reply(200), refuse(401, "Unauthorized"), reply(200)]
+        async with ScriptedServer(steps).running(secure) as server:
+            tls = Tls(
+                authority=Pem("a", path=authority.pair.certificate),
+                certificate=Pem("c", path=certificate),
+                key=Pem("k", path=key),
+            )
+            async with Client(Connection(server.url, tls=tls, credentials=Fixed())) as api:
+                await api.get(kinds.NODE, "", "n")
+                certificate.write_bytes(bob.certificate.read_bytes())
+                key.write_bytes(bob.key.read_bytes())
+                await api.get(kinds.NODE, "", "n")
+            return server.connections
+
+    assert asyncio.run(run()) == 2
