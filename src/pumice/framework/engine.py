@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.framework import reservations
+from pumice.framework import observing, reservations
 from pumice.framework.evaluation import Evaluator
 from pumice.framework.reasons import Reasons
 from pumice.framework.session import Outlet, Session
@@ -21,9 +21,15 @@ class Engine:
     """The plugins and actions of one configuration."""
 
     def __init__(
-        self, configuration: Configuration, registry: Registry, cluster: Cluster, sampler: Sampler | None = None
+        self,
+        configuration: Configuration,
+        registry: Registry,
+        cluster: Cluster,
+        sampler: Sampler | None = None,
+        observer: observing.Observer = observing.NOBODY,
     ) -> None:
         self.configuration = configuration
+        self.observer = observer
         self.cluster = cluster
         self.evaluator = Evaluator(cluster.nodes, Reasons(), sampler)
         self.plugins = [
@@ -41,6 +47,7 @@ class Engine:
         reserved: reservations.Reservations | None = None,
     ) -> Session:
         """Open a session on the cluster as it is, with the room held that earlier plans made."""
+        mark = self.observer.mark()
         session = Session(
             self.cluster,
             self.configuration,
@@ -50,23 +57,29 @@ class Engine:
             number=number,
             now=now,
             reservations=reserved,
+            observer=self.observer,
         )
         session.open(self.plugins)
         reservations.apply(session, session.reservations)
+        self.observer.spent("open", "", mark)
         return session
 
     def decide(self, session: Session) -> None:
         """Run the actions, then let the plugins look back; one that breaks down is named and stops nobody else."""
         for action in self.actions:
+            mark = self.observer.mark()
             try:
                 action.execute(session)
             except Exception as error:  # noqa: BLE001  a policy that breaks down must not stop the cycle
                 session.record.say(action.name, f"broke down: {type(error).__name__}: {error}")
                 session.failures.append(error)
+            self.observer.spent("action", action.name, mark)
         for tier in self.plugins:
             for plugin in tier:
+                mark = self.observer.mark()
                 try:
                     plugin.close(session)
                 except Exception as error:  # noqa: BLE001  as above
                     session.record.say(plugin.name, f"broke down at close: {type(error).__name__}: {error}")
                     session.failures.append(error)
+                self.observer.spent("plugin close", plugin.name, mark)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pumice.framework import ordering
+from pumice.framework import observing, ordering
 from pumice.framework.extensions import COMBINERS, Extension, Intersection, Roster, Slot, Vote
 from pumice.framework.points import POINTS, Combine, Point
 from pumice.framework.reasons import Code, FitSummary
@@ -115,8 +115,10 @@ class Session:
         number: int,
         now: int,
         reservations: Reservations | None = None,
+        observer: observing.Observer = observing.NOBODY,
     ) -> None:
         self.cluster = cluster
+        self.observer = observer
         self.configuration = configuration
         self.evaluator = evaluator
         self.record = record
@@ -181,7 +183,9 @@ class Session:
         for tier, (members, settings) in enumerate(zip(plugins, self.configuration.tiers, strict=True)):
             for plugin, setting in zip(members, settings, strict=True):
                 self._roster.slot = Slot(tier, plugin.name, setting, plugin.reads)
+                mark = self.observer.mark()
                 plugin.open(self)
+                self.observer.spent("plugin open", plugin.name, mark)
         self._roster.slot = None
         self.evaluator.open(self.predicate, self.score, self.number)
 

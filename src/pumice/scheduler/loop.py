@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.api import kinds
-from pumice.framework import registry, sampling
+from pumice.framework import observing, registry, sampling
 from pumice.framework.configuration import object_warnings
 from pumice.framework.engine import Engine
 from pumice.framework.reservations import Reservations
@@ -17,13 +17,24 @@ if TYPE_CHECKING:
     from pumice.cache.cache import Cache
     from pumice.framework.configuration import Configuration
     from pumice.framework.record import CycleRecord
+    from pumice.framework.registry import Registry
 
 
 class Scheduler:
     """Runs cycles on what a cache knows. A cycle in which nothing can have changed is skipped."""
 
-    def __init__(self, cache: Cache, configuration: Configuration, now: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        cache: Cache,
+        configuration: Configuration,
+        now: Callable[[], int],
+        *,
+        known: Registry | None = None,
+        observer: observing.Observer = observing.NOBODY,
+    ) -> None:
         self.cache = cache
+        self._registry = known or registry.installed()
+        self._observer = observer
         self.cycles = 0
         self.failures: list[Exception] = []
         self._now = now
@@ -40,7 +51,7 @@ class Scheduler:
         sampler = None
         if options.percentage_nodes_to_find > 0:
             sampler = sampling.Sampler(options.minimum_feasible_nodes, options.percentage_nodes_to_find)
-        return Engine(configuration, registry.installed(), self.cache.cluster, sampler)
+        return Engine(configuration, self._registry, self.cache.cluster, sampler, self._observer)
 
     @property
     def configuration(self) -> Configuration:

@@ -118,6 +118,7 @@ class Search:
     def seek(self, queue: Queue, job: Job, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Try to make one plan, if need be on room that is held for somebody weaker; tells whether room was made or found."""
         self.session.attempted[job.key] = job
+        self.session.observer.sought(self.rules.name)
         simulated = self.rules.simulation
         if simulated is None:
             return self._seek(queue, job, tasks, done)
@@ -230,6 +231,7 @@ class Search:
         )
         self.session.reserve(plan.members, victims, self.rules.hold_for)
         plan.statement.commit()
+        self.session.observer.evicted(self.rules.name, len(victims))
 
     def _why_not(self, plan: Plan) -> str:
         if plan.refusal:
