@@ -131,7 +131,8 @@ def test_the_scheduler_understands_its_arguments_and_its_configuration(helm, val
     ((file, text),) = one(manifests, "ConfigMap")["data"].items()
     checked = CliRunner().invoke(program, ["config", "check", "-"], input=text)
     assert checked.exit_code == 0, checked.output
-    assert read.scheduler_conf in {f"/volcano.scheduler/{file}", "pumice-system/pumice-scheduler-configmap"}
+    kept = f"configmap:pumice-system/pumice-scheduler-configmap/{file}"
+    assert read.scheduler_conf in {f"/volcano.scheduler/{file}", kept}
 
 
 def test_servers_listen_on_the_address_of_the_pod(helm):

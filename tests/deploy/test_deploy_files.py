@@ -13,9 +13,10 @@ import yaml
 from click.testing import CliRunner
 
 import pumice
+from pumice.api import documents
 from pumice.cli import install
 from pumice.cli.program import program
-from pumice.deploy import objects, release, workload
+from pumice.deploy import objects, release, text, workload
 from pumice.kube import permissions
 
 ROOT = Path(__file__).parents[2]
@@ -53,16 +54,40 @@ def test_the_chart_has_the_version_of_the_package():
 
 
 def test_the_image_is_what_the_deployment_expects():
-    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-    assert f"USER {workload.USER}:{workload.USER}" in text
-    assert 'ENTRYPOINT ["pumice", "scheduler"]' in text
-    assert re.search(r"EXPOSE (.*)", text)[1].split() == [str(release.METRICS_PORT), str(release.HEALTH_PORT)]
-    copied = {word for line in re.findall(r"^COPY (?!--from)(.*) \S+$", text, re.MULTILINE) for word in line.split()}
+    page = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert f"USER {workload.USER}:{workload.USER}" in page
+    assert 'ENTRYPOINT ["pumice", "scheduler"]' in page
+    assert re.search(r"EXPOSE (.*)", page)[1].split() == [str(release.METRICS_PORT), str(release.HEALTH_PORT)]
+    copied = {word for line in re.findall(r"^COPY (?!--from)(.*) \S+$", page, re.MULTILINE) for word in line.split()}
     let_in = {
         line[1:] for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line.startswith("!")
     }
     assert copied == let_in
     assert all((ROOT / name).exists() for name in copied)
+
+
+def test_a_text_stays_a_text_for_kubectl():
+    """YAML has several opinions on which words are no texts."""
+    words = [
+        "n",
+        "y",
+        "on",
+        "no",
+        "1e3",
+        "0x1f",
+        "017",
+        "1_000",
+        "null",
+        "~",
+        "",
+        "12:30:45",
+        "true",
+        "1.5",
+        "plain",
+        "a: b",
+    ]
+    assert yaml.safe_load(text.dump(words)) == words
+    assert documents.load_all(text.dump(words), "words")[0].data == words
 
 
 # ---- permissions

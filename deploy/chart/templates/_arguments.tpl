@@ -4,7 +4,7 @@
 - --scheduler-name={{ . }}
 {{- end }}
 {{- if eq $custom.scheduler_config_source "configmap" }}
-- --scheduler-conf={{ .Release.Namespace }}/{{ include "pumice.scheduler" . }}-configmap
+- --scheduler-conf=configmap:{{ .Release.Namespace }}/{{ include "pumice.scheduler" . }}-configmap/{{ include "pumice.configFile" . }}
 {{- else }}
 - --scheduler-conf=/volcano.scheduler/{{ include "pumice.configFile" . }}
 {{- end }}

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from pumice.api import documents
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -21,7 +23,9 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _write_string(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+    """Write a text; kubectl takes more words for booleans and numbers than PyYAML does, a plain `n` among them."""
+    style = "|" if "\n" in value else None if isinstance(documents.plain_scalar(value), str) else "'"
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
 _Dumper.add_representer(str, _write_string)

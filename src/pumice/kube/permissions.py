@@ -83,7 +83,7 @@ PERMISSIONS: Final = (
     _may(kinds.POD, "patch", "kube.updating:ApiUpdater.patch", of="status"),
     _may(kinds.POD, "delete", "kube.evicting:ApiEvictor.evict"),
     _may(kinds.POD, "patch", "kube.companions:Companions"),
-    _may(kinds.POD_GROUP, "create delete", "kube.companions:Companions"),
+    _may(kinds.POD_GROUP, "create delete get", "kube.companions:Companions"),
     # Volcano's definition has no status apart; one that has it is served as well.
     _may(kinds.POD_GROUP, "patch", "kube.updating:ApiUpdater.patch"),
     _may(kinds.POD_GROUP, "patch", "kube.updating:ApiUpdater.patch", of="status"),
@@ -98,7 +98,7 @@ PERMISSIONS: Final = (
     _may(kinds.EVENT, "create patch", "kube.eventing:EventRecorder.send"),
     _may(kinds.LEASE, "get create update", "kube.election:Election", place="lease"),
     # Only where the configuration is not a file.
-    _may(_CONFIG_MAP, "get", "server.configuration:ConfigMapSource", place="configuration"),
+    _may(_CONFIG_MAP, "get", "server.sources:ConfigMapSource.read", place="configuration"),
 )
 
 

@@ -1,0 +1,208 @@
+"""What is installed, on a real API server."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import ssl
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from pumice.cli.program import program
+from pumice.deploy import objects, release, resources, text
+from testbed.server import KubectlError
+
+ROOT = Path(__file__).parents[2]
+CRDS = ROOT / "deploy" / "crds"
+NO_EFFECT = {
+    "basic": {"admission_port": 8443},
+    "custom": {"controller_replicas": 2, "metrics_enable": False, "scheduler_node_worker_threads": 20},
+    "sharding": {"enable": True},
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(api_server):
+    api_server.crds(CRDS)
+    return api_server
+
+
+def apply(cluster, *manifests):
+    return cluster.kubectl("apply", "-f", "-", input=text.stream(manifests))
+
+
+def stored(cluster, *query):
+    return json.loads(cluster.kubectl("get", *query, "-o", "json"))
+
+
+def group(namespace, name="g", **fields):
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": metadata, **fields}
+
+
+def hyper_node(name, *members):
+    spec = {"tier": 1, "members": [{"type": "Node", "selector": selector} for selector in members]}
+    return {
+        "apiVersion": "topology.volcano.sh/v1alpha1",
+        "kind": "HyperNode",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+# ---- custom resources
+
+
+def test_a_group_keeps_its_first_status_and_fields_that_nobody_knows(cluster, namespace):
+    given = group(namespace, spec={"later": {"deep": [1]}}, status={"phase": "Pending", "own": "x"})
+    apply(cluster, given)
+    found = stored(cluster, "pg", "g", "-n", namespace)
+    assert found["spec"] == {"queue": "default", "later": {"deep": [1]}}
+    assert found["status"] == {"phase": "Pending", "own": "x"}
+
+
+def test_a_group_has_no_status_apart(cluster, namespace):
+    apply(cluster, group(namespace))
+    with pytest.raises(KubectlError, match=r"NotFound|not found|could not find"):
+        cluster.kubectl(
+            "patch", "pg", "g", "-n", namespace, "--subresource=status", "--type=merge", "-p", '{"status":{}}'
+        )
+
+
+def test_the_status_of_a_queue_is_written_apart(cluster):
+    queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "apart"}}
+    apply(cluster, {**queue, "spec": {"parent": "root"}, "status": {"state": "Closed"}})
+    assert "status" not in stored(cluster, "q", "apart")
+    patch = '{"status":{"allocated":{"cpu":"2"}}}'
+    cluster.kubectl("patch", "queue-v1beta1", "apart", "--subresource=status", "--type=merge", "-p", patch)
+    found = stored(cluster, "q", "apart")
+    assert found["status"] == {"allocated": {"cpu": "2"}}
+    assert found["spec"] == {"parent": "root", "weight": 1, "dequeueStrategy": "traverse"}
+    assert cluster.kubectl("get", "q", "apart").split() == ["NAME", "PARENT", "apart", "root"]
+
+
+def test_columns_of_a_group(cluster, namespace):
+    apply(cluster, group(namespace, spec={"minMember": 3}, status={"phase": "Inqueue", "running": 1}))
+    head, row = cluster.kubectl("get", "podgroups.scheduling.volcano.sh", "-n", namespace, "-o", "wide").splitlines()
+    assert head.split() == ["NAME", "STATUS", "MINMEMBER", "RUNNINGS", "AGE", "QUEUE"]
+    assert row.split()[:4] == ["g", "Inqueue", "3", "1"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"minMember": -1}, "spec.minMember"),
+        ({"minMember": "two"}, "spec.minMember"),
+        ({"queue": "Not a name"}, "spec.queue"),
+        ({"minResources": {"cpu": "much"}}, "spec.minResources.cpu"),
+        ({"networkTopology": {"mode": "firm"}}, "spec.networkTopology.mode"),
+        ({"subGroupPolicy": [{"subGroupSize": 0}]}, "spec.subGroupPolicy[0].subGroupSize"),
+    ],
+)
+def test_a_group_that_makes_no_sense_is_refused(cluster, namespace, spec, told):
+    with pytest.raises(KubectlError) as refusal:
+        apply(cluster, group(namespace, spec=spec))
+    assert told in str(refusal.value)
+
+
+def test_a_hyper_node_selects_each_member_in_one_way(cluster):
+    name = {"exactMatch": {"name": "n0"}}
+    apply(cluster, hyper_node("one-way", name))
+    for selector in ({**name, "regexMatch": {"pattern": "n.*"}}, {}):
+        with pytest.raises(KubectlError, match="one of exactMatch, regexMatch and labelMatch"):
+            apply(cluster, hyper_node("other", selector))
+
+
+def test_a_job_is_kept_as_it_was_written(cluster, namespace):
+    template = {"spec": {"containers": [{"name": "c", "image": "i", "securityContext": {"privileged": False}}]}}
+    task = {
+        "name": "worker",
+        "replicas": 2,
+        "template": template,
+        "policies": [{"event": "PodFailed", "action": "RestartJob"}],
+    }
+    spec = {"tasks": [task], "plugins": {"svc": ["--disable-network-policy=true"]}, "later": True}
+    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "j", "namespace": namespace}}
+    apply(cluster, {**job, "spec": spec})
+    assert stored(cluster, "vcjob", "j", "-n", namespace)["spec"] == {**spec, "queue": "default", "maxRetry": 3}
+    with pytest.raises(KubectlError, match=r"spec\.tasks"):
+        apply(cluster, {**job, "spec": {"tasks": []}})
+
+
+def test_both_older_groups_are_served_side_by_side(cluster, namespace):
+    cluster.crds(ROOT / "deploy" / "crds-kube-batch.yaml")
+    older = [each for each in resources.KUBE_BATCH if each.kind.namespaced]
+    for resource in older:
+        manifest = {**group(namespace, "old", spec={"minMember": 2}), "apiVersion": resource.kind.api_version}
+        apply(cluster, manifest)
+        assert stored(cluster, resource.name, "old", "-n", namespace)["spec"]["minMember"] == 2
+    cluster.kubectl("delete", "-f", str(ROOT / "deploy" / "crds-kube-batch.yaml"))
+
+
+# ---- the scheduler's own objects
+
+
+def test_everything_that_is_printed_can_be_applied_again_and_again(cluster, namespace):
+    printed = CliRunner().invoke(program, ["install", "--print", "--name=again", f"--namespace={namespace}"]).output
+    for flags in (["--dry-run=server"], ["--server-side"], ["--server-side"]):
+        cluster.kubectl("apply", *flags, "-f", "-", input=printed)
+    for kind in ("deployment", "serviceaccount", "role", "clusterrole", "flowschema"):
+        assert stored(cluster, kind, "again-scheduler", "-n", namespace)
+
+
+def test_the_pod_keeps_the_rules_of_the_strictest_namespaces(cluster, namespace):
+    labels = '{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}'
+    cluster.kubectl("patch", "namespace", namespace, "-p", labels)
+    (deployment,) = [
+        each for each in objects.scheduler(release.Release(namespace=namespace)) if each["kind"] == "Deployment"
+    ]
+    pod = {"apiVersion": "v1", "kind": "Pod", **deployment["spec"]["template"]}
+    pod["metadata"] = {**pod["metadata"], "name": "p", "namespace": namespace}
+    apply(cluster, pod)
+
+
+def test_the_account_has_a_priority_level_of_its_own(cluster):
+    apply(cluster, *objects.scheduler(release.Release(name="level", namespace="level")))
+    token = cluster.kubectl("create", "token", "level-scheduler", "-n", "level").strip()
+    levels = {each["metadata"]["uid"]: each["metadata"]["name"] for each in stored(cluster, "flowschemas")["items"]}
+    asked = {
+        "/api/v1/pods?limit=1": "level-scheduler",
+        "/apis/coordination.k8s.io/v1/namespaces/level/leases/volcano": "level-scheduler-lease",
+    }
+    for path, expected in asked.items():
+        # A new flow schema counts after a moment.
+        assert any(levels[_flow_schema(cluster, path, token)] == expected for _ in range(100) if not time.sleep(0.1))
+
+
+def _flow_schema(cluster, path, token):
+    """Return the uid of the flow schema that a request was put under."""
+    connection = http.client.HTTPSConnection(
+        "127.0.0.1", cluster.port, context=ssl.create_default_context(cafile=cluster.ca_file)
+    )
+    with contextlib.closing(connection):
+        connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
+        return connection.getresponse().headers["X-Kubernetes-PF-FlowSchema-UID"]
+
+
+def test_an_installation_by_helm_names_values_without_effect_and_leaves_the_definitions_behind(cluster, helm):
+    told = helm.install(cluster.kubeconfig, values=NO_EFFECT)
+    without_effect = {line.strip() for line in told.partition("no effect here")[2].splitlines()[1:]}
+    assert without_effect == {
+        "basic.admission_port",
+        "custom.controller_replicas",
+        "custom.metrics_enable",
+        "custom.scheduler_node_worker_threads",
+        "sharding",
+    }
+    installed = {(each["kind"], each["metadata"]["name"]) for each in objects.scheduler(release.Release())}
+    for kind, name in installed:
+        assert stored(cluster, kind, name, "-n", "pumice-system")
+    done = helm.run("uninstall", "pumice", "--namespace=pumice-system", kubeconfig=cluster.kubeconfig)
+    assert done.returncode == 0, done.stderr
+    for file in CRDS.iterdir():
+        assert stored(cluster, "crd", yaml.safe_load(file.read_text(encoding="utf-8"))["metadata"]["name"])
