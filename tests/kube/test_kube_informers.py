@@ -171,7 +171,7 @@ def test_failures_in_a_row_wait_longer_and_longer_with_jitter_up_to_a_limit():
         server, clock = WatchServer([("quiet",)] + [("cut",)] * 12), Clock()
         async with running(server, [WatchSpec(KIND)], CheckingSink(), clock) as informer:
             await settle(server, informer)
-        steps = [min(10.0, 0.2 * 2**n) for n in range(12)]
+        steps = [min(5.0, 0.2 * 2**n) for n in range(12)]
         assert all(step / 2 <= slept <= step for step, slept in zip(steps, clock.slept, strict=True))
         assert len(set(clock.slept)) == 12
 
@@ -277,9 +277,9 @@ def test_a_core_kind_that_is_not_found_is_a_failure_and_not_an_empty_list():
             yield b""
 
     async def run():
-        clock = Clock(stop=5)
+        clock = Clock(stop=2)
         async with running(NoApi(), [WatchSpec(kinds.POD)], CheckingSink(), clock) as informer:
-            await until(lambda: clock.slept and clock.slept[-1] > 5)
+            await until(lambda: clock.slept and clock.slept[-1] > 2)
             report = informer.report()[0]
             assert not informer.synced
             assert (report.state, report.errors) == ("waiting", len(clock.slept))
@@ -321,7 +321,7 @@ def test_a_server_asks_for_a_pause_and_gets_it():
         async def stream(self, kind, *, query, silence):
             if not self.requests:
                 self.requests.append(("watch", dict(query)))
-                raise errors.ApiError(429, "TooManyRequests", "slow down", retry_after=7.0)
+                raise errors.ApiError(429, "TooManyRequests", "slow down", retry_after=4.0)
             async for line in super().stream(kind, query=query, silence=silence):
                 yield line
 
@@ -329,7 +329,7 @@ def test_a_server_asks_for_a_pause_and_gets_it():
         server, clock = Busy(), Clock()
         async with running(server, [WatchSpec(KIND)], CheckingSink(), clock) as informer:
             await informer.wait_synced()
-        assert clock.slept == [7.0]
+        assert clock.slept == [4.0]
 
     asyncio.run(run())
 

@@ -19,7 +19,7 @@ _TOO_LARGE: Final = "too large resource version"
 class Backoff:
     """Waiting times that double with every failure in a row, up to a limit, with jitter."""
 
-    def __init__(self, rng: random.Random, *, first: float = 0.2, longest: float = 10.0) -> None:
+    def __init__(self, rng: random.Random, *, first: float = 0.2, longest: float = 5.0) -> None:
         self._rng = rng
         self._first = first
         self._longest = longest
