@@ -1,67 +1,15 @@
-"""Helm, and what it makes of the chart."""
+"""Helm, for tests that are left out where there is none."""
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
-
 import pytest
-import yaml
+from charting import Helm
 
 from testbed import provide
 
-ROOT = Path(__file__).parents[2]
-CHART = ROOT / "deploy" / "chart"
-
-
-class Helm:
-    """Runs helm on the chart."""
-
-    def __init__(self, program: Path, folder: Path) -> None:
-        self._program = program
-        self._folder = folder
-
-    def run(self, *arguments: str, kubeconfig: Path | None = None) -> subprocess.CompletedProcess[str]:
-        folders = {f"HELM_{kind}_HOME": str(self._folder / kind) for kind in ("CACHE", "CONFIG", "DATA")}
-        environment = {**folders, "KUBECONFIG": str(kubeconfig or self._folder / "none")}
-        command = [str(self._program), *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-
-    def install(self, kubeconfig: Path, *, values: dict) -> str:
-        """Install the chart and return what helm says at the end."""
-        flags = ("--namespace=pumice-system", "--create-namespace", f"--values={self._write(values)}")
-        done = self.run("install", "pumice", str(CHART), *flags, kubeconfig=kubeconfig)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    def refusal(self, *flags: str, values: dict | None = None) -> str:
-        """Return why the chart is refused with these values."""
-        done = self._template(flags, values)
-        assert done.returncode != 0, done.stdout
-        return done.stderr
-
-    def template(self, *flags: str, values: dict | None = None) -> list[dict]:
-        """Return the objects of the chart with these values."""
-        done = self._template(flags, values)
-        assert done.returncode == 0, done.stderr
-        return [each for each in yaml.safe_load_all(done.stdout) if each]
-
-    # A helm that was built from its module knows no version of Kubernetes that it was made for.
-    _version = ("--kube-version=1.36.0",)
-
-    def _template(self, flags, values):
-        given = [f"--values={self._write(values)}"] if values else []
-        arguments = ("template", "pumice", str(CHART), "--namespace=pumice-system", *self._version)
-        return self.run(*arguments, *given, *flags)
-
-    def _write(self, values: dict) -> Path:
-        file = self._folder / "values.yaml"
-        file.write_text(yaml.safe_dump(values), encoding="utf-8")
-        return file
-
 
 @pytest.fixture
-def helm(tmp_path: Path) -> Helm:
+def helm(tmp_path):
     program = provide.program("helm")
     assert program is not None
     return Helm(program, tmp_path)

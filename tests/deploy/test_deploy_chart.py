@@ -6,9 +6,9 @@ import json
 
 import pytest
 import yaml
+from charting import CHART
 from click.testing import CliRunner
 
-from conftest import CHART
 from pumice.cli import go_flags, scheduler
 from pumice.cli.program import program
 from pumice.deploy import objects, release, resources
@@ -63,6 +63,13 @@ def read_flags(args):
 def test_helm_finds_nothing_wrong(helm):
     done = helm.run("lint", "--strict", str(CHART), "--kube-version=1.36.0")
     assert done.returncode == 0, done.stdout
+
+
+def test_a_packaged_chart_is_complete(helm, tmp_path):
+    done = helm.run("package", str(CHART), f"--destination={tmp_path}")
+    assert done.returncode == 0, done.stderr
+    (package,) = tmp_path.glob("*.tgz")
+    assert helm.template("--include-crds", chart=package) == helm.template("--include-crds")
 
 
 def test_the_chart_and_pumice_install_agree_object_by_object(helm):
@@ -133,6 +140,16 @@ def test_the_scheduler_understands_its_arguments_and_its_configuration(helm, val
     assert checked.exit_code == 0, checked.output
     kept = f"configmap:pumice-system/pumice-scheduler-configmap/{file}"
     assert read.scheduler_conf in {f"/volcano.scheduler/{file}", kept}
+
+
+def test_the_arguments_of_volcanos_own_deployment_are_understood():
+    """So that its image is all that has to change."""
+    args = ["--logtostderr", "--scheduler-conf=/volcano.scheduler/volcano-scheduler.conf", "--enable-healthz=true"]
+    args += ["--enable-metrics=true", "--leader-elect=false", "--kube-api-qps=2000", "--kube-api-burst=2000"]
+    args += ["--schedule-period=1s", "--node-worker-threads=20", "-v=3", "2>&1"]
+    read = read_flags(args)
+    assert (read.leader_elect, read.v, read.schedule_period) == (False, 3, 1_000_000)
+    assert read.unheard == ("node-worker-threads", "logtostderr")
 
 
 def test_servers_listen_on_the_address_of_the_pod(helm):

@@ -129,6 +129,7 @@ def test_printing_comes_with_everything():
 def test_crds_can_be_printed_alone_and_left_out():
     assert {each["kind"] for each in printed("--crds-only")} == {"CustomResourceDefinition"}
     assert not named(printed("--without-crds"), "CustomResourceDefinition")
+    assert {each["kind"] for each in printed("--roles-only")} == install._ACCESS
     groups = [each["spec"]["group"] for each in printed("--crds-only", "--kube-batch-crds")[CRDS:]]
     assert sorted(set(groups)) == ["scheduling.incubator.k8s.io", "scheduling.sigs.dev"]
 
@@ -159,7 +160,7 @@ def test_a_configuration_is_checked_before_it_is_printed(tmp_path):
     ("options", "told"),
     [
         ([], "nothing is installed by this command itself"),
-        (["--print", "--crds-only", "--without-crds"], "--without-crds contradicts"),
+        (["--print", "--crds-only", "--without-crds"], "--without-crds and --roles-only contradict"),
         (["--print", "--name", "Pumice"], "'Pumice' is no name"),
         (["--print", "--namespace", "a" * 64], "at most 63"),
         (["--print", "--replicas", "-1"], "--replicas"),

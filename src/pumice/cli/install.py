@@ -20,6 +20,9 @@ Examples:
                                        take the place of Volcano's scheduler, under its names
   pumice install --print --crds-only   only the custom resource definitions
 """
+_ACCESS = frozenset(
+    {"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "FlowSchema"}
+)
 _LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _LONGEST_LABEL = 63
 _LONGEST_SUFFIX = len("-scheduler-configmap")
@@ -86,25 +89,36 @@ _DEFAULTS = release.Release()
 )
 @click.option("--without-config", is_flag=True, help="Leave the ConfigMap out: keep the one that is there.")
 @click.option("--crds-only", is_flag=True, help="Only the custom resource definitions.")
+@click.option("--roles-only", is_flag=True, help="Only the account, its roles and its flow schemas.")
 @click.option(
     "--without-crds", is_flag=True, help="All but those: keep the ones that are there, as Volcano's users will."
 )
 @click.option("--kube-batch-crds", is_flag=True, help="The definitions of kube-batch's two older groups, too.")
 def command(
-    *, printed: bool, crds_only: bool, without_crds: bool, kube_batch_crds: bool, without_config: bool, **chosen: Any
+    *,
+    printed: bool,
+    crds_only: bool,
+    roles_only: bool,
+    without_crds: bool,
+    kube_batch_crds: bool,
+    without_config: bool,
+    **chosen: Any,
 ) -> None:
     """Print the manifests of the scheduler: custom resources, roles, flow schemas, configuration, Deployment and Service."""
     if not printed:
         raise click.UsageError(
             "nothing is installed by this command itself: pipe pumice install --print to kubectl apply -f -"
         )
-    if without_crds and (crds_only or kube_batch_crds):
-        raise click.UsageError("--without-crds contradicts --crds-only and --kube-batch-crds")
+    if (without_crds or roles_only) and (crds_only or kube_batch_crds):
+        raise click.UsageError("--without-crds and --roles-only contradict --crds-only and --kube-batch-crds")
     from pumice.deploy import objects, resources, text  # noqa: PLC0415  the schemas are only needed here
 
-    wanted = () if without_crds else resources.CURRENT
+    wanted = () if without_crds or roles_only else resources.CURRENT
     manifests = [resources.definition(each) for each in (*wanted, *(resources.KUBE_BATCH if kube_batch_crds else ()))]
     if not crds_only:
         own = objects.scheduler(release.Release(**chosen))
-        manifests += [each for each in own if not (without_config and each["kind"] == "ConfigMap")]
+        left_out = {"ConfigMap"} if without_config else set()
+        manifests += [
+            each for each in own if each["kind"] not in left_out and (not roles_only or each["kind"] in _ACCESS)
+        ]
     click.echo(text.stream(manifests), nl=False)
