@@ -80,9 +80,7 @@ def test_what_others_wrote_into_the_status_of_a_group_stays(harness):
 def test_statuses_of_one_group_are_written_in_order(harness):
     harness.apply(pod_group(harness))
     known = uid(harness, kinds.POD_GROUP, "g")
-    harness.perform(
-        *(patch(harness, kinds.POD_GROUP, "g", {"status": {"running": n}}, of=known) for n in range(10))
-    )
+    harness.perform(*(patch(harness, kinds.POD_GROUP, "g", {"status": {"running": n}}, of=known) for n in range(10)))
     assert harness.find(kinds.POD_GROUP, "g")["status"]["running"] == 9
 
 
@@ -167,9 +165,7 @@ def test_events_are_recorded_about_objects_with_and_without_a_namespace(harness)
 def test_events_come_beside_other_effects(harness):
     harness.apply(*(pod(harness, f"p{n}") for n in range(10)))
     binds = [
-        effects.Bind(
-            namespace=harness.namespace, name=f"p{n}", uid=uid(harness, kinds.POD, f"p{n}"), node="n1"
-        )
+        effects.Bind(namespace=harness.namespace, name=f"p{n}", uid=uid(harness, kinds.POD, f"p{n}"), node="n1")
         for n in range(10)
     ]
     outcomes = harness.perform(*binds, *(note(harness, kinds.POD, f"p{n}") for n in range(10)))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _VOLUME_SLOTS = 256
 _EVENT_WORKERS = 8
-_EVENT_SHARE = 0.05  # events per effect that was performed, while there are urgent ones
+_EVENT_SHARE = 0.02  # events per effect that was performed, while there are urgent ones
 _EVENT_CREDIT = 8.0
 _CALM = 0.1  # seconds without an urgent effect before events flow freely
 _STOPPING = "the scheduler is stopping"
