@@ -105,7 +105,7 @@ class Crew:
         while True:
             job = self._next()
             if job is not None:
-                self._wake_workers(1 if self.agenda.has_work or self._may_tell() else 0)
+                self._wake_workers(1 if self.agenda.has_work or (self._may_tell() and self._is_calm()) else 0)
                 await (self._tell(job) if isinstance(job, eventing.Told) else self._perform(job))
             elif self._stopping:
                 return

@@ -28,7 +28,7 @@ _VERBS: dict[type, Verb] = {
 
 
 class Tally(msgspec.Struct):
-    """How often something was asked of the API server, how often in vain, and how many seconds the answers took together."""
+    """How many effects of a verb were performed, how many in vain, and how many seconds they took together."""
 
     sent: int = 0
     failed: int = 0
