@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlencode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pumice.api.kinds import Kind
+
+_PLAIN: Final = re.compile(r"[a-z0-9-][a-z0-9.-]*")
 
 
 def path(kind: Kind, namespace: str = "", name: str = "", subresource: str = "") -> str:
@@ -33,6 +36,8 @@ def with_query(path: str, query: Mapping[str, str | int | bool] | None) -> str:
 
 
 def _segment(text: str) -> str:
+    if _PLAIN.fullmatch(text):
+        return text  # as almost every name is
     if text in (".", ".."):
         raise ValueError(f"{text!r} is not a name of an object")
     return quote(text, safe="")
