@@ -9,7 +9,7 @@ import pytest
 from scripted import ScriptedServer, refuse, reply
 
 from pumice.api import kinds
-from pumice.kube import errors, proxies
+from pumice.kube import connection, errors, incluster, proxies
 from pumice.kube.client import Client
 from pumice.kube.endpoint import Connection
 
@@ -110,3 +110,11 @@ def test_a_proxy_that_is_not_there_is_named():
     with pytest.raises(errors.UnreachableError, match=r"proxy 127\.0\.0\.1: Connection refused") as caught:
         asyncio.run(run())
     assert "hush" not in str(caught.value)
+
+
+def test_a_proxy_of_the_environment_serves_every_way_to_a_connection(tmp_path):
+    environ = {"HTTPS_PROXY": PROXY, "KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+    (tmp_path / "token").write_text("t")
+    assert incluster.load(environ, tmp_path).proxy_url == PROXY
+    assert connection.load(master="https://h:6443", environ=environ).proxy_url == PROXY
+    assert connection.load(master="https://h:6443", environ={**environ, "NO_PROXY": "h"}).proxy_url == ""

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pumice.kube import errors, incluster
+from pumice.kube import errors, incluster, proxies
 from pumice.kube import kubeconfig as files
 from pumice.kube.endpoint import Connection, checked_server
 
@@ -32,7 +32,8 @@ def load(
     if kubeconfig:
         return files.load([Path(kubeconfig)], context, master, environ=environ, required=True)
     if master and not context:
-        return Connection(checked_server(master, "--master"), origin=f"--master {master}")
+        server = checked_server(master, "--master")
+        return Connection(server, proxy_url=proxies.choose(server, "", "", environ), origin=f"--master {server}")
     if in_cluster_first and not context and incluster.present(environ):
         return incluster.load(environ)
     named = [Path(part) for part in environ.get("KUBECONFIG", "").split(os.pathsep) if part]

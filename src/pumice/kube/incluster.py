@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pumice.kube import errors
+from pumice.kube import errors, proxies
 from pumice.kube.credentials import TokenFile
 from pumice.kube.endpoint import Connection
 from pumice.kube.tls import Pem, Tls
@@ -34,9 +34,11 @@ def load(environ: Mapping[str, str], account: Path = ACCOUNT) -> Connection:
         raise errors.ConfigurationError(
             f"in-cluster: {token} is missing; the pod needs a service account (automountServiceAccountToken: true)"
         )
+    server = f"https://[{host}]:{port}" if ":" in host and not host.startswith("[") else f"https://{host}:{port}"
     connection = Connection(
-        f"https://[{host}]:{port}" if ":" in host and not host.startswith("[") else f"https://{host}:{port}",
+        server,
         tls=Tls(authority=Pem("in-cluster ca.crt", path=authority) if authority.exists() else None),
+        proxy_url=proxies.choose(server, "", "", environ),
         namespace=_namespace(account / "namespace"),
         credentials=TokenFile(token),
         origin=f"the pod's account in {account}",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import ssl
-import tempfile
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -139,12 +139,12 @@ def _trusting(authority: bytes, field: str) -> ssl.SSLContext:
 
 
 def _present(context: ssl.SSLContext, pair: KeyPair, field: str) -> None:
-    """Load a client certificate; the interface takes files only, so both are in a private one for that moment."""
-    with tempfile.NamedTemporaryFile(prefix="pumice-") as file:
+    """Load a client certificate; the interface takes files only, so for that moment both are in one that is on no disk."""
+    with os.fdopen(os.memfd_create("pair"), "wb") as file:
         file.write(pair.certificate + b"\n" + pair.key)
         file.flush()
         try:
-            context.load_cert_chain(file.name, password=_no_password)
+            context.load_cert_chain(f"/proc/self/fd/{file.fileno()}", password=_no_password)
         except (ssl.SSLError, ValueError):
             raise ConfigurationError(
                 f"{field}: certificate and key are not a matching, unencrypted PEM pair; check both, or fetch the credentials anew"
