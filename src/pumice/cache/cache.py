@@ -75,17 +75,21 @@ class Cache:
         """Take the answer to an effect."""
         self._outcomes.append(outcome)
 
-    def apply(self, now: int) -> None:
-        """Bring the model up to date with everything that has come in by now; what comes in meanwhile waits for the next time."""
+    def apply(self, now: int, *, standby: bool = False) -> None:
+        """Bring the model up to date with everything that has come in by now; what comes in meanwhile waits for the next time.
+
+        Who stands by only keeps up: nothing is due, and nothing is asked for.
+        """
         self._look()
         self._overtaking.clear()
         while self._seen:
             self._apply_event(*self._seen.popleft(), now)
         for _ in range(len(self._outcomes)):
             self.assumptions.settle(self._outcomes.popleft(), now)
-        self.assumptions.review(now)
-        self.pods.review(now)
-        self._ensure_queues()
+        if not standby:
+            self.assumptions.review(now)
+            self.pods.review(now)
+            self._ensure_queues()
         self.cluster.prepare()
 
     def _look(self, watcher: handover.Overtaking | None = None) -> None:
