@@ -47,7 +47,7 @@ def test_every_command_has_help(command):
     ("typed", "told"),
     [
         ("tset", "no command 'tset'; did you mean 'test'?"),
-        ("xyzzy", "no command 'xyzzy'; there are config, demo, test"),
+        ("xyzzy", "no command 'xyzzy'; there are config, demo, install, nodes, scheduler, test"),
     ],
 )
 def test_unknown_command_names_the_nearest(typed, told):

@@ -14,6 +14,9 @@ import pumice
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "config": ("pumice.cli.config", "Check and show scheduler configurations."),
     "demo": ("pumice.cli.demo", "Watch gangs being scheduled on a simulated cluster."),
+    "install": ("pumice.cli.install", "Print what a cluster needs to run the scheduler."),
+    "nodes": ("pumice.cli.nodes", "Run simulated nodes on a real API server."),
+    "scheduler": ("pumice.cli.scheduler", "Schedule the pods of a real cluster."),
     "test": ("pumice.cli.test", "Run scenario files, the unit tests of a scheduling policy."),
 }
 
@@ -22,6 +25,7 @@ Examples:
   pumice demo                          watch a small cluster at work
   pumice test scenarios/               run every scenario of a folder
   pumice config check scheduler.yaml   find mistakes before the scheduler does
+  pumice scheduler --kubeconfig FILE   schedule the pods of a real cluster
 """
 
 

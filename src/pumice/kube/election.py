@@ -62,12 +62,16 @@ class Election:
         """Tell whether writing is safe at this moment."""
         return self._candidate.holds(self._monotonic())
 
-    async def run(self, lead: Callable[[str], None]) -> None:
-        """Stand by until the Lease is ours, call `lead` with its version, renew it; raise `LostLeaseError` once it is lost."""
+    async def run(self, lead: Callable[[str], None], stand_by: Callable[[], None] = lambda: None) -> None:
+        """Take part until the Lease is ours, call `lead` with its version, renew it; raise `LostLeaseError` once it is lost.
+
+        `stand_by` is called after each attempt in vain.
+        """
         retry = self._candidate.timing.retry / lease.SECOND
         while True:
             if await self._attempt(self._candidate.timing.renew_deadline):
                 break
+            stand_by()
             await asyncio.sleep(retry * (1 + JITTER * self._rng.random()))
         self._say("")
         lead(self._candidate.known.version if self._candidate.known is not None else "")

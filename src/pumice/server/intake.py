@@ -1,0 +1,37 @@
+"""What the watches bring, handed to everybody who follows it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pumice.api import decoding, kinds
+    from pumice.api.meta import KubeObject
+    from pumice.cache.cache import Cache
+    from pumice.cache.reflector import EventType
+    from pumice.kube.companions import Companions
+
+
+class Intake:
+    """Feeds the cache, the companion controller, and whoever watches the watching."""
+
+    def __init__(
+        self,
+        cache: Cache,
+        companions: Companions,
+        noticed: Callable[[kinds.Kind, EventType, KubeObject | decoding.Malformed], None],
+    ) -> None:
+        self._feed = cache.feed
+        self._companions = companions
+        self._noticed = noticed
+
+    def feed(
+        self, kind: kinds.Kind, event_type: EventType, found: KubeObject | decoding.Malformed, raw: bytes, /
+    ) -> None:
+        """Take a change."""
+        self._feed(kind, event_type, found)
+        if raw or event_type == "DELETED":
+            self._companions.feed(kind, event_type, found, raw)
+        self._noticed(kind, event_type, found)

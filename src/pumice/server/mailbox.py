@@ -1,0 +1,74 @@
+"""What the deciding thread is told: by signals, by the I/O thread, by nobody until it is time.
+
+`queue.SimpleQueue` may be written to by a signal handler in the middle of a read, which locks and events of `threading` may not.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from pumice.framework.configuration import Configuration
+
+
+class Stop(msgspec.Struct, frozen=True):
+    """End in good order."""
+
+    reason: str
+
+
+class Fatal(msgspec.Struct, frozen=True):
+    """End, not in good order: the lease is lost, or the I/O thread broke down."""
+
+    reason: str
+
+
+class Begin(msgspec.Struct, frozen=True):
+    """Everything is listed, and the lease, if there is one, is ours: decide from now on."""
+
+
+class Reconfigure(msgspec.Struct, frozen=True):
+    """Use another configuration from the next cycle on."""
+
+    configuration: Configuration
+
+
+class Dump(msgspec.Struct, frozen=True):
+    """Write what is known to a file."""
+
+
+class Summarise(msgspec.Struct, frozen=True):
+    """Log how things stand."""
+
+
+class View(msgspec.Struct, frozen=True):
+    """Gather the numbers of jobs and queues, then answer."""
+
+    reply: Future[None]
+
+
+Message = Stop | Fatal | Begin | Reconfigure | Dump | Summarise | View
+
+
+class Mailbox:
+    """Messages for the deciding thread, in order."""
+
+    def __init__(self) -> None:
+        self._queue: queue.SimpleQueue[Message] = queue.SimpleQueue()
+
+    def post(self, message: Message) -> None:
+        """Leave a message; from any thread, or from a signal handler."""
+        self._queue.put(message)
+
+    def take(self, until: float) -> Message | None:
+        """Wait for a message, not longer than until a moment of the monotonic clock; one that is there is taken at any time."""
+        try:
+            return self._queue.get(timeout=max(0.0, until - time.monotonic()))
+        except queue.Empty:
+            return None

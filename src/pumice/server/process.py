@@ -1,0 +1,240 @@
+"""The process: what the flags ask for is put together, run by two threads, and ended in good order."""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import signal
+import socket
+import time
+import uuid
+from typing import TYPE_CHECKING, Any, Final
+
+from pumice import __version__
+from pumice.cache import assignment
+from pumice.cache.cache import Cache
+from pumice.cache.options import Options
+from pumice.framework import registry
+from pumice.framework.configuration import ConfigurationError
+from pumice.kube import client as clients
+from pumice.kube import companions, connection, election, errors, informers, lease
+from pumice.scheduler import Scheduler
+from pumice.server import (
+    deciding,
+    intake,
+    logs,
+    mailbox,
+    observed,
+    outside,
+    plugin_files,
+    policy,
+    reporting,
+    serving,
+    sources,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from pumice.framework.configuration import Configuration
+    from pumice.server.logs import Log
+    from pumice.server.settings import Settings
+
+FINISH: Final = 4.0  # seconds that writes get at the end
+
+
+def run(settings: Settings) -> int:
+    """Run the scheduler until it is told to end; returns the exit status."""
+    log = logs.Log(settings.v, settings.logging_format)
+    logs.adopt_libraries(log)
+    log.info("starting", version=__version__)
+    for name in settings.unheard:
+        log.info("flag without effect", flag=f"--{name}")
+    try:
+        process = Process(settings, log)
+    except (ConfigurationError, errors.KubeError, sources.SourceError, plugin_files.FolderError, ValueError) as error:
+        return _refuse(log, str(error))
+    return process.run()
+
+
+def _refuse(log: Log, problem: str) -> int:
+    log.error("cannot start", problem=problem)
+    return 1
+
+
+def wall() -> int:
+    """Return the time in microseconds since the epoch."""
+    return time.time_ns() // 1000
+
+
+def monotonic() -> int:
+    """Return a clock that only goes forward, in microseconds."""
+    return time.monotonic_ns() // 1000
+
+
+class Process:
+    """One scheduler with everything around it."""
+
+    def __init__(self, settings: Settings, log: Log) -> None:
+        self._settings = settings
+        self._log = log
+        self._box = mailbox.Mailbox()
+        self._options = Options.from_flags(settings.shaping)
+        self._known = registry.installed()
+        if settings.plugins_dir:
+            self._known = plugin_files.extend(self._known, settings.plugins_dir)
+        self._policy = policy.Policy(self._known.catalog(), log)
+        self._first = self._first_configuration()
+        self._client = clients.Client(
+            connection.load(settings.kubeconfig, master=settings.master, in_cluster_first=True),
+            qps=settings.kube_api_qps,
+            burst=settings.kube_api_burst,
+        )
+        self._election = self._candidate() if settings.leader_elect else None
+        self._reporter = reporting.Reporter(settings, log, self._policy, self._box, wall)
+        self._world = self._reporter.world(self._client, self._may_write, self._component())
+        seen = observed.ObservedWorld(self._world, self._reporter.meter)
+        self._cache = Cache(seen, self._options, assignment=assignment.from_environment(os.environ))
+        self._settled = self._reporter.looking_at(seen, self._cache)
+        self._companions = companions.Companions(
+            self._client, fence=self._may_write, scheduler_names=self._options.scheduler_name
+        )
+        self._informers = self._watches()
+        self._outside = outside.Outside(self._parts(), self._box, log)
+        self._signals = 0
+
+    # -- putting together --------------------------------------------------------------------------------------
+
+    def _first_configuration(self) -> Configuration | None:
+        """Return what to start with; None if it must be read from the cluster first."""
+        given = self._settings.scheduler_conf
+        if not given:
+            return self._policy.use_default()
+        source = sources.find(given, None)
+        return self._policy.use(source.read_now(), given) if isinstance(source, sources.FileSource) else None
+
+    def _candidate(self) -> election.Election:
+        settings = self._settings
+        timing = lease.Timing(
+            lease=settings.leader_elect_lease_duration,
+            renew_deadline=settings.leader_elect_renew_deadline,
+            retry=settings.leader_elect_retry_period,
+        )
+        identity = f"{socket.gethostname()}_{uuid.uuid4()}"
+        return election.Election(
+            self._client,
+            lease.Candidate(identity, timing),
+            namespace=settings.lease_namespace,
+            name=settings.leader_elect_resource_name,
+            monotonic=monotonic,
+            wall=wall,
+            rng=random.Random(),  # noqa: S311  spreads attempts, guards nothing
+            tell=lambda text: self._log.info("standing by", reason=text),
+        )
+
+    def _may_write(self) -> bool:
+        """Tell whether a write may leave now: without an election always, else while the lease is surely ours."""
+        return self._election is None or self._election.holds()
+
+    def _component(self) -> str:
+        names = self._options.scheduler_name
+        return names[0] if len(names) == 1 else "volcano"
+
+    def _watches(self) -> informers.Informers:
+        gates = self._settings.gates
+        specs = informers.standard(
+            self._options,
+            csi_storage=self._settings.csi_storage,
+            workloads=gates.get("WorkLoadSupport", True),
+            disruption_budgets=gates.get("PodDisruptionBudgetsSupport", True),
+            numatopology=gates.get("ResourceTopology", True),
+            raw=companions.WATCHED,
+        )
+        sink = intake.Intake(self._cache, self._companions, self._reporter.meter.noticed)
+        return informers.Informers(self._client, specs, sink)
+
+    def _parts(self) -> outside.Parts:
+        chores: list[Callable[[], Coroutine[Any, Any, None]]] = [self._serve]
+        if self._settings.scheduler_conf:
+            chores.append(self._follow_configuration)
+        return outside.Parts(
+            self._client,
+            self._informers,
+            self._world,
+            self._companions,
+            election=self._election,
+            settled=self._settled,
+            chores=chores,
+        )
+
+    # -- chores of the I/O thread ------------------------------------------------------------------------------
+
+    async def _serve(self) -> None:
+        self._reporter.watch(self._informers)
+        await serving.serve(self._settings, self._reporter, self._log)
+
+    async def _follow_configuration(self) -> None:
+        try:
+            source = sources.find(self._settings.scheduler_conf, self._client)
+            if source is None:
+                raise outside.StartError(f"--scheduler-conf {self._settings.scheduler_conf}: no such source")
+            if self._first is None:
+                self._change(self._policy.use(await source.read(), source.name))
+        except (sources.SourceError, ConfigurationError) as error:
+            raise outside.StartError(str(error)) from error
+        await self._policy.follow(source, self._change)
+
+    def _change(self, loaded: Configuration) -> None:
+        self._box.post(mailbox.Reconfigure(loaded))
+
+    # -- running -----------------------------------------------------------------------------------------------
+
+    def run(self) -> int:
+        """Run until told to end; returns the exit status."""
+        self._heed_signals()
+        gc.set_threshold(50_000, 20, 50)
+        self._outside.start()
+        ended = self._decide()
+        if isinstance(ended, mailbox.Fatal):
+            self._log.error("ending", problem=ended.reason)
+            self._outside.stop(0.0)
+            return 1
+        self._log.info("ending", reason=ended.reason)
+        self._outside.stop(FINISH)
+        self._log.info("ended")
+        return 0
+
+    def _decide(self) -> mailbox.Stop | mailbox.Fatal:
+        first = self._first
+        while first is None:
+            message = self._box.take(time.monotonic() + 3600)
+            if isinstance(message, mailbox.Stop | mailbox.Fatal):
+                return message
+            if isinstance(message, mailbox.Reconfigure):
+                first = message.configuration
+        scheduler = Scheduler(self._cache, first, wall, known=self._known, observer=self._reporter.meter)
+        decider = deciding.Decider(
+            scheduler, self._box, self._log, self._reporter, period=self._settings.schedule_period / 1e6, now=wall
+        )
+        self._reporter.follow(scheduler, decider)
+        return decider.run()
+
+    # -- signals -----------------------------------------------------------------------------------------------
+
+    def _heed_signals(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._end)
+        signal.signal(signal.SIGUSR1, lambda *_: self._ask(mailbox.Dump()))
+        signal.signal(signal.SIGUSR2, lambda *_: self._ask(mailbox.Summarise()))
+
+    def _end(self, number: int, _frame: object) -> None:
+        """End in good order; a second signal ends at once."""
+        self._signals += 1
+        if self._signals > 1:
+            os._exit(1)
+        self._box.post(mailbox.Stop(signal.Signals(number).name))
+
+    def _ask(self, message: mailbox.Dump | mailbox.Summarise) -> None:
+        if self._settings.cache_dumper:
+            self._box.post(message)

@@ -1,0 +1,205 @@
+"""Everything that others get to see of the process: metrics, health, dumps, summaries."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import resource
+import time
+from typing import TYPE_CHECKING, Final
+
+from pumice.kube import binding, volumes, writing
+from pumice.kube.world import KubeWorld
+from pumice.server import dump, exposition, health, mailbox, metering, observed, views
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pumice.cache.cache import Cache
+    from pumice.cache.effects import Outcome
+    from pumice.framework.record import CycleRecord
+    from pumice.kube.client import Client
+    from pumice.kube.informers import Informers
+    from pumice.scheduler import Scheduler
+    from pumice.server.deciding import Decider
+    from pumice.server.exposition import Sample
+    from pumice.server.logs import Log
+    from pumice.server.mailbox import Mailbox
+    from pumice.server.policy import Policy
+    from pumice.server.settings import Settings
+
+PATIENCE: Final = 2.0  # seconds that a scrape waits for a cycle to end before it gets the numbers of the last one
+
+
+class Reporter:
+    """Knows whom to ask. Each part is named when it exists; until then there is nothing to say about it."""
+
+    def __init__(self, settings: Settings, log: Log, policy: Policy, box: Mailbox, wall: Callable[[], int]) -> None:
+        self._settings = settings
+        self._log = log
+        self._policy = policy
+        self._box = box
+        self._wall = wall
+        self._exposition = exposition.Exposition(self._samples)
+        self.meter = metering.Meter(self._exposition, log, wall)
+        self.health = health.Health(
+            {"deciding": self._is_stalled}, {"informers": self._missing}, {"configuration": lambda: policy.problem}
+        )
+        self._world: KubeWorld | None = None
+        self._informers: Informers | None = None
+        self._decider: Decider | None = None
+        self._scheduler: Scheduler | None = None
+        self._views: views.Views | None = None
+        self._latest: list[Sample] = []
+        self._cycles = {"decided": 0, "skipped": 0}
+
+    # -- parts -------------------------------------------------------------------------------------------------
+
+    def world(self, client: Client, fence: Callable[[], bool], component: str) -> KubeWorld:
+        """Make the world whose requests are measured."""
+        api = writing.FencedApi(client, fence)
+        self._world = KubeWorld(
+            client,
+            fence=fence,
+            component=component,
+            binder=metering.TimedBinder(binding.ApiBinder(api), self.meter),
+            volume_binder=metering.TimedVolumeBinder(volumes.ApiVolumeBinder(api), self.meter),
+            now=self._wall,
+        )
+        return self._world
+
+    def looking_at(self, world: observed.ObservedWorld, cache: Cache) -> Callable[[Outcome], None]:
+        """Follow what a cache sends; returns where answers go, in place of the cache's own."""
+        world.cluster = cache.cluster
+
+        def settled(outcome: Outcome) -> None:
+            self.meter.answered(outcome)
+            cache.settled(outcome)
+
+        return settled
+
+    def watch(self, informers: Informers) -> None:
+        """Name the watches."""
+        self._informers = informers
+
+    def follow(self, scheduler: Scheduler, decider: Decider) -> None:
+        """Name who decides."""
+        self._scheduler, self._decider = scheduler, decider
+        self._views = views.Views(scheduler, self.meter.placed)
+
+    # -- health ------------------------------------------------------------------------------------------------
+
+    def _is_stalled(self) -> str:
+        if self._decider is None:
+            return ""
+        silent = time.monotonic() - self._decider.alive_at
+        return f"no cycle has ended for {silent:.0f}s" if silent > health.STALLED else ""
+
+    def _missing(self) -> str:
+        if self._informers is None or self._scheduler is None:
+            return "starting"
+        missing = [report for report in self._informers.report() if not report.synced]
+        return "; ".join(f"not listed yet: {each.watch}{': ' + each.error if each.error else ''}" for each in missing)
+
+    # -- metrics -----------------------------------------------------------------------------------------------
+
+    async def metrics(self) -> bytes:
+        """Return the text that Prometheus scrapes, with the numbers of the present moment if no long cycle is under way."""
+        if self._decider is not None:
+            reply: concurrent.futures.Future[None] = concurrent.futures.Future()
+            self._box.post(mailbox.View(reply))
+            try:
+                await asyncio.wait_for(asyncio.wrap_future(reply), PATIENCE)
+            except TimeoutError:
+                self._log.info("a cycle takes long; metrics of jobs and queues are those of the last scrape")
+        return await asyncio.to_thread(self._exposition.text)
+
+    def view(self) -> None:
+        """Gather the numbers of jobs and queues; called by the deciding thread between cycles."""
+        if self._views is not None:
+            self._latest = self._views.gather()
+
+    def _samples(self) -> Iterator[Sample]:
+        meter = self.meter
+        yield from self._latest
+        yield "volcano_pod_preemption_victims", (), meter.victims
+        yield "volcano_total_preemption_attempts", (), meter.attempts
+        for action, count in list(meter.transactions.items()):
+            yield "volcano_eviction_transactions_total", (action,), count
+        yield "pumice_configuration_valid", (), int(not self._policy.problem)
+        yield "pumice_leading", (), int(self._decider is not None and self._decider.deciding)
+        for outcome, count in self._cycles.items():
+            yield "pumice_cycles_total", (outcome,), count
+        for report in self._informers.report() if self._informers is not None else ():
+            yield "pumice_watch_synced", (report.watch,), int(report.synced)
+            yield "pumice_watch_objects", (report.watch,), report.objects
+            yield "pumice_watch_lists_total", (report.watch,), report.lists
+            yield "pumice_watch_errors_total", (report.watch,), report.errors
+        if self._world is not None:
+            yield from _of_world(self._world)
+
+    # -- the deciding thread -----------------------------------------------------------------------------------
+
+    def cycled(self, record: CycleRecord, microseconds: int) -> None:
+        """Take note of a cycle."""
+        if record.skipped:
+            self._cycles["skipped"] += 1
+            return
+        self._cycles["decided"] += 1
+        self.meter.begun = True
+        self.meter.cycle(microseconds / 1000)
+        if self._views is not None:
+            self._views.cycled()
+
+    def dump(self) -> None:
+        """Write what is known to a file."""
+        if self._scheduler is None:
+            return
+        cluster = self._scheduler.cache.cluster
+        try:
+            path = dump.write(cluster, self._settings.cache_dump_dir, int(time.time()))
+        except OSError as error:
+            self._log.error("dump failed", problem=f"{error.filename}: {error.strerror}")
+            return
+        self._log.info("dumped", file=str(path), pods=len(cluster.tasks), nodes=cluster.nodes.count)
+
+    def summarise(self) -> None:
+        """Log how things stand."""
+        if self._scheduler is None:
+            return
+        cluster = self._scheduler.cache.cluster
+        phases: dict[str, int] = {}
+        for counts in cluster.phase_counts.values():
+            for phase, count in counts.items():
+                phases[phase] = phases.get(phase, 0) + count
+        self._log.info(
+            "summary",
+            nodes=cluster.nodes.count,
+            pods=len(cluster.tasks),
+            groups=", ".join(f"{phase} {count}" for phase, count in sorted(phases.items()) if count) or "none",
+            waiting=len(cluster.pending_jobs),
+            queues=", ".join(sorted(cluster.queues)),
+            cycles=self._scheduler.cycles,
+            memory_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        )
+        for report in self._informers.report() if self._informers is not None else ():
+            self._log.info(
+                "watch",
+                watch=report.watch,
+                state=report.state,
+                objects=report.objects,
+                version=report.version,
+                lists=report.lists,
+                errors=report.errors,
+                problem=report.error,
+            )
+
+
+def _of_world(world: KubeWorld) -> Iterator[Sample]:
+    counts = world.counts
+    for verb, tally in counts.tallies.items():
+        yield "pumice_writes_total", (verb,), tally.sent
+        yield "pumice_write_failures_total", (verb,), tally.failed
+    yield "pumice_writes_waiting", (), counts.waiting + counts.in_flight
+    yield "pumice_events_total", ("sent",), counts.events
+    yield "pumice_events_total", ("dropped",), counts.events_dropped

@@ -1,0 +1,122 @@
+"""The metrics as data: Volcano's names, so that its dashboards and alerts keep working, and a few of our own.
+
+Latencies are milliseconds. Series about jobs and queues go with their objects. Names are exactly these; where the exposition format wants `_total` at the end
+of a counter and Volcano's name has none, the series is untyped.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+
+Type = Literal["histogram", "counter", "gauge"]
+
+
+class Series(msgspec.Struct, frozen=True):
+    """One metric; `buckets` are least, greatest and number of a geometric row."""
+
+    name: str
+    type: Type
+    labels: tuple[str, ...]
+    help: str
+    buckets: tuple[float, float, int] | None = None
+
+
+def _histogram(name: str, labels: tuple[str, ...], buckets: tuple[float, float, int], text: str) -> Series:
+    return Series(f"volcano_{name}", "histogram", labels, text, buckets)
+
+
+def _gauge(name: str, labels: tuple[str, ...], text: str) -> Series:
+    return Series(f"volcano_{name}", "gauge", labels, text)
+
+
+def _counter(name: str, labels: tuple[str, ...], text: str) -> Series:
+    return Series(f"volcano_{name}", "counter", labels, text)
+
+
+def _of_queue(what: str, text: str) -> tuple[Series, Series, Series]:
+    return (
+        _gauge(f"queue_{what}_milli_cpu", _QUEUE, f"{text}: millicores"),
+        _gauge(f"queue_{what}_memory_bytes", _QUEUE, f"{text}: bytes of memory"),
+        _gauge(
+            f"queue_{what}_scalar_resources",
+            ("queue_name", "resource"),
+            f"{text}: other resources, in thousandths; pods, storage and volumes in whole units",
+        ),
+    )
+
+
+_QUEUE: Final = ("queue_name",)
+_JOB: Final = ("job_name", "queue", "job_namespace")
+
+SERIES: Final[tuple[Series, ...]] = (
+    _histogram("e2e_scheduling_latency_milliseconds", (), (1, 5000, 20), "one cycle"),
+    _histogram("open_session_duration_milliseconds", (), (1, 5000, 20), "opening of a session, plugins included"),
+    _histogram(
+        "e2e_job_scheduling_latency_milliseconds",
+        (),
+        (100, 120_000, 30),
+        "from the creation of a group to the moment one of its pods was given a node, once per pod",
+    ),
+    _gauge("e2e_job_scheduling_duration", _JOB, "the same, in milliseconds, for the latest pod of each group"),
+    _gauge("e2e_job_scheduling_start_time", _JOB, "creation of a group, in seconds since 1970"),
+    _gauge("e2e_job_scheduling_last_time", _JOB, "when a pod of a group was last given a node, in seconds since 1970"),
+    _histogram(
+        "plugin_scheduling_latency_milliseconds",
+        ("plugin", "OnSession"),
+        (0.1, 100, 15),
+        "OnSessionOpen or OnSessionClose of one plugin",
+    ),
+    _histogram("action_scheduling_latency_milliseconds", ("action",), (1, 2000, 20), "one action in one cycle"),
+    _histogram(
+        "task_scheduling_latency_milliseconds",
+        ("stage",),
+        (50, 60_000, 30),
+        "from the creation of a pod until it was Watched, Assumed (given a node), PreBound (its volumes ready), Bound",
+    ),
+    _histogram(
+        "scheduling_stage_duration_milliseconds",
+        ("stage",),
+        (0.1, 500, 20),
+        "PreBind (volumes) and Bind (the request) of one attempt; Predicate and Scoring of one evaluation of all nodes",
+    ),
+    _gauge("pod_preemption_victims", (), "victims of the latest preemption"),
+    _counter("total_preemption_attempts", (), "searches for victims by preempt and gangpreempt"),
+    _counter("eviction_transactions_total", ("action",), "plans that evicted at least one pod"),
+    _gauge("unschedule_task_count", ("job_id",), "pods that a group lacks to its minimum, 0 once it has them"),
+    _gauge("unschedule_job_count", (), "groups with waiting pods that lack pods to their minimum"),
+    _gauge("job_share", ("job_ns", "job_id"), "dominant share of a group (plugin drf)"),
+    _counter("job_retry_counts", ("job_id",), "cycles in which a group with waiting pods was not ready"),
+    *_of_queue("allocated", "what a queue holds"),
+    *_of_queue("request", "what a queue holds and its waiting pods ask for"),
+    *_of_queue("deserved", "what a queue is due (plugins proportion and capacity)"),
+    *_of_queue("inqueue", "what was let in and is not taken yet (plugins proportion and capacity)"),
+    *_of_queue("capacity", "capability of a queue (plugin capacity)"),
+    *_of_queue("real_capacity", "what a queue may hold, guarantees of others considered (plugin capacity)"),
+    _gauge("queue_share", _QUEUE, "part of its due that a queue holds (plugins proportion and capacity)"),
+    _gauge("queue_weight", _QUEUE, "weight of a queue"),
+    _gauge("queue_overused", _QUEUE, "1 if a queue holds all it is due (plugins proportion and capacity)"),
+    Series("pumice_configuration_valid", "gauge", (), "1 if the configuration that is there now is in force"),
+    Series("pumice_leading", "gauge", (), "1 while this process decides"),
+    Series("pumice_cycles_total", "counter", ("outcome",), "cycles by outcome: decided, skipped (nothing had changed)"),
+    Series("pumice_watch_synced", "gauge", ("watch",), "1 if a watch has had a complete list"),
+    Series("pumice_watch_objects", "gauge", ("watch",), "objects that a watch follows"),
+    Series("pumice_watch_lists_total", "counter", ("watch",), "complete lists of a watch"),
+    Series("pumice_watch_errors_total", "counter", ("watch",), "failures of a watch that it recovered from"),
+    Series("pumice_writes_total", "counter", ("verb",), "writes and reads sent for decisions"),
+    Series("pumice_write_failures_total", "counter", ("verb",), "those that failed"),
+    Series("pumice_writes_waiting", "gauge", (), "writes that wait to be sent or answered"),
+    Series("pumice_events_total", "counter", ("outcome",), "Kubernetes Events sent and dropped"),
+)
+
+BY_NAME: Final = {series.name: series for series in SERIES}
+
+
+def bounds(series: Series) -> tuple[float, ...]:
+    """Return the upper bounds of a histogram: a geometric row from the least to the greatest."""
+    if series.buckets is None:
+        return ()
+    least, greatest, number = series.buckets
+    growth = (greatest / least) ** (1 / (number - 1))
+    return tuple(least * growth**position for position in range(number))

@@ -1,0 +1,116 @@
+"""The small servers: metrics on one address, health on another."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import TYPE_CHECKING, Protocol
+
+from aiohttp import web
+
+from pumice.server import addresses, exposition
+from pumice.server.outside import StartError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from pumice.server.health import Health
+    from pumice.server.logs import Log
+    from pumice.server.settings import Settings
+
+    Handler = Callable[[web.Request], Awaitable[web.Response]]
+
+
+class Shown(Protocol):
+    """What there is to be served."""
+
+    health: Health
+
+    async def metrics(self) -> bytes:
+        """Return the text that Prometheus scrapes."""
+
+
+async def serve(settings: Settings, shown: Shown, log: Log) -> None:
+    """Serve what the flags ask for, until cancelled."""
+    runners: list[web.AppRunner] = []
+    try:
+        if settings.enable_metrics:
+            runners.append(await _start(metrics_app(shown), settings.listen_address, None, log, "metrics"))
+        if settings.enable_healthz:
+            secured = tls(settings)
+            runners.append(await _start(health_app(shown), settings.healthz_address, secured, log, "health"))
+        await asyncio.Event().wait()
+    finally:
+        for runner in runners:
+            await runner.cleanup()
+
+
+def metrics_app(shown: Shown) -> web.Application:
+    """Serve /metrics."""
+
+    async def metrics(_request: web.Request) -> web.Response:
+        return web.Response(body=await shown.metrics(), headers={"Content-Type": exposition.CONTENT_TYPE})
+
+    return _app({"/metrics": metrics})
+
+
+def health_app(shown: Shown) -> web.Application:
+    """Serve /healthz, /livez and /readyz; with `?verbose` they say what was looked at."""
+
+    async def alive(_request: web.Request) -> web.Response:
+        return web.Response(text="ok")
+
+    def answering(judge: Callable[[], tuple[bool, str]]) -> Handler:
+        async def answer(request: web.Request) -> web.Response:
+            good, text = judge()
+            if good and "verbose" not in request.query:
+                return web.Response(text="ok")
+            return web.Response(text=text + "\n", status=200 if good else 503)
+
+        return answer
+
+    return _app(
+        {
+            "/healthz": alive,
+            "/healthz/ping": alive,
+            "/livez": answering(shown.health.live),
+            "/readyz": answering(shown.health.ready),
+        }
+    )
+
+
+def tls(settings: Settings) -> ssl.SSLContext | None:
+    """Return how the health server identifies itself; None serves plain HTTP."""
+    if not settings.tls_cert_file:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_verify_locations(settings.ca_cert_file)
+        context.load_cert_chain(settings.tls_cert_file, settings.tls_private_key_file)
+    except (OSError, ssl.SSLError) as error:
+        files = f"{settings.ca_cert_file}, {settings.tls_cert_file}, {settings.tls_private_key_file}"
+        raise StartError(f"the files of the health server's certificate ({files}) cannot be used: {error}") from error
+    return context
+
+
+def _app(routes: dict[str, Handler]) -> web.Application:
+    app = web.Application()
+    for path, handler in routes.items():
+        app.router.add_get(path, handler)
+    return app
+
+
+async def _start(
+    app: web.Application, listen: str, context: ssl.SSLContext | None, log: Log, what: str
+) -> web.AppRunner:
+    address = addresses.parse(listen)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, address.host or None, address.port, ssl_context=context).start()
+    except OSError as error:
+        await runner.cleanup()
+        raise StartError(f"cannot serve {what} on {address}: {error.strerror or error}") from error
+    bound = runner.addresses[0]
+    log.info("serving", what=what, address=str(addresses.Address(bound[0], bound[1])), tls=context is not None)
+    return runner
