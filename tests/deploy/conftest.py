@@ -1,9 +1,10 @@
-"""Helm, for tests that are left out where there is none."""
+"""Helm, and an API server that writes down what it is asked."""
 
 from __future__ import annotations
 
 import pytest
-from charting import Helm
+from audited import AuditedServer
+from charting import ROOT, Helm
 
 from testbed import provide
 
@@ -13,3 +14,11 @@ def helm(tmp_path):
     program = provide.program("helm")
     assert program is not None
     return Helm(program, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def audited(tmp_path_factory):
+    audited = AuditedServer(tmp_path_factory.mktemp("audited"))
+    with audited.server:
+        audited.install(ROOT / "deploy" / "crds", ROOT / "deploy" / "crds-kube-batch.yaml")
+        yield audited

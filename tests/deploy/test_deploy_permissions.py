@@ -10,10 +10,9 @@ import contextlib
 import json
 import random
 import time
-from pathlib import Path
 
 import pytest
-from audited import RELEASE, AuditedServer, granted
+from audited import RELEASE, granted
 
 from pumice.api import kinds
 from pumice.cache import effects
@@ -37,17 +36,8 @@ from pumice.server import sources
 
 pytestmark = pytest.mark.kube
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
 PATIENCE = 20.0
 RNG = random.Random(1)  # noqa: S311  spreads retries
-
-
-@pytest.fixture
-def audited(tmp_path):
-    audited = AuditedServer(tmp_path)
-    with audited.server:
-        audited.install(DEPLOY / "crds", DEPLOY / "crds-kube-batch.yaml")
-        yield audited
 
 
 def pod(namespace, name, **spec):
