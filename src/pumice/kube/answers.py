@@ -40,13 +40,13 @@ class _Status(msgspec.Struct, frozen=True):
 _STATUS: Final = msgspec.json.Decoder(_Status)
 
 
-async def read(response: aiohttp.ClientResponse, largest: int, title: str) -> bytes:
+async def read(response: aiohttp.ClientResponse, largest: int, request: Request) -> bytes:
     """Read a body up to a limit."""
     announced = response.content_length
     if announced is not None:
         if announced > largest:
             response.close()
-            raise errors.OversizeError(f"{title}: the answer has {announced} bytes; at most {largest} are read")
+            raise errors.OversizeError(f"{request.title}: the answer has {announced} bytes; at most {largest} are read")
         return await response.read()
     parts: list[bytes] = []
     size = 0
@@ -54,7 +54,9 @@ async def read(response: aiohttp.ClientResponse, largest: int, title: str) -> by
         size += len(part)
         if size > largest:
             response.close()
-            raise errors.OversizeError(f"{title}: the answer has more than {largest} bytes, which is all that is read")
+            raise errors.OversizeError(
+                f"{request.title}: the answer has more than {largest} bytes, which is all that is read"
+            )
         parts.append(part)
     return b"".join(parts)
 

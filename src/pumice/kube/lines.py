@@ -78,7 +78,7 @@ async def _chunks(transport: Transport, request: Request, silence: float) -> Asy
     response = await transport.open(request, limits)
     try:
         if response.status != 200:
-            body = await answers.read(response, _LARGEST_REFUSAL, request.title)
+            body = await answers.read(response, _LARGEST_REFUSAL, request)
             raise answers.refusal(response, body, request, transport.connection)
         async for chunk in response.content.iter_any():
             yield chunk

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from typing import TYPE_CHECKING, Final, Self
 
 import aiohttp
@@ -87,11 +88,10 @@ class Transport:
         return outcome
 
     async def _outcome(self, request: Request, timeout: float) -> bytes | errors.KubeError:  # noqa: ASYNC109  as above
-        limits = aiohttp.ClientTimeout(total=timeout, connect=min(CONNECT_LIMIT, timeout / 2))
         try:
-            response = await self.open(request, limits)
+            response = await self.open(request, _limits(timeout))
             try:
-                body = await answers.read(response, self._largest, request.title)
+                body = await answers.read(response, self._largest, request)
             finally:
                 response.release()
         except (aiohttp.ClientError, OSError, TimeoutError, errors.OversizeError) as error:
@@ -138,3 +138,9 @@ class Transport:
             made = {**self._common, **secret, **({"Content-Type": content_type} if content_type else {})}
             self._headers[1][content_type] = made
         return made
+
+
+@functools.lru_cache(maxsize=16)
+def _limits(timeout: float) -> aiohttp.ClientTimeout:
+    """Bound a whole exchange; connecting has its own, smaller limit, so that we know what a time-out means."""
+    return aiohttp.ClientTimeout(total=timeout, connect=min(CONNECT_LIMIT, timeout / 2))
