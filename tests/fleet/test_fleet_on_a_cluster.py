@@ -40,6 +40,8 @@ def test_nodes_register_run_pods_and_leave(api_server, namespace):
         wait_for(
             lambda: api_server.kubectl("get", "nodes", "-l", "pumice.dev/simulated=true", "-o", ready), "True True True"
         )
+        taints = api_server.kubectl("get", "nodes", "fleet-0", "-o", "jsonpath={.spec.taints}")
+        assert taints == ""
         for name, notes in (("stays", "{}"), ("ends", "{pumice.dev/run-time: 1s, pumice.dev/exit: failed}")):
             api_server.kubectl("apply", "-f", "-", input=POD.format(name=name, namespace=namespace, annotations=notes))
 

@@ -44,6 +44,8 @@ async def register(client: Client, wanted: plan.Plan, tell: Told) -> int:
                 raise
             await _adopt(client, name, wanted)
         else:
+            # Admission taints every new node; where no node controller runs, nobody would take that off again.
+            await client.patch(kinds.NODE, "", name, {"spec": {"taints": None}})
             created += 1
 
     await _each(range(wanted.count), one, tell, "registered")
