@@ -304,6 +304,58 @@ def test_a_kind_that_is_forbidden_is_not_synced_and_names_what_is_missing():
     asyncio.run(run())
 
 
+def test_a_kind_that_is_forbidden_and_not_served_is_empty():
+    async def run():
+        server, clock = WatchServer([("forbidden",)]), Clock(stop=30)
+        server.served = False
+        async with running(server, [WatchSpec(KIND)], CheckingSink(), clock) as informer:
+            await informer.wait_synced()
+            assert informer.report()[0].state == "absent"
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("end", [bookmark(101), None])
+def test_a_server_that_never_says_where_its_list_ends_is_asked_for_pages(end):
+    class Ignorant(WatchServer):
+        async def stream(self, kind, *, query, silence):
+            if "sendInitialEvents" in query:
+                self.requests.append(("watch", dict(query)))
+                yield event("ADDED", self.objects["a"])
+                if end is not None:
+                    yield end
+                return
+            async for line in super().stream(kind, query=query, silence=silence):
+                yield line
+
+    async def run():
+        server, sink = Ignorant(), CheckingSink()
+        server.write("a")
+        async with running(server, [WatchSpec(KIND)], sink) as informer:
+            await settle(server, informer)
+        assert asked(server) == ["stream", "list", "watch 101"]
+
+    asyncio.run(run())
+
+
+def test_asking_for_lists_again_and_again_is_harmless():
+    async def run():
+        server, sink = WatchServer(), CheckingSink()
+        async with running(server, [WatchSpec(KIND)], sink) as informer:
+            await informer.wait_synced()
+            for _ in range(3):
+                server.write("a")
+                asking = []
+                for _ in range(3):
+                    asking.append(asyncio.create_task(informer.catch_up(str(server.version))))
+                    await asyncio.sleep(0)
+                await asyncio.wait_for(asyncio.gather(*asking), 5)
+                assert sink.known == {"a": ("uid-0001", server.version)}
+        informer._followers[0].relist()
+
+    asyncio.run(run())
+
+
 def test_a_kind_that_was_forbidden_is_followed_once_it_is_allowed():
     async def run():
         server, sink = WatchServer([("forbidden",)] * 4), CheckingSink()
@@ -403,6 +455,7 @@ def test_a_list_that_began_before_it_was_asked_for_does_not_count():
             await until(lambda: server.gate is None)
             server.write("a")
             await informer.catch_up("101")
+            assert asked(server)[:3] == ["stream", "list", "list"]
             assert sink.known == {"a": ("uid-0001", 101)}
 
     asyncio.run(run())

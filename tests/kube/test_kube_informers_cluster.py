@@ -310,9 +310,9 @@ def test_an_account_without_permission_is_told_which_one_it_lacks(api_server, na
     kubeconfig.write_text(json.dumps(settings))
 
     async def run():
-        specs = [WatchSpec(kinds.NODE)]
+        specs = [WatchSpec(kinds.NODE), WatchSpec(kinds.SIGS_POD_GROUP)]
         async with following(api_server, specs, CheckingSink(), kubeconfig=kubeconfig) as (informer, _):
-            await until(lambda: informer.report()[0].state == "forbidden")
+            await until(lambda: [report.state for report in informer.report()] == ["forbidden", "absent"])
             assert not informer.synced
             error = informer.report()[0].error
             assert f"system:serviceaccount:{namespace}:poor" in error

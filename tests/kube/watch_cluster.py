@@ -54,6 +54,9 @@ class Recording:
         self.asked = []
         self.away = False
 
+    async def request(self, method, path):
+        return await self.client.request(method, path)
+
     async def list_page(self, kind, *, query):
         self.asked.append("list")
         self._check()

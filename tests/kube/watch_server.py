@@ -99,6 +99,13 @@ class WatchServer:
 
     # -- the client's side
 
+    async def request(self, method, path):
+        """Answer discovery, which is open to everybody."""
+        assert (method, path) == ("GET", f"/apis/{KIND.api_version}")
+        if not self.served:
+            raise errors.ApiError(404, "NotFound", "the server could not find the requested resource")
+        return encode({"resources": [{"name": KIND.plural}]})
+
     async def list_page(self, kind, *, query):
         assert kind is KIND
         self.requests.append(("list", dict(query)))
@@ -145,6 +152,11 @@ class WatchServer:
                 yield line
             if era != self.era:
                 return
+        for entry in [
+            entry for entry in self.history if entry[0] > version
+        ]:  # what happened meanwhile comes before the end
+            version = entry[0]
+            yield event(*entry[1:])
         yield bookmark(version, end=True)
         async for line in self._following(version):
             yield line
@@ -160,8 +172,8 @@ class WatchServer:
             yield line
 
     def _answer(self, step):
-        """Refuse a request, if the kind is not served or the script says so."""
-        if not self.served:
+        """Refuse a request, if the kind is not served or the script says so; permissions are asked first."""
+        if not self.served and step != "forbidden":
             raise errors.ApiError(404, "NotFound", "the server could not find the requested resource")
         if step == "cut":
             raise errors.UnreachableError("connection refused")

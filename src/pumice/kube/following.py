@@ -20,7 +20,7 @@ import asyncio
 from typing import TYPE_CHECKING, Literal, NoReturn, cast
 
 from pumice.cache import reflector
-from pumice.kube import arrivals, errors, lists, streams, troubles
+from pumice.kube import arrivals, discovery, errors, lists, streams, troubles
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -64,13 +64,14 @@ class Follower:
     async def run(self) -> NoReturn:
         """Follow the objects until cancelled."""
         while True:
-            scope = self._scope = asyncio.timeout(None)
             try:
-                async with scope:
+                async with asyncio.timeout(None) as self._scope:
                     await self._step()
             except TimeoutError:
-                if not scope.expired():
+                if not (self._scope and self._scope.expired()):
                     raise
+            finally:
+                self._scope = None
 
     async def catch_up(self, version: str, *, grace: float = 1.0) -> None:
         """Return when everything up to a version has been seen.
@@ -89,7 +90,7 @@ class Follower:
         """Leave whatever is going on and list; what differs is delivered."""
         self._requests += 1
         self._reflector.gone()
-        if self._scope is not None:
+        if self._scope is not None and not self._scope.expired():
             self._scope.reschedule(asyncio.get_running_loop().time())
 
     def _has_seen(self, version: str) -> bool:
@@ -106,7 +107,20 @@ class Follower:
             else:
                 await self._list_in_pages()
         except errors.KubeError as error:
-            await self._around.sleep(self._recover(error))
+            await self._around.sleep(self._recover(await self._explained(error)))
+
+    async def _explained(self, error: errors.KubeError) -> errors.KubeError:
+        """Find out whether a kind that is forbidden is served at all: permissions are asked first, and discovery is open to everybody."""
+        kind = self.spec.kind
+        if not (isinstance(error, errors.ApiError) and error.status == 403 and kind.group):
+            return error
+        try:
+            served = await discovery.served(self._around.source, [kind.api_version])
+        except errors.KubeError:
+            return error
+        if (kind.api_version, kind.plural) in served:
+            return error
+        return errors.ApiError(404, "NotFound", f"{kind.plural} of {kind.api_version} are not served")
 
     async def _resume(self) -> None:
         query = {"resourceVersion": self.version}
@@ -133,7 +147,7 @@ class Follower:
         self._listed(listing, version, request)
 
     async def _initial(self, events: AsyncIterator[Line]) -> None:
-        """Take the objects that exist, up to the bookmark that says that these were all."""
+        """Take the objects that exist, and what happens to them meanwhile, up to the bookmark that says that these were all."""
         request, listing = self._requests, self._reflector.listing()
         async for event in events:
             if event.type == "BOOKMARK":
@@ -141,11 +155,12 @@ class Follower:
                 if complete:
                     self._listed(listing, version, request)
                     return
-            elif event.type == "DELETED":
+                break
+            if event.type == "DELETED":
                 listing.remove(self._arrival(event))
             else:
                 listing.add(self._arrival(event))
-        raise errors.BrokenConnectionError("the stream ended before its list was complete")
+        raise troubles.NotOfferedError("the server did not say where its list ends")
 
     async def _follow(self, events: AsyncIterator[Line]) -> None:
         self.state = "watching"

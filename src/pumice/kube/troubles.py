@@ -16,6 +16,10 @@ Remedy = Literal["resume", "relist", "absent", "forbidden"]
 _TOO_LARGE: Final = "too large resource version"
 
 
+class NotOfferedError(errors.KubeError):
+    """A stream that began like a list, from a server that does not know that lists can be streams."""
+
+
 class Backoff:
     """Waiting times that double with every failure in a row, up to a limit, with jitter."""
 
@@ -58,9 +62,9 @@ def declines_streaming(error: errors.KubeError) -> bool:
     """Tell whether an answer to a request for a list as a stream means that the server offers none.
 
     A server that has the feature but whose etcd is too old accepts the stream and ends it with an ERROR event; one that does not know the request
-    says nothing, or sends objects without ever saying that they were all.
+    says nothing, or sends objects without ever saying that these were all.
     """
-    if isinstance(error, arrivals.ReportedError | errors.SilenceError):
+    if isinstance(error, NotOfferedError | arrivals.ReportedError | errors.SilenceError):
         return True
     return isinstance(error, errors.ApiError) and error.status in (400, 422)
 

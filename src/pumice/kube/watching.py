@@ -22,6 +22,10 @@ class Source(Protocol):
         """Return the JSON of a list."""
         ...
 
+    async def request(self, method: str, path: str, /) -> bytes:
+        """Send a request and return the body of the answer."""
+        ...
+
     def stream(self, kind: kinds.Kind, *, query: Mapping[str, str], silence: float) -> AsyncGenerator[bytes, None]:
         """Give the lines of a watch; an error is raised where one is met, a clean end is the end."""
         ...
