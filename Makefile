@@ -5,10 +5,10 @@ STAMP := .venv/.installed
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz check bench kube format docs clean
+.PHONY: help setup demo test fuzz check bench bench-cluster kube format docs clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP)  ## make .venv with .venv/bin/pumice and the tools of this project
 
@@ -45,12 +45,16 @@ bench: setup  ## measure, beside a plain numpy floor (JSON=FILE writes a report 
 kube: setup  ## provide etcd, kube-apiserver and kubectl for the tests; the last line is their folder
 	@$(PY) -m testbed.provide $(WITH:%=--with %)
 
+bench-cluster: setup  ## measure on a real API server (JSON=FILE writes a report, PEERS=1 runs kube-scheduler too)
+	$(PY) -m bench.cluster $(if $(JSON),--json $(JSON)) $(if $(PEERS),--peers)
+
 format: setup  ## rewrite the sources in the house format
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix-only .
 
-docs: setup  ## write the reference pages from the code
+docs: setup  ## write the reference pages and the files to deploy from the code
 	$(PY) docs/generate.py
+	$(PY) deploy/generate.py
 
 clean:  ## remove what setup and the tests made
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
