@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 import pumice
-from bench import affinity, cases, eviction, sharing, trees, volumes
+from bench import affinity, cases, eviction, sharing, topology, trees, volumes
 
 
 def main() -> None:
@@ -32,18 +32,20 @@ def main() -> None:
         volumes.local_volumes,
         volumes.shared_volume,
         *eviction.everything(),
+        *topology.everything(),
     ]
     for measure in measures:
         if options.text in f"{measure.__module__}.{measure.__name__}":
             found = measure()
             for figure in found if isinstance(found, list) else [found]:
                 figures.append(figure)
-                print(_line(figure), flush=True)
+                print(line(figure), flush=True)
     if options.json:
         options.json.write_bytes(msgspec.json.encode({"machine": machine, "figures": figures}))
 
 
-def _line(figure: cases.Figure) -> str:
+def line(figure: cases.Figure) -> str:
+    """Write a figure as a line of the table."""
     measured = f"{figure.value:,.3f} {figure.unit}" if figure.value < 1000 else f"{figure.value:,.0f} {figure.unit}"
     base = ratio = ""
     if figure.floor is not None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.actions import placing
+from pumice.actions import placing, topology
 from pumice.api import names
 from pumice.framework import reservations
 from pumice.framework.configuration import Argument
@@ -151,8 +151,10 @@ class Allocate(Action):
             or first.gated
         ):
             return False
-        if len(tasks) != job.min_member or any(
-            task.shape is not first.shape or task.bond is not first.bond for task in tasks
+        if (
+            session.topology.steers(job)
+            or len(tasks) != job.min_member
+            or any(task.shape is not first.shape or task.bond is not first.bond for task in tasks)
         ):
             return False
         session.note_fit(reversed(tasks), known[1])
@@ -169,7 +171,11 @@ class Allocate(Action):
     def _try(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> bool:
         statement = session.statement()
         # Only commit, hold and discard end the attempt; anything still in a statement when the session closes is undone.
-        placing.place_job(session, statement, queue, job, tasks)
+        turn = placing.Turn(session, statement, queue, job)
+        if session.topology.steers(job):
+            topology.place(turn, tasks)
+        else:
+            placing.place_job(turn, tasks)
         if session.job_ready(job):
             return self._commit(session, statement, job, tasks)
         if session.is_pipelined(job):
@@ -183,7 +189,7 @@ class Allocate(Action):
             return False
         placed = len(statement)
         statement.discard()
-        if not placed:
+        if not placed and not session.topology.steers(job):
             self._remember_failure(session, queue, job)
         session.record.judge(job.key, self.name, _shortfall(session, job, placed))
         return False

@@ -57,9 +57,10 @@ class Backfill(Action):
             session.note_fit([task], FitSummary(session.cluster.nodes.count, ((refusal, session.cluster.nodes.count),)))
             return
         evaluation = session.evaluate(looked_for)
-        rows = selection.choose(evaluation, session.cluster.nodes, 1, released=False)
+        within = session.topology.reach(task)
+        rows = selection.choose(evaluation, session.cluster.nodes, 1, released=False, within=within)
         if not rows:
-            failure = evaluation.failure(released=False)
+            failure = evaluation.failure(released=False, within=within)
             session.note_fit([task], failure)
             session.record.judge(job.key, self.name, f"{task.name}: {failure}")
             return

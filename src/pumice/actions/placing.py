@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from pumice.framework import selection, subject
@@ -16,23 +17,59 @@ if TYPE_CHECKING:
     from pumice.framework.evaluation import Evaluation
     from pumice.framework.session import Session
     from pumice.framework.statement import Statement
+    from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job, SubJob
+    from pumice.model.nodes import Rows
     from pumice.model.queue import Queue
     from pumice.model.task import Task
 
 
-def place_job(session: Session, statement: Statement, queue: Queue, job: Job, tasks: list[Task]) -> None:
+class Scope(msgspec.Struct, frozen=True):
+    """Where tasks are placed, and how: in one hyper-node or anywhere; if `waits`, on room that evictions make, so that all of them wait for it."""
+
+    domain: HyperNode | None = None
+    waits: bool = False
+
+    @property
+    def within(self) -> Rows | None:
+        """The nodes that are looked at, None for all."""
+        return None if self.domain is None else self.domain.rows
+
+    def failure(self, evaluation: Evaluation) -> FitSummary:
+        """Say why no node here takes a task."""
+        if self.domain is None:
+            return evaluation.failure()
+        found = evaluation.failure(within=self.domain.rows)
+        prefix = f"In hyperNode {self.domain.name}: 0/{found.nodes} nodes are unavailable"
+        return FitSummary(found.nodes, found.counts, prefix)
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """A job's turn: everything it does goes into one statement."""
+
+    session: Session
+    statement: Statement
+    queue: Queue
+    job: Job
+    scope: Scope = Scope()
+
+    def inside(self, domain: HyperNode | None) -> Turn:
+        """Return the same turn, with tasks placed inside one hyper-node."""
+        return msgspec.structs.replace(self, scope=msgspec.structs.replace(self.scope, domain=domain))
+
+
+def place_job(turn: Turn, tasks: list[Task]) -> None:
     """Place tasks (a stack, first one last) until the job is ready, a task that must not be missing fails, or none is left."""
-    if session.job_ready(job):
+    if turn.session.job_ready(turn.job):
         # Beyond its minimum a job gets one pod per turn; the first one that finds a node ends the turn.
-        _place(session, statement, queue, job, tasks, done=lambda: True)
+        place_until(turn, tasks, lambda: True)
         return
-    _place(session, statement, queue, job, tasks, done=lambda: session.job_ready(job))
+    place_until(turn, tasks, lambda: turn.session.job_ready(turn.job))
 
 
-def _place(
-    session: Session, statement: Statement, queue: Queue, job: Job, tasks: list[Task], *, done: Callable[[], bool]
-) -> None:
+def place_until(turn: Turn, tasks: list[Task], done: Callable[[], bool]) -> None:
+    """Place tasks (a stack, first one last) until it is enough, a task that must not be missing fails, or none is left."""
+    session, job = turn.session, turn.job
     failed_roles: dict[str, None] = {}
     while tasks:
         run = _next_run(tasks, alone=bool(session.evaluator.functions.reads & Reads.TASK))
@@ -44,8 +81,8 @@ def _place(
             _note_like(session, job, run)
             del tasks[-len(run) :]
             continue
-        allowed, refusal = _allowed(session, queue, run)
-        placed, finished = _place_run(session, statement, queue, run[:allowed], done) if allowed else (0, False)
+        allowed, refusal = _allowed(session, turn.queue, run)
+        placed, finished = _place_run(turn, run[:allowed], done) if allowed else (0, False)
         if refusal is not None:
             _note_beyond(session, run, placed if not finished else allowed, allowed, refusal)
         if finished:
@@ -106,29 +143,28 @@ def _note_beyond(session: Session, run: list[Task], placed: int, allowed: int, r
     session.note_fit(run[allowed:], refusal)
 
 
-def _place_run(
-    session: Session, statement: Statement, queue: Queue, run: list[Task], done: Callable[[], bool]
-) -> tuple[int, bool]:
+def _place_run(turn: Turn, run: list[Task], done: Callable[[], bool]) -> tuple[int, bool]:
     """Place equal tasks on free room, then on room that is being released; returns how many are dealt with, and whether it is enough."""
-    looked_for = subject.Subject(run[0], queue)
+    session, statement, scope = turn.session, turn.statement, turn.scope
+    looked_for = subject.Subject(run[0], turn.queue)
     refusal = session.pre_predicate(looked_for)
     if refusal is not None:
         session.note_fit(run, FitSummary(session.cluster.nodes.count, ((refusal, session.cluster.nodes.count),)))
         return 0, False
     evaluation = session.evaluate(looked_for)
-    job = run[0].job
     placed = 0
-    for released in (False, True):
+    for released in (True,) if scope.waits else (False, True):
         while placed < len(run):
             # No more is chosen ahead than the gang still lacks; what turns out to be needed beyond that is chosen in the next round.
-            lacking = max(1, job.min_member - job.tally.ready - job.tally.waiting) if job else 1
-            rows = _choose(session, evaluation, run[placed : placed + lacking], released=released)
+            rows = _choose(session, evaluation, run[placed : placed + _lacking(run[0])], scope, released=released)
             if not rows:
                 break
             records = [session.cluster.nodes.records[row] for row in rows]
             batch = run[placed : placed + len(records)]
-            step = statement.pipeline if released else statement.allocate
-            moved = step(batch, records, done)
+            if released:
+                moved = statement.pipeline(batch, records, done, evicted=scope.waits)
+            else:
+                moved = statement.allocate(batch, records, done)
             placed += moved
             if moved and done():
                 return placed, True
@@ -136,29 +172,41 @@ def _place_run(
                 # A plugin refused this one placement, and the statement has noted why; the next task may still go.
                 placed += 1
     if placed < len(run):
-        session.note_fit(run[placed:], evaluation.failure())
+        session.note_fit(run[placed:], scope.failure(evaluation))
     return placed, False
 
 
-def _choose(session: Session, evaluation: Evaluation, run: list[Task], *, released: bool) -> list[int]:
+def _lacking(task: Task) -> int:
+    """Return how many members the gang of a task, or its sub-group, still lacks; at least one."""
+    job, sub_job = task.job, task.sub_job
+    if job is None:
+        return 1
+    if job.policies and sub_job is not None:
+        return max(1, sub_job.minimum - sub_job.tally.ready - sub_job.tally.waiting)
+    return max(1, job.min_member - job.tally.ready - job.tally.waiting)
+
+
+def _choose(session: Session, evaluation: Evaluation, run: list[Task], scope: Scope, *, released: bool) -> list[int]:
     """Choose rows for as many of the tasks as can be chosen at once."""
     table = session.cluster.nodes
     nominated = table.by_name.get(run[0].nominated) if run[0].nominated else None
-    if nominated is not None and nominated.row < table.count:
+    within = scope.within
+    if nominated is not None and nominated.row < table.count and (within is None or nominated.row in within):
         rows = selection.choose(
             evaluation, table, 1, released=released, within=np.array([nominated.row], dtype=np.int64)
         )
         if rows:
             return rows
     if session.best_node.active:
-        return _best_node(session, evaluation, released=released)
-    return selection.choose(evaluation, table, len(run), released=released)
+        return _best_node(session, evaluation, within, released=released)
+    return selection.choose(evaluation, table, len(run), released=released, within=within)
 
 
-def _best_node(session: Session, evaluation: Evaluation, *, released: bool) -> list[int]:
+def _best_node(session: Session, evaluation: Evaluation, within: Rows | None, *, released: bool) -> list[int]:
     """Let the plugins that know better name the node, else take the highest score."""
     table = session.cluster.nodes
-    candidates = np.flatnonzero(evaluation.mask(released=released))
+    mask = evaluation.mask(released=released)
+    candidates = np.flatnonzero(mask) if within is None else within[mask[within]]
     if not len(candidates):
         return []
     evaluation.refresh_scores()

@@ -91,6 +91,7 @@ class Cache:
             self.pods.review(now)
             self._ensure_queues()
         self.cluster.prepare()
+        self.objects.hyper_nodes.review()
 
     def _look(self, watcher: handover.Overtaking | None = None) -> None:
         """Decode the events that have come in by now, without applying them."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.api import core, decoding, kinds, meta, names, quantity, scheduling
+from pumice.cache import hypernodes
 from pumice.model import resources, volumes
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ class Objects:
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
         self._cluster = cache.cluster
+        self.hyper_nodes = hypernodes.HyperNodes(cache)
 
     def apply(self, kind: kinds.Kind, event_type: EventType, found: meta.KubeObject | decoding.Malformed) -> None:
         """Apply one event."""
@@ -32,6 +34,8 @@ class Objects:
                 self._node(found, gone=gone)
             case "PriorityClass":
                 self._priority_class(found, gone=gone)
+            case "HyperNode":
+                self.hyper_nodes.apply(found, gone=gone)
             case "Event" | "Lease" | "Binding":
                 return
             case _:

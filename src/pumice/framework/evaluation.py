@@ -153,6 +153,12 @@ class Evaluation:
         """Return the nodes that take the task as far as placing equal ones on other nodes does not matter."""
         return (self.later if released else self.now).fixed
 
+    def possible(self, *, released: bool) -> Mask:
+        """Return the nodes that may come to take the task, whatever is placed on other nodes meanwhile."""
+        mask = self.mask(released=released)
+        half = self.later if released else self.now
+        return half.local if half.minds_others else mask
+
     def followers(self, *, released: bool) -> Followers | None:
         """Return what keeps step with placements; None if some function can only be asked again after each."""
         half = self.later if released else self.now
@@ -318,8 +324,11 @@ class Evaluation:
 
     # -- why nothing fits --------------------------------------------------------------------------------------
 
-    def failure(self, *, released: bool = True) -> FitSummary:
-        """Say why no node takes the task: even counting what is being released, or as things are now."""
+    def failure(self, *, released: bool = True, within: Rows | None = None) -> FitSummary:
+        """Say why no node, or none of some, takes the task: even counting what is being released, or as things are now."""
+        if within is not None:
+            nodes = self._evaluator.table.view(within, released=released)
+            return fitting.summarise(self.subject, nodes, self._evaluator.functions, self._evaluator.reasons)
         table = self._evaluator.table
         state = (table.structure, table.stated(self.subject.constraints), table.position, int(released))
         if self._failure is None or self._failure[0] != state:
@@ -370,10 +379,11 @@ class Evaluator:
     def _key(self, subject: Subject) -> Hashable:
         serial = subject.shape.serial
         bond = subject.task.bond
+        apart = tuple([name for question in self.functions.aparts if (name := question(subject)) is not None])
         if not self.functions.tells_subjects_apart and (bond is None or not self.functions.looks_elsewhere):
-            return serial
+            return (serial, apart) if apart else serial
         reads = self.functions.reads
-        parts: list[Hashable] = [serial]
+        parts: list[Hashable] = [serial, apart]
         if bond is not None and self.functions.looks_elsewhere:
             parts.append(bond.signature())
         if reads & Reads.TASK:

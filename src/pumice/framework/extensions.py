@@ -9,7 +9,7 @@ import msgspec
 from pumice.framework.points import EVERYTHING, Combine, Point, Reads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from pumice.framework.configuration import PluginSetting
     from pumice.framework.subject import Subject
@@ -60,6 +60,7 @@ class Registered(msgspec.Struct, Generic[P, R]):
 
     `normalise` brings raw scores of the candidates to scale. Of a function that looks at other nodes, `steady` tells whether placing such a subject leaves its
     answer to the next equal one as it was, and `follow` makes what keeps step with placements (see walking); a score without `normalise` is what its follower says.
+    `apart` names, beyond the shape of a subject, what the answer depends on: subjects of one shape and one name share their answers.
     """
 
     plugin: str
@@ -68,6 +69,7 @@ class Registered(msgspec.Struct, Generic[P, R]):
     normalise: Callable[..., Any] | None = None
     steady: Callable[[Subject], bool] | None = None
     follow: Callable[..., Any] | None = None
+    apart: Callable[[Subject], Hashable] | None = None
 
     def is_stepwise(self, subject: Subject) -> bool:
         """Tell whether a placement may change the answers to equal subjects."""
@@ -93,6 +95,7 @@ class Extension(Generic[P, R]):
         normalise: Callable[..., Any] | None = None,
         steady: Callable[[Subject], bool] | None = None,
         follow: Callable[..., Any] | None = None,
+        apart: Callable[[Subject], Hashable] | None = None,
     ) -> None:
         """Register a function for the plugin that is being opened, unless its switch is off."""
         slot = self._roster.slot
@@ -100,7 +103,9 @@ class Extension(Generic[P, R]):
             raise RuntimeError(f"{self.point.name}: functions are registered in Plugin.open only")
         if self._is_on(slot.setting.switches):
             self.tiers[slot.tier].append(
-                Registered(slot.plugin, function, slot.reads if reads is None else reads, normalise, steady, follow)
+                Registered(
+                    slot.plugin, function, slot.reads if reads is None else reads, normalise, steady, follow, apart
+                )
             )
             self.active = True
 

@@ -19,6 +19,7 @@ class Functions:
     """The filters and scores of a session, sorted by what they read."""
 
     __slots__ = (
+        "aparts",
         "filters",
         "filters_global",
         "filters_local",
@@ -47,6 +48,8 @@ class Functions:
         self.reads = Reads(0)
         for function in [*self.filters, *plain, *self.raws]:
             self.reads |= function.reads
+        # What tells subjects of one shape apart, each question once.
+        self.aparts = list(dict.fromkeys(f.apart for f in [*self.filters, *plain, *self.raws] if f.apart is not None))
         # Asked for every subject, so worked out once: flags are slow to test.
         self.filters_local_flags = [
             (f, bool(f.reads & Reads.TASKS), f.reads == Reads.COLUMNS) for f in self.filters_local

@@ -38,10 +38,10 @@ def choose(
     if count == 1:
         return [best(evaluation, candidates)]
     if evaluation.is_stepwise(released=released):
-        followers = evaluation.followers(released=released) if within is None else None
+        followers = evaluation.followers(released=released)
         if followers is None:
             return [best(evaluation, candidates)]
-        return walking.walk(evaluation, table, followers, count, released=released)
+        return walking.walk(evaluation, table, followers, count, released=released, within=within)
     compares = evaluation.compares(candidates)
     return _run(evaluation, table, candidates, count, released=released, until_exit=compares)
 

@@ -15,6 +15,7 @@ from pumice.framework.points import POINTS, Combine, Point
 from pumice.framework.reasons import Code, FitSummary
 from pumice.framework.reservations import Reservations
 from pumice.framework.statement import LastTransaction, Run, Statement
+from pumice.framework.topology import Topology
 from pumice.model.job import BEST_EFFORT_PENDING
 from pumice.model.statuses import Status
 
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
     from pumice.framework.reasons import ReasonVector
     from pumice.framework.record import CycleRecord
     from pumice.framework.subject import Demand, Subject
+    from pumice.framework.topology import Groups, Purpose
     from pumice.model.cluster import Cluster
+    from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job, SubJob
     from pumice.model.nodes import NodeRecord, Nodes
     from pumice.model.queue import Queue
@@ -92,6 +95,9 @@ class Session:
     predicate: Extension[[Subject, Nodes], ReasonVector | None]
     score: Extension[[Subject, Nodes], Floats | None]
     best_node: FirstAnswer[[Subject, Nodes, Floats], int]
+    hyper_node_order: Extension[[SubJob, Sequence[HyperNode]], Floats]
+    job_gradient: FirstAnswer[[Job, HyperNode, Purpose], Groups]
+    sub_job_gradient: FirstAnswer[[SubJob, HyperNode, Purpose], Groups]
     preemptable: Intersection[Task]
     reclaimable: Intersection[Task]
     unified_evictable: Intersection[Any]
@@ -142,6 +148,7 @@ class Session:
         self.evicted_for: dict[str, None] = {}
         self.reservations = reservations or Reservations()
         self.reserved: dict[str, Task] = {}
+        self.topology = Topology(self)
         self._outlet = outlet
         self._held: list[Run] = []
         self._statements: list[Statement] = []

@@ -221,6 +221,16 @@ class Statement:
             self._session.remember(run)
             self._undo(run)
 
+    def make_wait(self, mark: int) -> None:
+        """Let everything that was placed after a mark wait on its node instead of being bound."""
+        placed: list[tuple[Task, NodeRecord]] = []
+        for run in self.runs:
+            keep = bisect.bisect_left(run.serials, mark)
+            pairs = zip(run.tasks[keep:], run.targets[keep:], strict=True)
+            placed += [(task, node) for task, node in pairs if node is not None]
+        self.rollback(mark)
+        self.pipeline([task for task, _ in placed], [node for _, node in placed])
+
     def undo(self, task: Task) -> None:
         """Undo one task, wherever it stands in the log."""
         for position in range(len(self.runs) - 1, -1, -1):

@@ -49,10 +49,22 @@ class Followers(msgspec.Struct):
     rating: list[Rating]
 
 
-def walk(evaluation: Evaluation, table: NodeTable, followers: Followers, count: int, *, released: bool) -> list[int]:
-    """Return the rows for up to `count` equal tasks, in order; fewer if no node takes the next one."""
+def walk(
+    evaluation: Evaluation,
+    table: NodeTable,
+    followers: Followers,
+    count: int,
+    *,
+    released: bool,
+    within: Rows | None = None,
+) -> list[int]:
+    """Return the rows for up to `count` equal tasks, in order, of some nodes or of all; fewer if no node takes the next one."""
     refusing, rating = followers.refusing, followers.rating
     fixed = evaluation.fixed(released=released).copy()
+    if within is not None:
+        outside = np.ones(len(fixed), dtype=np.bool_)
+        outside[within] = False
+        fixed[outside] = False
     allowed = fixed.copy()
     for filter_ in refusing:
         allowed &= ~filter_.refused

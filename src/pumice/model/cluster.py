@@ -12,6 +12,7 @@ import numpy as np
 
 from pumice.api import scheduling
 from pumice.model import resources, statuses
+from pumice.model.hypertree import HyperNodes
 from pumice.model.job import BEST_EFFORT_PENDING, Job, Tally
 from pumice.model.kinship import Kinship
 from pumice.model.nodes import NodeTable
@@ -60,6 +61,7 @@ class Cluster:
         self.objects: dict[str, dict[str, meta.KubeObject]] = {}
         self.volumes = Volumes(self.nodes)
         self.kinship = Kinship(self.nodes)
+        self.hyper_nodes = HyperNodes(self.nodes)
 
     # -- tasks -------------------------------------------------------------------------------------------------
 
@@ -451,6 +453,7 @@ class Cluster:
             self.recount()
         self.nodes.arrange()
         self.kinship.prepare()
+        self.hyper_nodes.prepare()
 
     def recount(self) -> None:
         """Compute every sum anew from the tasks."""

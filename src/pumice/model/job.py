@@ -67,16 +67,15 @@ class Tally:
 class SubJob:
     """The tasks of a job that agree on the labels of one sub-group policy, or all that no policy captures."""
 
-    __slots__ = ("group", "key", "match_index", "minimum", "priority", "tally", "tasks", "topology")
+    __slots__ = ("group", "job", "key", "match_index", "minimum", "priority", "tally", "tasks", "topology")
 
-    def __init__(
-        self, key: str, group: str, minimum: int, match_index: int, topology: scheduling.NetworkTopology | None
-    ) -> None:
+    def __init__(self, job: Job, key: str, group: str, minimum: int) -> None:
+        self.job = job
         self.key = key
         self.group = group
         self.minimum = minimum
-        self.match_index = match_index
-        self.topology = topology
+        self.match_index = 0
+        self.topology: scheduling.NetworkTopology | None = None
         self.priority = 0
         self.tally = Tally()
         self.tasks: dict[str, Task] = {}
@@ -163,7 +162,7 @@ class Job:
         self.waiting_time = positive_duration(
             metadata.annotations.get(names.SLA_WAITING_TIME, metadata.annotations.get(names.OLDER_SLA_WAITING_TIME))
         )
-        self.topology = spec.network_topology
+        self.topology = subgroups.checked_topology(spec.network_topology, "spec.networkTopology")
         self.min_member = _count(spec.min_member, "spec.minMember")
         self.min_task_member = {
             role: _count(minimum, f"spec.minTaskMember.{role}") for role, minimum in spec.min_task_member.items()
@@ -189,16 +188,15 @@ class Job:
         found = subgroups.match(self.policies, labels)
         if found is None:
             minimum = 1 if self.policies else self.min_member
-            return self._sub_job(self.key, self.key, minimum, 0, self.topology)
+            if (sub_job := self.sub_jobs.get(self.key)) is None:
+                sub_job = self.sub_jobs[self.key] = SubJob(self, self.key, self.key, minimum)
+                sub_job.topology = self.topology
+            return sub_job
         group = f"{self.key}/{found.policy.name}"
-        return self._sub_job(f"{group}-{found.suffix}", group, found.policy.size, found.index, found.policy.topology)
-
-    def _sub_job(
-        self, key: str, group: str, minimum: int, match_index: int, topology: scheduling.NetworkTopology | None
-    ) -> SubJob:
-        sub_job = self.sub_jobs.get(key)
-        if sub_job is None:
-            sub_job = self.sub_jobs[key] = SubJob(key, group, minimum, match_index, topology)
+        key = f"{group}-{found.suffix}"
+        if (sub_job := self.sub_jobs.get(key)) is None:
+            sub_job = self.sub_jobs[key] = SubJob(self, key, group, found.policy.size)
+            sub_job.match_index, sub_job.topology = found.index, found.policy.topology
         return sub_job
 
     # -- readiness ---------------------------------------------------------------------------------------------

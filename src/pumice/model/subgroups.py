@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.api import meta, scheduling  # noqa: TC001  msgspec reads the annotations at run time
+from pumice.api import meta, names, scheduling
 from pumice.model import resources, selectors
 
 if TYPE_CHECKING:
@@ -51,10 +51,22 @@ def parse(written: Sequence[scheduling.SubGroupPolicy]) -> tuple[Policy, ...]:
                 min_sub_groups=minimum,
                 selector=entry.label_selector,
                 keys=tuple(entry.match_label_keys),
-                topology=entry.network_topology,
+                topology=checked_topology(entry.network_topology, f"{field}.networkTopology"),
             )
         )
     return tuple(policies)
+
+
+def checked_topology(found: scheduling.NetworkTopology | None, field: str) -> scheduling.NetworkTopology | None:
+    """Check how far apart members may be."""
+    if found is None:
+        return None
+    if found.mode not in (names.TOPOLOGY_HARD, names.TOPOLOGY_SOFT):
+        raise resources.BadValueError(f"{field}.mode", f"{found.mode:.40} is neither hard nor soft")
+    tier = found.highest_tier_allowed
+    if tier is not None and not 0 <= tier < 2**31:
+        raise resources.BadValueError(f"{field}.highestTierAllowed", f"{tier} is outside 0..{2**31 - 1}")
+    return found
 
 
 def match(policies: Sequence[Policy], labels: Mapping[str, str]) -> Match | None:

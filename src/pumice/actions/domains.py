@@ -1,0 +1,159 @@
+"""Looking for a domain that holds a job or one of its sub-groups.
+
+Before a domain is tried, it is known how many members it can hold; of those that can hold enough, the first in order that works is taken. Room that is
+free now is looked for in all domains before anybody is left to wait for room that is being released.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from pumice.actions import shortage
+from pumice.actions.holding import Holding
+from pumice.framework import foresight, subject
+from pumice.framework.reasons import FitSummary
+from pumice.model.job import BEST_EFFORT_PENDING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pumice.actions.placing import Turn
+    from pumice.framework.topology import Groups, Limit
+    from pumice.model.hypernodes import HyperNode
+    from pumice.model.job import SubJob, Tally
+    from pumice.model.task import Task
+
+
+class Outcome(IntEnum):
+    """How far a job or sub-group got in a domain: nowhere, to room that it has to wait for, or to all it needs."""
+
+    NOTHING = 0
+    WAITS = 1
+    READY = 2
+
+
+class Goal(msgspec.Struct):
+    """What is looked for: domains for a job, or for one of its sub-groups, in the order of groups; `need` members must fit."""
+
+    sub_job: SubJob
+    groups: Groups
+    limit: Limit | None
+    need: int
+    tasks: list[Task]
+    attempt: Callable[[Turn, Outcome], Outcome]
+
+    def members(self, turn: Turn) -> list[Task]:
+        """Return all tasks that have to stay together, also those that run."""
+        return list((self.sub_job if turn.job.policies else turn.job).tasks.values())
+
+
+def needed(tally: Tally, minimum: int, *, ready: bool) -> int:
+    """Return how many members must fit in a domain for it to be of use."""
+    if ready:
+        return 1
+    return max(1, minimum - tally.ready - tally.waiting - tally.counts[BEST_EFFORT_PENDING])
+
+
+def search(turn: Turn, goal: Goal, accepted: Outcome | None = None) -> Outcome:
+    """Try domains until one works: first on free room, then, unless only that is accepted, on room that is being released."""
+    holding = Holding(turn.session, turn.queue, goal.tasks)
+    wanted = stages(turn) if accepted is None else [accepted]
+    tried = False
+    for stage in wanted:
+        for domain in _candidates(turn, goal, holding, stage):
+            tried = True
+            mark = turn.statement.checkpoint()
+            _forget_errors(turn, goal.tasks)
+            inside = turn.inside(None if domain is turn.session.topology.tree.root else domain)
+            outcome = goal.attempt(inside, stage)
+            if outcome >= stage:
+                return outcome
+            turn.statement.rollback(mark)
+    if not tried and wanted[-1] is Outcome.WAITS:
+        turn.session.note_fit(reversed(goal.tasks), shortage.why_not(turn, goal, holding))
+    return Outcome.NOTHING
+
+
+def stages(turn: Turn) -> list[Outcome]:
+    """Return what is looked for, in this order; where everything waits anyway, nothing else can be had."""
+    return [Outcome.WAITS] if turn.scope.waits else [Outcome.READY, Outcome.WAITS]
+
+
+def _candidates(turn: Turn, goal: Goal, holding: Holding, stage: Outcome) -> Iterator[HyperNode]:
+    """Give the domains that can hold enough, in the order in which they are tried."""
+    if goal.limit is None:
+        yield from (domain for group in goal.groups for domain in group)
+        return
+    if _is_refused_by_queue(turn, goal):
+        return
+    counts = holding.counts(released=stage is Outcome.WAITS or turn.scope.waits)
+    enough = [[each for each in group if counts[each.index] >= goal.need] for group in goal.groups]
+    home = turn.session.topology.rows(goal.members(turn))
+    held = _held(turn, goal, home)
+    if held is not None and counts[held.index] >= goal.need:
+        yield held
+    for group in _near_first(turn, enough, home):
+        yield from (domain for domain in _ranked(turn, goal.sub_job, group) if domain is not held)
+
+
+def _held(turn: Turn, goal: Goal, home: list[int]) -> HyperNode | None:
+    """Return the lowest domain that holds all nodes which a plan has promised to the tasks; it is tried first."""
+    holds, known = turn.session.reservations.holds, turn.session.cluster.nodes.by_name
+    rows = [
+        known[holds[task.uid].node].row for task in goal.tasks if task.uid in holds and holds[task.uid].node in known
+    ]
+    if not rows:
+        return None
+    offered = {id(domain) for group in goal.groups for domain in group}
+    return next((each for each in turn.session.topology.containing([*home, *rows]) if id(each) in offered), None)
+
+
+def _near_first(turn: Turn, groups: Groups, home: list[int]) -> Groups:
+    """Regroup domains, if members run somewhere, so that those come first with which all lie in the lowest hyper-node."""
+    around = turn.session.topology.containing(home) if home else []
+    if not around:
+        return groups
+    regrouped: Groups = []
+    rest = groups
+    for above in around:
+        inside = [[each for each in group if each.is_within(above)] for group in rest]
+        rest = [[each for each in group if not each.is_within(above)] for group in rest]
+        regrouped += inside
+    return [*regrouped, *rest]
+
+
+def _ranked(turn: Turn, sub_job: SubJob, domains: Sequence[HyperNode]) -> Sequence[HyperNode]:
+    """Sort domains of a tier: the highest score first, the first name among equals."""
+    if len(domains) < 2:
+        return domains
+    scores = foresight.rounded(turn.session.topology.order(sub_job, domains))
+    return [domains[position] for position in np.argsort(-scores, kind="stable").tolist()]
+
+
+def _is_refused_by_queue(turn: Turn, goal: Goal) -> bool:
+    """Tell, and note, that no domain helps because the queue may not take on what is needed; asked where all tasks are equal."""
+    session, first = turn.session, goal.tasks[-1]
+    if not session.allocatable.active or any(task.shape is not first.shape for task in goal.tasks):
+        return False
+    refusal = session.allocatable(turn.queue, subject.equal_tasks(goal.tasks[-goal.need :]))
+    if refusal is None:
+        return False
+    session.note_fit(reversed(goal.tasks), FitSummary(0, (), f"queue {turn.queue.name}: {refusal}"))
+    return True
+
+
+def _forget_errors(turn: Turn, tasks: Sequence[Task]) -> None:
+    """Forget what an attempt in another domain said."""
+    errors = turn.session.fit_errors.get(turn.job.key)
+    if errors:
+        for task in tasks:
+            errors.pop(task.uid, None)
+
+
+def reached(*, ready: bool, pipelined: bool) -> Outcome:
+    """Say how far somebody got."""
+    return Outcome.READY if ready else Outcome.WAITS if pipelined else Outcome.NOTHING

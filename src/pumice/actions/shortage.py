@@ -1,0 +1,71 @@
+"""Why no hyper-node holds a job or one of its sub-groups, in numbers and names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pumice.framework import subject
+from pumice.framework.reasons import FitSummary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pumice.actions.domains import Goal
+    from pumice.actions.holding import Holding
+    from pumice.actions.placing import Turn
+    from pumice.model.hypernodes import HyperNode
+
+NAMED = 3
+
+
+def why_not(turn: Turn, goal: Goal, holding: Holding) -> FitSummary:
+    """Say why no domain was even tried."""
+    errors = turn.session.fit_errors.get(turn.job.key, {})
+    if goal.tasks[-1].uid in errors:
+        return errors[goal.tasks[-1].uid]
+    tree, limit = turn.session.topology.tree, goal.limit
+    tier = limit.tier if limit is not None else tree.root.tier
+    offered = [domain for group in goal.groups for domain in group]
+    near = offered or _unoffered(turn, goal, tier)
+    text = _why_none(turn, goal, tier)
+    if near:
+        counts = holding.counts(released=True)
+        best = max(near, key=lambda each: (int(counts[each.index]), -each.index))
+        most = int(counts[best.index])
+        if offered or most < goal.need:
+            text = f"0/{len(near)} hyper-nodes of tier <= {tier} can hold the {goal.need} members that are needed"
+            text += f": {best.name} can hold the most, {most}" if most else f". {_why_not_even_one(turn, goal, near)}"
+    troubles = [f"HyperNode {name}: {problem}" for name, problem in list(tree.problems.items())[:NAMED]]
+    return FitSummary(tree.root.rows.size, (), "; ".join([text.rstrip("."), *troubles]))
+
+
+def _why_not_even_one(turn: Turn, goal: Goal, offered: Sequence[HyperNode]) -> FitSummary:
+    """Say what the nodes of the domains say against the first task."""
+    evaluation = turn.session.evaluate(subject.Subject(goal.tasks[-1], turn.queue))
+    if len(offered) == 1:
+        return turn.inside(offered[0]).scope.failure(evaluation)
+    return evaluation.failure(within=np.unique(np.concatenate([domain.rows for domain in offered])))
+
+
+def _unoffered(turn: Turn, goal: Goal, tier: int) -> list[HyperNode]:
+    """Return the domains that would be allowed if they had enough free in sum; none if it is running members that rule them out."""
+    topology = turn.session.topology
+    if topology.rows(goal.members(turn)):
+        return []
+    return [each for each in (turn.scope.domain or topology.tree.root).below() if each.tier <= tier and each.rows.size]
+
+
+def _why_none(turn: Turn, goal: Goal, tier: int) -> str:
+    """Say why no domain is offered at all."""
+    topology = turn.session.topology
+    rows = topology.rows(goal.members(turn))
+    if rows:
+        nodes = [turn.session.cluster.nodes.records[row].name for row in rows]
+        more = f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""
+        return f"no hyper-node of tier <= {tier} holds all {len(nodes)} nodes that its members run on: {', '.join(nodes[:NAMED])}{more}"
+    existing = int((topology.tree.tiers <= tier).sum())
+    if not existing:
+        return f"there is no hyper-node of tier <= {tier}; the lowest is of tier {int(topology.tree.tiers.min())}"
+    return f"none of the {existing} hyper-nodes of tier <= {tier} has the minResources of the group free"

@@ -1,0 +1,138 @@
+"""Placing a job sub-group by sub-group: each starts whole or not at all, those that the job needs to be complete first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.actions import domains, placing
+from pumice.actions.domains import Goal, Outcome
+from pumice.framework.topology import Purpose
+from pumice.model.statuses import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pumice.actions.placing import Turn
+    from pumice.model.job import SubJob
+    from pumice.model.task import Task
+
+
+def attempts(tasks: list[Task]) -> Callable[[Turn, Outcome], Outcome]:
+    """Return what tries to place the tasks of a job inside a domain."""
+    return lambda turn, stage: _attempt(turn, stage, tasks)
+
+
+def _attempt(turn: Turn, stage: Outcome, tasks: list[Task]) -> Outcome:
+    """Serve sub-groups until the job has what it needs; beyond its minimum, one of them."""
+    session, job = turn.session, turn.job
+    was_ready, before = session.job_ready(job), len(turn.statement)
+    stacks: dict[str, list[Task]] = {}
+    for task in tasks:
+        if task.sub_job is not None:
+            stacks.setdefault(task.sub_job.key, []).append(task)
+    for accepted in domains.stages(turn) if stage is Outcome.WAITS else [Outcome.READY]:
+        _go_through(turn, stacks, accepted, once=was_ready)
+        if len(turn.statement) > before and (was_ready or _is_enough(turn, accepted)):
+            break
+    if len(turn.statement) == before:
+        return Outcome.NOTHING
+    return domains.reached(ready=session.job_ready(job), pipelined=session.is_pipelined(job))
+
+
+def _go_through(turn: Turn, stacks: dict[str, list[Task]], accepted: Outcome, *, once: bool) -> None:
+    """Serve one sub-group after the other until it is enough, or until one got something."""
+    for sub_job in _work(turn, stacks):
+        served = _serve(turn, sub_job, stacks[sub_job.key], accepted) is not Outcome.NOTHING
+        if served and (once or _is_enough(turn, accepted)):
+            return
+
+
+def _is_enough(turn: Turn, accepted: Outcome) -> bool:
+    if accepted is Outcome.READY and not turn.scope.waits:
+        return turn.session.job_ready(turn.job)
+    return turn.session.is_pipelined(turn.job)
+
+
+def _work(turn: Turn, stacks: dict[str, list[Task]]) -> Iterator[SubJob]:
+    """Give the sub-jobs that have tasks: those that the job needs to be complete first; one that got something and has more comes again."""
+    session, job = turn.session, turn.job
+    listed = session.sub_job_order.sort(job.sub_jobs[key] for key, stack in stacks.items() if stack)
+    needed = required(turn, listed)
+    first = [sub_job for sub_job in listed if sub_job.key in needed]
+    yield from first
+    rest = session.sub_job_order.queue([sub_job for sub_job in listed if sub_job.key not in needed])
+    for sub_job in first:
+        if _is_served(sub_job, stacks):
+            rest.push(sub_job)
+    while len(rest):
+        sub_job = rest.pop()
+        left = len(stacks[sub_job.key])
+        yield sub_job
+        if 0 < len(stacks[sub_job.key]) < left:
+            rest.push(sub_job)
+
+
+def _is_served(sub_job: SubJob, stacks: dict[str, list[Task]]) -> bool:
+    """Tell whether a sub-job has become complete and has tasks left."""
+    return bool(stacks[sub_job.key]) and sub_job.tally.is_pipelined(sub_job.minimum)
+
+
+def required(turn: Turn, listed: Sequence[SubJob]) -> dict[str, None]:
+    """Return the sub-jobs, in order, that bring every policy to its number of complete sub-groups."""
+    session, job = turn.session, turn.job
+    lacking = {
+        f"{job.key}/{policy.name}": policy.min_sub_groups
+        - sum(
+            1
+            for each in job.sub_jobs.values()
+            if each.group == f"{job.key}/{policy.name}" and session.is_sub_job_ready(job, each)
+        )
+        for policy in job.policies
+        if policy.min_sub_groups
+    }
+    found: dict[str, None] = {}
+    for sub_job in listed:
+        if lacking.get(sub_job.group, 0) > 0 and not session.is_sub_job_ready(job, sub_job):
+            lacking[sub_job.group] -= 1
+            found[sub_job.key] = None
+    return found
+
+
+def _serve(turn: Turn, sub_job: SubJob, stack: list[Task], accepted: Outcome) -> Outcome:
+    """Start a sub-group whole, or place one more of its tasks."""
+    session, job = turn.session, turn.job
+    topology = session.topology
+    was_ready = session.is_sub_job_ready(job, sub_job)
+    goal = Goal(
+        sub_job=sub_job,
+        groups=topology.sub_job_domains(sub_job, turn.scope.domain or topology.tree.root, Purpose.ALLOCATE),
+        limit=topology.sub_limit(sub_job) if session.sub_job_gradient.active else None,
+        need=domains.needed(sub_job.tally, sub_job.minimum, ready=was_ready),
+        tasks=stack,
+        attempt=_whole_sub_group(sub_job, stack),
+    )
+    outcome = domains.search(turn, goal, accepted)
+    if outcome is not Outcome.NOTHING:
+        stack[:] = [task for task in stack if task.status == Status.PENDING]
+    return outcome
+
+
+def _whole_sub_group(sub_job: SubJob, tasks: list[Task]) -> Callable[[Turn, Outcome], Outcome]:
+    def attempt(turn: Turn, _stage: Outcome) -> Outcome:
+        session, job = turn.session, turn.job
+        mark, before, stack = turn.statement.checkpoint(), len(turn.statement), list(tasks)
+        if session.is_sub_job_ready(job, sub_job):
+            placing.place_until(turn, stack, lambda: True)
+            return Outcome.READY if len(turn.statement) > before else Outcome.NOTHING
+        done = session.is_sub_job_pipelined if turn.scope.waits else session.is_sub_job_ready
+        placing.place_until(turn, stack, lambda: done(job, sub_job))
+        if session.is_sub_job_ready(job, sub_job):
+            return Outcome.READY
+        if not session.is_sub_job_pipelined(job, sub_job):
+            return Outcome.NOTHING
+        if not turn.scope.waits:
+            # A sub-group starts whole: what is on free room waits for the rest.
+            turn.statement.make_wait(mark)
+        return Outcome.WAITS
+
+    return attempt

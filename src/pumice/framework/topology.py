@@ -1,0 +1,160 @@
+"""How far apart the members of a job may be in this session: limits read against the tree of hyper-nodes, and the domains that plugins allow.
+
+A soft wish is a limit at the tier of the virtual root, which holds everything; only the order in which domains are tried serves it. Where members run already follows
+from their nodes and from nothing else, so it survives restarts of members and of the scheduler.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from pumice.api import names
+from pumice.model.statuses import ALLOCATED_LIKE, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pumice.api import scheduling
+    from pumice.framework.evaluation import Floats
+    from pumice.framework.session import Session
+    from pumice.model.hypernodes import HyperNode, Tree
+    from pumice.model.job import Job, SubJob
+    from pumice.model.nodes import Rows
+    from pumice.model.task import Task
+
+SETTLED = ALLOCATED_LIKE | {Status.PIPELINED}
+SOURCE = "topology"
+
+Groups = list[list["HyperNode"]]
+
+
+class Purpose(Enum):
+    """What domains are looked for: room as it is, or room that evictions could make."""
+
+    ALLOCATE = "allocate"
+    EVICT = "evict"
+
+
+class Limit(msgspec.Struct, frozen=True):
+    """The highest tier whose hyper-nodes may hold all members; a soft one is only a wish."""
+
+    tier: int
+    soft: bool = False
+
+
+class Topology:
+    """The limits and domains of one session."""
+
+    __slots__ = ("_limits", "_session", "tree")
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.tree: Tree = session.cluster.hyper_nodes.tree
+        self._limits: dict[str, Limit | None] = {}
+
+    # -- limits ------------------------------------------------------------------------------------------------
+
+    def limit(self, job: Job) -> Limit | None:
+        """Return how far apart the members of a job may be, None if that does not matter."""
+        if job.topology is None:
+            return None
+        if job.key not in self._limits:
+            self._limits[job.key] = self._read(job, job.topology, Limit(self.tree.root.tier, soft=True))
+        return self._limits[job.key]
+
+    def sub_limit(self, sub_job: SubJob) -> Limit | None:
+        """Return how far apart the members of a sub-job may be; a soft wish stays inside the limit of the job."""
+        job = sub_job.job
+        if not job.policies or sub_job.key == job.key:
+            return self.limit(job)
+        if sub_job.topology is None:
+            return None
+        if sub_job.key not in self._limits:
+            outer = self.limit(job)
+            widest = Limit(self.tree.root.tier if outer is None else outer.tier, soft=True)
+            self._limits[sub_job.key] = self._read(job, sub_job.topology, widest)
+        return self._limits[sub_job.key]
+
+    def _read(self, job: Job, wish: scheduling.NetworkTopology, widest: Limit) -> Limit | None:
+        if wish.mode == names.TOPOLOGY_SOFT:
+            return widest
+        if wish.highest_tier_allowed is not None:
+            return Limit(wish.highest_tier_allowed)
+        if not wish.highest_tier_name:
+            return None
+        tier = self.tree.tier_names.get(wish.highest_tier_name)
+        if tier is None:
+            text = f"highestTierName {wish.highest_tier_name} is the tierName of no HyperNode; the job is placed without a limit"
+            self._session.record.judge(job.key, SOURCE, text)
+            self._session.notices.append((job, text))
+            return None
+        self._session.record.acquit(job.key, SOURCE)
+        return Limit(tier)
+
+    def is_hard(self, job: Job) -> bool:
+        """Tell whether a job, or some sub-group of it, must stay inside a domain."""
+        limits = [self.limit(job), *(self.sub_limit(sub) for sub in job.sub_jobs.values())]
+        return any(limit is not None and not limit.soft for limit in limits)
+
+    def steers(self, job: Job) -> bool:
+        """Tell whether a job is placed domain by domain or sub-group by sub-group."""
+        if job.policies:
+            return True
+        return job.topology is not None and self._session.job_gradient.active and self.limit(job) is not None
+
+    # -- where members are -------------------------------------------------------------------------------------
+
+    def rows(self, tasks: Iterable[Task]) -> list[int]:
+        """Return the nodes of the tasks that have one, as distinct rows; a node that is not there any more is in no domain."""
+        return list(dict.fromkeys(task.node.row for task in tasks if task.node is not None and task.status in SETTLED))
+
+    def home(self, tasks: Iterable[Task]) -> HyperNode | None:
+        """Return the lowest hyper-node that holds all tasks that have a node, None if none has."""
+        rows = self.rows(tasks)
+        if not rows:
+            return None
+        return next(iter(self.containing(rows)), None)
+
+    def containing(self, rows: Sequence[int]) -> list[HyperNode]:
+        """Return the hyper-nodes that hold all of some nodes, lowest tier first; none if one of the nodes is not there."""
+        if any(row >= len(self.tree.root.rows) for row in rows):
+            return []
+        return self.tree.containing_all(rows)
+
+    # -- domains -----------------------------------------------------------------------------------------------
+
+    def job_domains(self, job: Job, purpose: Purpose) -> Groups:
+        """Ask for the domains of a job, in the order in which they are tried; without an answer there is only the root."""
+        root = self.tree.root
+        groups = self._session.job_gradient(job, root, purpose)
+        return [[root]] if groups is None else groups
+
+    def sub_job_domains(self, sub_job: SubJob, within: HyperNode, purpose: Purpose) -> Groups:
+        """Ask for the domains of a sub-job inside one that was chosen for its job."""
+        groups = self._session.sub_job_gradient(sub_job, within, purpose)
+        return [[within]] if groups is None else groups
+
+    def order(self, sub_job: SubJob, domains: Sequence[HyperNode]) -> Floats:
+        """Add up what the plugins say about hyper-nodes for a sub-job."""
+        total = np.zeros(len(domains))
+        for registered in self._session.hyper_node_order:
+            total += registered.function(sub_job, domains)
+        return total
+
+    def reach(self, task: Task) -> Rows | None:
+        """Return the nodes that one more member may go to as things stand, None if it may go anywhere."""
+        job = task.job
+        if job is None or not self._session.job_gradient.active:
+            return None
+        if job.topology is None and not any(policy.topology for policy in job.policies):
+            return None
+        marks = np.zeros(len(self.tree.root.rows), dtype=np.bool_)
+        for domain in (domain for group in self.job_domains(job, Purpose.ALLOCATE) for domain in group):
+            inner = [[domain]] if task.sub_job is None else self.sub_job_domains(task.sub_job, domain, Purpose.ALLOCATE)
+            for each in (each for group in inner for each in group):
+                marks[each.rows] = True
+        return None if marks.all() else np.flatnonzero(marks)

@@ -1,0 +1,266 @@
+"""From HyperNode objects to a tree: who is a member of what, and what is wrong where.
+
+A HyperNode that contradicts another one costs nobody else anything: a hyper-node that two others list belongs to neither, those of a circle are left out, a member
+that does not exist is simply missing. A domain is never larger than what every reading of the objects agrees on, so a limit is never broken by mistake.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pumice.model import resources, selectors
+from pumice.model.hypernodes import HyperNode, Totals, Tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pumice.api import meta, topology
+    from pumice.model.nodes import NodeTable, Rows
+    from pumice.model.selectors import Mask
+
+NODE, HYPER_NODE = "Node", "HyperNode"
+NAMED = 3
+
+
+def check(found: topology.HyperNode) -> None:
+    """Raise the `BadValueError` that makes a HyperNode invalid."""
+    spec = found.spec
+    if not 0 <= spec.tier < 2**31:
+        raise resources.BadValueError("spec.tier", f"{spec.tier} is outside 0..{2**31 - 1}")
+    if not spec.members:
+        raise resources.BadValueError("spec.members", "is empty; at least one member is needed")
+    for position, member in enumerate(spec.members):
+        field = f"spec.members[{position}]"
+        if member.type not in (NODE, HYPER_NODE):
+            raise resources.BadValueError(f"{field}.type", f"{member.type:.40} is neither {NODE} nor {HYPER_NODE}")
+        ways = {
+            "exactMatch": member.selector.exact_match,
+            "regexMatch": member.selector.regex_match,
+            "labelMatch": member.selector.label_match,
+        }
+        chosen = [name for name, way in ways.items() if way is not None]
+        if len(chosen) != 1:
+            told = " and ".join(chosen) or "nothing"
+            raise resources.BadValueError(f"{field}.selector", f"sets {told}; exactly one of {', '.join(ways)} is set")
+
+
+class HyperNodes:
+    """The HyperNode objects, and the tree that follows from them and from the nodes."""
+
+    def __init__(self, table: NodeTable) -> None:
+        self._table = table
+        self._objects: dict[str, topology.HyperNode] = {}
+        self._unreadable: dict[str, str] = {}
+        self._stale = True
+        self._made_of = (-1, -1)
+        self._by_labels = False
+        # By pattern, the names of nodes that were asked about and those that matched; what is no longer used is forgotten with the next tree.
+        self._patterns: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+        self._known_patterns = self._patterns
+        self.tree = Tree((), 0, 1)
+        self.totals = Totals(table)
+
+    def put(self, found: topology.HyperNode) -> bool:
+        """Take a valid HyperNode over; tells whether it says anything new."""
+        name = found.metadata.name
+        known = self._objects.get(name)
+        self._objects[name] = found
+        news = self._unreadable.pop(name, None) is not None or known is None or known.spec != found.spec
+        self._stale = self._stale or news
+        return news
+
+    def spoil(self, name: str, problem: str) -> None:
+        """Note that a HyperNode makes no sense: it is left out until it changes."""
+        self._objects.pop(name, None)
+        self._unreadable[name] = problem
+        self._stale = True
+
+    def remove(self, name: str) -> None:
+        """Forget a HyperNode."""
+        if self._objects.pop(name, None) is not None or self._unreadable.pop(name, None) is not None:
+            self._stale = True
+
+    def metadata(self, name: str) -> meta.ObjectMeta | None:
+        """Return the metadata of a valid HyperNode."""
+        found = self._objects.get(name)
+        return None if found is None else found.metadata
+
+    def prepare(self) -> bool:
+        """Make the tree anew if anything it is made of has changed, and tell whether it was."""
+        table = self._table
+        state = (table.structure, table.static if self._by_labels else 0)
+        if not self._stale and state == self._made_of:
+            return False
+        self._stale = False
+        self._by_labels = any(
+            member.selector.label_match is not None for each in self._objects.values() for member in each.spec.members
+        )
+        self._made_of = (table.structure, table.static if self._by_labels else 0)
+        self.tree = self._grow()
+        return True
+
+    # -- the tree ----------------------------------------------------------------------------------------------
+
+    def _grow(self) -> Tree:
+        problems: dict[str, list[str]] = {}
+        parents = self._parents(problems)
+        circular = _circles(parents, problems)
+        self._part_from_lower(parents, problems)
+        below: dict[str, list[str]] = {}
+        for child, parent in parents.items():
+            below.setdefault(parent, []).append(child)
+        self._known_patterns, self._patterns = self._patterns, {}
+        usable: dict[str, HyperNode] = {}
+        # A tier is always above those of its members, so members come first.
+        for name in sorted(self._objects, key=lambda n: (self._objects[n].spec.tier, n)):
+            if name in circular:
+                continue
+            spec = self._objects[name].spec
+            children = [usable[child] for child in below.get(name, ()) if child in usable]
+            direct = self._nodes(name, spec.members, problems)
+            rows = np.unique(np.concatenate([direct, *(child.rows for child in children)]))
+            usable[name] = made = HyperNode(name, spec.tier, rows)
+            made.children = children
+            for each in children:
+                each.parent = made
+        names: dict[str, int] = {}
+        for spec in (found.spec for found in self._objects.values()):
+            if spec.tier_name:
+                # Where two tiers have one name, the stricter one is meant.
+                names[spec.tier_name] = min(spec.tier, names.get(spec.tier_name, spec.tier))
+        return Tree(
+            usable.values(),
+            self._table.count,
+            max((each.spec.tier for each in self._objects.values()), default=0) + 1,
+            tier_names=names,
+            problems={name: "; ".join(told) for name, told in sorted(problems.items())},
+            is_whole=not self._unreadable,
+            version=self.tree.version + 1,
+        )
+
+    def _parents(self, problems: dict[str, list[str]]) -> dict[str, str]:
+        """Return the one parent of each hyper-node that has one, naming every claim that cannot hold."""
+        claims: dict[str, list[str]] = {}
+        for name in sorted(self._objects):
+            for child in dict.fromkeys(self._children(name, problems)):
+                claims.setdefault(child, []).append(name)
+        parents = {}
+        for child, claimants in claims.items():
+            if len(claimants) > 1:
+                listed = " and ".join(claimants)
+                problems.setdefault(child, []).append(f"it is a member of {listed}, so it counts for none of them")
+                for name in claimants:
+                    problems.setdefault(name, []).append(f"its member {child} is a member of {listed}")
+            else:
+                parents[child] = claimants[0]
+        return parents
+
+    def _children(self, name: str, problems: dict[str, list[str]]) -> Iterable[str]:
+        for position, member in enumerate(self._objects[name].spec.members):
+            if member.type != HYPER_NODE:
+                continue
+            exact = member.selector.exact_match
+            told = problems.setdefault
+            if exact is None:
+                told(name, []).append(
+                    f"spec.members[{position}]: a member of type HyperNode is found by exactMatch only"
+                )
+            elif exact.name in self._unreadable:
+                told(name, []).append(f"its member {exact.name} is invalid: {self._unreadable[exact.name]}")
+            elif exact.name not in self._objects:
+                told(name, []).append(f"its member HyperNode {exact.name} does not exist")
+            else:
+                yield exact.name
+
+    def _part_from_lower(self, parents: dict[str, str], problems: dict[str, list[str]]) -> None:
+        """Part hyper-nodes from parents whose tier is not above theirs: what lies inside cannot be farther apart than the whole."""
+        for child, parent in list(parents.items()):
+            inner, outer = self._objects[child].spec.tier, self._objects[parent].spec.tier
+            if inner >= outer:
+                del parents[child]
+                problems.setdefault(parent, []).append(
+                    f"its member {child} is of tier {inner}, which is not below its own tier {outer}"
+                )
+
+    # -- members -----------------------------------------------------------------------------------------------
+
+    def _nodes(self, name: str, members: Sequence[topology.Member], problems: dict[str, list[str]]) -> Rows:
+        """Return the rows of the nodes that a hyper-node names itself."""
+        table = self._table
+        rows: list[int] = []
+        masks: list[Mask] = []
+        missing: list[str] = []
+        for position, member in enumerate(members):
+            chosen = member.selector
+            if member.type != NODE:
+                continue
+            if chosen.exact_match is not None:
+                record = table.by_name.get(chosen.exact_match.name)
+                if record is None or record.object is None:
+                    missing.append(chosen.exact_match.name)
+                else:
+                    rows.append(record.row)
+            elif chosen.regex_match is not None:
+                try:
+                    rows += self._matching(chosen.regex_match.pattern)
+                except re.error as error:
+                    text = (
+                        f"spec.members[{position}]: {chosen.regex_match.pattern:.60} is no regular expression: {error}"
+                    )
+                    problems.setdefault(name, []).append(text)
+            elif chosen.label_match is not None:
+                masks.append(_labelled(chosen.label_match, table))
+        if missing:
+            more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
+            text = f"its member nodes {', '.join(missing[:NAMED])}{more} do not exist"
+            problems.setdefault(name, []).append(text)
+        found = [np.array(rows, dtype=np.int64), *(np.flatnonzero(mask) for mask in masks)]
+        return np.concatenate(found)
+
+    def _matching(self, pattern: str) -> list[int]:
+        """Return the rows of nodes whose names a pattern is found in; each name is asked about once."""
+        table = self._table
+        compiled = re.compile(pattern)
+        asked, matched = self._patterns[pattern] = self._known_patterns.get(pattern, ({}, {}))
+        if len(asked) > 2 * table.count + 64:
+            asked.clear()
+            matched.clear()
+        for record in table.records[: table.count]:
+            if record.name not in asked:
+                asked[record.name] = None
+                if compiled.search(record.name):
+                    matched[record.name] = None
+        known = table.by_name
+        return [known[name].row for name in matched if name in known and known[name].row < table.count]
+
+
+def _labelled(selector: meta.LabelSelector, table: NodeTable) -> Mask:
+    """Mark the nodes that a label selector chooses; an empty one chooses none."""
+    columns = table.attributes
+    mask = np.full(columns.count, bool(selector.match_labels or selector.match_expressions))
+    mask &= selectors.selector_mask(selector.match_labels, columns)
+    for each in selector.match_expressions:
+        mask &= columns.mask(each.key, functools.partial(selectors.holds, each.operator, each.values))
+    return mask
+
+
+def _circles(parents: dict[str, str], problems: dict[str, list[str]]) -> dict[str, None]:
+    """Take hyper-nodes that lie below themselves out of the tree, and return them."""
+    circular: dict[str, None] = {}
+    for start in sorted(parents):
+        path = [start]
+        while (above := parents.get(path[-1])) is not None and above not in path:
+            path.append(above)
+        if above == start:
+            circular[start] = None
+            problems.setdefault(start, []).append(f"it lies below itself: {' < '.join([*path, start])}")
+    for name in circular:
+        del parents[name]
+    return circular
+
+
+__all__ = ["HyperNodes", "check"]

@@ -1,0 +1,278 @@
+"""network-topology-aware: keep the members of a job inside few network domains."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pumice.framework.configuration import Argument
+from pumice.framework.plugin import Plugin
+from pumice.framework.points import Reads
+from pumice.framework.topology import Purpose
+from pumice.model.resources import CPU, MEMORY
+from pumice.model.statuses import Status
+from pumice.plugins.network_topology_scores import Closeness, Fill, Weights
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from pumice.framework.evaluation import Floats, Mask
+    from pumice.framework.session import Session
+    from pumice.framework.subject import Subject
+    from pumice.framework.topology import Groups, Limit
+    from pumice.model.hypernodes import HyperNode
+    from pumice.model.job import Job, SubJob
+    from pumice.model.nodes import Nodes, NodeTable
+    from pumice.model.resources import Vector
+    from pumice.model.task import Task
+    from pumice.plugins.network_topology_scores import Request
+
+RUNS = frozenset({Status.BINDING, Status.BOUND, Status.RUNNING})
+ELSEWHERE = Reads.NODE | Reads.OTHER_NODES
+
+
+class NetworkTopology(Plugin):
+    """Place all members of a job with a hard limit inside one hyper-node of at most that tier, and any other job with a wish as low as it fits.
+
+    Domains are tried tier by tier, lowest first, and among those of a tier the fullest first. Members that run already bind the rest of their job
+    to the hyper-node they are in. Pods of other jobs fill domains that are in use, unless `hypernode.binpack.normal-pod.enable` is off.
+    """
+
+    name = "network-topology-aware"
+    points = frozenset({"HyperNodeGradientForJob", "HyperNodeGradientForSubJob", "HyperNodeOrder", "NodeOrder"})
+    reads = ELSEWHERE
+    arguments = (
+        Argument(name="weight", kind="int", default=1, minimum=0, replacement=1, help="weight of all scores"),
+        Argument(name="hypernode.binpack.cpu", kind="int", default=1, minimum=0, replacement=1, help="weight of cpu"),
+        Argument(
+            name="hypernode.binpack.memory", kind="int", default=1, minimum=0, replacement=1, help="weight of memory"
+        ),
+        Argument(
+            name="hypernode.binpack.resources", kind="strings", default=(), help="further resource names that count"
+        ),
+        Argument(
+            name="hypernode.binpack.resources.*",
+            kind="int",
+            default=1,
+            minimum=0,
+            replacement=1,
+            help="weight of such a resource",
+        ),
+        Argument(
+            name="hypernode.binpack.normal-pod.enable",
+            kind="bool",
+            default=True,
+            help="whether pods of jobs without a topology prefer nodes of full hyper-nodes",
+        ),
+        Argument(
+            name="hypernode.binpack.normal-pod.fading",
+            kind="float",
+            default=0.8,
+            minimum=0,
+            replacement=0.8,
+            help="how much less each higher tier counts for such pods",
+        ),
+        Argument(
+            name="hypernode.gradient.evict.max-hypernodes",
+            kind="int",
+            default=8,
+            minimum=1,
+            replacement=8,
+            help="how many hyper-nodes are offered to evict in",
+        ),
+    )
+
+    def open(self, session: Session) -> None:
+        """Register domains, their order and the scores of nodes."""
+        settings = self.settings
+        resources = {
+            "cpu": int(settings["hypernode.binpack.cpu"]),
+            "memory": int(settings["hypernode.binpack.memory"]),
+        }
+        for name in settings["hypernode.binpack.resources"]:
+            resources[name] = int(settings.get(f"hypernode.binpack.resources.{name}", 1))
+        self._weights = Weights(resources, int(settings["weight"]))
+        self._session = session
+        self._topology = session.topology
+        self._requests: dict[str, tuple[int, Request]] = {}
+        session.job_gradient.add(self.job_gradient)
+        session.sub_job_gradient.add(self.sub_job_gradient)
+        session.hyper_node_order.add(self.order)
+        if self._weights.whole and not self._topology.tree.is_flat:
+            session.score.add(self.is_near, follow=self.near, apart=self.runs_as)
+            if settings["hypernode.binpack.normal-pod.enable"]:
+                session.score.add(self.is_ordinary, follow=self.fill, apart=self.is_ordinary_in)
+
+    # -- domains -----------------------------------------------------------------------------------------------
+
+    def job_gradient(self, job: Job, root: HyperNode, purpose: Purpose) -> Groups | None:
+        """Return the hyper-nodes that may hold a job, tier by tier; None for a job that may be anywhere."""
+        limit = self._topology.limit(job)
+        if limit is None:
+            return None
+        return self._groups(limit, list(job.tasks.values()), root, purpose, self._least(job))
+
+    def sub_job_gradient(self, sub_job: SubJob, root: HyperNode, purpose: Purpose) -> Groups | None:
+        """Return the hyper-nodes below one that may hold a sub-job, tier by tier."""
+        limit = self._topology.sub_limit(sub_job)
+        if limit is None:
+            return None
+        return self._groups(limit, list(sub_job.tasks.values()), root, purpose, self._lacking(sub_job))
+
+    def _groups(self, limit: Limit, tasks: list[Task], root: HyperNode, purpose: Purpose, need: Request) -> Groups:
+        tree = self._topology.tree
+        rows = self._topology.rows(tasks)
+        allowed = tree.tiers <= limit.tier
+        allowed &= tree.sizes > 0
+        if not limit.soft and not tree.is_whole:
+            # What cannot be read may be a tier below the root.
+            allowed[tree.root.index] = False
+        if rows:
+            inside = np.zeros(len(tree.domains), dtype=np.bool_)
+            for top in self._tops(rows, allowed):
+                start = top if top.is_within(root) else root if root.is_within(top) else None
+                if start is not None:
+                    inside[[each.index for each in start.below()]] = True
+            allowed &= inside
+        else:
+            if root is not tree.root:
+                inside = np.zeros(len(tree.domains), dtype=np.bool_)
+                inside[[each.index for each in root.below()]] = True
+                allowed &= inside
+            allowed &= self._suffices(need, purpose)
+        return self._by_tier(np.flatnonzero(allowed).tolist(), purpose)
+
+    def _tops(self, rows: list[int], allowed: Mask) -> list[HyperNode]:
+        """Return the highest allowed hyper-nodes that hold all of some nodes; more than one only where hyper-nodes overlap."""
+        holding = [each for each in self._topology.containing(rows) if allowed[each.index]]
+        return [each for each in holding if not any(o is not each and each.is_within(o) for o in holding)]
+
+    def _by_tier(self, indexes: list[int], purpose: Purpose) -> Groups:
+        domains = self._topology.tree.domains
+        groups: dict[int, list[HyperNode]] = {}
+        for index in indexes:
+            groups.setdefault(domains[index].tier, []).append(domains[index])
+        listed = list(groups.values())
+        if purpose is Purpose.ALLOCATE:
+            return listed
+        left = int(self.settings["hypernode.gradient.evict.max-hypernodes"])
+        kept: Groups = []
+        for group in reversed(listed):
+            if left > 0:
+                kept.append(group[-left:])
+                left -= len(kept[-1])
+        return kept
+
+    def _suffices(self, need: Request, purpose: Purpose) -> Mask:
+        """Tell which domains have enough in sum: free now, or once all is released; to evict in, offered at all."""
+        tree, totals = self._topology.tree, self._session.cluster.hyper_nodes.totals
+        amounts, unoffered = need
+        if unoffered:
+            return np.zeros(len(tree.domains), dtype=np.bool_)
+        asked = amounts > 0
+        asked[[CPU, MEMORY]] = True
+        if purpose is Purpose.EVICT:
+            enough: Mask = np.logical_and.reduce(totals.allocatable(tree)[:, asked] >= amounts[asked], axis=1)
+            return enough
+        now: Mask = np.logical_and.reduce(totals.idle(tree)[:, asked] >= amounts[asked], axis=1)
+        later: Mask = np.logical_and.reduce(totals.future_idle(tree)[:, asked] >= amounts[asked], axis=1)
+        return now | later
+
+    def _least(self, job: Job) -> Request:
+        """Return what a job declares as its minimum."""
+        vocabulary = self._session.cluster.vocabulary
+        amounts = job.min_resources or {}
+        return vocabulary.vector(amounts), tuple(
+            n for n, units in amounts.items() if units and n not in vocabulary.columns
+        )
+
+    def _lacking(self, sub_job: SubJob) -> Request:
+        """Return what the members that a sub-job still needs ask for at the least."""
+        pending = [task for task in sub_job.tasks.values() if task.status == Status.PENDING]
+        lacking = sub_job.minimum - sub_job.tally.ready - sub_job.tally.waiting
+        if not pending or lacking <= 0:
+            return np.zeros(len(self._session.cluster.vocabulary), dtype=np.int64), ()
+        asked = np.stack([task.shape.request.vector for task in pending])
+        if len(pending) > lacking:
+            asked = np.sort(asked, axis=0)[:lacking]
+        unoffered = () if len(pending) > lacking else tuple(n for t in pending for n in t.shape.request.unoffered)
+        total: Vector = asked.sum(axis=0)
+        return total, unoffered
+
+    # -- scores ------------------------------------------------------------------------------------------------
+
+    def order(self, sub_job: SubJob, domains: Sequence[HyperNode]) -> Floats:
+        """Score hyper-nodes for a sub-job: the fuller with all its tasks the better, 0 where they would be too much."""
+        tree, totals = self._topology.tree, self._session.cluster.hyper_nodes.totals
+        index = [domain.index for domain in domains]
+        used, offered = totals.used(tree)[index], totals.allocatable(tree)[index]
+        full = self._weights.fullness(used, offered, self._request(sub_job), self._session.cluster.vocabulary)
+        placed = np.zeros(tree.root.rows.shape, dtype=np.int64)
+        for task in sub_job.tasks.values():
+            if task.node is not None and task.node.row < len(placed) and task.status != Status.PENDING:
+                placed[task.node.row] += 1
+        present = tree.sums(placed)[index].astype(np.float64) if placed.any() else np.zeros(len(index))
+        return self._weights.order(full, present, len(sub_job.tasks))
+
+    def _request(self, sub_job: SubJob) -> Request:
+        """Return what all tasks of a sub-job ask for together."""
+        known = self._requests.get(sub_job.key)
+        if known is None or known[0] != sub_job.job.version:
+            total = np.zeros(len(self._session.cluster.vocabulary), dtype=np.int64)
+            unoffered: dict[str, None] = {}
+            for task in sub_job.tasks.values():
+                total += task.shape.request.vector
+                unoffered.update(dict.fromkeys(task.shape.request.unoffered))
+            known = self._requests[sub_job.key] = (sub_job.job.version, (total, tuple(unoffered)))
+        return known[1]
+
+    def _home(self, subject: Subject) -> tuple[SubJob, list[Task]] | None:
+        """Return the sub-job of a task that must stay together, with those of its tasks that run; None if none does."""
+        sub_job = subject.task.sub_job
+        if sub_job is None or self._is_free(sub_job):
+            return None
+        running = [task for task in sub_job.tasks.values() if task.status in RUNS and task.node is not None]
+        return (sub_job, running) if running else None
+
+    def _is_free(self, sub_job: SubJob) -> bool:
+        """Tell whether neither a sub-job nor its job says anything about topology."""
+        return sub_job.topology is None
+
+    def runs_as(self, subject: Subject) -> Hashable:
+        """Name what nearness depends on: the sub-job, if it runs anywhere, and the tree."""
+        found = self._home(subject)
+        return None if found is None else (found[0].key, self._topology.tree.version)
+
+    def is_near(self, subject: Subject, nodes: Nodes) -> Floats | None:
+        """Say nothing about tasks that belong nowhere; the others are scored by what `near` makes."""
+        return None if self._home(subject) is None else np.zeros(len(nodes))
+
+    def near(self, subject: Subject, _table: NodeTable) -> Closeness:
+        """Make the score of nodes for a task whose sub-job runs somewhere."""
+        tree = self._topology.tree
+        found = self._home(subject)
+        tasks = found[1] if found is not None else []
+        rows = np.array([t.node.row for t in tasks if t.node and t.node.row < len(tree.lowest)], dtype=np.int64)
+        home = next(iter(self._topology.containing(rows.tolist())), tree.root) if len(rows) else tree.root
+        total = len(found[0].tasks) if found is not None else 0
+        return Closeness(tree, home, rows, total, self._weights.whole)
+
+    def is_ordinary_in(self, subject: Subject) -> Hashable:
+        """Name what the score of an ordinary task depends on beside its shape: the tree."""
+        sub_job = subject.task.sub_job
+        return self._topology.tree.version if sub_job is None or self._is_free(sub_job) else None
+
+    def is_ordinary(self, subject: Subject, nodes: Nodes) -> Floats | None:
+        """Say nothing about tasks with a topology of their own; the others are scored by what `fill` makes."""
+        return None if self.is_ordinary_in(subject) is None else np.zeros(len(nodes))
+
+    def fill(self, subject: Subject, table: NodeTable) -> Fill:
+        """Make the score of nodes for an ordinary task."""
+        totals = self._session.cluster.hyper_nodes.totals
+        request = subject.request
+        fading = float(self.settings["hypernode.binpack.normal-pod.fading"])
+        asked = (request.vector, request.unoffered)
+        return Fill(
+            self._topology.tree, totals, asked, vocabulary=table.vocabulary, weights=self._weights, fading=fading
+        )
