@@ -12,7 +12,7 @@ from pumice.framework.points import Reads
 from pumice.framework.reasons import FitSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pumice.framework.evaluation import Evaluation
     from pumice.framework.session import Session
@@ -72,7 +72,7 @@ def place_until(turn: Turn, tasks: list[Task], done: Callable[[], bool]) -> None
     session, job = turn.session, turn.job
     failed_roles: dict[str, None] = {}
     while tasks:
-        run = _next_run(tasks, alone=bool(session.evaluator.functions.reads & Reads.TASK))
+        run = _next_run(tasks, session.divisions, alone=bool(session.evaluator.functions.reads & Reads.TASK))
         first = run[0]
         if first.gated:
             del tasks[-len(run) :]
@@ -98,14 +98,15 @@ def place_until(turn: Turn, tasks: list[Task], done: Callable[[], bool]) -> None
         del tasks[-len(run) :]
 
 
-def _next_run(tasks: list[Task], *, alone: bool) -> list[Task]:
+def _next_run(tasks: list[Task], divisions: Sequence[Callable[[Task], object]], *, alone: bool) -> list[Task]:
     """Return the equal tasks at the end of the stack, in order.
 
-    A task with a nominated node stands alone, and so does every task if some function tells equal ones apart.
+    A task with a nominated node stands alone, and so does every task if some function tells equal ones apart. Plugins may divide tasks further.
     """
     last = tasks[-1]
     if last.nominated or alone:
         return [last]
+    parts = [part(last) for part in divisions]
     end = len(tasks)
     start = end - 1
     while start > 0:
@@ -115,6 +116,8 @@ def _next_run(tasks: list[Task], *, alone: bool) -> list[Task]:
         if task.bond is not last.bond and task.likeness != last.likeness:
             break
         if task.nominated or task.gated != last.gated:
+            break
+        if divisions and [part(task) for part in divisions] != parts:
             break
         start -= 1
     return tasks[start:end][::-1]

@@ -131,6 +131,7 @@ class Session:
         self.number = number
         self.handlers: list[Handler] = []
         self.handlers_may_refuse = False
+        self.divisions: list[Callable[[Task], object]] = []
         self.phases: dict[str, str] = {}
         self.conditions: dict[str, list[scheduling.PodGroupCondition]] = {}
         self.fit_errors: dict[str, dict[str, FitSummary]] = {}
@@ -203,6 +204,10 @@ class Session:
         """
         self.handlers.append(handler)
         self.handlers_may_refuse = self.handlers_may_refuse or may_refuse
+
+    def divide_runs(self, question: Callable[[Task], object]) -> None:
+        """Let nodes be chosen apart for tasks to which a question has different answers, though they are equal otherwise."""
+        self.divisions.append(question)
 
     def tell(self, run: Run, sign: int) -> str | None:
         """Tell the handlers about a run that was applied (sign 1) or undone (-1); evictions count the other way round."""
