@@ -6,6 +6,7 @@ import http.client
 import json
 import socket
 import ssl
+import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -38,8 +39,15 @@ class Caller:
         self._context = ssl.create_default_context(cafile=ca_file)
 
     def call(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
-        """Return the decoded body; raise CallError for a status of 300 or above."""
+        """Return the decoded body; raise CallError for a status of 300 or above.
+
+        A server that has just begun to serve a kind says for a moment that it is not ready; that is waited for.
+        """
         answer = self.answer(method, path, body, **options)
+        until = time.monotonic() + _SECONDS
+        while _is_warming_up(answer) and time.monotonic() < until:
+            time.sleep(0.1)
+            answer = self.answer(method, path, body, **options)
         if answer.status >= http.client.MULTIPLE_CHOICES:
             text = answer.body.get("message", "") if isinstance(answer.body, dict) else answer.body
             raise CallError(f"{method} {path}: {answer.status} {text}", answer)
@@ -66,6 +74,10 @@ class Caller:
             return self.answer("GET", "/readyz", timeout=2.0).status == http.client.OK
         except (OSError, http.client.HTTPException):
             return False
+
+
+def _is_warming_up(answer: Answer) -> bool:
+    return answer.status == http.client.TOO_MANY_REQUESTS and "storage is (re)initializing" in str(answer.body)
 
 
 class _SocketConnection(http.client.HTTPConnection):
