@@ -55,7 +55,7 @@ def _decide(size: int, gangs: int, cpu: str, config: str, **topology: Any) -> fl
     bench = worlds.Bench(config)
     bench.feed(tree())
     for g in range(gangs):
-        spec = {"networkTopology": topology} if topology else {}
+        spec: dict[str, Any] = {"networkTopology": topology} if topology else {}
         bench.feed([worlds.group(f"gang-{g}", size, **spec)])
         bench.feed(worlds.pod(f"gang-{g}", i, cpu, "2Gi") for i in range(size))
     bench.apply()
@@ -115,7 +115,7 @@ def _idle(config: str) -> float:
     bench = worlds.Bench(config)
     bench.feed(tree())
     for g in range(312):
-        spec = {"networkTopology": {"mode": "hard", "highestTierAllowed": 2}}
+        spec: dict[str, Any] = {"networkTopology": {"mode": "hard", "highestTierAllowed": 2}}
         bench.feed([worlds.group(f"gang-{g}", SIZE, phase="Running", **spec)])
         bench.feed(worlds.pod(f"gang-{g}", i, "1", "1Gi", f"node-{g * 16 + i % 16:05d}") for i in range(SIZE))
     bench.apply()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.actions.allocate import ERROR_CACHE
-from pumice.actions.eviction import rules, search, settings
+from pumice.actions.eviction import asking, rules, search, settings
 from pumice.framework.configuration import Argument
 from pumice.framework.plugin import Action
 
@@ -73,7 +73,7 @@ class Preempt(Action):
                 if session.job_starving(job):
                     between.serve(queue, job)
             for job in session.job_order.sort(_without_topology(own.get(queue.name, []))):
-                for task in search.claimants(session, job):
+                for task in asking.claimants(session, job):
                     if not session.job_starving(job) or not within.seek(queue, job, [task], lambda: True):
                         break
 

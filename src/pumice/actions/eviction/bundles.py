@@ -9,8 +9,9 @@ import msgspec
 import numpy as np
 
 from pumice.actions.eviction import units
+from pumice.actions.eviction.asking import members_lacking
 from pumice.actions.eviction.rules import Rules, jobs_of_other_queues
-from pumice.actions.eviction.search import Search, members_lacking
+from pumice.actions.eviction.search import Search
 from pumice.actions.eviction.units import Unit
 from pumice.framework.subject import EvictionContext
 from pumice.model.statuses import ALLOCATED_LIKE, Status
@@ -127,11 +128,12 @@ class BundleSearch(Search):
             (task.shape.request.vector for task in members_lacking(plan.job, tasks)),
             start=np.zeros(len(self.session.cluster.vocabulary), dtype=np.int64),
         )
-        least, room = _least_need(plan.job, tasks), self._room()
+        least, room = _least_need(plan.job, tasks), self._room(plan)
         for bundle in self._sorted(plan, self._bundles(plan, tasks[0]), need):
             for unit in bundle.units():
                 if self._take(plan, tasks[0], unit):
-                    room = sum((task.shape.request.vector for task in unit.tasks), start=room)
+                    freed = (task.shape.request.vector for task in unit.tasks if plan.covers(task))
+                    room = sum(freed, start=room)
             if (least <= room).all() and plan.arrange_enough(tasks, done):
                 return True
         return False
@@ -148,10 +150,10 @@ class BundleSearch(Search):
             plan.statement.undo(task)
         return False
 
-    def _room(self) -> Vector:
+    def _room(self, plan: Plan) -> Vector:
         table = self.session.cluster.nodes
-        n = table.count
-        free = table.allocatable[:n] - table.used[:n] + table.releasing[:n] - table.pipelined[:n]
+        n = table.rows if plan.domain is None else plan.domain.rows
+        free = table.allocatable[n] - table.used[n] + table.releasing[n] - table.pipelined[n]
         total: Vector = np.maximum(free, 0).sum(axis=0)
         return total
 
@@ -161,7 +163,7 @@ class BundleSearch(Search):
             task
             for job in self.rules.sources(claimant)
             for task in job.tasks.values()
-            if task.uid not in plan.excluded and self.rules.may_go(claimant, task)
+            if plan.covers(task) and task.uid not in plan.excluded and self.rules.may_go(claimant, task)
         ]
         allowed = (
             {task.uid for task in self.rules.ask(claimant, self.rules.in_order(claimant, candidates))}
@@ -203,7 +205,9 @@ class BundleSearch(Search):
                 return []
         if not self._allow_whole and not broken:
             return []
-        return [Bundle(job, tuple(tasks), whole=True, broken=broken)]
+        # No part of a gang is left behind outside the domain.
+        elsewhere = [task for task in others if not plan.covers(task)] if plan.gangs else []
+        return [Bundle(job, (*tasks, *elsewhere), whole=True, broken=broken)]
 
     def _sorted(self, plan: Plan, bundles: list[Bundle], need: Vector) -> list[Bundle]:
         """Sort bundles: safe ones first, then victim order of their jobs, then the return on what is evicted."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pumice.actions.eviction import search, settings
+from pumice.actions.eviction import asking, settings
 from pumice.actions.eviction.bundles import BundleSearch
 from pumice.framework import subject
 from pumice.framework.configuration import Argument
@@ -34,19 +34,14 @@ def serve(session: Session, rules: GangRules, arguments: Mapping[str, Any], *, r
         if reclaims and session.overused(queue) is not None:
             continue
         for job in session.job_order.sort(starving[queue.name]):
-            if not session.job_starving(job) or _needs_topology(job):
+            if not session.job_starving(job):
                 continue
             if not reclaims or _may_reclaim(session, queue, job, rules.name):
                 found.serve(queue, job)
 
 
-def _needs_topology(job: Job) -> bool:
-    """Tell whether a job must stay inside a topology domain; none is known to evict in yet."""
-    return job.topology is not None and job.topology.mode == "hard"
-
-
 def _may_reclaim(session: Session, queue: Queue, job: Job, action: str) -> bool:
-    tasks = search.members_lacking(job, search.claimants(session, job))
+    tasks = asking.members_lacking(job, asking.claimants(session, job))
     if not tasks:
         return False
     reason = session.preemptive(queue, subject.demand(tasks))

@@ -59,15 +59,22 @@ class Shelf:
             self.offers[row] = offer
             heapq.heappush(self.heap, (offer.rank, row))
 
-    def first(self) -> Offer | None:
-        """Return the cheapest offer."""
-        while self.heap:
+    def first(self, within: frozenset[int] | None = None) -> Offer | None:
+        """Return the cheapest offer, of all rows or of some."""
+        aside: list[tuple[Rank, int]] = []
+        found: Offer | None = None
+        while self.heap and found is None:
             rank, row = self.heap[0]
             offer = self.offers.get(row)
-            if offer is not None and offer.rank == rank:
-                return offer
+            if offer is not None and offer.rank == rank and (within is None or row in within):
+                found = offer
+                break
             heapq.heappop(self.heap)
-        return None
+            if offer is not None and offer.rank == rank:
+                aside.append((rank, row))
+        for entry in aside:
+            heapq.heappush(self.heap, entry)
+        return found
 
 
 class Market:
@@ -94,7 +101,9 @@ class Market:
         shelf = self._shelves.setdefault(self.key(plan, member), Shelf())
         evaluation = plan.evaluation(member)
         self._refresh(shelf, plan, member, evaluation)
-        while (offer := shelf.first()) is not None:
+        rows = plan.rows(member)
+        within = None if rows is None else frozenset(rows.tolist())
+        while (offer := shelf.first(within)) is not None:
             again = self._assess(plan, member, evaluation, offer.row)
             if again is not None and again.rank <= offer.rank:
                 return again

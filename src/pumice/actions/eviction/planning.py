@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pumice.actions import placing, subgroups, topology
+from pumice.actions.domains import Outcome
 from pumice.actions.eviction import units
 from pumice.framework import selection, subject
 from pumice.framework.fitting import room
+from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -16,10 +19,13 @@ if TYPE_CHECKING:
     from pumice.actions.eviction.offers import Market
     from pumice.actions.eviction.rules import Rules
     from pumice.actions.eviction.units import Unit
+    from pumice.actions.placing import Turn
     from pumice.framework.evaluation import Evaluation
     from pumice.framework.session import Session
     from pumice.framework.statement import Statement
+    from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job
+    from pumice.model.nodes import Rows
     from pumice.model.queue import Queue
     from pumice.model.task import Task
 
@@ -30,11 +36,13 @@ EXPANSIONS = 4000
 class Plan:
     """One attempt to make room for a job; everything it does is in one statement."""
 
-    def __init__(self, session: Session, rules: Rules, queue: Queue, job: Job) -> None:
+    def __init__(self, session: Session, rules: Rules, queue: Queue, job: Job, domain: HyperNode | None = None) -> None:
         self.session = session
         self.rules = rules
         self.queue = queue
         self.job = job
+        # Where members go and victims come from, None for anywhere.
+        self.domain = domain
         self.statement: Statement = session.statement()
         self.units: list[Unit] = []
         self.members: list[Task] = []
@@ -43,6 +51,24 @@ class Plan:
         self.gangs = rules.keeps_gangs
 
     # -- questions ---------------------------------------------------------------------------------------------
+
+    def rows(self, member: Task) -> Rows | None:
+        """Return the nodes that a member may go to as things stand, None for all of them."""
+        within = None if self.domain is None else self.domain.rows
+        if self.domain is not None and not any(policy.topology for policy in self.job.policies):
+            return within
+        reach = self.session.topology.reach(member)
+        if reach is None or within is None:
+            return within if reach is None else reach
+        return np.intersect1d(reach, within, assume_unique=True)
+
+    def covers(self, task: Task) -> bool:
+        """Tell whether a task is on a node that victims are taken from."""
+        if self.domain is None:
+            return True
+        rows, row = self.domain.rows, -1 if task.node is None else task.node.row
+        place = int(np.searchsorted(rows, row))
+        return place < len(rows) and int(rows[place]) == row
 
     def evaluation(self, member: Task) -> Evaluation:
         """Return the verdicts of all nodes for a member."""
@@ -53,7 +79,7 @@ class Plan:
         return self.session.allocatable(self.queue, subject.equal_tasks([member])) is None
 
     def fits(self, member: Task, row: int) -> bool:
-        """Ask whether a member passes everything on a node, taking what is being released as gone."""
+        """Ask whether a member passes everything on a node that it may go to, taking what is being released as gone."""
         evaluation = self.evaluation(member)
         nodes = self.session.cluster.nodes.view(np.array([row], dtype=np.int64), released=True)
         if not room(evaluation.subject, nodes)[0]:
@@ -95,7 +121,8 @@ class Plan:
         """Let a member wait for room that is free or being released, wherever that is."""
         if not self.is_allowed(member) or self.session.pre_predicate(subject.Subject(member, self.queue)) is not None:
             return False
-        rows = selection.choose(self.evaluation(member), self.session.cluster.nodes, 1, released=True)
+        within = self.rows(member)
+        rows = selection.choose(self.evaluation(member), self.session.cluster.nodes, 1, released=True, within=within)
         return bool(rows) and not self._is_refused(member, rows[0]) and self.settle(member, rows[0])
 
     def place(self, member: Task, market: Market) -> bool:
@@ -144,6 +171,8 @@ class Plan:
     def arrange_enough(self, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Place as many of the tasks as are enough, without new victims, as allocate would or, if there are few, in every way there is."""
         mark, count = self.statement.checkpoint(), len(self.members)
+        if self.job.policies:
+            return self._arrange_sub_groups(tasks)
         hopeless: dict[Hashable, None] = {}
         for member in tasks:
             if member.likeness in hopeless:
@@ -154,6 +183,30 @@ class Plan:
                 return True
         self.back_to(mark, count)
         return self.is_small(tasks) and self._arrange_somehow(list(tasks), done, [EXPANSIONS], every=False)
+
+    def _arrange_sub_groups(self, tasks: Sequence[Task]) -> bool:
+        """Place whole sub-groups, as allocate would."""
+        attempt = subgroups.attempts(list(tasks)[::-1])
+        return self._arrange_as_allocate(tasks, lambda turn: attempt(turn.inside(self.domain), Outcome.WAITS))
+
+    def arrange_anywhere(self, tasks: Sequence[Task]) -> bool:
+        """Place as many of the tasks as are enough inside any one of the domains of their job, without new victims, as allocate would."""
+        return self._arrange_as_allocate(tasks, lambda turn: topology.place(turn, list(tasks)[::-1]))
+
+    def _arrange_as_allocate(self, tasks: Sequence[Task], place: Callable[[Turn], Outcome]) -> bool:
+        """Let tasks wait where allocate would put them; why they cannot is for allocate to say."""
+        told = self.session.fit_errors.get(self.job.key)
+        self.session.fit_errors[self.job.key] = {}
+        mark = self.statement.checkpoint()
+        outcome = place(placing.Turn(self.session, self.statement, self.queue, self.job, placing.Scope(waits=True)))
+        del self.session.fit_errors[self.job.key]
+        if told is not None:
+            self.session.fit_errors[self.job.key] = told
+        if outcome is Outcome.NOTHING:
+            self.statement.rollback(mark)
+            return False
+        self.members += [task for task in tasks if task.status == Status.PIPELINED and task not in self.members]
+        return True
 
     def is_small(self, members: Sequence[Task]) -> bool:
         """Tell whether there is so little to place that every way can be tried."""
@@ -167,7 +220,9 @@ class Plan:
         member = members[0]
         mark, count = self.statement.checkpoint(), len(self.members)
         if self.is_allowed(member) and self.session.pre_predicate(subject.Subject(member, self.queue)) is None:
-            for row in np.flatnonzero(self.evaluation(member).mask(released=True)).tolist():
+            within = self.rows(member)
+            mask = self.evaluation(member).mask(released=True)
+            for row in (np.flatnonzero(mask) if within is None else within[mask[within]]).tolist():
                 budget[0] -= 1
                 if budget[0] < 0:
                     return False

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 
+MOST_DOMAINS = 8
+
+
 class Rules:
     """The conditions of one action; plugins are asked through `offered`."""
 
@@ -35,6 +38,7 @@ class Rules:
         asked = arguments or {}
         self.keeps_gangs = session.gangs_are_kept and bool(asked.get(settings.KEEP_GANGS.name, True))
         self.hold_for = int(asked.get(settings.HOLD_FOR.name, settings.HOLD_FOR.default))
+        self.most_domains = int(asked.get("maxDomains", MOST_DOMAINS))
         aware = bool(asked.get("enableTopologyAwarePreemption")) and simulation.wanted(session)
         self.simulation = simulation.Simulation(session) if aware else None
 

@@ -2,59 +2,48 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING
 
-import numpy as np
+import msgspec
 
-from pumice.actions.eviction import looping, takeover, trimming
+from pumice.actions.eviction import asking, looping, takeover, trimming
 from pumice.actions.eviction.offers import Market
 from pumice.actions.eviction.planning import Plan
 from pumice.api import names
+from pumice.framework.topology import Purpose
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from pumice.actions.eviction.rules import Rules
     from pumice.framework.session import Session
+    from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job
     from pumice.model.queue import Queue
     from pumice.model.task import Task
 
 ROUNDS = 8
 NAMED = 10
-FEW = 4
 NOBODY = "no pod may be evicted for it"
+NO_DOMAIN = "no hyper-node that its network topology allows is large enough, or holds the members that run"
+
+Cost = tuple[tuple[int, int], int, int, int]
 
 
-def claimants(session: Session, job: Job) -> list[Task]:
-    """Return the members of a job that may ask, in task order."""
-    waiting = [
-        task
-        for task in job.pending.values()
-        if not task.gated and session.may_try(task) and task.pod.spec.preemption_policy != "Never"
-    ]
-    return session.task_order.sort(waiting)
+class Wanted(msgspec.Struct, frozen=True):
+    """What a plan is looked for: members of a job, of which as many have to be placed as make it enough."""
+
+    queue: Queue
+    job: Job
+    tasks: Sequence[Task]
+    done: Callable[[], bool]
 
 
-def members_lacking(job: Job, tasks: Sequence[Task]) -> list[Task]:
-    """Return the first tasks that would bring a job to its minimum, all of them if that cannot be told from the number alone."""
-    lacking = job.min_member - job.tally.ready - job.tally.waiting
-    if job.roles_enforced or job.policies or lacking <= 0:
-        return list(tasks)
-    return list(tasks[:lacking])
-
-
-def orders(plan: Plan, tasks: Sequence[Task]) -> Iterator[Sequence[Task]]:
-    """Give the orders in which members of different shapes are placed: their own, the largest first, and, if there are few, every other."""
-    yield tasks
-    if len({id(task.shape) for task in tasks}) == 1:
-        return
-    table = plan.session.cluster.nodes
-    total = np.maximum(table.allocatable[: table.count].sum(axis=0), 1)
-    yield sorted(tasks, key=lambda task: -float((task.shape.request.vector / total).max()))
-    if len(tasks) <= FEW and plan.is_small(tasks):
-        yield from itertools.islice(itertools.permutations(tasks), 1, None)
+def _cost(plan: Plan) -> Cost:
+    """Rank a plan: the highest priority among its victims, their number, then how near its members are."""
+    highest = max(unit.priority for unit in plan.units)
+    place = plan.domain or plan.session.topology.tree.root
+    return highest, sum(len(unit.tasks) for unit in plan.units), place.tier, place.index
 
 
 class Search:
@@ -88,14 +77,22 @@ class Search:
     def serve(self, queue: Queue, job: Job) -> None:
         """Make plans for a job: one for the members its minimum needs, then one for each further member, while it starves."""
         session = self.session
-        tasks = claimants(session, job)
+        tasks = asking.claimants(session, job)
         if not session.is_pipelined(job):
             if tasks:
-                self.seek(queue, job, tasks, lambda: session.is_pipelined(job))
+                self.seek(queue, job, tasks, lambda: asking.is_enough(session, job))
             return
-        for task in tasks:
-            if not session.job_starving(job) or not self.seek(queue, job, [task], lambda: True):
+        for members, done in asking.wishes(session, job, tasks):
+            if not session.job_starving(job) or not self.seek(queue, job, members, done):
                 return
+
+    def domains(self, job: Job) -> list[HyperNode | None]:
+        """Return where a plan for a job may be made: anywhere, or in one of the domains that the plugins offer to evict in."""
+        topology = self.session.topology
+        if topology.limit(job) is None or not self.session.job_gradient.active:
+            return [None]
+        found = [domain for group in topology.job_domains(job, Purpose.EVICT) for domain in group]
+        return [None if each is topology.tree.root else each for each in found[: self.rules.most_domains]]
 
     def _is_anybody_there(self, job: Job) -> bool:
         """Tell whether the rules let anybody at all go for a job, asked once for all jobs that nothing can tell apart."""
@@ -129,43 +126,75 @@ class Search:
             simulated.claimant = None
 
     def _seek(self, queue: Queue, job: Job, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
-        plan = Plan(self.session, self.rules, queue, job)
-        if self._settle(plan, tasks, done):
+        wanted = Wanted(queue, job, tasks, done)
+        refused = self._settle(wanted)
+        if refused is None:
             return True
         weaker = takeover.holders(self.session, self.rules, tasks[0])
         if weaker:
             with takeover.lifted(self.session, weaker) as lifted:
-                if self._settle(Plan(self.session, self.rules, queue, job), tasks, done):
+                if self._settle(wanted) is None:
                     lifted.keep()
                     return True
         if not self.rules.within:
             # What was found between jobs says more than that the job's own pods do not help.
-            self.session.record.judge(job.key, self.rules.name, self._why_not(plan))
+            self.session.record.judge(job.key, self.rules.name, refused)
         return False
 
-    def _settle(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
-        """Look for a plan that its victims would not undo, and commit it."""
+    def _settle(self, wanted: Wanted) -> str | None:
+        """Look for a plan that its victims would not undo, in the domain where it costs least, and commit it; returns why there is none."""
+        domains = self.domains(wanted.job)
+        if domains != [None]:
+            spared = Plan(self.session, self.rules, wanted.queue, wanted.job)
+            if spared.arrange_anywhere(wanted.tasks):
+                self._keep_room(spared)
+                return None
+            spared.give_up()
+        best: tuple[Cost, HyperNode | None] | None = None
+        why = NO_DOMAIN
+        for domain in domains:
+            plan = self._plan(wanted, domain)
+            if plan.members and (len(domains) == 1 or not plan.units):
+                self._carry_out(plan)
+                return None
+            if plan.members:
+                cost = _cost(plan)
+                if best is None or cost < best[0]:
+                    best = (cost, domain)
+                plan.start_again()
+            else:
+                why = self._why_not(plan)
+        if best is None:
+            return why
+        self._carry_out(self._plan(wanted, best[1]))
+        return None
+
+    def _plan(self, wanted: Wanted, domain: HyperNode | None) -> Plan:
+        """Make a plan in a domain that its victims would not undo; one without members if there is none."""
+        plan = Plan(self.session, self.rules, wanted.queue, wanted.job, domain)
         for _ in range(ROUNDS):
-            if not self.fill(plan, tasks, done):
+            if not self.fill(plan, wanted.tasks, wanted.done):
                 break
             trimming.trim(plan)
-            if not plan.units:
-                self._keep_room(plan)
-                return True
-            returning = looping.those_who_would_return(plan, self._takes_from)
+            returning = looping.those_who_would_return(plan, self._takes_from) if plan.units else []
             if not returning:
-                self._commit(plan)
-                return True
+                return plan
             plan.start_again()
             plan.excluded.update(dict.fromkeys(task.uid for task in returning))
         plan.give_up()
-        return False
+        return plan
+
+    def _carry_out(self, plan: Plan) -> None:
+        if plan.units:
+            self._commit(plan)
+        else:
+            self._keep_room(plan)
 
     def fill(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Place members until the job has what the plan is for; without new victims if that can be done."""
         if plan.arrange_enough(tasks, done):
             return True
-        return any(self._fill_in_order(plan, ordered, done) for ordered in orders(plan, tasks))
+        return any(self._fill_in_order(plan, ordered, done) for ordered in asking.orders(plan, tasks))
 
     def _fill_in_order(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Place members one after the other, each where it costs least; if that is not enough, nothing stays."""
@@ -189,14 +218,19 @@ class Search:
     def _takes_from(self, job: Job, plan: Plan) -> bool:
         """Tell whether the same search, as things stand, would take pods of a plan's claimant for a job, in any of its rounds."""
         session = self.session
-        queue, tasks = session.queue_of(job), claimants(session, job)
+        queue, tasks = session.queue_of(job), asking.claimants(session, job)
         if queue is None or not tasks:
             return False
         complete = session.is_pipelined(job)
-        rival, search = Plan(session, self.rules, queue, job), self.fresh()
+        wanted = Wanted(queue, job, tasks[:1] if complete else tasks, lambda: complete or session.is_pipelined(job))
+        return any(self._takes_in(wanted, domain, plan) for domain in self.domains(job))
+
+    def _takes_in(self, wanted: Wanted, domain: HyperNode | None, plan: Plan) -> bool:
+        session, job = self.session, wanted.job
+        rival, search = Plan(session, self.rules, wanted.queue, job, domain), self.fresh()
         members = {member.uid for member in plan.members}
         for _ in range(ROUNDS):
-            if not search.fill(rival, tasks[:1] if complete else tasks, lambda: complete or session.is_pipelined(job)):
+            if not search.fill(rival, wanted.tasks, wanted.done):
                 break
             trimming.trim(rival)
             taken = [task for unit in rival.units for task in unit.tasks]
@@ -224,10 +258,11 @@ class Search:
         victims = [task for unit in plan.units for task in unit.tasks]
         listed = ", ".join(task.key for task in victims[:NAMED])
         more = f" and {len(victims) - NAMED} more" if len(victims) > NAMED else ""
+        where = "" if plan.domain is None else f" in {plan.domain.name}"
         self.session.record.judge(
             plan.job.key,
             self.rules.name,
-            f"{len(victims)} pods are evicted for {len(plan.members)} members: {listed}{more}",
+            f"{len(victims)} pods are evicted for {len(plan.members)} members{where}: {listed}{more}",
         )
         self.session.reserve(plan.members, victims, self.rules.hold_for)
         plan.statement.commit()

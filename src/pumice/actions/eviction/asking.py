@@ -1,0 +1,77 @@
+"""What a job asks for: which members, in which order, and when it has enough."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pumice.actions.eviction.planning import Plan
+    from pumice.framework.session import Session
+    from pumice.model.job import Job
+    from pumice.model.task import Task
+
+FEW = 4
+
+
+def claimants(session: Session, job: Job) -> list[Task]:
+    """Return the members of a job that may ask, in task order."""
+    waiting = [
+        task
+        for task in job.pending.values()
+        if not task.gated and session.may_try(task) and task.pod.spec.preemption_policy != "Never"
+    ]
+    ordered = session.task_order.sort(waiting)
+    if not job.policies:
+        return ordered
+    # Sub-groups start whole: members of one come together, in the order in which allocate serves them.
+    ranks = {sub.key: rank for rank, sub in enumerate(session.sub_job_order.sort(job.sub_jobs.values()))}
+    return sorted(ordered, key=lambda task: ranks[task.sub_job.key] if task.sub_job is not None else 0)
+
+
+def is_enough(session: Session, job: Job) -> bool:
+    """Tell whether a job could start once room is free, and leaves no sub-group of which only a part waits."""
+    if not session.is_pipelined(job):
+        return False
+    return not job.policies or not any(
+        sub.tally.waiting and not session.is_sub_job_pipelined(job, sub) for sub in job.sub_jobs.values()
+    )
+
+
+def wishes(session: Session, job: Job, tasks: Sequence[Task]) -> Iterator[tuple[list[Task], Callable[[], bool]]]:
+    """Give what a job beyond its minimum asks for, one plan each: a further member, or a sub-group that has not started; and when it has it."""
+    if not job.policies:
+        yield from (([task], lambda: True) for task in tasks)
+        return
+    for _, members in itertools.groupby(tasks, key=lambda task: task.sub_job):
+        group = list(members)
+        sub_job = group[0].sub_job
+        if sub_job is None or session.is_sub_job_pipelined(job, sub_job):
+            yield from (([task], lambda: True) for task in group)
+        else:
+            yield group, functools.partial(session.is_sub_job_pipelined, job, sub_job)
+
+
+def members_lacking(job: Job, tasks: Sequence[Task]) -> list[Task]:
+    """Return the first tasks that would bring a job to its minimum, all of them if that cannot be told from the number alone."""
+    lacking = job.min_member - job.tally.ready - job.tally.waiting
+    if job.roles_enforced or job.policies or lacking <= 0:
+        return list(tasks)
+    return list(tasks[:lacking])
+
+
+def orders(plan: Plan, tasks: Sequence[Task]) -> Iterator[Sequence[Task]]:
+    """Give the orders in which members of different shapes are placed: their own, the largest first, and, if there are few, every other."""
+    yield tasks
+    if len({id(task.shape) for task in tasks}) == 1:
+        return
+    table = plan.session.cluster.nodes
+    total = np.maximum(table.allocatable[: table.count].sum(axis=0), 1)
+    yield sorted(tasks, key=lambda task: -float((task.shape.request.vector / total).max()))
+    if len(tasks) <= FEW and plan.is_small(tasks):
+        yield from itertools.islice(itertools.permutations(tasks), 1, None)
