@@ -12,7 +12,7 @@ import msgspec
 from msgspec import structs
 
 from pumice.api import core, decoding, kinds, names, timestamp
-from pumice.cache import shadows
+from pumice.cache import setbacks, shadows
 from pumice.cache.effects import Bind, Create, Evict, Outcome, Patch, Read
 from pumice.model.statuses import ALLOCATED_LIKE, Status
 
@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pumice.cache.cache import Cache
+    from pumice.cache.effects import FailureCode
     from pumice.model.task import Task
 
-FIRST_DELAY = 5_000
-LONGEST_DELAY = 1_000_000_000
 PATIENCE = 30_000_000
 
 
@@ -36,11 +35,12 @@ class Eviction(msgspec.Struct):
 
 
 class Binding(msgspec.Struct):
-    """A bind that was sent; `deadline` is when to look whether it arrived."""
+    """A bind that was sent; `deadline` is when to look whether it arrived, `due` when to decide anew about one that did not."""
 
     effect: Bind
     deadline: int
     doubtful: bool = False
+    due: int | None = None
 
 
 class Assumptions:
@@ -128,7 +128,7 @@ class Assumptions:
                 if outcome.failure is not None:
                     self._cache.queue_was_not_created()
             case Patch():
-                self._cache.publisher.settle(outcome.effect, outcome)
+                self._cache.publisher.settle(outcome.effect, outcome, now)
 
     def _settle_bind(self, effect: Bind, outcome: Outcome, now: int) -> None:
         binding = self._bindings.get(effect.uid)
@@ -142,36 +142,47 @@ class Assumptions:
             return
         if outcome.failure.code == "unknown":
             binding.doubtful = True
-            self._read(effect.namespace, effect.name)
+            self._read(effect.namespace, effect.name, effect.uid)
             return
-        self._give_up_binding(task, f"failed to bind to node {effect.node}: {outcome.failure.message}", now)
+        text = f"failed to bind to node {effect.node}: {outcome.failure.message}"
+        self._give_up_binding(task, text, outcome.failure.code, now)
 
     def _announce(self, task: Task, effect: Bind) -> None:
         """Tell of a bind that has happened."""
         text = f"Successfully assigned {effect.namespace}/{effect.name} to {effect.node}"
         self._cache.note(kinds.POD, task.pod.metadata, "Normal", names.EVENT_SCHEDULED, text)
 
-    def _give_up_binding(self, task: Task, text: str, now: int) -> None:
-        """Let a task be pending again, after a delay that doubles with every failure; the first costs none."""
-        del self._bindings[task.uid]
+    def _give_up_binding(self, task: Task, text: str, code: FailureCode, now: int) -> None:
+        """Let a task be pending again, after a pause that grows with every failure.
+
+        If the fault is likely to pass, the pause is waited out in place: nobody else takes the room that would make a gang whole.
+        """
         tries = self._failures[task.uid] = self._failures.get(task.uid, 0) + 1
-        task.retry_at = now + min(LONGEST_DELAY, FIRST_DELAY * 2 ** min(tries - 1, 40)) if tries > 1 else now
+        again = now + setbacks.delay(tries, code)
         task.refusal = text
-        self._cluster.move([task], [None], Status.PENDING)
         self._cache.record.say("bind", f"{task.key}: {text}")
         if task.job is not None:
             self._cache.record.judge(task.job.key, "bind", f"{task.name}: {text} (attempt {tries})")
         self._cache.publisher.bind_failed(task, text, now)
+        if again > now and setbacks.passes(code):
+            self._bindings[task.uid].due = again
+        else:
+            self._let_go(task, again)
+
+    def _let_go(self, task: Task, retry_at: int) -> None:
+        del self._bindings[task.uid]
+        task.retry_at = retry_at
+        self._cluster.move([task], [None], Status.PENDING)
 
     def _settle_eviction(self, effect: Evict, outcome: Outcome, now: int) -> None:
         eviction = self._evictions.get(effect.uid)
         if eviction is None or outcome.failure is None:
             return
         if outcome.failure.code == "notfound":
-            self._read(effect.namespace, effect.name)
-            return
+            # If it is gone, the read or the watch ends the matter; if not, it was somebody else's write that came between.
+            self._read(effect.namespace, effect.name, effect.uid)
         eviction.tries += 1
-        eviction.due = now + min(LONGEST_DELAY, FIRST_DELAY * 2 ** min(eviction.tries - 1, 40))
+        eviction.due = now + max(setbacks.FIRST_DELAY, setbacks.delay(eviction.tries, outcome.failure.code))
         self._cache.record.say(
             "evict",
             f"{effect.namespace}/{effect.name}: {outcome.failure.message}; attempt {eviction.tries} failed, it will be repeated",
@@ -184,22 +195,17 @@ class Assumptions:
             task = self._cluster.tasks.get(found.metadata.uid)
             if task is None:
                 return  # it is gone meanwhile, or another pod has its name; the watch tells of that one
-            if (
-                isinstance(found, core.Pod)
-                and not found.spec.node_name
-                and task.uid in self._bindings
-                and task.status == Status.BINDING
-            ):
-                self._give_up_binding(task, "the bind did not arrive", self._now)
+            binding = self._bindings.get(task.uid)
+            unbound = isinstance(found, core.Pod) and not found.spec.node_name
+            if unbound and binding is not None and binding.due is None and task.status == Status.BINDING:
+                self._give_up_binding(task, "the bind did not arrive", "unavailable", self._now)
             self._cache.pods.apply("MODIFIED", found, self._now)
         elif outcome.failure is not None and outcome.failure.code == "notfound":
-            for task in list(self._cluster.tasks.values()):
-                if (task.namespace, task.name) == (effect.namespace, effect.name):
-                    self._cluster.remove_task(task)
-                    self.forget(task.uid)
+            # Only the pod that was asked about: one that was created meanwhile under the same name is there.
+            self._cache.pods.forget(effect.uid)
 
-    def _read(self, namespace: str, name: str) -> None:
-        self._cache.world.read(Read(kind=kinds.POD, namespace=namespace, name=name))
+    def _read(self, namespace: str, name: str, uid: str) -> None:
+        self._cache.world.read(Read(kind=kinds.POD, namespace=namespace, name=name, uid=uid))
 
     # -- time --------------------------------------------------------------------------------------------------
 
@@ -213,15 +219,21 @@ class Assumptions:
                     self._cache.world.evict(eviction.effect)
                 else:
                     del self._evictions[uid]
-        for binding in self._bindings.values():
-            if binding.deadline <= now:
+        for uid, binding in list(self._bindings.items()):
+            task = self._cluster.tasks.get(uid)
+            if task is None:
+                del self._bindings[uid]
+            elif binding.due is not None:
+                if binding.due <= now:
+                    self._let_go(task, now)
+            elif binding.deadline <= now:
                 binding.deadline = now + PATIENCE
-                self._read(binding.effect.namespace, binding.effect.name)
+                self._read(binding.effect.namespace, binding.effect.name, binding.effect.uid)
 
     def next_wake(self) -> int | None:
         """Return when the next repetition or question is due."""
         times = [e.due for e in self._evictions.values() if e.due is not None]
-        times += [b.deadline for b in self._bindings.values()]
+        times += [b.deadline if b.due is None else b.due for b in self._bindings.values()]
         return min(times) if times else None
 
 

@@ -88,6 +88,7 @@ class Cache:
             self.assumptions.settle(self._outcomes.popleft(), now)
         if not standby:
             self.assumptions.review(now)
+            self.publisher.review(now)
             self.pods.review(now)
             self._ensure_queues()
         self.cluster.prepare()
@@ -138,8 +139,8 @@ class Cache:
 
     def next_wake(self) -> int | None:
         """Return when something here is due though no event may come."""
-        times = [t for t in (self.assumptions.next_wake(), self.pods.next_wake()) if t is not None]
-        return min(times) if times else None
+        times = (part.next_wake() for part in (self.assumptions, self.publisher, self.pods))
+        return min((time for time in times if time is not None), default=None)
 
     # -- bad objects -------------------------------------------------------------------------------------------
 

@@ -76,11 +76,12 @@ class Create(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Read(msgspec.Struct, frozen=True, kw_only=True):
-    """Read one object; the outcome carries it, or says that it is gone."""
+    """Read one object; the outcome carries it, or says that it is gone. `uid` says which one was meant: another may have its name by now."""
 
     kind: kinds.Kind
     namespace: str
     name: str
+    uid: str = ""
 
 
 Effect = Bind | Evict | Patch | Note | Create | Read

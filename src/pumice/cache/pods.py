@@ -28,7 +28,7 @@ class Pods:
         """Apply one event."""
         uid = found.metadata.uid
         if event_type == "DELETED":
-            self._forget(uid)
+            self.forget(uid)
             return
         if isinstance(found, decoding.Malformed):
             self._refuse(found.metadata, _job_key(found.metadata), found.message)
@@ -94,7 +94,8 @@ class Pods:
             self._cache.shadows.forget(known.job)
         self._waiting_for_group.pop(uid, None)
 
-    def _forget(self, uid: str) -> None:
+    def forget(self, uid: str) -> None:
+        """Drop a pod that is gone, and everything that is assumed or remembered of it."""
         self._remove(uid)
         self._cache.assumptions.forget(uid)
         self._cache.publisher.forget_task(uid)

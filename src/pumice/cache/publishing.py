@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from pumice.api import kinds, names, scheduling
-from pumice.cache import queues, shadows
+from pumice.cache import queues, setbacks, shadows
 from pumice.cache.assumptions import scheduling_condition
 from pumice.cache.effects import Outcome, Patch
 from pumice.framework import closing
@@ -30,6 +28,7 @@ class Publisher:
         self._writing: dict[str, int] = {}
         self._written: dict[str, tuple[str, str, str]] = {}
         self._warned: dict[str, str] = {}
+        self._setbacks = setbacks.Setbacks()
         self.queue_kinds: dict[str, kinds.Kind] = {}
         self._kinds: dict[str, kinds.Kind] = {}  # of groups that were read in an older version of the kind
 
@@ -98,39 +97,66 @@ class Publisher:
         """Tell whether a status of ours is on its way, so that what is read meanwhile is older."""
         return self._writing.get(job, 0) > 0
 
-    def settle(self, effect: Patch, outcome: Outcome) -> None:
-        """Take the answer to a patch; what was not written will be found different, and written, in the next cycle."""
-        if effect.kind.name == kinds.POD.name:
-            if outcome.failure is not None:
-                self._written.pop(effect.uid, None)
-                self._touch(effect.uid)
-            return
-        if effect.kind.name == kinds.QUEUE.name:
-            if outcome.failure is not None and (queue := self._cluster.queues.get(effect.name)) is not None:
-                queue.status = scheduling.QueueStatus(state=queue.status.state)
-                self._cluster.changed += 1
-            return
-        key = f"{effect.namespace}/{effect.name}"
+    def settle(self, effect: Patch, outcome: Outcome, now: int) -> None:
+        """Take the answer to a patch; one that failed is found to be missing after a pause, and written in the next cycle."""
+        name = _name(effect)
+        if effect.kind.name == kinds.POD_GROUP.name:
+            self._settle_group(f"{effect.namespace}/{effect.name}", outcome)
+        if outcome.failure is None:
+            self._setbacks.forget(name)
+        else:
+            self._setbacks.failed(name, outcome.failure.code, now)
+
+    def _settle_group(self, key: str, outcome: Outcome) -> None:
         self._writing[key] = self._writing.get(key, 1) - 1
-        if self._writing[key] <= 0:
-            self._writing.pop(key, None)
+        if self._writing[key] > 0:
+            return
+        del self._writing[key]
         job = self._cluster.jobs.get(key)
-        if outcome.failure is not None and job is not None and job.group is not None:
-            phase = job.phase
-            self._cluster.set_status(job, msgspec.structs.replace(job.group.status, phase=job.group.status.phase))
-            self._cache.record.say("status", f"{key}: {outcome.failure.message}; phase {phase} will be written again")
-            self._report_again(job)
-        elif job is not None and job.group is not None and key not in self._writing:
+        if outcome.failure is None and job is not None and job.group is not None:
             # While ours was on its way, statuses that were read were passed over; one that is newer than ours counts.
             answered = (outcome.object or {}).get("metadata", {}).get("resourceVersion", "")
             if _is_newer(job.group.metadata.resource_version, answered):
                 self._cluster.set_status(job, job.group.status)
                 self._report_again(job)
+        elif outcome.failure is not None:
+            self._cache.record.say("status", f"{key}: {outcome.failure.message}; it will be written again")
 
-    def _touch(self, uid: str) -> None:
+    def review(self, now: int) -> None:
+        """Forget what was written as far as it never arrived and its pause is over."""
+        for name in self._setbacks.due(now):
+            kind, _, key = name.partition(" ")
+            if kind == kinds.POD.name:
+                self._miss_task(key)
+            elif kind == kinds.QUEUE.name:
+                self._miss_queue(key)
+            else:
+                self._miss_job(key)
+
+    def next_wake(self) -> int | None:
+        """Return when the next pause is over."""
+        return self._setbacks.next_wake()
+
+    def _miss_task(self, uid: str) -> None:
+        written = self._written.pop(uid, None)
         task = self._cluster.tasks.get(uid)
-        if task is not None and task.job is not None:
+        if task is None:
+            return
+        if written is not None and written[2]:
+            task.nominated = task.pod.status.nominated_node_name
+        if task.job is not None:
             self._report_again(task.job)
+
+    def _miss_queue(self, name: str) -> None:
+        if (queue := self._cluster.queues.get(name)) is not None:
+            queue.status = scheduling.QueueStatus(state=queue.status.state)
+            self._cluster.changed += 1
+
+    def _miss_job(self, key: str) -> None:
+        job = self._cluster.jobs.get(key)
+        if job is not None and job.group is not None and not self.is_writing(key):
+            self._cluster.set_status(job, job.group.status)
+            self._report_again(job)
 
     def _report_again(self, job: Job) -> None:
         """Have a job reported in the next cycle though nothing about it has changed."""
@@ -140,6 +166,7 @@ class Publisher:
 
     def forget_job(self, key: str) -> None:
         """Drop what is known of a group that is gone."""
+        self._setbacks.forget(f"{kinds.POD_GROUP.name} {key}")
         self._writing.pop(key, None)
         self._warned.pop(key, None)
         self._kinds.pop(key, None)
@@ -198,7 +225,19 @@ class Publisher:
 
     def forget_task(self, uid: str) -> None:
         """Drop what is known of a pod that is gone."""
+        self._setbacks.forget(f"{kinds.POD.name} {uid}")
         self._written.pop(uid, None)
+
+
+def _name(effect: Patch) -> str:
+    """Name what a patch is about: pods by their uid, groups by their job's key."""
+    if effect.kind.name == kinds.POD.name:
+        return f"{effect.kind.name} {effect.uid}"
+    return (
+        f"{effect.kind.name} {effect.namespace}/{effect.name}"
+        if effect.namespace
+        else f"{effect.kind.name} {effect.name}"
+    )
 
 
 def _is_newer(version: str, than: str) -> bool:

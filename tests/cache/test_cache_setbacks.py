@@ -1,0 +1,139 @@
+"""Effects that fail: when they are repeated, and what is held meanwhile."""
+
+from __future__ import annotations
+
+import pytest
+
+import builders
+from builders import SECOND
+from pumice.cache import setbacks
+from pumice.cache.effects import Bind, Evict, Patch, Read
+from pumice.model.statuses import Status
+
+PREEMPTING = """
+actions: "enqueue, allocate, preempt"
+tiers:
+- plugins: [{name: priority}, {name: conformance}]
+- plugins: [{name: predicates}]
+"""
+
+
+def gang(desk, members=3):
+    desk.feed(builders.node("n1", cpu=str(members)), builders.group("g", members))
+    return desk.feed(*(builders.pod(f"g-{index}", "g", cpu="1") for index in range(members)))
+
+
+def confirm(desk, *binds):
+    """Let the watch show that pods are bound."""
+    for bind in binds:
+        desk.settle(bind).modify(builders.pod(bind.name, "g", cpu="1", node=bind.node))
+
+
+@pytest.mark.parametrize("code", ["unavailable", "conflict", "unknown"])
+def test_room_is_held_for_a_member_whose_bind_fails_in_passing(code):
+    desk = gang(builders.Desk())
+    desk.cycle()
+    first, second, third = desk.world.of(Bind)
+    confirm(desk, first, second)
+    desk.feed(builders.group("rival", created=5), builders.pod("rival-0", "rival", cpu="1", created=5))
+    failed = third
+    for _ in range(20):
+        if code == "unknown":
+            desk.settle(failed, "unknown").cycle(0)
+            desk.settle(desk.world.of(Read)[-1], read=builders.pod("g-2", "g", cpu="1"))
+        else:
+            desk.settle(failed, code)
+        before = len(desk.world.of(Bind))
+        for _ in range(20):
+            desk.cycle()
+            if len(desk.world.of(Bind)) > before:
+                break
+        failed = desk.world.of(Bind)[-1]
+        assert failed.name == "g-2"
+    assert "rival-0" not in desk.world.binds
+    desk.settle(failed).modify(builders.pod("g-2", "g", cpu="1", node="n1")).cycle()
+    assert desk.task("g-2").status == Status.RUNNING
+
+
+def test_a_pause_after_a_fault_that_passes_is_short_and_after_a_refusal_long():
+    assert [setbacks.delay(tries, "unavailable") for tries in (1, 2, 3, 60)] == [0, 10_000, 20_000, 10 * SECOND]
+    assert [setbacks.delay(tries, "refused") for tries in (1, 2, 3, 60)] == [0, 10_000, 20_000, 1000 * SECOND]
+
+
+def test_room_is_not_held_for_a_member_that_is_refused():
+    desk = gang(builders.Desk())
+    desk.cycle()
+    confirm(desk, *desk.world.of(Bind)[:2])
+    desk.feed(builders.group("rival", created=5), builders.pod("rival-0", "rival", cpu="1", created=5))
+    for _ in range(12):
+        desk.settle(desk.world.of(Bind)[-1], "refused").cycle()
+    assert desk.world.binds["rival-0"] == "n1"
+
+
+def test_a_bind_that_waits_to_be_repeated_ends_with_its_pod():
+    desk = gang(builders.Desk(), members=1)
+    for _ in range(12):
+        desk.cycle()
+        desk.settle(desk.world.of(Bind)[-1], "unavailable")
+    desk.apply()
+    assert desk.task("g-0").status == Status.BINDING
+    desk.delete(builders.pod("g-0", "g", cpu="1")).cycle(60)
+    desk.cycle()
+    assert not desk.cluster.tasks
+    assert desk.cache.next_wake() is None
+
+
+def test_a_pod_created_anew_under_the_name_of_one_that_was_asked_about_stays():
+    desk = gang(builders.Desk(), members=1)
+    desk.cycle()
+    desk.settle(desk.world.of(Bind)[-1], "unknown").cycle()
+    read = desk.world.of(Read)[-1]
+    desk.delete(builders.pod("g-0", "g", cpu="1"))
+    desk.feed(builders.pod("g-0", "g", cpu="1", uid="another"))
+    desk.settle(read, "notfound").cycle()
+    assert [task.uid for task in desk.cluster.tasks.values()] == ["another"]
+    assert desk.world.of(Bind)[-1].uid == "another"
+
+
+def test_a_pod_that_a_read_does_not_find_is_gone_with_all_that_was_assumed_of_it():
+    desk = gang(builders.Desk(), members=1)
+    desk.cycle()
+    desk.settle(desk.world.of(Bind)[-1], "unknown").cycle()
+    desk.settle(desk.world.of(Read)[-1], "notfound").cycle()
+    assert not desk.cluster.tasks
+    assert desk.cache.next_wake() is None
+
+
+@pytest.mark.parametrize("code", ["unavailable", "unknown", "conflict", "refused", "notfound"])
+def test_an_eviction_is_repeated_as_long_as_the_pod_is_there(code):
+    desk = builders.Desk(PREEMPTING)
+    desk.feed(builders.priority_class("low", 1), builders.priority_class("high", 9), builders.node("n1", cpu="1"))
+    desk.feed(builders.group("old", priorityClassName="low"), builders.pod("old-0", "old", cpu="1", node="n1"))
+    desk.feed(builders.group("new", priorityClassName="high"), builders.pod("new-0", "new", cpu="1"))
+    desk.cycle()
+    for attempt in range(1, 8):
+        assert desk.world.evictions == ["old-0"] * attempt
+        desk.settle(desk.world.of(Evict)[-1], code).cycle()
+        desk.cycle()
+    for read in desk.world.of(Read):
+        desk.settle(read, read=builders.pod("old-0", "old", cpu="1", node="n1"))
+    desk.cycle(2000)
+    sent = len(desk.world.evictions)
+    desk.modify(builders.pod("old-0", "old", cpu="1", node="n1", deleting=True)).cycle(2000)
+    desk.cycle()
+    assert len(desk.world.evictions) in (sent, sent + 1)
+
+
+@pytest.mark.parametrize(("kind", "name"), [("PodGroup", "g"), ("Pod", "large-0"), ("Queue", "default")])
+def test_a_status_that_is_refused_is_written_again_ever_more_rarely(kind, name):
+    desk = gang(builders.Desk(), members=1)
+    desk.feed(builders.group("large"), builders.pod("large-0", "large", cpu="9"))
+    answered = 0
+    for _ in range(600):
+        desk.cycle()
+        effects = desk.world.of(Patch)
+        for effect in effects[answered:]:
+            desk.settle(effect, "refused" if effect.name == name else None)
+        answered = len(effects)
+    written = [effect for effect in desk.world.patches(kind) if effect.name == name]
+    assert 5 <= len(written) <= 25
