@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pumice.api import documents
-from pumice.scenario import manifest_reading, step_reading, steps
+from pumice.scenario import given_files, manifest_reading, step_reading, steps
 from pumice.scenario.reading import Cursor, Problem
 from pumice.scheduler import Options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from pumice.scenario.manifests import Entry
 
 _KEYS = ("scenario", "config", "given", "steps", "period", "flags")
 
@@ -88,11 +90,16 @@ def _read(cursor: Cursor, file: str) -> steps.Scenario:
         line=cursor.line,
         config=step_reading.config_text(fields["config"]) if "config" in fields else None,
         config_line=fields["config"].line if "config" in fields else 0,
-        given=manifest_reading.read(fields["given"]) if "given" in fields else (),
+        given=_read_given(fields["given"], file) if "given" in fields else (),
         steps=taken,
         period=fields["period"].duration() if "period" in fields else steps.SECOND,
         flags=_read_flags(fields["flags"]) if "flags" in fields else {},
     )
+
+
+def _read_given(cursor: Cursor, file: str) -> tuple[Entry, ...]:
+    """Read what exists before the first cycle: manifests, or the name of a file that holds them."""
+    return given_files.read(cursor, file) if isinstance(cursor.value, str) else manifest_reading.read(cursor)
 
 
 def _read_steps(cursor: Cursor, fields: dict[str, Cursor]) -> tuple[steps.Step, ...]:

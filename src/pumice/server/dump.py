@@ -11,14 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from msgspec import structs
 
 from pumice.api import kinds
+from pumice.cache import shadows
+from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pumice.api import core
     from pumice.api.meta import KubeObject
     from pumice.model.cluster import Cluster
+    from pumice.model.task import Task
 
 LEFT_OUT: Final = ("kubectl.kubernetes.io/last-applied-configuration",)
 _KINDS: Final = {kind.name: kind for kind in reversed(kinds.KINDS)}
@@ -62,9 +67,16 @@ def _objects(cluster: Cluster) -> Iterator[tuple[kinds.Kind, KubeObject]]:
     records = cluster.nodes.by_name.values()
     yield from ((kinds.NODE, record.object) for record in records if record.object is not None)
     for job in cluster.jobs.values():
-        if job.group is not None and job.group.metadata.uid:
-            yield kinds.POD_GROUP, msgspec.structs.replace(job.group, status=job.status)
-    yield from ((kinds.POD, task.pod) for task in cluster.tasks.values())
+        if job.group is not None and not shadows.is_shadow(job.group):
+            yield kinds.POD_GROUP, structs.replace(job.group, status=job.status)
+    yield from ((kinds.POD, _pod(task)) for task in cluster.tasks.values())
+
+
+def _pod(task: Task) -> core.Pod:
+    """Give a pod as it is counted: one whose bind is on its way is on its node already."""
+    if task.status != Status.BINDING or task.node is None:
+        return task.pod
+    return structs.replace(task.pod, spec=structs.replace(task.pod.spec, node_name=task.node.name))
 
 
 def _manifest(kind: kinds.Kind, found: KubeObject) -> Manifest:

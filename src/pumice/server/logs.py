@@ -98,11 +98,8 @@ def adopt_libraries(log: Log) -> None:
 
 
 def _one_line(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Keep every value on its line: text that others wrote must not look like a line of ours."""
-    return {
-        key: value.replace("\n", "\\n").replace("\r", "\\r") if isinstance(value, str) else value
-        for key, value in event.items()
-    }
+    """Keep every value on its line, which the renderer does for line feeds only: text that others wrote must not look like a line of ours."""
+    return {key: value.replace("\r", " ") if isinstance(value, str) else value for key, value in event.items()}
 
 
 def _as_it_is(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:

@@ -141,22 +141,22 @@ class Outside(threading.Thread):
         """Follow the cluster; once everything is listed, at least as new as the lease, let cycles begin."""
         parts = self._parts
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(tried.wait(), HEAD_START)
+            async with asyncio.timeout(HEAD_START):
+                await tried.wait()
         watching = asyncio.create_task(parts.informers.run())
-        waiting = asyncio.create_task(self._remind())
+        reminding = asyncio.create_task(self._remind())
+        ready = asyncio.create_task(self._ready_to_decide(led))
         try:
-            ready = asyncio.ensure_future(self._ready_to_decide(led))
             await asyncio.wait([watching, ready], return_when=asyncio.FIRST_COMPLETED)
             if watching.done():
-                ready.cancel()
                 await watching
             await ready
-            waiting.cancel()
+            reminding.cancel()
             self._box.post(mailbox.Begin())
             await asyncio.gather(watching, parts.companions.run())
         finally:
-            watching.cancel()
-            waiting.cancel()
+            for task in (watching, reminding, ready):
+                task.cancel()
 
     async def _ready_to_decide(self, led: asyncio.Future[str]) -> None:
         informers = self._parts.informers

@@ -109,7 +109,8 @@ class Reporter:
             reply: concurrent.futures.Future[None] = concurrent.futures.Future()
             self._box.post(mailbox.View(reply))
             try:
-                await asyncio.wait_for(asyncio.wrap_future(reply), PATIENCE)
+                async with asyncio.timeout(PATIENCE):
+                    await asyncio.wrap_future(reply)
             except TimeoutError:
                 self._log.info("a cycle takes long; metrics of jobs and queues are those of the last scrape")
         return await asyncio.to_thread(self._exposition.text)

@@ -1,0 +1,140 @@
+"""The deciding thread: its pace, its mailbox, and breakdowns that end nothing."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from server_desk import Lines
+
+import builders
+from pumice.framework import configuration, registry
+from pumice.scheduler import Scheduler
+from pumice.server import deciding, mailbox
+
+
+class Notes:
+    def __init__(self):
+        self.cycles, self.dumps, self.summaries, self.views = [], 0, 0, 0
+
+    def cycled(self, record, microseconds):
+        assert microseconds >= 0
+        self.cycles.append(record.skipped)
+
+    def dump(self):
+        self.dumps += 1
+
+    def summarise(self):
+        self.summaries += 1
+        raise OSError("disk full")
+
+    def view(self):
+        self.views += 1
+
+
+class Bench:
+    def __init__(self, period=0.01, verbosity=0):
+        self.desk = builders.Desk()
+        self.lines = Lines(verbosity)
+        self.box = mailbox.Mailbox()
+        self.notes = Notes()
+        known = registry.catalog()
+        self.scheduler = Scheduler(self.desk.cache, configuration.default(known), lambda: builders.NOW)
+        self.decider = deciding.Decider(
+            self.scheduler, self.box, self.lines.log, self.notes, period=period, now=lambda: builders.NOW
+        )
+
+    def run(self, *messages, after=0.05):
+        for message in messages:
+            self.box.post(message)
+        threading.Timer(after, lambda: self.box.post(mailbox.Stop("test"))).start()
+        return self.decider.run()
+
+
+def test_before_it_may_begin_it_only_keeps_up():
+    bench = Bench()
+    bench.desk.feed(builders.node("n1"), builders.group("g"), builders.pod("p", "g", cpu="1"))
+    assert bench.run() == mailbox.Stop("test")
+    assert bench.notes.cycles == []
+    assert "n1" in bench.desk.cluster.nodes.by_name
+    assert bench.desk.world.effects == []
+
+
+def test_it_decides_from_begin_on_and_skips_when_nothing_changes():
+    bench = Bench(verbosity=4)
+    bench.desk.feed(builders.node("n1"), builders.group("g"), builders.pod("p", "g", cpu="1"))
+    bench.run(mailbox.Begin())
+    assert bench.desk.world.binds == {"p": "n1"}
+    assert bench.notes.cycles[0] is False
+    assert bench.notes.cycles[-1] is True
+    assert bench.lines.of("cycle")[0]["binds"] == 1
+
+
+def test_the_period_runs_from_the_end_of_a_cycle():
+    bench = Bench(period=0.04)
+    started = time.monotonic()
+    bench.run(mailbox.Begin(), after=0.1)
+    assert len(bench.notes.cycles) <= 3
+    assert time.monotonic() - started < 5
+
+
+def test_messages_are_answered_between_cycles_and_one_that_breaks_down_ends_nothing():
+    bench = Bench()
+    bench.run(mailbox.Summarise(), mailbox.Dump(), mailbox.Begin())
+    assert (bench.notes.dumps, bench.notes.summaries) == (1, 1)
+    assert bench.lines.of("summary broke down")[0]["level"] == "error"
+    assert bench.notes.cycles
+
+
+def test_a_fatal_message_ends_it_before_the_next_cycle():
+    bench = Bench(period=10)
+    assert bench.run(mailbox.Begin(), mailbox.Fatal("lost")) == mailbox.Fatal("lost")
+    assert len(bench.notes.cycles) == 1
+
+
+def test_a_new_configuration_counts_from_the_next_cycle():
+    bench = Bench()
+    known = registry.catalog()
+    other = configuration.load('actions: "enqueue"\ntiers: [{plugins: [{name: gang}]}]\n', known)
+    bench.run(mailbox.Reconfigure(other), mailbox.Begin())
+    assert bench.scheduler.configuration is other
+
+
+def test_a_cycle_that_breaks_down_is_told_of_once_and_tried_again(monkeypatch):
+    bench = Bench()
+    tries = []
+
+    def broken():
+        tries.append(1)
+        raise ZeroDivisionError("as the test says")
+
+    monkeypatch.setattr(bench.scheduler, "cycle", broken)
+    assert bench.run(mailbox.Begin()) == mailbox.Stop("test")
+    assert len(tries) > 1
+    assert len(bench.lines.of("cycle broke down")) == 1
+    assert "ZeroDivisionError: as the test says" in bench.lines.of("cycle broke down")[0]["exception"]
+
+
+def test_plugins_that_break_down_are_told_of():
+    bench = Bench()
+    bench.desk.feed(builders.node("n1"), builders.group("g"), builders.pod("p", "g", cpu="1"))
+
+    class Broken:
+        name = "broken"
+
+        def execute(self, _session):
+            raise RuntimeError("no")
+
+    bench.scheduler.engine.actions.insert(0, Broken())
+    bench.run(mailbox.Begin())
+    assert bench.lines.of("a plugin or action broke down")
+    assert bench.desk.world.binds == {"p": "n1"}
+
+
+@pytest.mark.parametrize("until", [-1.0, 0.0])
+def test_a_message_that_is_there_is_taken_at_any_time(until):
+    box = mailbox.Mailbox()
+    assert box.take(until) is None
+    box.post(mailbox.Dump())
+    assert box.take(until) == mailbox.Dump()

@@ -1,0 +1,65 @@
+"""Log lines."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+
+import pytest
+from server_desk import Lines
+
+from pumice.server import logs
+
+
+def caught(error):
+    """Give an error that has been raised, so that it knows where."""
+    with pytest.raises(type(error)):
+        raise error
+    return error
+
+
+def test_text_lines_are_key_and_value_and_one_line_each():
+    stream = io.StringIO()
+    log = logs.Log(0, "text", stream)
+    log.info("bind", pod="a/b", node="n 1", reason="two\nlines\rof=it")
+    line = stream.getvalue()
+    assert line.count("\n") == 1
+    assert 'level=info msg=bind pod=a/b node="n 1" reason="two\\nlines of=it"' in line
+    assert line.startswith("time=20")
+
+
+def test_details_are_written_as_far_as_the_verbosity_goes():
+    lines = Lines(verbosity=3)
+    for level in (2, 3, 4):
+        lines.log.detail(level, f"level {level}")
+    assert [line["msg"] for line in lines.all] == ["level 2", "level 3"]
+    assert lines.log.shows(3)
+    assert not lines.log.shows(4)
+
+
+def test_an_exception_is_written_with_its_type_and_a_breakdown_with_its_places():
+    lines = Lines()
+    error = caught(ValueError("no good"))
+    lines.log.error("failed", error=error)
+    lines.log.broke("broke", error)
+    assert lines.all[0]["error"] == "ValueError: no good"
+    assert "test_server_logs.py" in lines.all[1]["exception"]
+
+
+def test_warnings_of_libraries_join_the_log():
+    lines = Lines()
+    logs.adopt_libraries(lines.log)
+    try:
+        logging.getLogger("asyncio").warning("slow %s", "task")
+        logging.getLogger("aiohttp.server").error("request failed", exc_info=caught(OSError("gone")))
+        logging.getLogger("asyncio").info("not shown")
+    finally:
+        for name in ("aiohttp", "asyncio"):
+            logging.getLogger(name).handlers = []
+            logging.getLogger(name).propagate = True
+    assert [(line["msg"], line["source"]) for line in lines.all] == [
+        ("slow task", "asyncio"),
+        ("request failed", "aiohttp.server"),
+    ]
+    asyncio.run(asyncio.sleep(0))

@@ -1,0 +1,275 @@
+"""Metrics: Volcano's names with the right numbers, and series that go with their objects."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+
+import pytest
+from server_desk import Lines, read
+
+import builders
+from pumice.api import core, decoding, kinds
+from pumice.cache.cache import Cache
+from pumice.cache.effects import Bind, Evict, Failure, Outcome
+from pumice.framework import configuration, registry
+from pumice.scheduler import Scheduler
+from pumice.server import deciding, mailbox, metering, observed, policy, reporting, series
+
+TIERS = """
+- plugins: [{name: priority}, {name: gang, enablePreemptable: false}]
+- plugins: [{name: drf}, {name: predicates}, {name: SHARING}, {name: nodeorder}]
+"""
+
+
+class Bench:
+    """A scheduler with its reporter on a world that only remembers."""
+
+    def __init__(self, sharing="proportion", actions="enqueue, allocate, backfill", verbosity=0):
+        self.lines = Lines(verbosity)
+        self.world = builders.World()
+        self.now = builders.NOW
+        self.box = mailbox.Mailbox()
+        known = registry.catalog()
+        text = f'actions: "{actions}"\ntiers:{TIERS.replace("SHARING", sharing)}'
+        self.policy = policy.Policy(known, self.lines.log)
+        self.reporter = reporting.Reporter(read(), self.lines.log, self.policy, self.box, lambda: self.now)
+        seen = observed.ObservedWorld(self.world, self.reporter.meter)
+        self.cache = Cache(seen)
+        self.settled = self.reporter.looking_at(seen, self.cache)
+        self.scheduler = Scheduler(
+            self.cache, configuration.load(text, known), lambda: self.now, observer=self.reporter.meter
+        )
+        self.decider = deciding.Decider(
+            self.scheduler, self.box, self.lines.log, self.reporter, period=1, now=lambda: self.now
+        )
+        self.reporter.follow(self.scheduler, self.decider)
+        self.feed(builders.queue("root"), builders.queue("default"))
+
+    def feed(self, *manifests, event="ADDED"):
+        for manifest in manifests:
+            self.cache.feed(builders.kind_of(manifest), event, manifest)
+        return self
+
+    def cycle(self):
+        self.decider._cycle()
+        self.now += builders.SECOND
+        return self
+
+    def answer(self, code=None):
+        for effect in self.world.of(Bind, Evict):
+            self.settled(Outcome(effect=effect, failure=Failure(code, "no") if code else None))
+        self.world.effects.clear()
+
+    def samples(self):
+        self.reporter.view()
+        text = self.reporter._exposition.text().decode()
+        return {m[1]: float(m[2]) for m in re.finditer(r"^([a-z_][^ ]*(?:\{.*\})?) ([^ ]+)$", text, re.MULTILINE)}
+
+
+def gang(size=2, cpu="2", **more):
+    pods = [builders.pod(f"p{i}", "g", cpu=cpu, **more) for i in range(size)]
+    return [builders.group("g", size, created=0), *pods]
+
+
+def test_a_bound_gang_is_measured_at_every_stage():
+    bench = Bench(verbosity=3)
+    bench.feed(builders.node("n1", cpu="8"), *gang())
+    bench.now += 3 * builders.SECOND
+    bench.cycle()
+    bench.answer()
+    found = bench.samples()
+    assert found["volcano_e2e_scheduling_latency_milliseconds_count"] == 1
+    assert found["volcano_open_session_duration_milliseconds_count"] == 1
+    assert found['volcano_action_scheduling_latency_milliseconds_count{action="allocate"}'] == 1
+    opened = 'volcano_plugin_scheduling_latency_milliseconds_count{OnSession="OnSessionOpen",plugin="gang"}'
+    assert found[opened] == found[opened.replace("Open", "Close", 1).replace("Open", "Close")] == 1
+    for stage in ("Assumed", "PreBound", "Bound"):
+        assert found[f'volcano_task_scheduling_latency_milliseconds_count{{stage="{stage}"}}'] == 2
+    assert found['volcano_task_scheduling_latency_milliseconds_sum{stage="Assumed"}'] == 6000
+    assert found["volcano_e2e_job_scheduling_latency_milliseconds_count"] == 2
+    labels = '{job_name="g",job_namespace="a",queue="default"}'
+    assert found[f"volcano_e2e_job_scheduling_duration{labels}"] == 3000
+    assert found[f"volcano_e2e_job_scheduling_last_time{labels}"] == builders.NOW / 1e6 + 3
+    assert found[f"volcano_e2e_job_scheduling_start_time{labels}"] == builders.NOW / 1e6
+    assert [line["pod"] for line in bench.lines.of("bind")] == ["a/p0", "a/p1"]
+    assert found['pumice_cycles_total{outcome="decided"}'] == 1
+
+
+def test_a_failed_bind_is_told_of_and_not_counted_as_bound():
+    bench = Bench()
+    bench.feed(builders.node("n1", cpu="8"), *gang()).cycle()
+    bench.answer("refused")
+    assert bench.samples()['volcano_task_scheduling_latency_milliseconds_count{stage="Bound"}'] == 0
+    assert bench.lines.of("bind failed")[0]["code"] == "refused"
+
+
+def test_a_gang_that_waits_is_counted_until_it_has_what_it_lacks_and_forgotten_with_its_objects():
+    bench = Bench()
+    group, *pods = gang(3, cpu="3")
+    bench.feed(builders.node("n1", cpu="8"), group, *pods)
+    bench.cycle().cycle()
+    bench.feed(builders.node("n2", cpu="1")).cycle()
+    found = bench.samples()
+    assert found["volcano_unschedule_job_count"] == 1
+    assert found['volcano_unschedule_task_count{job_id="g"}'] == 3
+    assert found['volcano_job_retry_counts{job_id="g"}'] == 3
+    bench.feed(builders.node("n2", cpu="4"), event="MODIFIED").cycle()
+    found = bench.samples()
+    assert (found["volcano_unschedule_job_count"], found['volcano_unschedule_task_count{job_id="g"}']) == (0, 0)
+    assert found['volcano_job_share{job_id="g",job_ns="a"}'] == pytest.approx(9 / 12)
+    bench.feed(group, *pods, event="DELETED").cycle()
+    assert not [name for name in bench.samples() if '"g"' in name]
+
+
+@pytest.mark.parametrize("sharing", ["proportion", "capacity"])
+def test_queues_show_what_they_hold_ask_for_and_are_due(sharing):
+    bench = Bench(sharing)
+    gpu = {"requests": {"nvidia.com/gpu": "1"}}
+    group, *pods = gang(2, **gpu)
+    gold = {"capability": {"cpu": "6"}, "deserved": {"cpu": "4"}} if sharing == "capacity" else {"weight": 3}
+    group["spec"]["queue"] = "gold"
+    bench.feed(builders.queue("gold", **gold), builders.node("n1", cpu="8", **{"nvidia.com/gpu": "4"}))
+    bench.feed(group, *pods, builders.group("h", 1, queue="gold"), builders.pod("big", "h", cpu="7")).cycle()
+    bench.answer()
+    bench.cycle()
+    found = bench.samples()
+    assert found['volcano_queue_allocated_milli_cpu{queue_name="gold"}'] == 4000
+    assert found['volcano_queue_allocated_scalar_resources{queue_name="gold",resource="nvidia.com/gpu"}'] == 2000
+    assert found['volcano_queue_allocated_scalar_resources{queue_name="gold",resource="pods"}'] == 2
+    assert found['volcano_queue_request_milli_cpu{queue_name="gold"}'] == 11000
+    assert found['volcano_queue_allocated_milli_cpu{queue_name="default"}'] == 0
+    if sharing == "capacity":
+        assert found['volcano_queue_deserved_milli_cpu{queue_name="gold"}'] == 4000
+        assert found['volcano_queue_capacity_milli_cpu{queue_name="gold"}'] == 6000
+        assert found['volcano_queue_real_capacity_milli_cpu{queue_name="gold"}'] == 6000
+        assert found['volcano_queue_share{queue_name="gold"}'] == 1
+        assert found['volcano_queue_overused{queue_name="gold"}'] == 0
+    else:
+        assert found['volcano_queue_weight{queue_name="gold"}'] == 3
+        assert found['volcano_queue_deserved_milli_cpu{queue_name="gold"}'] == 8000
+        assert found['volcano_queue_share{queue_name="gold"}'] == pytest.approx(1)
+        assert found['volcano_queue_overused{queue_name="default"}'] == 0
+
+
+def test_a_resource_once_seen_is_zero_afterwards_and_goes_with_its_queue():
+    bench = Bench()
+    group, *pods = gang(1, requests={"nvidia.com/gpu": "1"})
+    group["spec"]["queue"] = "gold"
+    bench.feed(builders.queue("gold"), builders.node("n1", **{"nvidia.com/gpu": "4"}), group, *pods).cycle()
+    name = 'volcano_queue_allocated_scalar_resources{queue_name="gold",resource="nvidia.com/gpu"}'
+    assert bench.samples()[name] == 1000
+    bench.feed(*pods, group, event="DELETED").cycle()
+    assert bench.samples()[name] == 0
+    bench.feed(builders.queue("gold"), event="DELETED").cycle()
+    assert not [name for name in bench.samples() if '"gold"' in name]
+
+
+def test_preemption_is_counted():
+    bench = Bench(actions="enqueue, allocate, preempt", verbosity=3)
+    bench.feed(
+        builders.priority_class("high", 100),
+        builders.node("n1", cpu="4"),
+        builders.group("low", 1),
+        builders.pod("victim", "low", cpu="3", node="n1", annotations={"volcano.sh/preemptable": "true"}),
+        builders.group("g", 1, priorityClassName="high"),
+        builders.pod("claimant", "g", cpu="3", priority=100),
+    ).cycle()
+    found = bench.samples()
+    assert found["volcano_total_preemption_attempts"] >= 1
+    assert found["volcano_pod_preemption_victims"] == 1
+    assert found['volcano_eviction_transactions_total{action="preempt"}'] == 1
+    assert [(line["pod"], line["reason"]) for line in bench.lines.of("evict")] == [("a/victim", "preempt")]
+
+
+def test_new_pods_are_measured_from_their_creation_and_those_of_the_first_list_are_not():
+    bench = Bench()
+    meter = bench.reporter.meter
+    found = decoding.decode(builders.pod("p", "g", cpu="1"))
+    assert isinstance(found, core.Pod)
+    meter.noticed(kinds.POD, "ADDED", found)
+    meter.begun = True
+    bench.now += builders.SECOND
+    for event in ("ADDED", "MODIFIED"):
+        meter.noticed(kinds.POD, event, found)
+    meter.noticed(kinds.POD, "ADDED", decoding.decode(builders.pod("q", "g", node="n1")))
+    found = bench.samples()
+    assert found['volcano_task_scheduling_latency_milliseconds_count{stage="Watched"}'] == 1
+    assert found['volcano_task_scheduling_latency_milliseconds_sum{stage="Watched"}'] == 1000
+
+
+def test_requests_and_volumes_are_measured():
+    bench = Bench()
+    meter = bench.reporter.meter
+    effect = Bind(namespace="a", name="p", uid="u", node="n")
+
+    class Part:
+        async def bind(self, effect):
+            return Outcome(effect=effect)
+
+        async def prepare(self, effect):
+            return []
+
+        async def roll_back(self, steps):
+            self.rolled = steps
+
+    part = Part()
+    meter._sent["u"] = builders.NOW
+    asyncio.run(metering.TimedBinder(part, meter).bind(effect))
+    timed = metering.TimedVolumeBinder(part, meter)
+    asyncio.run(timed.prepare(effect))
+    asyncio.run(timed.roll_back([]))
+    assert part.rolled == []
+    found = bench.samples()
+    for stage in ("Bind", "PreBind"):
+        assert found[f'volcano_scheduling_stage_duration_milliseconds_count{{stage="{stage}"}}'] == 1
+    assert found['volcano_task_scheduling_latency_milliseconds_count{stage="PreBound"}'] == 1
+
+
+def test_a_scrape_waits_for_the_deciding_thread_but_not_for_ever(monkeypatch):
+    bench = Bench()
+    bench.feed(builders.node("n1"), *gang()).cycle()
+    thread = threading.Thread(target=bench.decider.run)
+    thread.start()
+    text = asyncio.run(bench.reporter.metrics()).decode()
+    bench.box.post(mailbox.Stop("test"))
+    thread.join()
+    assert 'volcano_queue_allocated_milli_cpu{queue_name="default"} 4000.0' in text
+
+    monkeypatch.setattr(reporting, "PATIENCE", 0.01)
+    text = asyncio.run(bench.reporter.metrics()).decode()
+    assert 'volcano_queue_allocated_milli_cpu{queue_name="default"} 4000.0' in text
+    assert bench.lines.of("a cycle takes long; metrics of jobs and queues are those of the last scrape")
+
+
+def test_the_text_has_only_series_of_the_table_and_types_that_fit():
+    bench = Bench()
+    bench.feed(builders.node("n1"), *gang()).cycle()
+    bench.reporter.view()
+    text = bench.reporter._exposition.text().decode()
+    types = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE))
+    ours = {name: kind for name, kind in types.items() if name.startswith(("volcano_", "pumice_"))}
+    assert set(ours) <= set(series.BY_NAME)
+    for name, kind in ours.items():
+        assert kind == series.BY_NAME[name].type or (kind == "untyped" and not name.endswith("_total"))
+    assert "_created" not in text
+    assert "process_resident_memory_bytes" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "last", "number"),
+    [
+        ("volcano_e2e_scheduling_latency_milliseconds", 1, 5000, 20),
+        ("volcano_e2e_job_scheduling_latency_milliseconds", 100, 120_000, 30),
+        ("volcano_plugin_scheduling_latency_milliseconds", 0.1, 100, 15),
+        ("volcano_action_scheduling_latency_milliseconds", 1, 2000, 20),
+        ("volcano_task_scheduling_latency_milliseconds", 50, 60_000, 30),
+        ("volcano_scheduling_stage_duration_milliseconds", 0.1, 500, 20),
+    ],
+)
+def test_buckets_are_those_of_the_peer(name, first, last, number):
+    bounds = series.bounds(series.BY_NAME[name])
+    assert len(bounds) == number
+    assert bounds[0] == pytest.approx(first)
+    assert bounds[-1] == pytest.approx(last)

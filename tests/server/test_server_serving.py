@@ -1,0 +1,120 @@
+"""The small servers."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+
+import aiohttp
+import pytest
+from server_desk import Lines, read
+
+from pumice.server import health, outside, serving
+from testbed import certificates
+
+
+class Shown:
+    def __init__(self):
+        self.missing = "not listed yet: pods"
+        self.stalled = ""
+        self.broken = ""
+        self.health = health.Health(
+            {"deciding": lambda: self.stalled},
+            {"informers": lambda: self.missing},
+            {"configuration": lambda: self.broken},
+        )
+
+    async def metrics(self):
+        return b"pumice_leading 1\n"
+
+
+async def served(settings, shown, lines, ask, **options):
+    """Serve until the questions are asked."""
+    task = asyncio.create_task(serving.serve(settings, shown, lines.log))
+    while len(lines.of("serving")) < settings.enable_metrics + settings.enable_healthz:
+        if task.done():
+            await task
+        await asyncio.sleep(0.01)
+    places = {line["what"]: line["address"] for line in lines.of("serving")}
+    try:
+        async with aiohttp.ClientSession(**options) as session:
+            return await ask(session, places)
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def get(session, url, **options):
+    async with session.get(url, **options) as answer:
+        return answer.status, await answer.text()
+
+
+def test_health_and_metrics_answer_on_their_own_addresses():
+    shown, lines = Shown(), Lines()
+    settings = read(
+        enable_metrics=True, enable_healthz=True, listen_address="127.0.0.1:0", healthz_address="127.0.0.1:0"
+    )
+
+    async def ask(session, places):
+        at = f"http://{places['health']}"
+        assert await get(session, f"{at}/healthz") == (200, "ok")
+        assert await get(session, f"{at}/healthz/ping") == (200, "ok")
+        assert await get(session, f"{at}/livez") == (200, "ok")
+        assert await get(session, f"{at}/readyz") == (503, "[-]informers failed: not listed yet: pods\n")
+        shown.missing = ""
+        assert await get(session, f"{at}/readyz") == (200, "ok")
+        shown.broken = "line 3: no"
+        assert await get(session, f"{at}/readyz?verbose") == (200, "[+]informers ok\n[!]configuration: line 3: no\n")
+        shown.stalled = "no cycle has ended for 400s"
+        assert (await get(session, f"{at}/livez"))[0] == 503
+        assert (await get(session, f"{at}/metrics"))[0] == 404
+        assert await get(session, f"http://{places['metrics']}/metrics") == (200, "pumice_leading 1\n")
+        assert places["metrics"].startswith("127.0.0.1:")
+
+    asyncio.run(served(settings, shown, lines, ask))
+
+
+def test_nothing_is_served_unless_asked_for():
+    lines = Lines()
+
+    async def ask(_session, places):
+        assert places == {}
+
+    asyncio.run(served(read(), Shown(), lines, ask))
+
+
+def test_an_address_in_use_is_said_in_words():
+    lines = Lines()
+    settings = read(enable_metrics=True, listen_address="127.0.0.1:0")
+
+    async def ask(_session, places):
+        second = read(enable_metrics=True, listen_address=places["metrics"])
+        with pytest.raises(outside.StartError, match=r"cannot serve metrics on 127\.0\.0\.1:\d+: "):
+            await serving.serve(second, Shown(), Lines().log)
+
+    asyncio.run(served(settings, Shown(), lines, ask))
+
+
+def test_files_of_a_certificate_that_cannot_be_used_are_named(tmp_path):
+    files = {name: str(tmp_path / name) for name in ("ca_cert_file", "tls_cert_file", "tls_private_key_file")}
+    with pytest.raises(outside.StartError, match="ca_cert_file"):
+        serving.tls(read(**files))
+
+
+def test_health_is_served_over_tls_with_all_three_files(tmp_path):
+    authority = certificates.Authority(tmp_path)
+    pair = authority.server("health", ["IP:127.0.0.1"])
+    ca = authority.pair.certificate
+    settings = read(
+        enable_healthz=True,
+        healthz_address="127.0.0.1:0",
+        ca_cert_file=str(ca),
+        tls_cert_file=str(pair[0]),
+        tls_private_key_file=str(pair[1]),
+    )
+    trusting = ssl.create_default_context(cafile=str(ca))
+
+    async def ask(session, places):
+        assert await get(session, f"https://{places['health']}/healthz", ssl=trusting) == (200, "ok")
+
+    asyncio.run(served(settings, Shown(), Lines(), ask))
