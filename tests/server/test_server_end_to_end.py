@@ -1,0 +1,167 @@
+"""`pumice scheduler` as a process of its own on a real API server."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+
+import pytest
+from server_process import ROOT, Process, gang, node, phase, placed, pod, wait_for
+
+pytestmark = pytest.mark.kube
+
+GOOD = 'actions: "enqueue, allocate, backfill"\ntiers:\n- plugins: [{name: priority}, {name: gang}]\n'
+CLOSED = GOOD.replace("enqueue, allocate, backfill", "enqueue")
+
+
+@pytest.fixture
+def server(empty_api_server):
+    """An API server with our kinds, two nodes of four cores, and nothing else."""
+    empty_api_server.crds(ROOT / "deploy" / "crds")
+    for name in ("n1", "n2"):
+        node(empty_api_server, name)
+    return empty_api_server
+
+
+@pytest.fixture
+def lock(server, namespace):
+    """Flags of an election in a namespace of its own, fast enough for a test."""
+    return (
+        f"--leader-elect-resource-namespace={namespace}",
+        "--leader-elect-lease-duration=3s",
+        "--leader-elect-renew-deadline=2s",
+        "--leader-elect-retry-period=500ms",
+    )
+
+
+def test_a_gang_is_bound_whole_and_told_of_everywhere(server, namespace):
+    gang(server, namespace, "g", 3, cpu="2")
+    gang(server, namespace, "big", 5, cpu="2")
+    pod(server, namespace, "alone")
+    pod(server, namespace, "foreign", scheduler="somebody-else")
+    with Process(server, "--leader-elect=false") as scheduler:
+        scheduler.deciding()
+        wait_for(lambda: len(placed(server, namespace)) == 4, scheduler)
+        wait_for(lambda: phase(server, namespace, "g") == "Running", scheduler)
+        assert sorted(placed(server, namespace)) == ["alone", "g-0", "g-1", "g-2"]
+        queues = server.kubectl("get", "queues", "-o", "jsonpath={.items[*].metadata.name}").split()
+        assert sorted(queues) == ["default", "root"]
+        wait_for(lambda: "Successfully assigned" in server.kubectl("get", "events", "-n", namespace), scheduler)
+        _, text = scheduler.get("metrics", "/metrics")
+        assert 'volcano_task_scheduling_latency_milliseconds_count{stage="Bound"} 4.0' in text
+        assert 'volcano_unschedule_task_count{job_id="big"} 5.0' in text
+        assert 'volcano_queue_allocated_milli_cpu{queue_name="default"} 7000.0' in text
+        assert scheduler.get("health", "/healthz") == (200, "ok")
+        assert scheduler.stop() == 0
+        assert f"msg=bind pod={namespace}/g-0 node=n" in scheduler.log
+        assert "flag without effect" not in scheduler.log
+        assert server.token not in scheduler.log
+
+
+def test_a_dump_and_a_summary_are_made_on_signals(server, namespace, tmp_path):
+    gang(server, namespace, "g", 2, cpu="3")
+    with Process(server, "--leader-elect=false", f"--cache-dump-dir={tmp_path}") as scheduler:
+        scheduler.deciding()
+        wait_for(lambda: len(placed(server, namespace)) == 2, scheduler)
+        scheduler.signal(signal.SIGUSR1)
+        scheduler.signal(signal.SIGUSR2)
+        wait_for(lambda: "msg=summary" in scheduler.log and list(tmp_path.glob("snapshot-*.json")), scheduler)
+        assert "nodes=2" in scheduler.log
+        objects = json.loads(next(tmp_path.glob("snapshot-*.json")).read_bytes())
+        assert {found["metadata"]["name"] for found in objects if found["kind"] == "Node"} == {"n1", "n2"}
+        assert scheduler.stop() == 0
+
+
+def test_configuration_is_followed_broken_and_mended_while_running(server, namespace, tmp_path):
+    path = tmp_path / "scheduler.conf"
+    path.write_text(CLOSED)
+    with Process(server, "--leader-elect=false", f"--scheduler-conf={path}") as scheduler:
+        scheduler.deciding()
+        gang(server, namespace, "g", 2)
+        wait_for(lambda: phase(server, namespace, "g") == "Inqueue", scheduler)
+        path.write_text(GOOD.replace("gang", "gangs"))
+        wait_for(lambda: "configuration refused" in scheduler.log, scheduler)
+        assert re.search(r"problem=.*line 3", scheduler.log)
+        assert "[!]configuration" in scheduler.get("health", "/readyz?verbose")[1]
+        assert "pumice_configuration_valid 0.0" in scheduler.get("metrics", "/metrics")[1]
+        assert placed(server, namespace) == {}
+        path.write_text(GOOD)
+        wait_for(lambda: len(placed(server, namespace)) == 2, scheduler)
+        assert "pumice_configuration_valid 1.0" in scheduler.get("metrics", "/metrics")[1]
+        assert scheduler.stop() == 0
+
+
+def test_configuration_may_come_from_a_config_map(server, namespace):
+    server.kubectl("create", "configmap", "conf", "-n", namespace, f"--from-literal=volcano-scheduler.conf={GOOD}")
+    gang(server, namespace, "g", 2)
+    with Process(server, "--leader-elect=false", f"--scheduler-conf={namespace}/conf") as scheduler:
+        wait_for(lambda: len(placed(server, namespace)) == 2, scheduler)
+        assert f'source="configmap {namespace}/conf"' in scheduler.log
+        assert scheduler.stop() == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (["--scheduler-conf=/nowhere/conf"], "/nowhere/conf cannot be read: No such file or directory"),
+        (["--scheduler-conf=configmap:default/nothing"], "configmap default/nothing cannot be read"),
+        (["--listen-address=192.0.2.1:1"], "cannot serve metrics on 192.0.2.1:1"),
+        (["--plugins-dir=/nowhere"], "--plugins-dir /nowhere: no such folder"),
+    ],
+)
+def test_what_keeps_it_from_starting_is_said_and_ends_it(server, flags, told):
+    with Process(server, "--leader-elect=false", *flags) as scheduler:
+        assert scheduler.wait(60) == 1
+        assert told in scheduler.log
+
+
+def test_a_standby_is_ready_and_takes_over_at_once_from_a_leader_that_ends(server, namespace, lock):
+    with Process(server, *lock) as first, Process(server, *lock) as second:
+        wait_for(lambda: sum("msg=leading" in each.log for each in (first, second)) == 1)
+        leader, standby = (first, second) if "msg=leading" in first.log else (second, first)
+        leader.deciding()
+        standby.ready()
+        gang(server, namespace, "one", 2)
+        wait_for(lambda: len(placed(server, namespace)) == 2, leader)
+        assert f"msg=bind pod={namespace}/one-0" not in standby.log
+        assert leader.stop() == 0
+        standby.deciding()
+        gang(server, namespace, "two", 2)
+        wait_for(lambda: len(placed(server, namespace)) == 4, standby)
+        assert f"msg=bind pod={namespace}/one-" not in standby.log
+        lease = server.call("GET", f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/volcano")
+        assert lease["spec"]["leaseTransitions"] == 1
+        assert standby.stop() == 0
+
+
+def test_a_leader_that_is_killed_is_followed_after_its_lease(server, namespace, lock):
+    gang(server, namespace, "one", 2)
+    with Process(server, *lock) as leader:
+        wait_for(lambda: len(placed(server, namespace)) == 2, leader)
+        with Process(server, *lock) as standby:
+            standby.ready()
+            leader.kill()
+            gang(server, namespace, "two", 3)
+            wait_for(lambda: len(placed(server, namespace)) == 5, standby)
+            assert standby.stop() == 0
+
+
+def test_a_leader_whose_lease_is_taken_ends_with_a_failure(server, namespace, lock):
+    with Process(server, *lock) as scheduler:
+        scheduler.deciding()
+        patch = '{"spec": {"holderIdentity": "a-thief"}}'
+        server.kubectl("patch", "lease", "volcano", "-n", namespace, "--type=merge", "-p", patch)
+        assert scheduler.wait(30) == 1
+        assert "the lease is lost" in scheduler.log
+        assert "a-thief" in scheduler.log
+
+
+def test_a_second_signal_ends_it_at_once(server, namespace):
+    with Process(server, "--leader-elect=false") as scheduler:
+        scheduler.deciding()
+        scheduler.signal(signal.SIGSTOP)
+        scheduler.signal(signal.SIGTERM)
+        scheduler.signal(signal.SIGINT)
+        scheduler.signal(signal.SIGCONT)
+        assert scheduler.wait(30) == 1
