@@ -1,6 +1,6 @@
 """Write the reference pages from the code: `python docs/generate.py`, or with `--check` only compare.
 
-Class docstrings, declared arguments and the table of extension points are the source. The pages under `docs/reference/` are never edited, nor are the
+Class docstrings, declared arguments and the tables of extension points, flags and metrics are the source. The pages under `docs/reference/` are never edited, nor are the
 two rows of the README that say which actions and plugins there are.
 """
 
@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pumice.api import duration
-from pumice.cache.options import Options
 from pumice.framework import configuration, points, registry
 from pumice.framework.configuration import arguments
+from pumice.server import flags, series
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,18 +24,15 @@ if TYPE_CHECKING:
     from pumice.framework.plugin import Action, Plugin
 
 ROOT = Path(__file__).parents[1]
-NOTICE = "<!-- Written by docs/generate.py from the code; run `make docs` instead of editing. -->"
-
-FLAGS = {
-    "scheduler_name": "pods whose `schedulerName` is one of these are scheduled; others only take room",
-    "default_queue": "the queue of groups that name none",
-    "node_selector": "`label:value`; only nodes that carry one of these labels are used",
-    "priority_class": "read PriorityClass objects",
-    "enable_namespace_as_queue": "take every namespace for a queue, as kube-batch did; Queue objects do not count, and the weight is that of a ResourceQuota's `volcano.sh/namespace.weight`",
-    "minimum_feasible_nodes": "with a percentage: search at least this many feasible nodes",
-    "minimum_percentage_nodes_to_find": "accepted for compatibility; nodes are not sampled unless a percentage is given",
-    "percentage_nodes_to_find": "stop a search after this part of the nodes was found feasible; 0 looks at all of them, which is cheap here",
+FLAG_KINDS = {
+    "text": "text",
+    "list": "a list",
+    "whole": "an integer",
+    "number": "a number",
+    "truth": "true or false",
+    "duration": "a duration",
 }
+NOTICE = "<!-- Written by docs/generate.py from the code; run `make docs` instead of editing. -->"
 
 
 def pages() -> dict[str, str]:
@@ -47,6 +44,7 @@ def pages() -> dict[str, str]:
         "docs/reference/actions.md": _actions(actions),
         "docs/reference/extension-points.md": _extension_points(plugins),
         "docs/reference/flags.md": _flags(),
+        "docs/reference/metrics.md": _metrics(),
         "README.md": _readme(plugins, actions),
     }
 
@@ -117,13 +115,42 @@ def _extension_points(plugins: Mapping[str, type[Plugin]]) -> str:
 
 
 def _flags() -> str:
-    lines = [NOTICE, "# Flags", "", "Settings of the scheduler itself, beside its configuration file."]
-    lines += ["A [scenario](../scenarios.md) gives them under `flags`.", ""]
+    lines = [NOTICE, "# Flags of `pumice scheduler`", ""]
+    lines += [
+        "Written as Go programs take them: `--flag=value`, `--flag value`, switches alone or as `--flag=false`. Lists are repeated"
+    ]
+    lines += [
+        "or separated by commas. Unknown flags are refused, words that are no flags are not read. Those marked ○ may also stand"
+    ]
+    lines += ["under `flags` of a [scenario](../scenarios.md)."]
+    for section in flags.SECTIONS:
+        lines += ["", f"## {section}", ""]
+        rows = []
+        for flag in flags.FLAGS:
+            if flag.section == section:
+                name = f"`{'-' if len(flag.name) == 1 else '--'}{flag.name}`{' ○' if flag.shapes else ''}"
+                rows.append((name, FLAG_KINDS[flag.kind], _value(flag.default, flag.kind), _cell(flag.help)))
+        lines += _table(("flag", "type", "default", "meaning"), rows)
+    return _page(lines)
+
+
+def _metrics() -> str:
+    lines = [
+        NOTICE,
+        "# Metrics",
+        "",
+        "What `/metrics` of a [running scheduler](../scheduler.md) gives, beside those of its process",
+    ]
+    lines += [
+        "(`process_*`, `python_*`). Names that start with `volcano_` mean what they mean in Volcano. Series of jobs and queues go with their objects.",
+        "",
+    ]
     rows = []
-    for field in Options.__struct_fields__:
-        default = getattr(Options(), field)
-        rows.append((f"`{field.replace('_', '-')}`", _flag_kind(default), _value(default), FLAGS[field]))
-    return _page([*lines, *_table(("flag", "type", "default", "meaning"), rows)])
+    for each in series.SERIES:
+        buckets = f" ({each.buckets[2]} buckets, {each.buckets[0]:g} to {each.buckets[1]:g})" if each.buckets else ""
+        labels = ", ".join(f"`{label}`" for label in each.labels) or "-"
+        rows.append((f"`{each.name}`", each.type + buckets, labels, _cell(each.help)))
+    return _page([*lines, *_table(("name", "type", "labels", "meaning"), rows)])
 
 
 def _arguments(declared: Iterable[Argument]) -> list[str]:
@@ -178,10 +205,6 @@ def _flow(value: object) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {_flow(each)}" for key, each in value.items()) + "}"
     return str(value)
-
-
-def _flag_kind(default: object) -> str:
-    return {bool: "true or false", int: "an integer", str: "a string", tuple: "a list of strings"}[type(default)]
 
 
 def _missing(what: str, missing: list[str]) -> list[str]:

@@ -102,15 +102,15 @@ def node(server, name, cpu="4"):
     server.call("PUT", f"/api/v1/nodes/{name}/status", made)
 
 
-def gang(server, namespace, name, size, cpu="1", minimum=None, **spec):
+def gang(server, namespace, name, size, *, cpu="1", minimum=None, **spec):
     """Make a group and its pods."""
     body = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": name}}
     server.call("POST", GROUPS.format(namespace), {**body, "spec": {"minMember": minimum or size, **spec}})
     for index in range(size):
-        pod(server, namespace, f"{name}-{index}", cpu, {"scheduling.k8s.io/group-name": name})
+        pod(server, namespace, f"{name}-{index}", cpu=cpu, annotations={"scheduling.k8s.io/group-name": name})
 
 
-def pod(server, namespace, name, cpu="1", annotations=None, scheduler="volcano"):
+def pod(server, namespace, name, *, cpu="1", annotations=None, scheduler="volcano"):
     container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}
     spec = {"schedulerName": scheduler, "containers": [container]}
     server.call("POST", PODS.format(namespace), {"metadata": {"name": name, "annotations": annotations}, "spec": spec})

@@ -85,6 +85,8 @@ def test_a_bound_gang_is_measured_at_every_stage():
     assert found['volcano_action_scheduling_latency_milliseconds_count{action="allocate"}'] == 1
     opened = 'volcano_plugin_scheduling_latency_milliseconds_count{OnSession="OnSessionOpen",plugin="gang"}'
     assert found[opened] == found[opened.replace("Open", "Close", 1).replace("Open", "Close")] == 1
+    for stage in ("Predicate", "Scoring"):
+        assert found[f'volcano_scheduling_stage_duration_milliseconds_count{{stage="{stage}"}}'] >= 1
     for stage in ("Assumed", "PreBound", "Bound"):
         assert found[f'volcano_task_scheduling_latency_milliseconds_count{{stage="{stage}"}}'] == 2
     assert found['volcano_task_scheduling_latency_milliseconds_sum{stage="Assumed"}'] == 6000

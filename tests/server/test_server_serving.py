@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from server_desk import Lines, read
 
-from pumice.server import health, outside, serving
+from pumice.server import health, levels, outside, serving
 from testbed import certificates
 
 
@@ -81,6 +81,28 @@ def test_nothing_is_served_unless_asked_for():
         assert places == {}
 
     asyncio.run(served(read(), Shown(), lines, ask))
+
+
+def test_the_verbosity_is_changed_for_a_while_through_a_socket(tmp_path):
+    lines = Lines(verbosity=2)
+
+    async def scenario():
+        runner = await levels.start(lines.log, str(tmp_path / "socks"))
+        try:
+            connector = aiohttp.UnixConnector(str(tmp_path / "socks" / levels.NAME))
+            async with aiohttp.ClientSession(connector=connector) as session:
+                assert await get(session, "http://x/getlevel") == (200, "2\n")
+                for query in ("level=0&duration=60s", "level=5", "level=x&duration=1s", "level=5&duration=soon"):
+                    assert (await get(session, f"http://x/setlevel?{query}"))[0] == 400
+                assert (await get(session, "http://x/setlevel?level=4&duration=60s"))[0] == 200
+                assert (await get(session, "http://x/setlevel?level=5&duration=50ms"))[0] == 200
+                assert await get(session, "http://x/getlevel") == (200, "5\n")
+                await asyncio.sleep(0.1)
+                assert await get(session, "http://x/getlevel") == (200, "2\n")
+        finally:
+            await runner.cleanup()
+
+    asyncio.run(scenario())
 
 
 def test_an_address_in_use_is_said_in_words():

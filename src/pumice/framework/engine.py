@@ -31,7 +31,7 @@ class Engine:
         self.configuration = configuration
         self.observer = observer
         self.cluster = cluster
-        self.evaluator = Evaluator(cluster.nodes, Reasons(), sampler)
+        self.evaluator = Evaluator(cluster.nodes, Reasons(), sampler, observer)
         self.plugins = [
             [registry.plugins[s.name](s.arguments, s.switches) for s in tier] for tier in configuration.tiers
         ]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pumice.framework import fitting
+from pumice.framework import fitting, observing
 from pumice.framework.functions import LOCAL, SINGLE, Functions
 from pumice.framework.points import Reads
 from pumice.framework.walking import Followers
@@ -110,6 +110,7 @@ class Evaluation:
         static = table.stated(self.subject.constraints)
         if half.position == table.position and half.structure == table.structure and half.static == static:
             return half.mask
+        mark = self._evaluator.observer.mark()
         rows = None
         if half.structure == table.structure and half.static == static:
             rows = table.changed_since(half.position)
@@ -124,6 +125,7 @@ class Evaluation:
             half.local[rows] = passed & self._evaluator.static_mask(self.subject)[rows]
         half.structure, half.static, half.position = table.structure, static, table.position
         self._look_around(half)
+        self._evaluator.observer.spent("predicate", "", mark)
         return half.mask
 
     def _look_around(self, half: Half) -> None:
@@ -203,6 +205,7 @@ class Evaluation:
         state = (table.structure, table.stated(self.subject.constraints), table.position)
         if self._scored == state:
             return
+        mark = self._evaluator.observer.mark()
         functions = self._evaluator.functions
         rows = table.changed_since(self._scored[2]) if self._scored[:2] == state[:2] else None
         nodes = table.view()
@@ -231,6 +234,7 @@ class Evaluation:
                 self.plain = self.plain + answer
                 self._stepwise_sums = True
         self._scored = state
+        self._evaluator.observer.spent("scoring", "", mark)
 
     def _refresh_raw(self, position: int, function: Registered[..., Any], rows: Rows | None) -> bool:
         """Bring one vector that will be normalised up to date, wholly or only the rows that changed, and tell whether placements change it."""
@@ -344,8 +348,15 @@ class Evaluation:
 class Evaluator:
     """Finds and keeps evaluations; it lives as long as the configuration."""
 
-    def __init__(self, table: NodeTable, reasons: Reasons, sampler: Sampler | None = None) -> None:
+    def __init__(
+        self,
+        table: NodeTable,
+        reasons: Reasons,
+        sampler: Sampler | None = None,
+        observer: observing.Observer = observing.NOBODY,
+    ) -> None:
         self.table = table
+        self.observer = observer
         self.sampler = sampler
         self.reasons = reasons
         self._kept: dict[Hashable, Evaluation] = {}

@@ -14,7 +14,7 @@ class Observer:
         return 0
 
     def spent(self, stage: str, label: str, since: int) -> None:
-        """Take note of the time since a mark: stages are `open`, `plugin open`, `action` and `plugin close`."""
+        """Take note of the time since a mark: `open`, `plugin open`, `action`, `plugin close`, `predicate` and `scoring`."""
 
     def sought(self, action: str) -> None:
         """Take note that an action looks for victims."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -56,6 +57,7 @@ class Decider:
         self._now = now
         self._deciding = False
         self._told = ("", 0.0)
+        self._frozen = False
         self.alive_at = time.monotonic()
 
     @property
@@ -115,6 +117,10 @@ class Decider:
                 evictions=record.evictions,
             )
         self._reporter.cycled(record, spent)
+        if not self._frozen and not record.skipped:
+            # What was listed at the start stays for long: nobody needs to look for rubbish in it again and again.
+            self._frozen = True
+            gc.freeze()
 
     def _guarded(self, what: str, step: Callable[[], None]) -> None:
         try:

@@ -58,7 +58,12 @@ FLAGS: Final[tuple[Flag, ...]] = (
     _shaping("default-queue", "text", "default", "the queue of groups that name none; created if it is missing"),
     _shaping("node-selector", "list", (), "`label:value`; use only nodes that carry one of these labels"),
     _shaping("priority-class", "truth", True, "read PriorityClass objects"),
-    _shaping("enable-namespace-as-queue", "truth", False, "take every namespace for a queue, as kube-batch did"),
+    _shaping(
+        "enable-namespace-as-queue",
+        "truth",
+        False,
+        "take every namespace for a queue, as kube-batch did; Queue objects do not count, and the weight is that of a ResourceQuota's `volcano.sh/namespace.weight`",
+    ),
     _shaping("minimum-feasible-nodes", "whole", 100, "with a percentage: look for at least so many feasible nodes"),
     _shaping("percentage-nodes-to-find", "whole", 0, "stop looking after this part of the nodes was feasible; 0 = all"),
     Flag("csi-storage", "truth", True, "read CSIDriver and CSIStorageCapacity objects", SCHEDULING),
@@ -67,7 +72,7 @@ FLAGS: Final[tuple[Flag, ...]] = (
         "feature-gates",
         "list",
         (),
-        "`Name=true|false` pairs; PriorityClass and CSIStorage count, others are accepted",
+        "`Name=true|false` pairs; PriorityClass, WorkLoadSupport, PodDisruptionBudgetsSupport and ResourceTopology turn watches off, others are accepted",
         SCHEDULING,
     ),
     Flag(

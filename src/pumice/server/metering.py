@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MILLISECOND: Final = 1000
 _STAGES: Final = {"plugin open": "OnSessionOpen", "plugin close": "OnSessionClose"}
+_SEARCH: Final = {"predicate": "Predicate", "scoring": "Scoring"}
 _PREEMPTION: Final = ("preempt", "gangpreempt")
 
 
@@ -73,6 +74,8 @@ class Meter(observing.Observer):
         observe(milliseconds)
 
     def _step(self, stage: str, label: str) -> Callable[[float], None]:
+        if stage in _SEARCH:
+            return self._exposition.histogram("volcano_scheduling_stage_duration_milliseconds", _SEARCH[stage]).observe
         if stage == "action":
             return self._exposition.histogram("volcano_action_scheduling_latency_milliseconds", label).observe
         name = "volcano_plugin_scheduling_latency_milliseconds"

@@ -23,6 +23,7 @@ from pumice.scheduler import Scheduler
 from pumice.server import (
     deciding,
     intake,
+    levels,
     logs,
     mailbox,
     observed,
@@ -172,7 +173,7 @@ class Process:
 
     async def _serve(self) -> None:
         self._reporter.watch(self._informers)
-        await serving.serve(self._settings, self._reporter, self._log)
+        await serving.serve(self._settings, self._reporter, self._log, os.environ.get(levels.VARIABLE, ""))
 
     async def _follow_configuration(self) -> None:
         try:

@@ -79,7 +79,7 @@ SERIES: Final[tuple[Series, ...]] = (
         "scheduling_stage_duration_milliseconds",
         ("stage",),
         (0.1, 500, 20),
-        "PreBind (volumes) and Bind (the request) of one attempt; Predicate and Scoring of one evaluation of all nodes",
+        "Predicate and Scoring of all nodes that changed, PreBind (volumes) and Bind (the request) of one attempt",
     ),
     _gauge("pod_preemption_victims", (), "victims of the latest preemption"),
     _counter("total_preemption_attempts", (), "searches for victims by preempt and gangpreempt"),

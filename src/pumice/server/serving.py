@@ -1,4 +1,4 @@
-"""The small servers: metrics on one address, health on another."""
+"""The small servers: metrics on one address, health on another, verbosity on a socket."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from aiohttp import web
 
-from pumice.server import addresses, exposition
+from pumice.server import addresses, exposition, levels
 from pumice.server.outside import StartError
 
 if TYPE_CHECKING:
@@ -30,10 +30,12 @@ class Shown(Protocol):
         """Return the text that Prometheus scrapes."""
 
 
-async def serve(settings: Settings, shown: Shown, log: Log) -> None:
+async def serve(settings: Settings, shown: Shown, log: Log, socket_folder: str = "") -> None:
     """Serve what the flags ask for, until cancelled."""
     runners: list[web.AppRunner] = []
     try:
+        if socket_folder:
+            runners.append(await _start_levels(log, socket_folder))
         if settings.enable_metrics:
             runners.append(await _start(metrics_app(shown), settings.listen_address, None, log, "metrics"))
         if settings.enable_healthz:
@@ -98,6 +100,13 @@ def _app(routes: dict[str, Handler]) -> web.Application:
     for path, handler in routes.items():
         app.router.add_get(path, handler)
     return app
+
+
+async def _start_levels(log: Log, folder: str) -> web.AppRunner:
+    try:
+        return await levels.start(log, folder)
+    except OSError as error:
+        raise StartError(f"{levels.VARIABLE}={folder}: cannot listen there: {error.strerror or error}") from error
 
 
 async def _start(
