@@ -137,3 +137,60 @@ def test_a_status_that_is_refused_is_written_again_ever_more_rarely(kind, name):
         answered = len(effects)
     written = [effect for effect in desk.world.patches(kind) if effect.name == name]
     assert 5 <= len(written) <= 25
+
+
+def failing(code="unavailable"):
+    """A desk at which the third member of a gang waits on n1 for its bind to be sent again, while there is room on n2."""
+    desk = gang(builders.Desk())
+    desk.cycle()
+    first, second, third = desk.world.of(Bind)
+    confirm(desk, first, second)
+    desk.feed(builders.node("n2", cpu="1")).cycle()
+    for _ in range(12):
+        desk.settle(third, code).apply()
+        third = desk.world.of(Bind)[-1]
+    desk.settle(third, code).apply()
+    assert desk.task("g-2").status == Status.BINDING
+    return desk
+
+
+SHIFTS = {
+    "the node is deleted": lambda desk: desk.delete(builders.node("n1", cpu="3")),
+    "the node is cordoned": lambda desk: desk.modify(builders.node("n1", cpu="3", cordoned=True)),
+    "the node shrinks": lambda desk: desk.modify(builders.node("n1", cpu="2")),
+    "the node is not ready": lambda desk: desk.modify(builders.node("n1", cpu="3", ready="False")),
+    "somebody takes the room": lambda desk: desk.feed(builders.pod("x", node="n1", cpu="1", scheduler="x")),
+}
+
+
+@pytest.mark.parametrize("shift", SHIFTS.values(), ids=SHIFTS.keys())
+def test_a_bind_is_not_sent_again_to_a_node_that_has_changed(shift):
+    desk = failing()
+    shift(desk).cycle(20)
+    desk.cycle()
+    assert desk.world.of(Bind)[-1].node == "n2"
+
+
+def test_a_bind_is_sent_again_to_the_node_that_was_chosen():
+    desk = failing()
+    desk.cycle(20)
+    desk.cycle()
+    assert desk.world.of(Bind)[-1].node == "n1"
+
+
+def test_room_is_let_go_if_others_are_bound_while_one_keeps_failing():
+    desk = builders.Desk()
+    desk.feed(builders.node("n1", cpu="1"), builders.node("n2", cpu="9"))
+    desk.feed(builders.group("g"), builders.pod("g-0", "g", cpu="1"))
+    answered, waiting = 0, 0
+    for _ in range(40):
+        desk.feed(builders.group(f"o-{waiting}"), builders.pod(f"o-{waiting}", f"o-{waiting}", cpu="0"))
+        waiting += 1
+        desk.cycle(20)
+        binds = desk.world.of(Bind)
+        for bind in binds[answered:]:
+            desk.settle(bind, "unavailable" if bind.name == "g-0" else None)
+        answered = len(binds)
+    desk.apply()
+    assert desk.task("g-0").status == Status.PENDING
+    assert sum(bind.name == "g-0" for bind in desk.world.of(Bind)) > 5

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import structs
 
 from pumice.api import core, decoding, kinds, names, timestamp
-from pumice.cache import setbacks, shadows
+from pumice.cache import handover, setbacks, shadows
 from pumice.cache.effects import Bind, Create, Evict, Outcome, Patch, Read
 from pumice.model.statuses import ALLOCATED_LIKE, Status
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 PATIENCE = 30_000_000
+ASK_AGAIN = 1_000_000
+OUTRUN = 5
+"""So many failures, each after somebody else was bound, make a fault one of this pod or node."""
 
 
 class Eviction(msgspec.Struct):
@@ -35,12 +38,21 @@ class Eviction(msgspec.Struct):
 
 
 class Binding(msgspec.Struct):
-    """A bind that was sent; `deadline` is when to look whether it arrived, `due` when to decide anew about one that did not."""
+    """A bind that was sent; `deadline` is when to look whether it arrived, `due` when to send one again that did not."""
 
     effect: Bind
+    decided_on: core.Node
     deadline: int
     doubtful: bool = False
     due: int | None = None
+
+
+class Failures(msgspec.Struct):
+    """How often a pod could not be bound, and how often of these others could."""
+
+    tries: int = 0
+    outrun: int = 0
+    others: int = 0
 
 
 class Assumptions:
@@ -51,7 +63,8 @@ class Assumptions:
         self._cluster = cache.cluster
         self._bindings: dict[str, Binding] = {}
         self._evictions: dict[str, Eviction] = {}
-        self._failures: dict[str, int] = {}
+        self._failures: dict[str, Failures] = {}
+        self._bound = 0
         self._now = 0
 
     # -- sending -----------------------------------------------------------------------------------------------
@@ -70,9 +83,12 @@ class Assumptions:
             effect = Bind(namespace=task.namespace, name=task.name, uid=task.uid, node=task.node.name)
             if decided is not None:
                 effect = structs.replace(effect, volumes=decided.decisions, volume_patience=decided.patience)
-            self._bindings[task.uid] = Binding(effect, self._now + PATIENCE + effect.volume_patience)
-            self._cache.world.bind(effect)
+            self._send(task.uid, effect, task.node.object)
         return refused
+
+    def _send(self, uid: str, effect: Bind, decided_on: core.Node) -> None:
+        self._bindings[uid] = Binding(effect, decided_on, self._now + PATIENCE + effect.volume_patience)
+        self._cache.world.bind(effect)
 
     def evict(self, task: Task, reason: str) -> None:
         """Send an eviction, with the events that tell of it."""
@@ -135,6 +151,7 @@ class Assumptions:
         task = self._cluster.tasks.get(effect.uid)
         arrived = binding is None and task is not None and task.pod.spec.node_name == effect.node
         if outcome.failure is None or (outcome.failure.code == "unknown" and arrived):
+            self._bound += 1
             if task is not None:
                 self._announce(task, effect)
             return
@@ -145,34 +162,46 @@ class Assumptions:
             self._read(effect.namespace, effect.name, effect.uid)
             return
         text = f"failed to bind to node {effect.node}: {outcome.failure.message}"
-        self._give_up_binding(task, text, outcome.failure.code, now)
+        self._bind_failed(task, text, outcome.failure.code, now)
 
     def _announce(self, task: Task, effect: Bind) -> None:
         """Tell of a bind that has happened."""
         text = f"Successfully assigned {effect.namespace}/{effect.name} to {effect.node}"
         self._cache.note(kinds.POD, task.pod.metadata, "Normal", names.EVENT_SCHEDULED, text)
 
-    def _give_up_binding(self, task: Task, text: str, code: FailureCode, now: int) -> None:
-        """Let a task be pending again, after a pause that grows with every failure.
+    def _bind_failed(self, task: Task, text: str, code: FailureCode, now: int) -> None:
+        """Decide anew about a pod that was refused; after a fault that is likely to pass, send its bind again.
 
-        If the fault is likely to pass, the pause is waited out in place: nobody else takes the room that would make a gang whole.
+        Either happens after a pause that grows with every failure. Until then, and for as long as others fare no better, the room stays taken:
+        nobody else gets what would make a gang whole.
         """
-        tries = self._failures[task.uid] = self._failures.get(task.uid, 0) + 1
-        again = now + setbacks.delay(tries, code)
+        failures = self._failures.setdefault(task.uid, Failures())
+        failures.tries += 1
+        failures.outrun += failures.tries > 1 and self._bound > failures.others
+        failures.others = self._bound
+        again = now + setbacks.delay(failures.tries, code)
         task.refusal = text
         self._cache.record.say("bind", f"{task.key}: {text}")
         if task.job is not None:
-            self._cache.record.judge(task.job.key, "bind", f"{task.name}: {text} (attempt {tries})")
+            self._cache.record.judge(task.job.key, "bind", f"{task.name}: {text} (attempt {failures.tries})")
         self._cache.publisher.bind_failed(task, text, now)
-        if again > now and setbacks.passes(code):
+        if setbacks.passes(code) and failures.outrun < OUTRUN:
             self._bindings[task.uid].due = again
         else:
             self._let_go(task, again)
 
     def _let_go(self, task: Task, retry_at: int) -> None:
+        """Let a task be pending again."""
         del self._bindings[task.uid]
         task.retry_at = retry_at
         self._cluster.move([task], [None], Status.PENDING)
+
+    def _repeat(self, task: Task, binding: Binding, now: int) -> None:
+        """Send a bind again, unless the ground it was decided on has shifted."""
+        if handover.still_stands(task, binding.decided_on, self._cluster):
+            self._send(task.uid, binding.effect, binding.decided_on)
+        else:
+            self._let_go(task, now)
 
     def _settle_eviction(self, effect: Evict, outcome: Outcome, now: int) -> None:
         eviction = self._evictions.get(effect.uid)
@@ -198,11 +227,13 @@ class Assumptions:
             binding = self._bindings.get(task.uid)
             unbound = isinstance(found, core.Pod) and not found.spec.node_name
             if unbound and binding is not None and binding.due is None and task.status == Status.BINDING:
-                self._give_up_binding(task, "the bind did not arrive", "unavailable", self._now)
+                self._bind_failed(task, "the bind did not arrive", "unavailable", self._now)
             self._cache.pods.apply("MODIFIED", found, self._now)
         elif outcome.failure is not None and outcome.failure.code == "notfound":
             # Only the pod that was asked about: one that was created meanwhile under the same name is there.
             self._cache.pods.forget(effect.uid)
+        elif (binding := self._bindings.get(effect.uid)) is not None:
+            binding.deadline = self._now + ASK_AGAIN
 
     def _read(self, namespace: str, name: str, uid: str) -> None:
         self._cache.world.read(Read(kind=kinds.POD, namespace=namespace, name=name, uid=uid))
@@ -225,7 +256,7 @@ class Assumptions:
                 del self._bindings[uid]
             elif binding.due is not None:
                 if binding.due <= now:
-                    self._let_go(task, now)
+                    self._repeat(task, binding, now)
             elif binding.deadline <= now:
                 binding.deadline = now + PATIENCE
                 self._read(binding.effect.namespace, binding.effect.name, binding.effect.uid)

@@ -140,11 +140,24 @@ class Overtaking:
         return ""
 
 
+def still_stands(task: Task, decided_on: core.Node, cluster: Cluster) -> bool:
+    """Tell whether a task may be bound to the node that it counts on: nothing that the decision rested on has changed since."""
+    record, job = task.node, task.job
+    if record is None or record.object is None or job is None or job.group is None:
+        return False
+    if record.object is not decided_on and _differs(decided_on, record.object, ready=True):
+        return False
+    table, request = cluster.nodes, task.shape.request
+    idle = table.allocatable[record.row] - table.used[record.row]
+    return not request.unoffered and bool((idle[request.asked] >= 0).all())
+
+
 def _changed(record: NodeRecord, found: core.Node) -> str:
-    """Name what a node says differently, as far as a bind could mind."""
-    known = record.object
-    if known is None:
-        return ""
+    """Name what a node says differently than what is known, as far as a bind could mind."""
+    return "" if record.object is None else _differs(record.object, found, ready=record.ready)
+
+
+def _differs(known: core.Node, found: core.Node, *, ready: bool) -> str:
     if known.metadata.uid != found.metadata.uid:
         return "the identity"
     if known.status.allocatable != found.status.allocatable:
@@ -153,6 +166,6 @@ def _changed(record: NodeRecord, found: core.Node) -> str:
         return "taints or cordon"
     if known.metadata.labels != found.metadata.labels:
         return "labels"
-    if record.ready and any(c.type == "Ready" and c.status != "True" for c in found.status.conditions):
+    if ready and any(c.type == "Ready" and c.status != "True" for c in found.status.conditions):
         return "readiness"
     return ""
