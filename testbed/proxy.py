@@ -103,6 +103,10 @@ class Proxy:
         found: int = self._do(self._cut(re.compile(pattern)))
         return found
 
+    def serving(self, pattern: str) -> int:
+        """Count the requests that are being served and match."""
+        return sum(1 for exchange in tuple(self._open) if re.search(pattern, exchange.path))
+
     def count(self, method: str, pattern: str) -> int:
         """Count the requests that have come in."""
         return sum(1 for call in self.calls if call.method == method and re.search(pattern, call.path))
