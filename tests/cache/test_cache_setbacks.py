@@ -182,10 +182,9 @@ def test_room_is_let_go_if_others_are_bound_while_one_keeps_failing():
     desk = builders.Desk()
     desk.feed(builders.node("n1", cpu="1"), builders.node("n2", cpu="9"))
     desk.feed(builders.group("g"), builders.pod("g-0", "g", cpu="1"))
-    answered, waiting = 0, 0
-    for _ in range(40):
+    answered = 0
+    for waiting in range(40):
         desk.feed(builders.group(f"o-{waiting}"), builders.pod(f"o-{waiting}", f"o-{waiting}", cpu="0"))
-        waiting += 1
         desk.cycle(20)
         binds = desk.world.of(Bind)
         for bind in binds[answered:]:
