@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from pumice.api import kinds
 from pumice.kube import election, errors, lease
+from pumice.kube.client import Client
+from pumice.kube.endpoint import Connection
 
 SECOND = lease.SECOND
 REAL_SLEEP = asyncio.sleep
@@ -372,3 +374,16 @@ def test_release_lets_the_next_one_lead_at_once_and_a_failure_costs_nothing(monk
 
     asyncio.run(again())
     assert "could not be released: gone" in said[-1]
+
+
+def test_a_write_that_waited_for_its_turn_is_not_sent_after_the_fence_has_closed():
+    connection = Connection("http://127.0.0.1:9")
+    answers = iter([False])
+
+    async def scenario():
+        async with Client(connection, permit=lambda: next(answers)) as client:
+            with pytest.raises(errors.UnreachableError, match="not permitted any more") as caught:
+                await client.bind("a", "p", "u", "n", {})
+            assert caught.value.failure.code == "unavailable"
+
+    asyncio.run(scenario())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 
@@ -11,7 +12,7 @@ from server_desk import Lines
 import builders
 from pumice.framework import configuration, registry
 from pumice.scheduler import Scheduler
-from pumice.server import deciding, mailbox
+from pumice.server import deciding, intake, mailbox
 
 
 class Notes:
@@ -130,6 +131,31 @@ def test_plugins_that_break_down_are_told_of():
     bench.run(mailbox.Begin())
     assert bench.lines.of("a plugin or action broke down")
     assert bench.desk.world.binds == {"p": "n1"}
+
+
+def test_a_configuration_whose_plugins_cannot_be_made_leaves_the_old_one_in_force(monkeypatch):
+    bench = Bench()
+    before = bench.scheduler.configuration
+
+    def broken(_):
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(bench.scheduler, "_engine", broken)
+    assert bench.run(mailbox.Reconfigure(before), mailbox.Begin()) == mailbox.Stop("test")
+    assert bench.scheduler.configuration is before
+    assert bench.lines.of("a new configuration, which is left alone, broke down")
+
+
+def test_what_is_wanted_later_runs_later(monkeypatch):
+    monkeypatch.setattr(intake, "PAUSE", 0.01)
+    answers = iter([False, False, True])
+    story = []
+
+    async def work():
+        story.append(next(answers, "ran"))
+
+    asyncio.run(intake.WhenWanted(work, lambda: next(answers)).run())
+    assert story == ["ran"]
 
 
 @pytest.mark.parametrize("until", [-1.0, 0.0])

@@ -120,7 +120,7 @@ class Bench:
         wanted = voting.pop("elect", True)
         elected = Election(self.story, **voting) if wanted else None
         parts = outside.Parts(
-            Client(),
+            [Client(), Client()],
             Informers(self.story, delay=delay, fails=fails),
             self.world,
             Companions(self.story),

@@ -17,7 +17,7 @@ from pumice.kube.retrying import RetryPolicy
 from pumice.kube.transport import LARGEST_ANSWER, Request, Transport
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Callable, Mapping
     from types import TracebackType
 
     from pumice.kube.endpoint import Connection
@@ -40,7 +40,8 @@ class Client:
     """A client of one API server, used inside `async with`.
 
     Reads are tried several times. A write is sent again only if it certainly did not happen; if it may have happened, `UnknownOutcomeError` is
-    raised. At most `concurrency` requests are on their way at once (watches not counted), `qps` start each second after a burst.
+    raised. At most `concurrency` requests are on their way at once (watches not counted), `qps` start each second after a burst. No write leaves while
+    `permit` says no.
     """
 
     def __init__(
@@ -55,8 +56,10 @@ class Client:
         concurrency: int = CONCURRENCY,
         largest_answer: int = LARGEST_ANSWER,
         rng: random.Random | None = None,
+        permit: Callable[[], bool] = lambda: True,
     ) -> None:
         self.connection = connection
+        self._permit = permit
         self._timeout = timeout
         self._retry = retry or RetryPolicy()
         self._rng = rng or random.Random()  # noqa: S311  spreads retries, guards nothing
@@ -98,6 +101,9 @@ class Client:
         attempt = 1
         while True:
             await self._limiter.acquire()
+            if request.write and not self._permit():
+                # Asked at the last moment: a write may have waited long for its turn, or for its next attempt.
+                raise errors.UnreachableError(f"{method} {path} was not sent: not permitted any more", transient=False)
             try:
                 return await self._transport.exchange(request, timeout or self._timeout)
             except errors.KubeError as error:

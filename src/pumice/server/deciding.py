@@ -11,6 +11,7 @@ from pumice.server import logs, mailbox
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pumice.framework.configuration import Configuration
     from pumice.framework.record import CycleRecord
     from pumice.scheduler import Scheduler
     from pumice.server.logs import Log
@@ -85,7 +86,7 @@ class Decider:
                     self._deciding = True
                     return None
                 case mailbox.Reconfigure():
-                    self._scheduler.reconfigure(message.configuration)
+                    self._reconfigure(message.configuration)
                 case mailbox.Dump():
                     self._guarded("dump", self._reporter.dump)
                 case mailbox.View():
@@ -94,6 +95,9 @@ class Decider:
                 case mailbox.Summarise():
                     self._guarded("summary", self._reporter.summarise)
         return None
+
+    def _reconfigure(self, found: Configuration) -> None:
+        self._guarded("a new configuration, which is left alone,", lambda: self._scheduler.reconfigure(found))
 
     def _work(self) -> None:
         if self._deciding:

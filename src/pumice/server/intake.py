@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from pumice.api import decoding, kinds
     from pumice.api.meta import KubeObject
     from pumice.cache.cache import Cache
     from pumice.cache.reflector import EventType
     from pumice.kube.companions import Companions
+
+
+PAUSE: Final = 1.0
+
+
+class WhenWanted:
+    """Something that runs from when it is first wanted; from then on it asks by itself."""
+
+    def __init__(self, run: Callable[[], Awaitable[None]], wanted: Callable[[], bool]) -> None:
+        self._run = run
+        self._wanted = wanted
+
+    async def run(self) -> None:
+        """Wait until it is wanted, then run it."""
+        while True:
+            if self._wanted():
+                break
+            await asyncio.sleep(PAUSE)
+        await self._run()
 
 
 class Intake:

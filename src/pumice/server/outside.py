@@ -14,9 +14,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
-from pumice.kube import companions, election
+from pumice.kube import election
 from pumice.server import mailbox
 
 if TYPE_CHECKING:
@@ -36,21 +36,28 @@ LOOK: Final = 0.02
 HEAD_START: Final = 2.0  # seconds that the lists wait for the election, if the API server is slow to answer
 
 
+class Companions(Protocol):
+    """The companion controller."""
+
+    async def run(self) -> None:
+        """Write what is wanted, until cancelled."""
+
+
 class Parts:
     """What runs on the loop. `chores` run from the start: servers, the configuration."""
 
     def __init__(
         self,
-        client: Client,
+        clients: Sequence[Client],
         informers: Informers,
         world: KubeWorld,
-        companions: companions.Companions,
+        companions: Companions,
         *,
         election: Election | None,
         settled: Callable[[Any], None],
         chores: Sequence[Callable[[], Coroutine[Any, Any, None]]] = (),
     ) -> None:
-        self.client = client
+        self.clients = clients
         self.informers = informers
         self.world = world
         self.companions = companions
@@ -102,7 +109,9 @@ class Outside(threading.Thread):
     async def _live(self) -> None:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         self._ready.set()
-        async with self._parts.client:
+        async with contextlib.AsyncExitStack() as open_until_the_end:
+            for client in self._parts.clients:
+                await open_until_the_end.enter_async_context(client)
             tasks = self._start()
             stopping = asyncio.create_task(self._stopping.wait())
             try:
@@ -115,6 +124,8 @@ class Outside(threading.Thread):
                 for task in (*tasks, stopping):
                     task.cancel()
                 await asyncio.gather(*tasks, stopping, return_exceptions=True)
+                if self._parts.election is not None:
+                    await self._parts.election.release()
 
     def _start(self) -> list[asyncio.Task[None]]:
         parts = self._parts
@@ -179,7 +190,7 @@ class Outside(threading.Thread):
                 )
 
     async def _finish(self) -> None:
-        """Let writes that were handed over end, then give the lease up."""
+        """Let writes that were handed over end."""
         world = self._parts.world
         loop = asyncio.get_running_loop()
         until = loop.time() + self._patience
@@ -192,8 +203,6 @@ class Outside(threading.Thread):
         if left:
             self._log.warning("writes are given up", waiting=left)
         await world.drain(LAST_ANSWERS)
-        if self._parts.election is not None:
-            await self._parts.election.release()
 
 
 class StartError(Exception):

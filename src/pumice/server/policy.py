@@ -37,6 +37,11 @@ class Policy:
         """What is wrong with the configuration that is there now; empty if it is in force."""
         return self._unreadable or self._refusal
 
+    @property
+    def current(self) -> Configuration | None:
+        """The configuration in force, if there is one yet."""
+        return self._holder.current if self._holder is not None else None
+
     def use_default(self) -> Configuration:
         """Start with the built-in configuration."""
         return self._start(configuration.default(self._catalog))

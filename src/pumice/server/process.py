@@ -87,11 +87,12 @@ class Process:
             self._known = plugin_files.extend(self._known, settings.plugins_dir)
         self._policy = policy.Policy(self._known.catalog(), log)
         self._first = self._first_configuration()
+        self._connection = connection.load(settings.kubeconfig, master=settings.master, in_cluster_first=True)
         self._client = clients.Client(
-            connection.load(settings.kubeconfig, master=settings.master, in_cluster_first=True),
-            qps=settings.kube_api_qps,
-            burst=settings.kube_api_burst,
+            self._connection, qps=settings.kube_api_qps, burst=settings.kube_api_burst, permit=self._may_write
         )
+        # Of its own, so that no number of binds makes a renewal wait.
+        self._lease_client = clients.Client(self._connection)
         self._election = self._candidate() if settings.leader_elect else None
         self._reporter = reporting.Reporter(settings, log, self._policy, self._box, wall)
         self._world = self._reporter.world(self._client, self._may_write, self._component())
@@ -99,7 +100,7 @@ class Process:
         self._cache = Cache(seen, self._options, assignment=assignment.from_environment(os.environ))
         self._settled = self._reporter.looking_at(seen, self._cache)
         self._companions = companions.Companions(
-            self._client, fence=self._may_write, scheduler_names=self._options.scheduler_name
+            self._client, fence=self._wants_companions, scheduler_names=self._options.scheduler_name
         )
         self._informers = self._watches()
         self._outside = outside.Outside(self._parts(), self._box, log)
@@ -124,7 +125,7 @@ class Process:
         )
         identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         return election.Election(
-            self._client,
+            self._lease_client,
             lease.Candidate(identity, timing),
             namespace=settings.lease_namespace,
             name=settings.leader_elect_resource_name,
@@ -137,6 +138,11 @@ class Process:
     def _may_write(self) -> bool:
         """Tell whether a write may leave now: without an election always, else while the lease is surely ours."""
         return self._election is None or self._election.holds()
+
+    def _wants_companions(self) -> bool:
+        """Tell whether pods without a group get one; under kube-batch's rules the cache makes up its own, which nobody else sees."""
+        current = self._policy.current
+        return self._may_write() and current is not None and current.rules != "kube-batch"
 
     def _component(self) -> str:
         names = self._options.scheduler_name
@@ -160,10 +166,10 @@ class Process:
         if self._settings.scheduler_conf:
             chores.append(self._follow_configuration)
         return outside.Parts(
-            self._client,
+            [self._client, self._lease_client],
             self._informers,
             self._world,
-            self._companions,
+            intake.WhenWanted(self._companions.run, self._wants_companions),
             election=self._election,
             settled=self._settled,
             chores=chores,
@@ -214,7 +220,11 @@ class Process:
                 return message
             if isinstance(message, mailbox.Reconfigure):
                 first = message.configuration
-        scheduler = Scheduler(self._cache, first, wall, known=self._known, observer=self._reporter.meter)
+        try:
+            scheduler = Scheduler(self._cache, first, wall, known=self._known, observer=self._reporter.meter)
+        except Exception as error:  # noqa: BLE001  a plugin of somebody else's may break down when it is made
+            self._log.broke("the configuration cannot be brought to life", error)
+            return mailbox.Fatal(f"a plugin or action could not be made: {type(error).__name__}: {error}")
         decider = deciding.Decider(
             scheduler, self._box, self._log, self._reporter, period=self._settings.schedule_period / 1e6, now=wall
         )
