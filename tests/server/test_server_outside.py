@@ -125,10 +125,14 @@ class Bench:
             self.world,
             Companions(self.story),
             election=elected,
+            prepare=self.prepare,
             settled=lambda _: None,
             chores=chores,
         )
         self.thread = outside.Outside(parts, self.box, self.lines.log)
+
+    async def prepare(self):
+        self.story.append("prepared")
 
     def message(self):
         return self.box.take(time.monotonic() + 10)
@@ -139,7 +143,7 @@ def test_the_first_attempt_to_lead_comes_before_the_lists_so_that_they_are_new_e
     bench.thread.start()
     assert bench.message() == mailbox.Begin()
     bench.thread.stop(1.0)
-    assert bench.story == ["leading", "watching", "listed", "caught up with 77", "companions", "released"]
+    assert bench.story == ["leading", "prepared", "watching", "listed", "caught up with 77", "companions", "released"]
     assert not bench.thread.is_alive()
 
 
@@ -218,4 +222,4 @@ def test_without_an_election_it_begins_when_everything_is_listed():
     bench.thread.start()
     assert bench.message() == mailbox.Begin()
     bench.thread.stop(0.1)
-    assert bench.story == ["watching", "listed", "companions"]
+    assert bench.story == ["prepared", "watching", "listed", "companions"]

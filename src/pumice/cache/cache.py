@@ -113,17 +113,11 @@ class Cache:
 
     def _ensure_queues(self) -> None:
         """Create the two queues that must exist, once, if the cluster does not have them."""
-        if self._queues_ensured or self.options.enable_namespace_as_queue:
+        if self._queues_ensured:
             return
         self._queues_ensured = True
-        for name, reclaimable in ((names.ROOT_QUEUE, False), (self.options.default_queue, True)):
-            if name not in self.cluster.queues:
-                manifest = {
-                    "apiVersion": kinds.QUEUE.api_version,
-                    "kind": kinds.QUEUE.name,
-                    "metadata": {"name": name},
-                    "spec": {"weight": 1, "reclaimable": reclaimable},
-                }
+        for manifest in required_queues(self.options):
+            if manifest["metadata"]["name"] not in self.cluster.queues:
                 self.world.create(Create(kind=kinds.QUEUE, manifest=manifest))
 
     def queue_was_not_created(self) -> None:
@@ -208,3 +202,18 @@ class Cache:
     def publish(self, session: Session) -> None:
         """Write what the cycle found out, as far as it is news."""
         self.publisher.publish(session)
+
+
+def required_queues(options: Options) -> list[dict[str, Any]]:
+    """Return the queues that must exist: the root and the default one; none where namespaces are the queues."""
+    if options.enable_namespace_as_queue:
+        return []
+    return [
+        {
+            "apiVersion": kinds.QUEUE.api_version,
+            "kind": kinds.QUEUE.name,
+            "metadata": {"name": name},
+            "spec": {"weight": 1, "reclaimable": reclaimable},
+        }
+        for name, reclaimable in ((names.ROOT_QUEUE, False), (options.default_queue, True))
+    ]

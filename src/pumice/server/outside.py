@@ -54,6 +54,7 @@ class Parts:
         companions: Companions,
         *,
         election: Election | None,
+        prepare: Callable[[], Awaitable[None]],
         settled: Callable[[Any], None],
         chores: Sequence[Callable[[], Coroutine[Any, Any, None]]] = (),
     ) -> None:
@@ -62,6 +63,7 @@ class Parts:
         self.world = world
         self.companions = companions
         self.election = election
+        self.prepare = prepare
         self.settled = settled
         self.chores = chores
 
@@ -154,6 +156,7 @@ class Outside(threading.Thread):
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(HEAD_START):
                 await tried.wait()
+        await parts.prepare()
         watching = asyncio.create_task(parts.informers.run())
         reminding = asyncio.create_task(self._remind())
         ready = asyncio.create_task(self._ready_to_decide(led))

@@ -30,6 +30,7 @@ from pumice.server import (
     outside,
     plugin_files,
     policy,
+    preparing,
     reporting,
     serving,
     sources,
@@ -171,6 +172,7 @@ class Process:
             self._world,
             intake.WhenWanted(self._companions.run, self._wants_companions),
             election=self._election,
+            prepare=preparing.Queues(self._client, self._options, self._log, self._may_write).ensure,
             settled=self._settled,
             chores=chores,
         )
