@@ -103,9 +103,8 @@ def _check(settings: Settings) -> None:
         )
     if settings.logging_format not in ("text", "json"):
         raise SettingsError(f"--logging-format: {settings.logging_format!r} is neither text nor json")
-    for name in ("schedule-period",):
-        if getattr(settings, flags.BY_NAME[name].field) < 0:
-            raise SettingsError(f"--{name}: a pause cannot be negative")
+    if settings.schedule_period < 0:
+        raise SettingsError("--schedule-period: a pause cannot be negative")
     if settings.kube_api_qps <= 0 or settings.kube_api_burst <= 0:
         raise SettingsError("--kube-api-qps and --kube-api-burst must be above 0, or nothing could be asked at all")
     for flag, address in (
