@@ -86,7 +86,7 @@ def test_design_10_a_bind_that_did_not_arrive_is_sent_again():
     desk.settle(desk.world.of(Bind)[0], "unknown").apply()
     read = next(effect for effect in desk.world.effects if type(effect).__name__ == "Read")
     desk.settle(read, read=pod("p", "g", cpu="2")).apply()
-    assert desk.task("p").status == Status.PENDING
+    assert desk.task("p").status == Status.BINDING  # its room stays taken until then
     desk.cycle(seconds=5)
     assert len(desk.world.of(Bind)) == 2
 
