@@ -23,7 +23,9 @@ class ClusterView:
 
     def call(self, method, kind, name="", body=None, subresource=""):
         path = paths.path(kind, self.namespace if kind.namespaced else "", name, subresource)
-        content_type = client.MERGE if method == "PATCH" else client.JSON
+        content_type = client.JSON
+        if method == "PATCH":
+            content_type = "application/json-patch+json" if isinstance(body, list) else client.MERGE
         return self.server.call(method, path, body, content_type=content_type)
 
     def create(self, kind, name, **fields):

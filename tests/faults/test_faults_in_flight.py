@@ -38,13 +38,15 @@ def test_after_a_refusal_for_good_bound_members_stay_and_the_group_says_why(rig,
     def told():
         group, pod = rig.view.get(kinds.POD_GROUP, "gang"), rig.view.get(kinds.POD, "gang-1")
         conditions = [
-            condition["message"] for condition in group["status"]["conditions"] if condition["status"] == "True"
+            condition["message"]
+            for condition in group.get("status", {}).get("conditions", [])
+            if condition["status"] == "True"
         ]
         reasons = {condition["reason"] for condition in pod["status"].get("conditions", [])}
         return any("gang-1" in text and "not this one" in text for text in conditions) and "SchedulerError" in reasons
 
     wait_until(told, tell=rig.view.story)
-    rig.check(broken={"gang"}, repeated="/pods/gang-1/binding$")
+    rig.check(broken={"gang"}, repeated=r"/pods/gang-1/binding$|/queues/")
     assert rig.view.phases() == {"gang": "Inqueue", "other": "Running"}
     wait_until(lambda: any("not this one" in text for text in rig.view.events(kinds.POD, "gang-1")))
     tries = rig.proxy.count("POST", "/pods/gang-1/binding$")
