@@ -45,10 +45,11 @@ class Goal(msgspec.Struct):
     need: int
     tasks: list[Task]
     attempt: Callable[[Turn, Outcome], Outcome]
+    is_part: bool = False
 
-    def members(self, turn: Turn) -> list[Task]:
-        """Return all tasks that have to stay together, also those that run."""
-        return list((self.sub_job if turn.job.policies else turn.job).tasks.values())
+    def rows(self, turn: Turn) -> list[int]:
+        """Return the nodes of all that have to stay together."""
+        return turn.session.topology.rows(self.sub_job if self.is_part else turn.job)
 
 
 def needed(tally: Tally, minimum: int, *, ready: bool) -> int:
@@ -92,7 +93,7 @@ def _candidates(turn: Turn, goal: Goal, holding: Holding, stage: Outcome) -> Ite
         return
     counts = holding.counts(released=stage is Outcome.WAITS or turn.scope.waits)
     enough = [[each for each in group if counts[each.index] >= goal.need] for group in goal.groups]
-    home = turn.session.topology.rows(goal.members(turn))
+    home = goal.rows(turn)
     held = _held(turn, goal, home)
     if held is not None and counts[held.index] >= goal.need:
         yield held
@@ -120,9 +121,9 @@ def _near_first(turn: Turn, groups: Groups, home: list[int]) -> Groups:
     regrouped: Groups = []
     rest = groups
     for above in around:
-        inside = [[each for each in group if each.is_within(above)] for group in rest]
-        rest = [[each for each in group if not each.is_within(above)] for group in rest]
-        regrouped += inside
+        inside = frozenset(above.inside.tolist())
+        regrouped += [[each for each in group if each.index in inside] for group in rest]
+        rest = [[each for each in group if each.index not in inside] for group in rest]
     return [*regrouped, *rest]
 
 

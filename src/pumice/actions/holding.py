@@ -14,16 +14,66 @@ from pumice.framework import foresight, subject
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
+    from pumice.framework.evaluation import Evaluation
     from pumice.framework.session import Session
+    from pumice.model.nodes import Rows
     from pumice.model.queue import Queue
     from pumice.model.resources import Vector
     from pumice.model.task import Task
 
 
-class Holding:
-    """What the hyper-nodes can hold of some tasks, kept while nothing is placed."""
+class Copies:
+    """How many copies of one task each node, and each hyper-node, has room for; follows the rows that change."""
 
-    __slots__ = ("_kept", "_kinds", "_queue", "_session")
+    __slots__ = ("_nodes", "_position", "sums")
+
+    def __init__(self) -> None:
+        self._position = -1
+        self._nodes: Vector = np.zeros(0, dtype=np.int64)
+        self.sums: Vector = self._nodes
+
+    def refresh(self, session: Session, evaluation: Evaluation, *, released: bool) -> Vector:
+        """Bring the counts of hyper-nodes up to date and return them."""
+        table, tree = session.cluster.nodes, session.topology.tree
+        mask = evaluation.possible(released=released)
+        if self._position == table.position:
+            return self.sums
+        rows = table.changed_since(self._position) if self._position >= 0 else None
+        self._position = table.position
+        if rows is None or 4 * len(rows) > table.count:
+            self._nodes = np.where(mask, self._room(session, evaluation, table.rows, released=released), 0)
+            self.sums = tree.sums(self._nodes)
+        elif len(rows):
+            now = np.where(mask[rows], self._room(session, evaluation, rows, released=released), 0)
+            owners, counts = tree.owners(rows)
+            np.add.at(self.sums, owners, np.repeat(now - self._nodes[rows], counts))
+            self._nodes[rows] = now
+        return self.sums
+
+    @staticmethod
+    def _room(session: Session, evaluation: Evaluation, rows: Rows, *, released: bool) -> Vector:
+        return foresight.capacity(
+            session.cluster.nodes, rows, evaluation.subject.shape, foresight.TABLE_LIMIT, released=released
+        )
+
+
+class Kept:
+    """The counts of one session, by evaluation; the evaluation is kept too, so that its identity stays its own."""
+
+    __slots__ = ("_copies",)
+
+    def __init__(self) -> None:
+        self._copies: dict[tuple[int, bool], tuple[Evaluation, Copies]] = {}
+
+    def of(self, evaluation: Evaluation, *, released: bool) -> Copies:
+        """Return the counts of an evaluation, starting them if it is new."""
+        return self._copies.setdefault((id(evaluation), released), (evaluation, Copies()))[1]
+
+
+class Holding:
+    """What the hyper-nodes can hold of some tasks."""
+
+    __slots__ = ("_kinds", "_queue", "_session")
 
     def __init__(self, session: Session, queue: Queue, tasks: Sequence[Task]) -> None:
         self._session = session
@@ -32,34 +82,26 @@ class Holding:
         for task in tasks:
             kinds.setdefault(task.likeness, []).append(task)
         self._kinds = list(kinds.values())
-        self._kept: dict[tuple[bool, int], list[Vector]] = {}
 
     def counts(self, *, released: bool) -> Vector:
         """Return how many of the tasks each hyper-node can hold, on free room or on what will be free."""
         total = np.zeros(len(self._session.topology.tree.domains), dtype=np.int64)
-        for kind, copies in zip(self._kinds, self._copies(released=released), strict=True):
-            total += np.minimum(copies, len(kind))
+        for kind in self._kinds:
+            total += np.minimum(self._copies(kind[0], released=released), len(kind))
         return total
 
-    def hopeless(self) -> list[Task]:
-        """Return the tasks of which no hyper-node holds a single one."""
-        return [
-            task
-            for kind, copies in zip(self._kinds, self._copies(released=True), strict=True)
-            if not copies.any()
-            for task in kind
-        ]
+    def _copies(self, task: Task, *, released: bool) -> Vector:
+        """Return how many copies of one task each hyper-node can hold."""
+        evaluation = self._session.evaluate(subject.Subject(task, self._queue))
+        evaluation.mask(released=released)
+        if evaluation.minds_others(released=released):
+            return Copies().refresh(self._session, evaluation, released=released)
+        return _kept(self._session, evaluation, released=released).refresh(self._session, evaluation, released=released)
 
-    def _copies(self, *, released: bool) -> list[Vector]:
-        key = (released, self._session.cluster.nodes.position)
-        if key not in self._kept:
-            self._kept[key] = [self._of_kind(kind, released=released) for kind in self._kinds]
-        return self._kept[key]
 
-    def _of_kind(self, kind: list[Task], *, released: bool) -> Vector:
-        """Return how many copies of one task each hyper-node can hold, no more on a node than there are."""
-        table = self._session.cluster.nodes
-        evaluation = self._session.evaluate(subject.Subject(kind[0], self._queue))
-        mask = evaluation.possible(released=released)
-        copies = foresight.capacity(table, table.rows, kind[0].shape, len(kind), released=released)
-        return self._session.topology.tree.sums(np.where(mask, copies, 0))
+def _kept(session: Session, evaluation: Evaluation, *, released: bool) -> Copies:
+    """Return the counts that this session keeps for an evaluation."""
+    kept = session.scratch.get("copies")
+    if not isinstance(kept, Kept):
+        kept = session.scratch["copies"] = Kept()
+    return kept.of(evaluation, released=released)

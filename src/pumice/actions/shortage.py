@@ -52,7 +52,7 @@ def _why_not_even_one(turn: Turn, goal: Goal, offered: Sequence[HyperNode]) -> F
 def _unoffered(turn: Turn, goal: Goal, tier: int) -> list[HyperNode]:
     """Return the domains that would be allowed if they had enough free in sum; none if it is running members that rule them out."""
     topology = turn.session.topology
-    if topology.rows(goal.members(turn)):
+    if goal.rows(turn):
         return []
     return [each for each in (turn.scope.domain or topology.tree.root).below() if each.tier <= tier and each.rows.size]
 
@@ -60,7 +60,7 @@ def _unoffered(turn: Turn, goal: Goal, tier: int) -> list[HyperNode]:
 def _why_none(turn: Turn, goal: Goal, tier: int) -> str:
     """Say why no domain is offered at all."""
     topology = turn.session.topology
-    rows = topology.rows(goal.members(turn))
+    rows = goal.rows(turn)
     if rows:
         nodes = [turn.session.cluster.nodes.records[row].name for row in rows]
         more = f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""

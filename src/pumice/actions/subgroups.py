@@ -110,6 +110,7 @@ def _serve(turn: Turn, sub_job: SubJob, stack: list[Task], accepted: Outcome) ->
         need=domains.needed(sub_job.tally, sub_job.minimum, ready=was_ready),
         tasks=stack,
         attempt=_whole_sub_group(sub_job, stack),
+        is_part=True,
     )
     outcome = domains.search(turn, goal, accepted)
     if outcome is not Outcome.NOTHING:

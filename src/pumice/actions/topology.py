@@ -10,29 +10,21 @@ from pumice.framework.topology import Purpose
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from pumice.actions.placing import Turn
-    from pumice.model.job import SubJob
     from pumice.model.task import Task
 
 
 def place(turn: Turn, tasks: list[Task]) -> Outcome:
     """Bring a job forward; of the tasks (a stack, first one last) those remain that may be tried in its next turn."""
-    job, session = turn.job, turn.session
+    if turn.session.job_ready(turn.job) and not turn.job.policies:
+        return _one_more(turn, tasks)
     tasks[:] = [task for task in tasks if not task.gated]
     if not tasks:
         return Outcome.NOTHING
-    attempt = _whole_job(tasks) if not job.policies else subgroups.attempts(tasks)
-    goal = Goal(
-        sub_job=_first(turn, tasks),
-        groups=session.topology.job_domains(job, Purpose.ALLOCATE),
-        limit=session.topology.limit(job) if session.job_gradient.active else None,
-        need=domains.needed(job.tally, job.min_member, ready=session.job_ready(job)),
-        tasks=tasks,
-        attempt=attempt,
-    )
-    outcome = domains.search(turn, goal)
+    attempt = subgroups.attempts(tasks) if turn.job.policies else _whole_job(tasks)
+    outcome = domains.search(turn, _goal(turn, tasks, attempt))
     if outcome is Outcome.NOTHING:
         tasks.clear()
     else:
@@ -40,23 +32,59 @@ def place(turn: Turn, tasks: list[Task]) -> Outcome:
     return outcome
 
 
-def _whole_job(tasks: list[Task]) -> Callable[[Turn, Outcome], Outcome]:
-    def attempt(turn: Turn, _stage: Outcome) -> Outcome:
-        session, job = turn.session, turn.job
-        before, stack = len(turn.statement), list(tasks)
-        was_ready = session.job_ready(job)
-        if turn.scope.waits and not was_ready:
-            placing.place_until(turn, stack, lambda: session.is_pipelined(job))
-        else:
-            placing.place_job(turn, stack)
-        if was_ready:
-            return Outcome.READY if len(turn.statement) > before else Outcome.NOTHING
-        return domains.reached(ready=session.job_ready(job), pipelined=session.is_pipelined(job))
+def _goal(turn: Turn, tasks: list[Task], attempt: Callable[[Turn, Outcome], Outcome]) -> Goal:
+    session, job = turn.session, turn.job
+    first = tasks[-1].sub_job
+    return Goal(
+        # Domains are compared by the sub-job of the first task.
+        sub_job=next(iter(job.sub_jobs.values())) if first is None else first,
+        groups=session.topology.job_domains(job, Purpose.ALLOCATE),
+        limit=session.topology.limit(job) if session.job_gradient.active else None,
+        need=domains.needed(job.tally, job.min_member, ready=session.job_ready(job)),
+        tasks=tasks,
+        attempt=attempt,
+    )
+
+
+def _one_more(turn: Turn, tasks: list[Task]) -> Outcome:
+    """Place one task of a job that has its minimum; those that are like one which fits nowhere are dropped."""
+    while tasks:
+        first = tasks[-1]
+        if first.gated:
+            tasks.pop()
+            continue
+        outcome = domains.search(turn, _goal(turn, [first], _single(first)))
+        if outcome is not Outcome.NOTHING:
+            tasks.pop()
+            return outcome
+        like = [task for task in tasks if task.likeness == first.likeness]
+        failure = turn.session.fit_errors.get(turn.job.key, {}).get(first.uid)
+        if failure is not None:
+            turn.session.note_fit(reversed(like), failure)
+        tasks[:] = [task for task in tasks if task.likeness != first.likeness]
+    return Outcome.NOTHING
+
+
+def _single(task: Task) -> Callable[[Turn, Outcome], Outcome]:
+    def attempt(turn: Turn, stage: Outcome) -> Outcome:
+        before = len(turn.statement)
+        placing.place_until(turn, [task], lambda: True)
+        if len(turn.statement) == before:
+            return Outcome.NOTHING
+        waits = task.status == Status.PIPELINED and stage is Outcome.READY
+        return Outcome.WAITS if waits else Outcome.READY
 
     return attempt
 
 
-def _first(turn: Turn, tasks: Sequence[Task]) -> SubJob:
-    """Return the sub-job by which domains of a job are compared: that of its first task."""
-    found = tasks[-1].sub_job
-    return next(iter(turn.job.sub_jobs.values())) if found is None else found
+def _whole_job(tasks: list[Task]) -> Callable[[Turn, Outcome], Outcome]:
+    def attempt(turn: Turn, _stage: Outcome) -> Outcome:
+        session, job = turn.session, turn.job
+        before, stack = len(turn.statement), list(tasks)
+        done = session.is_pipelined if turn.scope.waits else session.job_ready
+        placing.place_until(turn, stack, lambda: done(job))
+        if len(turn.statement) == before:
+            return Outcome.NOTHING
+        return domains.reached(ready=session.job_ready(job), pipelined=session.is_pipelined(job))
+
+    return attempt

@@ -9,6 +9,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job
     from pumice.model.queue import Queue
     from pumice.model.resources import Request, Vector
@@ -44,10 +45,11 @@ class Subject:
 
 
 class EvictionContext(msgspec.Struct, frozen=True):
-    """What UnifiedEvictable is asked about: the kind of eviction and the job that asks."""
+    """What UnifiedEvictable is asked about: the kind of eviction, the job that asks, and the hyper-node that victims are in, if it is but one."""
 
     kind: str
     job: Job
+    domain: HyperNode | None = None
 
 
 class Demand:

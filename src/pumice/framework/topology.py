@@ -16,7 +16,7 @@ from pumice.api import names
 from pumice.model.statuses import ALLOCATED_LIKE, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from pumice.api import scheduling
     from pumice.framework.evaluation import Floats
@@ -49,12 +49,13 @@ class Limit(msgspec.Struct, frozen=True):
 class Topology:
     """The limits and domains of one session."""
 
-    __slots__ = ("_limits", "_session", "tree")
+    __slots__ = ("_limits", "_rows", "_session", "tree")
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self.tree: Tree = session.cluster.hyper_nodes.tree
         self._limits: dict[str, Limit | None] = {}
+        self._rows: dict[str, tuple[int, Job | SubJob, list[int]]] = {}
 
     # -- limits ------------------------------------------------------------------------------------------------
 
@@ -108,16 +109,15 @@ class Topology:
 
     # -- where members are -------------------------------------------------------------------------------------
 
-    def rows(self, tasks: Iterable[Task]) -> list[int]:
-        """Return the nodes of the tasks that have one, as distinct rows; a node that is not there any more is in no domain."""
-        return list(dict.fromkeys(task.node.row for task in tasks if task.node is not None and task.status in SETTLED))
-
-    def home(self, tasks: Iterable[Task]) -> HyperNode | None:
-        """Return the lowest hyper-node that holds all tasks that have a node, None if none has."""
-        rows = self.rows(tasks)
-        if not rows:
-            return None
-        return next(iter(self.containing(rows)), None)
+    def rows(self, subject: Job | SubJob) -> list[int]:
+        """Return the nodes of a job's tasks, or a sub-job's, as far as they have one, each once."""
+        changed = self._session.cluster.changed
+        known = self._rows.get(subject.key)
+        if known is None or known[0] != changed or known[1] is not subject:
+            tasks = subject.tasks.values()
+            rows = dict.fromkeys(task.node.row for task in tasks if task.node is not None and task.status in SETTLED)
+            known = self._rows[subject.key] = (changed, subject, list(rows))
+        return known[2]
 
     def containing(self, rows: Sequence[int]) -> list[HyperNode]:
         """Return the hyper-nodes that hold all of some nodes, lowest tier first; none if one of the nodes is not there."""

@@ -24,7 +24,7 @@ ROOT = "<cluster-top-hypernode>"
 class HyperNode:
     """One domain: the nodes below it, directly or through other hyper-nodes."""
 
-    __slots__ = ("children", "index", "name", "parent", "rows", "tier")
+    __slots__ = ("_inside", "children", "index", "name", "parent", "rows", "tier")
 
     def __init__(self, name: str, tier: int, rows: Rows) -> None:
         self.name = name
@@ -33,6 +33,7 @@ class HyperNode:
         self.index = -1
         self.parent: HyperNode | None = None
         self.children: list[HyperNode] = []
+        self._inside: Rows | None = None
 
     def __repr__(self) -> str:
         return f"<hyper-node {self.name} tier {self.tier} with {len(self.rows)} nodes>"
@@ -52,6 +53,13 @@ class HyperNode:
         for each in found:
             found += each.children
         return found
+
+    @property
+    def inside(self) -> Rows:
+        """The indexes of this hyper-node and of all below it; asked for once the tree stands."""
+        if self._inside is None:
+            self._inside = np.array([each.index for each in self.below()], dtype=np.int64)
+        return self._inside
 
 
 class Tree:
@@ -126,18 +134,13 @@ class Tree:
             total[self._filled] = np.add.reduceat(column[self._rows], self._starts, axis=0)
         return total
 
-    def containing(self, row: int) -> Rows:
-        """Return the domains that a node lies in, lowest tier first."""
-        found: Rows = self._owners[self._ends[row - 1] if row else 0 : self._ends[row]]
-        return found
-
     def containing_all(self, rows: Sequence[int]) -> list[HyperNode]:
         """Return the domains that several nodes lie in together, lowest tier first; without any node, all domains."""
         if not rows:
             return self.domains
-        common: Rows = self.containing(rows[0])
-        for row in dict.fromkeys(rows[1:]):
-            common = common[np.isin(common, self.containing(row), assume_unique=True)]
+        distinct = np.unique(np.array(rows, dtype=np.int64))
+        owners, _ = self.owners(distinct)
+        common = np.flatnonzero(np.bincount(owners, minlength=len(self.domains)) == len(distinct))
         return [self.domains[index] for index in common.tolist()]
 
     def owners(self, rows: Rows) -> tuple[Rows, Rows]:

@@ -111,18 +111,18 @@ class NetworkTopology(Plugin):
         limit = self._topology.limit(job)
         if limit is None:
             return None
-        return self._groups(limit, list(job.tasks.values()), root, purpose, self._least(job))
+        return self._groups(limit, job, root, purpose, self._least(job))
 
     def sub_job_gradient(self, sub_job: SubJob, root: HyperNode, purpose: Purpose) -> Groups | None:
         """Return the hyper-nodes below one that may hold a sub-job, tier by tier."""
         limit = self._topology.sub_limit(sub_job)
         if limit is None:
             return None
-        return self._groups(limit, list(sub_job.tasks.values()), root, purpose, self._lacking(sub_job))
+        return self._groups(limit, sub_job, root, purpose, self._lacking(sub_job))
 
-    def _groups(self, limit: Limit, tasks: list[Task], root: HyperNode, purpose: Purpose, need: Request) -> Groups:
+    def _groups(self, limit: Limit, subject: Job | SubJob, root: HyperNode, purpose: Purpose, need: Request) -> Groups:
         tree = self._topology.tree
-        rows = self._topology.rows(tasks)
+        rows = self._topology.rows(subject)
         allowed = tree.tiers <= limit.tier
         allowed &= tree.sizes > 0
         if not limit.soft and not tree.is_whole:
@@ -133,12 +133,12 @@ class NetworkTopology(Plugin):
             for top in self._tops(rows, allowed):
                 start = top if top.is_within(root) else root if root.is_within(top) else None
                 if start is not None:
-                    inside[[each.index for each in start.below()]] = True
+                    inside[start.inside] = True
             allowed &= inside
         else:
             if root is not tree.root:
                 inside = np.zeros(len(tree.domains), dtype=np.bool_)
-                inside[[each.index for each in root.below()]] = True
+                inside[root.inside] = True
                 allowed &= inside
             allowed &= self._suffices(need, purpose)
         return self._by_tier(np.flatnonzero(allowed).tolist(), purpose)

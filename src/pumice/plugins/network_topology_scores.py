@@ -88,8 +88,7 @@ def _nearness(tree: Tree, home: HyperNode) -> Floats:
     above: HyperNode | None = home
     while above is not None:
         value = 1.0 if highest == lowest else (highest - above.tier) / (highest - lowest)
-        for each in above.below():
-            near[each.index] = max(near[each.index], value)
+        near[above.inside] = np.maximum(near[above.inside], value)
         above = above.parent
     near[home.index] = 1.0
     # Nodes that lie in no hyper-node are looked up at -1.

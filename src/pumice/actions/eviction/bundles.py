@@ -43,7 +43,7 @@ class GangRules(Rules):
     def ask(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
         """Ask who is evictable."""
         return (
-            self.session.unified_evictable(EvictionContext(self.name, claimant.job), candidates)
+            self.session.unified_evictable(EvictionContext(self.name, claimant.job, self.domain), candidates)
             if claimant.job is not None
             else []
         )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from pumice.framework.extensions import Registered
     from pumice.framework.session import Session
+    from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job
     from pumice.model.nodes import NodeRecord, Rows
     from pumice.model.queue import Queue
@@ -38,6 +39,8 @@ class Rules:
         asked = arguments or {}
         self.keeps_gangs = session.gangs_are_kept and bool(asked.get(settings.KEEP_GANGS.name, True))
         self.hold_for = int(asked.get(settings.HOLD_FOR.name, settings.HOLD_FOR.default))
+        # The hyper-node that a plan is being made in, None if it may be made anywhere.
+        self.domain: HyperNode | None = None
         self.most_domains = int(asked.get("maxDomains", MOST_DOMAINS))
         aware = bool(asked.get("enableTopologyAwarePreemption")) and simulation.wanted(session)
         self.simulation = simulation.Simulation(session) if aware else None

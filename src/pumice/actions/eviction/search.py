@@ -173,6 +173,7 @@ class Search:
         """Make a plan in a domain that its victims would not undo; one without members if there is none."""
         plan = Plan(self.session, self.rules, wanted.queue, wanted.job, domain)
         for _ in range(ROUNDS):
+            self.rules.domain = domain
             if not self.fill(plan, wanted.tasks, wanted.done):
                 break
             trimming.trim(plan)
@@ -229,6 +230,7 @@ class Search:
         session, job = self.session, wanted.job
         rival, search = Plan(session, self.rules, wanted.queue, job, domain), self.fresh()
         members = {member.uid for member in plan.members}
+        self.rules.domain = domain
         for _ in range(ROUNDS):
             if not search.fill(rival, wanted.tasks, wanted.done):
                 break

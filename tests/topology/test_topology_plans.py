@@ -1,0 +1,95 @@
+"""What a plan promised inside a hyper-node: it is kept in later cycles, and by a scheduler that starts anew."""
+
+from __future__ import annotations
+
+from topology_world import PREEMPT, Life, Tiers, hyper_node
+
+from builders import Desk, group, node, pod, priority_class, queue
+
+HARD = {"mode": "hard", "highestTierAllowed": 1}
+
+
+def test_a_scheduler_that_starts_anew_finds_the_domain_again_by_the_nominations_on_the_pods():
+    nodes = [node(f"n{i}", cpu="2") for i in range(4)]
+    racks = [hyper_node("s0", 1, ["n0", "n1"]), hyper_node("s1", 1, ["n2", "n3"])]
+    waiting = [pod(f"g-{i}", "g", cpu="2") for i in range(2)]
+    for each, where in zip(waiting, ("n2", "n3"), strict=True):
+        each["status"]["nominatedNodeName"] = where
+    going = [pod(f"old-{i}", "old", cpu="2", node=f"n{i}", deleting=30) for i in range(4)]
+    desk = Desk(PREEMPT).feed(*nodes, *racks, group("old"), group("g", 2, networkTopology=HARD, phase="Inqueue"))
+    desk.feed(*going, *waiting)
+    desk.cycle()
+    assert not desk.world.binds
+    desk.delete(going[2], going[3], going[0], going[1])
+    desk.cycle()
+    assert desk.world.binds == {"g-0": "n2", "g-1": "n3"}
+
+
+def test_room_that_is_free_now_in_another_hyper_node_beats_what_was_promised():
+    tiers = Tiers([["n0", "n1"], ["n2", "n3"]], [])
+    life = Life(tiers, PREEMPT, cpu=2)
+    life.desk.feed(priority_class("high", 100))
+    life.add_group("old", 1)
+    olds = [life.add_pod("old", cpu=2, node=f"n{i}") for i in range(4)]
+    life.add_group("g", 2, networkTopology=HARD, priorityClassName="high")
+    for _ in range(2):
+        life.add_pod("g", cpu=2)
+    life.desk.cycle()
+    victims = set(life.desk.world.evictions)
+    assert len(victims) == 2
+    rest = [name for name in olds if name not in victims]
+    for name in rest:
+        life.remove(name)
+    life.desk.cycle()
+    assert set(life.desk.world.binds.values()) == {f"n{olds.index(name)}" for name in rest}
+
+
+def test_what_is_free_in_several_hyper_nodes_together_is_nothing_to_reclaim_for():
+    config = PREEMPT.replace("gangpreempt", "gangreclaim").replace(
+        "{name: conformance}", "{name: conformance}, {name: proportion}"
+    )
+    desk = Desk(config, queues=("root", "default", "red", "blue"))
+    desk.feed(*(node(f"n{i}", cpu="2") for i in range(4)))
+    desk.feed(hyper_node("s0", 1, ["n0", "n1"]), hyper_node("s1", 1, ["n2", "n3"]))
+    desk.feed(group("keep", 2, queue="red", phase="Running"))
+    desk.feed(
+        *(
+            pod(f"keep-{i}", "keep", cpu="2", node=f"n{2 * i}", annotations={"volcano.sh/preemptable": "false"})
+            for i in range(2)
+        )
+    )
+    desk.feed(
+        group("g", 2, queue="blue", networkTopology=HARD, phase="Inqueue"),
+        *(pod(f"g-{i}", "g", cpu="2") for i in range(2)),
+    )
+    desk.cycle()
+    assert (desk.world.evictions, desk.world.binds) == ([], {})
+
+
+def test_victims_are_asked_for_with_the_hyper_node_they_are_in():
+    from pumice.framework.plugin import Plugin
+
+    seen = []
+
+    class Curious(Plugin):
+        name = "curious"
+        points = frozenset({"UnifiedEvictable"})
+
+        def open(self, session):
+            session.unified_evictable.add(self.look)
+
+        def look(self, context, candidates):
+            seen.append((context.kind, context.domain.name, sorted(task.name for task in candidates)))
+            return candidates
+
+    config = PREEMPT.replace("{name: priority}, {name: gang}", "{name: curious}, {name: priority}, {name: gang}")
+    desk = Desk(config, Curious).feed(priority_class("high", 9), queue("default"))
+    desk.feed(*(node(f"n{i}", cpu="2") for i in range(4)))
+    desk.feed(hyper_node("s0", 1, ["n0", "n1"]), hyper_node("s1", 1, ["n2", "n3"]))
+    desk.feed(group("old"), *(pod(f"old-{i}", "old", cpu="2", node=f"n{i}") for i in range(4)))
+    desk.feed(group("g", 2, networkTopology=HARD, priorityClassName="high", phase="Inqueue"))
+    desk.feed(*(pod(f"g-{i}", "g", cpu="2") for i in range(2)))
+    desk.cycle()
+    assert ("gangpreempt", "s0", ["old-0", "old-1"]) in seen
+    assert ("gangpreempt", "s1", ["old-2", "old-3"]) in seen
+    assert len(desk.world.evictions) == 2
