@@ -73,20 +73,26 @@ class Kept:
 class Holding:
     """What the hyper-nodes can hold of some tasks."""
 
-    __slots__ = ("_kinds", "_queue", "_session")
+    __slots__ = ("_kinds", "_queue", "_session", "_tasks")
 
     def __init__(self, session: Session, queue: Queue, tasks: Sequence[Task]) -> None:
         self._session = session
         self._queue = queue
-        kinds: dict[Hashable, list[Task]] = {}
-        for task in tasks:
-            kinds.setdefault(task.likeness, []).append(task)
-        self._kinds = list(kinds.values())
+        self._tasks = tasks
+        self._kinds: list[list[Task]] | None = None
+
+    def _by_kind(self) -> list[list[Task]]:
+        if self._kinds is None:
+            kinds: dict[Hashable, list[Task]] = {}
+            for task in self._tasks:
+                kinds.setdefault(task.likeness, []).append(task)
+            self._kinds = list(kinds.values())
+        return self._kinds
 
     def counts(self, *, released: bool) -> Vector:
         """Return how many of the tasks each hyper-node can hold, on free room or on what will be free."""
         total = np.zeros(len(self._session.topology.tree.domains), dtype=np.int64)
-        for kind in self._kinds:
+        for kind in self._by_kind():
             total += np.minimum(self._copies(kind[0], released=released), len(kind))
         return total
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import heapq
+from typing import TYPE_CHECKING, Any
 
 from pumice.actions import domains, placing
 from pumice.actions.domains import Goal, Outcome
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pumice.actions.placing import Turn
+    from pumice.framework.ordering import Ordering
     from pumice.model.job import SubJob
     from pumice.model.task import Task
 
@@ -41,7 +43,7 @@ def _attempt(turn: Turn, stage: Outcome, tasks: list[Task]) -> Outcome:
 
 def _go_through(turn: Turn, stacks: dict[str, list[Task]], accepted: Outcome, *, once: bool) -> None:
     """Serve one sub-group after the other until it is enough, or until one got something."""
-    for sub_job in _work(turn, stacks):
+    for sub_job in _work(turn, stacks, complete=once):
         served = _serve(turn, sub_job, stacks[sub_job.key], accepted) is not Outcome.NOTHING
         if served and (once or _is_enough(turn, accepted)):
             return
@@ -53,28 +55,27 @@ def _is_enough(turn: Turn, accepted: Outcome) -> bool:
     return turn.session.is_pipelined(turn.job)
 
 
-def _work(turn: Turn, stacks: dict[str, list[Task]]) -> Iterator[SubJob]:
+def _work(turn: Turn, stacks: dict[str, list[Task]], *, complete: bool) -> Iterator[SubJob]:
     """Give the sub-jobs that have tasks: those that the job needs to be complete first; one that got something and has more comes again."""
-    session, job = turn.session, turn.job
-    listed = session.sub_job_order.sort(job.sub_jobs[key] for key, stack in stacks.items() if stack)
-    needed = required(turn, listed)
-    first = [sub_job for sub_job in listed if sub_job.key in needed]
-    yield from first
-    rest = session.sub_job_order.queue([sub_job for sub_job in listed if sub_job.key not in needed])
-    for sub_job in first:
-        if _is_served(sub_job, stacks):
-            rest.push(sub_job)
-    while len(rest):
-        sub_job = rest.pop()
-        left = len(stacks[sub_job.key])
-        yield sub_job
-        if 0 < len(stacks[sub_job.key]) < left:
-            rest.push(sub_job)
+    job, order = turn.job, turn.session.sub_job_order
+    keys = sorted((order.key(job.sub_jobs[key]), key) for key, stack in stacks.items() if stack)
+    listed = [job.sub_jobs[key] for _, key in keys]
+    needed = {} if complete else required(turn, listed)
+    again: list[tuple[Any, str]] = [entry for entry in keys if entry[1] not in needed]
+    for sub_job in (each for each in listed if each.key in needed):
+        yield from _offer(sub_job, stacks, again, order)
+    while again:
+        yield from _offer(job.sub_jobs[heapq.heappop(again)[1]], stacks, again, order)
 
 
-def _is_served(sub_job: SubJob, stacks: dict[str, list[Task]]) -> bool:
-    """Tell whether a sub-job has become complete and has tasks left."""
-    return bool(stacks[sub_job.key]) and sub_job.tally.is_pipelined(sub_job.minimum)
+def _offer(
+    sub_job: SubJob, stacks: dict[str, list[Task]], again: list[tuple[Any, str]], order: Ordering[SubJob]
+) -> Iterator[SubJob]:
+    """Give a sub-job its chance, and another one later if it used it and has tasks left."""
+    before = len(stacks[sub_job.key])
+    yield sub_job
+    if 0 < len(stacks[sub_job.key]) < before:
+        heapq.heappush(again, (order.key(sub_job), sub_job.key))
 
 
 def required(turn: Turn, listed: Sequence[SubJob]) -> dict[str, None]:

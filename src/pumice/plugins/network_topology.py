@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from pumice.model.statuses import Status
 from pumice.plugins.network_topology_scores import Closeness, Fill, Weights
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from pumice.framework.evaluation import Floats, Mask
     from pumice.framework.session import Session
@@ -83,25 +83,31 @@ class NetworkTopology(Plugin):
         ),
     )
 
+    def __init__(self, arguments: Mapping[str, Any], switches: Mapping[str, bool]) -> None:
+        super().__init__(arguments, switches)
+        resources = {
+            "cpu": int(arguments["hypernode.binpack.cpu"]),
+            "memory": int(arguments["hypernode.binpack.memory"]),
+        }
+        for name in arguments["hypernode.binpack.resources"]:
+            resources[name] = int(arguments.get(f"hypernode.binpack.resources.{name}", 1))
+        self._weights = Weights(resources, int(arguments["weight"]))
+        self._fading = float(arguments["hypernode.binpack.normal-pod.fading"])
+        self._fills = bool(arguments["hypernode.binpack.normal-pod.enable"])
+        self._most = int(arguments["hypernode.gradient.evict.max-hypernodes"])
+        self._requests: dict[str, tuple[int, Request]] = {}
+
     def open(self, session: Session) -> None:
         """Register domains, their order and the scores of nodes."""
-        settings = self.settings
-        resources = {
-            "cpu": int(settings["hypernode.binpack.cpu"]),
-            "memory": int(settings["hypernode.binpack.memory"]),
-        }
-        for name in settings["hypernode.binpack.resources"]:
-            resources[name] = int(settings.get(f"hypernode.binpack.resources.{name}", 1))
-        self._weights = Weights(resources, int(settings["weight"]))
         self._session = session
         self._topology = session.topology
-        self._requests: dict[str, tuple[int, Request]] = {}
+        self._requests.clear()
         session.job_gradient.add(self.job_gradient)
         session.sub_job_gradient.add(self.sub_job_gradient)
         session.hyper_node_order.add(self.order)
         if self._weights.whole and not self._topology.tree.is_flat:
             session.score.add(self.is_near, follow=self.near, apart=self.runs_as)
-            if settings["hypernode.binpack.normal-pod.enable"]:
+            if self._fills:
                 session.score.add(self.is_ordinary, follow=self.fill, apart=self.is_ordinary_in)
 
     # -- domains -----------------------------------------------------------------------------------------------
@@ -156,7 +162,7 @@ class NetworkTopology(Plugin):
         listed = list(groups.values())
         if purpose is Purpose.ALLOCATE:
             return listed
-        left = int(self.settings["hypernode.gradient.evict.max-hypernodes"])
+        left = self._most
         kept: Groups = []
         for group in reversed(listed):
             if left > 0:
@@ -271,8 +277,7 @@ class NetworkTopology(Plugin):
         """Make the score of nodes for an ordinary task."""
         totals = self._session.cluster.hyper_nodes.totals
         request = subject.request
-        fading = float(self.settings["hypernode.binpack.normal-pod.fading"])
         asked = (request.vector, request.unoffered)
         return Fill(
-            self._topology.tree, totals, asked, vocabulary=table.vocabulary, weights=self._weights, fading=fading
+            self._topology.tree, totals, asked, vocabulary=table.vocabulary, weights=self._weights, fading=self._fading
         )
