@@ -159,27 +159,32 @@ class Shapes:
 
 
 def blueprint_of(pod: core.Pod) -> bytes | None:
-    """Write down everything that a pod's shape is worked out from; None if that depends on its volumes, which name the pod itself."""
+    """Write down everything that a pod's shape is worked out from.
+
+    None if that depends on its volumes, which name the pod itself, or holds a number that is too large to be written.
+    """
     spec, status = pod.spec, pod.status
     for volume in spec.volumes:
         if volume.persistent_volume_claim or volume.ephemeral or volume.image or in_tree(volume):
             return None
-    return _AS_WRITTEN.encode(
-        (
-            spec.containers,
-            spec.init_containers,
-            spec.node_selector,
-            spec.affinity,
-            spec.tolerations,
-            spec.topology_spread_constraints,
-            spec.overhead,
-            spec.resources,
-            spec.resource_claims,
-            _strategy(pod.metadata.annotations),
-            status.container_statuses,
-            requests.is_resize_infeasible(pod) if status.container_statuses else False,
-        )
+    written = (
+        spec.containers,
+        spec.init_containers,
+        spec.node_selector,
+        spec.affinity,
+        spec.tolerations,
+        spec.topology_spread_constraints,
+        spec.overhead,
+        spec.resources,
+        spec.resource_claims,
+        _strategy(pod.metadata.annotations),
+        status.container_statuses,
+        requests.is_resize_infeasible(pod) if status.container_statuses else False,
     )
+    try:
+        return _AS_WRITTEN.encode(written)
+    except OverflowError:
+        return None
 
 
 def constraints_of(pod: core.Pod) -> Constraints:
