@@ -25,7 +25,8 @@ READY_TEXT = "tasks in gang are ready to be scheduled"
 class Gang(Plugin):
     """Start a job only when `minMember` of its pods (and the minimum of every role and sub-group) can be placed together.
 
-    Jobs that are not ready come before those that are. Victims are offered only as far as their job keeps its minimum. At the end of a cycle every
+    Jobs that are not ready come before those that are; first come those of which some members have started, so that a gang whose binding was
+    interrupted gets the room for the rest (not under kube-batch's rules, nor with `compatibility: volcano`). Victims are offered only as far as their job keeps its minimum. At the end of a cycle every
     job with pods gets the condition `Unschedulable` (reason `NotEnoughResources`) or `Scheduled`.
     """
 
@@ -49,7 +50,7 @@ class Gang(Plugin):
     def open(self, session: Session) -> None:
         """Register validity, order, readiness, starvation and the victim rule."""
         session.job_valid.add(check)
-        session.job_order.add(_job_key)
+        session.job_order.add(_job_key if session.gangs_are_kept else _is_ready)
         session.sub_job_order.add(_sub_job_key)
         kube_batch = session.configuration.rules == "kube-batch"
         self._ready = is_ready_for_kube_batch if kube_batch else is_ready
@@ -118,8 +119,16 @@ def vote(job: Job) -> Vote:
     return reject(f"{tally.ready} of {job.min_member} members placed, {tally.waiting} waiting for release")
 
 
-def _job_key(job: Job) -> bool:
+def _is_ready(job: Job) -> bool:
     return job.is_ready
+
+
+def _job_key(job: Job) -> int:
+    """Put a gang that was left incomplete before those that have not begun, and those before the ones that are ready."""
+    if job.is_ready:
+        return 2
+    counts = job.tally.counts
+    return 0 if counts[Status.BINDING] or counts[Status.BOUND] or counts[Status.RUNNING] else 1
 
 
 def _sub_job_key(sub_job: SubJob) -> bool:
