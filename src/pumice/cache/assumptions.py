@@ -197,8 +197,8 @@ class Assumptions:
         self._cluster.move([task], [None], Status.PENDING)
 
     def _repeat(self, task: Task, binding: Binding, now: int) -> None:
-        """Send a bind again, unless the ground it was decided on has shifted."""
-        if handover.still_stands(task, binding.decided_on, self._cluster):
+        """Send a bind again, unless the ground it was decided on has shifted; volumes may be somebody else's by now."""
+        if not binding.effect.volumes and handover.still_stands(task, binding.decided_on, self._cluster):
             self._send(task.uid, binding.effect, binding.decided_on)
         else:
             self._let_go(task, now)
