@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _READS = frozenset(("GET", "HEAD"))
 _PASSED = ("Content-Type", "Accept", "User-Agent")
-_UNCOUNTED = re.compile(r"/events$|/events\?|/leases")
+_UNCOUNTED = re.compile(r"/(events|leases)\b")
 _LARGEST = 64 << 20
 _LARGEST_LINE = 4 << 20
 _LAST_WORDS = 0.05  # seconds in which connections that were closed say so
