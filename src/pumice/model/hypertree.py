@@ -6,24 +6,19 @@ that does not exist is simply missing. A domain is never larger than what every 
 
 from __future__ import annotations
 
-import functools
-import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.model import resources, selectors
+from pumice.model import resources
+from pumice.model.hypermembers import HYPER_NODE, NODE, Members
 from pumice.model.hypernodes import HyperNode, Totals, Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from pumice.api import meta, topology
-    from pumice.model.nodes import NodeTable, Rows
-    from pumice.model.selectors import Mask
-
-NODE, HYPER_NODE = "Node", "HyperNode"
-NAMED = 3
+    from pumice.model.nodes import NodeTable
 
 
 def check(found: topology.HyperNode) -> None:
@@ -58,9 +53,7 @@ class HyperNodes:
         self._stale = True
         self._made_of = (-1, -1)
         self._by_labels = False
-        # By pattern, the names of nodes that were asked about and those that matched; what is no longer used is forgotten with the next tree.
-        self._patterns: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
-        self._known_patterns = self._patterns
+        self._members = Members(table)
         self.tree = Tree((), 0, 1)
         self.totals = Totals(table)
 
@@ -113,7 +106,7 @@ class HyperNodes:
         below: dict[str, list[str]] = {}
         for child, parent in parents.items():
             below.setdefault(parent, []).append(child)
-        self._known_patterns, self._patterns = self._patterns, {}
+        self._members.begin()
         usable: dict[str, HyperNode] = {}
         # A tier is always above those of its members, so members come first.
         for name in sorted(self._objects, key=lambda n: (self._objects[n].spec.tier, n)):
@@ -121,26 +114,32 @@ class HyperNodes:
                 continue
             spec = self._objects[name].spec
             children = [usable[child] for child in below.get(name, ()) if child in usable]
-            direct = self._nodes(name, spec.members, problems)
+            told: list[str] = []
+            direct = self._members.rows(spec.members, told)
+            if told:
+                problems.setdefault(name, []).extend(told)
             rows = np.unique(np.concatenate([direct, *(child.rows for child in children)]))
             usable[name] = made = HyperNode(name, spec.tier, rows)
             made.children = children
             for each in children:
                 each.parent = made
-        names: dict[str, int] = {}
-        for spec in (found.spec for found in self._objects.values()):
-            if spec.tier_name:
-                # Where two tiers have one name, the stricter one is meant.
-                names[spec.tier_name] = min(spec.tier, names.get(spec.tier_name, spec.tier))
         return Tree(
             usable.values(),
             self._table.count,
             max((each.spec.tier for each in self._objects.values()), default=0) + 1,
-            tier_names=names,
+            tier_names=self._tier_names(),
             problems={name: "; ".join(told) for name, told in sorted(problems.items())},
             is_whole=not self._unreadable,
             version=self.tree.version + 1,
         )
+
+    def _tier_names(self) -> dict[str, int]:
+        """Return the tier of each name; where two tiers share one, the stricter is meant."""
+        names: dict[str, int] = {}
+        for spec in (found.spec for found in self._objects.values()):
+            if spec.tier_name:
+                names[spec.tier_name] = min(spec.tier, names.get(spec.tier_name, spec.tier))
+        return names
 
     def _parents(self, problems: dict[str, list[str]]) -> dict[str, str]:
         """Return the one parent of each hyper-node that has one, naming every claim that cannot hold."""
@@ -185,67 +184,6 @@ class HyperNodes:
                 problems.setdefault(parent, []).append(
                     f"its member {child} is of tier {inner}, which is not below its own tier {outer}"
                 )
-
-    # -- members -----------------------------------------------------------------------------------------------
-
-    def _nodes(self, name: str, members: Sequence[topology.Member], problems: dict[str, list[str]]) -> Rows:
-        """Return the rows of the nodes that a hyper-node names itself."""
-        table = self._table
-        rows: list[int] = []
-        masks: list[Mask] = []
-        missing: list[str] = []
-        for position, member in enumerate(members):
-            chosen = member.selector
-            if member.type != NODE:
-                continue
-            if chosen.exact_match is not None:
-                record = table.by_name.get(chosen.exact_match.name)
-                if record is None or record.object is None:
-                    missing.append(chosen.exact_match.name)
-                else:
-                    rows.append(record.row)
-            elif chosen.regex_match is not None:
-                try:
-                    rows += self._matching(chosen.regex_match.pattern)
-                except re.error as error:
-                    text = (
-                        f"spec.members[{position}]: {chosen.regex_match.pattern:.60} is no regular expression: {error}"
-                    )
-                    problems.setdefault(name, []).append(text)
-            elif chosen.label_match is not None:
-                masks.append(_labelled(chosen.label_match, table))
-        if missing:
-            more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
-            text = f"its member nodes {', '.join(missing[:NAMED])}{more} do not exist"
-            problems.setdefault(name, []).append(text)
-        found = [np.array(rows, dtype=np.int64), *(np.flatnonzero(mask) for mask in masks)]
-        return np.concatenate(found)
-
-    def _matching(self, pattern: str) -> list[int]:
-        """Return the rows of nodes whose names a pattern is found in; each name is asked about once."""
-        table = self._table
-        compiled = re.compile(pattern)
-        asked, matched = self._patterns[pattern] = self._known_patterns.get(pattern, ({}, {}))
-        if len(asked) > 2 * table.count + 64:
-            asked.clear()
-            matched.clear()
-        for record in table.records[: table.count]:
-            if record.name not in asked:
-                asked[record.name] = None
-                if compiled.search(record.name):
-                    matched[record.name] = None
-        known = table.by_name
-        return [known[name].row for name in matched if name in known and known[name].row < table.count]
-
-
-def _labelled(selector: meta.LabelSelector, table: NodeTable) -> Mask:
-    """Mark the nodes that a label selector chooses; an empty one chooses none."""
-    columns = table.attributes
-    mask = np.full(columns.count, bool(selector.match_labels or selector.match_expressions))
-    mask &= selectors.selector_mask(selector.match_labels, columns)
-    for each in selector.match_expressions:
-        mask &= columns.mask(each.key, functools.partial(selectors.holds, each.operator, each.values))
-    return mask
 
 
 def _circles(parents: dict[str, str], problems: dict[str, list[str]]) -> dict[str, None]:
