@@ -107,6 +107,20 @@ def test_what_happened_before_a_version_was_forgotten_is_found_by_listing(rig):
     )
 
 
+def test_binds_that_land_after_everybody_has_given_up_waiting_are_counted_once(view, proxy):
+    """The API server hangs with the binds in its hands, and does them when it wakes up."""
+    with Rig(view, proxy, timeout=1.0) as rig:
+        held = faults.Hold()
+        proxy.disturb(held, "POST", "/binding$", times=3)
+        begin(view)
+        wait_until(lambda: held.held == 3, tell=view.story)
+        with view.server.frozen():
+            held.release()
+            rig.stopped_for(4.0)
+        wait_until(lambda: view.end_state() == SCHEDULED, tell=view.story)
+        rig.check()
+
+
 OUTAGE = 30.0
 
 

@@ -23,16 +23,16 @@ PASSING = {
     "404": lambda: faults.Answer(404),
     "cut": faults.Cut,
     "lost": faults.Lose,
-    "slow": lambda: faults.Slow(3.0),
-    "late": lambda: faults.Late(2.5),
+    "slow": lambda: faults.Slow(1.5),
+    "late": lambda: faults.Late(1.3),
 }
 GANGS = {f"gang-{name}": fault for name, fault in PASSING.items()}
 
 
 @pytest.fixture
 def rig(view, proxy):
-    """A scheduler that waits two seconds for an answer."""
-    with Rig(view, proxy, timeout=2.0) as running:
+    """A scheduler that waits a second for an answer."""
+    with Rig(view, proxy, timeout=1.0) as running:
         yield running
 
 
@@ -112,7 +112,7 @@ def test_an_eviction_is_finished_whatever_befalls_it(view, proxy, method, patter
     for index, gang in enumerate(GANGS):
         view.node(nodes[index], 1)
         view.gang(gang, 1, priorityClassName="low")
-    with Rig(view, proxy, policy=PREEMPTING, timeout=2.0) as rig:
+    with Rig(view, proxy, policy=PREEMPTING, timeout=1.0) as rig:
         rig.start_kubelets(*nodes)
         wait_until(lambda: len(running(view)) == len(GANGS), tell=view.story)
         rig.check()
