@@ -96,11 +96,6 @@ class Topology:
         self._session.record.acquit(job.key, SOURCE)
         return Limit(tier)
 
-    def is_hard(self, job: Job) -> bool:
-        """Tell whether a job, or some sub-group of it, must stay inside a domain."""
-        limits = [self.limit(job), *(self.sub_limit(sub) for sub in job.sub_jobs.values())]
-        return any(limit is not None and not limit.soft for limit in limits)
-
     def steers(self, job: Job) -> bool:
         """Tell whether a job is placed domain by domain or sub-group by sub-group."""
         if job.policies:
