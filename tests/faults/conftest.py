@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cluster import ClusterView
+from faults_view import ClusterView
 from rig import Rig
 
 from testbed.proxy import Proxy

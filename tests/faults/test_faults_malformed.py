@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cluster import sizes
+from faults_view import sizes
 from rig import wait_until
 
 from pumice.api import kinds, names

@@ -7,6 +7,7 @@ from rig import Rig, wait_until
 
 from pumice.api import kinds
 from pumice.kube import credentials
+from testbed import faults
 
 GOOD = (
     'actions: "enqueue, allocate, backfill"\ntiers:\n- plugins: [{name: priority}, {name: gang}, {name: predicates}]\n'
@@ -62,6 +63,21 @@ def test_a_token_that_expires_is_read_again(view, proxy, tmp_path):
         path.write_text(second)
         wait_until(lambda: set(view.phases().values()) == {"Running"}, tell=view.story)
         rig.check()
+
+
+def test_a_pod_without_a_group_gets_one_whatever_befalls_these_writes(view, proxy):
+    """Lost answers, refusals in passing and cuts, of the creation of the group and of the patch that names it on the pod."""
+    for fault in (faults.Lose(), faults.Answer(500), faults.Cut(), faults.Answer(429, retry_after=0)):
+        proxy.disturb(fault, "POST", "/podgroups$")
+        proxy.disturb(fault, "PATCH", "/pods/alone-.$")
+    view.node("n1", 4)
+    with Scheduler(proxy, "--leader-elect=false") as scheduler:
+        for index in range(4):
+            view.pod(f"alone-{index}", "")
+        wait_until(lambda: len(view.bound()) == 4, tell=lambda: scheduler.log)
+        wait_until(lambda: list(view.phases().values()) == ["Running"] * 4, tell=lambda: scheduler.log)
+        assert scheduler.stop() == 0
+    assert not view.over_committed()
 
 
 def test_a_queue_that_is_deleted_takes_its_jobs_with_it_until_it_is_back(rig):

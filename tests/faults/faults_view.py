@@ -51,7 +51,7 @@ class ClusterView:
         return self.create(kinds.POD_GROUP, name, spec={"minMember": min_member, **spec})
 
     def pod(self, name, group, cpu="1", **fields):
-        """Create a pod of a group that asks for some cpu."""
+        """Create a pod that asks for some cpu, of a group or of none."""
         resources = {"requests": {"cpu": cpu}} if cpu else {}
         spec = {
             "schedulerName": "volcano",
@@ -59,7 +59,7 @@ class ClusterView:
             "containers": [{"name": "c", "image": "x", "resources": resources}],
             **fields.pop("spec", {}),
         }
-        annotations = {names.GROUP_NAME: group, **fields.pop("annotations", {})}
+        annotations = {**({names.GROUP_NAME: group} if group else {}), **fields.pop("annotations", {})}
         return self.create(kinds.POD, name, annotations=annotations, spec=spec, **fields)
 
     def gang(self, name, members, *, min_member=None, cpu="1", **spec):
@@ -90,7 +90,8 @@ class ClusterView:
         return {
             pod["metadata"]["name"]
             for pod in self.list(kinds.POD)
-            if pod["spec"].get("nodeName") and group in ("", pod["metadata"]["annotations"].get(names.GROUP_NAME))
+            if pod["spec"].get("nodeName")
+            and group in ("", pod["metadata"].get("annotations", {}).get(names.GROUP_NAME))
         }
 
     def phases(self):
