@@ -27,7 +27,7 @@ from pumice.model import statuses
 from pumice.scheduler import Scheduler
 
 PERIOD = 0.05
-PATIENT = 30.0
+PATIENT = 60.0
 CALM_CYCLES = 6
 
 
