@@ -13,7 +13,6 @@ import time
 
 import recount
 from pumice.api import kinds
-from pumice.cache import assumptions
 from pumice.cache.cache import Cache
 from pumice.fleet.kubelets import Kubelets
 from pumice.framework import configuration, registry
@@ -235,8 +234,3 @@ class Rig:
     def _agrees(self):
         with self._between:
             return not self.differences() and not self.assumed()
-
-
-def impatient(monkeypatch, seconds=2.0):
-    """Ask sooner after a bind that nobody has confirmed."""
-    monkeypatch.setattr(assumptions, "PATIENCE", int(seconds * 1_000_000))
