@@ -194,7 +194,7 @@ class ApiServer:
 
     def crds(self, folder: Path) -> None:
         """Apply the custom resource definitions in a folder; return when the server serves them."""
-        self.kubectl("apply", "--server-side", "-f", str(folder))
+        self.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(folder))
         self.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(folder))
 
     def forget_history(self) -> None:

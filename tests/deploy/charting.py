@@ -20,7 +20,7 @@ class Helm:
 
     def run(self, *arguments: str, kubeconfig: Path | None = None) -> subprocess.CompletedProcess[str]:
         folders = {f"HELM_{kind}_HOME": str(self._folder / kind) for kind in ("CACHE", "CONFIG", "DATA")}
-        environment = {**folders, "KUBECONFIG": str(kubeconfig or self._folder / "none")}
+        environment = {**folders, "HOME": str(self._folder), "KUBECONFIG": str(kubeconfig or self._folder / "none")}
         command = [str(self._program), *arguments]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 

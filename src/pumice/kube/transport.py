@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 LARGEST_ANSWER: Final = 256 << 20
 READ_BUFFER: Final = 1 << 18
 CONNECT_LIMIT: Final = 10.0
+FAREWELL: Final = 0.05
 _READS: Final = frozenset(("GET", "HEAD"))
 
 
@@ -76,6 +77,7 @@ class Transport:
     ) -> None:
         if self._session is not None:
             await self._session.close()
+            await asyncio.sleep(FAREWELL)  # connections that were given up before are still saying goodbye
             self._session = None
 
     async def exchange(self, request: Request, timeout: float) -> bytes:  # noqa: ASYNC109  aiohttp's timer is cheaper
