@@ -17,8 +17,8 @@ import msgspec
 import pumice
 from bench.__main__ import line
 from bench.cluster import load, peers, rates, starting
-from pumice.kube import connection
-from pumice.kube.client import Client
+from pumice.kube.access import connection
+from pumice.kube.calls.client import Client
 from testbed import provide
 from testbed.server import ApiServer
 

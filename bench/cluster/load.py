@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from pumice.api import kinds
 from pumice.fleet import plan, running
 from pumice.kube import errors
-from pumice.kube.client import path
+from pumice.kube.calls.client import path
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from pumice.kube.client import Client
+    from pumice.kube.calls.client import Client
 
 Manifest = dict[str, Any]
 

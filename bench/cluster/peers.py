@@ -13,14 +13,14 @@ from bench.cases import Figure
 from bench.cluster import load
 from bench.cluster.rates import GANGS, PODS, SIZE
 from pumice.api import kinds
-from pumice.kube.client import Client
+from pumice.kube.calls.client import Client
 from testbed import provide
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from pumice.kube.connection import Connection
+    from pumice.kube.access.connection import Connection
 
 ROUNDS = 3
 SCHEDULER = "default-scheduler"

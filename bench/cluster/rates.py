@@ -12,7 +12,7 @@ from pumice.cache.effects import Bind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pumice.kube.connection import Connection
+    from pumice.kube.access.connection import Connection
 
 GANGS, SIZE, ROUNDS = 20, 100, 6
 PODS = GANGS * SIZE

@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, Any, Self
 from pumice.cache.cache import Cache
 from pumice.cache.effects import Bind, Outcome
 from pumice.framework import configuration, registry
-from pumice.kube.client import Client
-from pumice.kube.informers import Informers, standard
-from pumice.kube.world import KubeWorld
+from pumice.kube.calls.client import Client
+from pumice.kube.watches.informers import Informers, standard
+from pumice.kube.writes.world import KubeWorld
 from pumice.scheduler import Scheduler
+from pumice.server import tuning
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
     from types import TracebackType
 
-    from pumice.kube.connection import Connection
+    from pumice.kube.access.connection import Connection
 
 PERIOD = 1.0
 
@@ -53,6 +54,7 @@ class Rig:
         self._finished_at = 0.0
 
     def __enter__(self) -> Self:
+        tuning.tune()
         self._thread.start()
         self.run(self._start())
         self.scheduler = Scheduler(

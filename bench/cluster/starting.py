@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from bench.cases import Figure
 from bench.cluster import load
 from pumice.api import kinds
-from pumice.kube.client import Client
+from pumice.kube.calls.client import Client
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from pumice.kube.connection import Connection
+    from pumice.kube.access.connection import Connection
 
 PODS, BYTES = 100_000, 2048
 _PADDING = BYTES - 1200  # what the API server stores of such a pod without any is about 1,200 bytes of JSON

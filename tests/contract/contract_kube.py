@@ -12,7 +12,9 @@ from contract_sim import HAND_OVER, ordered
 
 from pumice.api import kinds
 from pumice.cache import effects
-from pumice.kube import client, connection, endpoint, paths, retrying, world
+from pumice.kube.access import connection, endpoint
+from pumice.kube.calls import client, paths, retrying
+from pumice.kube.writes import world
 from testbed import calling
 
 LOST = {"bind": ("POST", "/pods/{}/binding"), "evict": ("DELETE", "/pods/{}"), "status": ("PATCH", "/{}")}

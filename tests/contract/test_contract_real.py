@@ -11,8 +11,11 @@ from contract_objects import code, pod, pod_group, uid
 
 from pumice.api import kinds, names
 from pumice.cache import effects
-from pumice.kube import client, companions, connection, informers
-from pumice.kube.watching import WatchSpec
+from pumice.kube.access import connection
+from pumice.kube.calls import client
+from pumice.kube.watches import informers
+from pumice.kube.watches.watching import WatchSpec
+from pumice.kube.writes import companions
 
 CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/podgroups.scheduling.volcano.sh"
 SERVED = f"/apis/{kinds.POD_GROUP.api_version}"
@@ -120,7 +123,7 @@ def test_a_repeated_event_counts_up(kube):
     )
 
     async def tell_twice():
-        from pumice.kube import eventing
+        from pumice.kube.writes import eventing
 
         async with client.Client(connection.load(kubeconfig=str(kube.server.kubeconfig))) as api:
             recorder = eventing.EventRecorder(api, lambda: time.time_ns() // 1000, "volcano")

@@ -15,7 +15,7 @@ from audited import RELEASE, granted
 
 from pumice.api import kinds
 from pumice.deploy import text, workload
-from pumice.kube.paths import path
+from pumice.kube.calls.paths import path
 from testbed import processes
 
 pytestmark = pytest.mark.kube

@@ -18,19 +18,11 @@ from pumice.api import kinds
 from pumice.cache import effects
 from pumice.cache.options import Options
 from pumice.deploy import resources, text
-from pumice.kube import (
-    binding,
-    companions,
-    connection,
-    election,
-    eventing,
-    evicting,
-    informers,
-    lease,
-    updating,
-    volumes,
-)
-from pumice.kube.client import Client
+from pumice.kube import election, lease
+from pumice.kube.access import connection
+from pumice.kube.calls.client import Client
+from pumice.kube.watches import informers
+from pumice.kube.writes import binding, companions, eventing, evicting, updating, volumes
 from pumice.model.volumes import VolumeDecision
 from pumice.server import sources
 

@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 
 from pumice.api import kinds, names, quantity
-from pumice.kube import client, paths
+from pumice.kube.calls import client, paths
 from testbed import calling
 
 FINISHED = ("Succeeded", "Failed")

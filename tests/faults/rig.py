@@ -16,12 +16,12 @@ from pumice.api import kinds
 from pumice.cache.cache import Cache
 from pumice.fleet.kubelets import Kubelets
 from pumice.framework import configuration, registry
-from pumice.kube import connection
-from pumice.kube.client import Client
-from pumice.kube.endpoint import Connection
-from pumice.kube.informers import Informers, standard
-from pumice.kube.watching import WatchSpec
-from pumice.kube.world import KubeWorld
+from pumice.kube.access import connection
+from pumice.kube.access.endpoint import Connection
+from pumice.kube.calls.client import Client
+from pumice.kube.watches.informers import Informers, standard
+from pumice.kube.watches.watching import WatchSpec
+from pumice.kube.writes.world import KubeWorld
 from pumice.model import statuses
 from pumice.scheduler import Scheduler
 

@@ -8,7 +8,7 @@ import pytest
 from faults_process import Scheduler, election
 from rig import Rig, wait_until
 
-from pumice.kube.world import WORKERS
+from pumice.kube.writes.world import WORKERS
 from testbed import faults
 from testbed.proxy import Proxy
 

@@ -6,7 +6,7 @@ from faults_process import Scheduler
 from rig import Rig, wait_until
 
 from pumice.api import kinds
-from pumice.kube import credentials
+from pumice.kube.access import credentials
 from testbed import faults
 
 GOOD = (

@@ -8,9 +8,9 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pumice.kube.client import Client
-from pumice.kube.endpoint import Connection
-from pumice.kube.retrying import RetryPolicy
+from pumice.kube.access.endpoint import Connection
+from pumice.kube.calls.client import Client
+from pumice.kube.calls.retrying import RetryPolicy
 
 if TYPE_CHECKING:
     import ssl

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from pumice.api import kinds
 from pumice.cache import effects
-from pumice.kube import agenda
+from pumice.kube.writes import agenda
 from pumice.model.volumes import VolumeDecision
 
 CLAIM = VolumeDecision(namespace="a", claim="c", uid="u")

@@ -7,7 +7,8 @@ from kube_fakes import FakeApi, conflict, not_found, pod
 
 from pumice.api import kinds
 from pumice.cache import effects
-from pumice.kube import binding, errors
+from pumice.kube import errors
+from pumice.kube.writes import binding
 
 EFFECT = effects.Bind(namespace="a", name="p", uid="uid-p", node="n1", annotations={"x": "1"})
 

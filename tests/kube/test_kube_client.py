@@ -10,8 +10,8 @@ from scripted import HANG, ScriptedServer, client, reply
 
 from pumice.api import kinds
 from pumice.kube import errors
-from pumice.kube.client import Client, path
-from pumice.kube.endpoint import Connection
+from pumice.kube.access.endpoint import Connection
+from pumice.kube.calls.client import Client, path
 
 
 @pytest.mark.parametrize(

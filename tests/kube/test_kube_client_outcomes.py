@@ -10,8 +10,8 @@ from scripted import CLOSE, HANG, ScriptedServer, Step, client, refuse, reply
 
 from pumice.api import kinds
 from pumice.kube import errors
-from pumice.kube.client import Client
-from pumice.kube.endpoint import Connection
+from pumice.kube.access.endpoint import Connection
+from pumice.kube.calls.client import Client
 
 HALF_HEAD = Step((b"HTTP/1.1 201 Crea",), "close")
 HALF_BODY = Step((b'HTTP/1.1 201 Created\r\nContent-Length: 100\r\n\r\n{"kind":',), "close")

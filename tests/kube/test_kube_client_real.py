@@ -9,8 +9,9 @@ import pytest
 import yaml
 
 from pumice.api import kinds
-from pumice.kube import connection, errors
-from pumice.kube.client import Client
+from pumice.kube import errors
+from pumice.kube.access import connection
+from pumice.kube.calls.client import Client
 
 pytestmark = pytest.mark.kube
 

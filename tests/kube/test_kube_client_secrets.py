@@ -11,8 +11,9 @@ import yaml
 from scripted import CLOSE, HANG, ScriptedServer, Step, refuse, reply
 
 from pumice.api import kinds
-from pumice.kube import connection, errors, identity
-from pumice.kube.client import Client
+from pumice.kube import errors
+from pumice.kube.access import connection, identity
+from pumice.kube.calls.client import Client
 
 SECRETS = ("tok-hush", "pass-hush", "dG9r", "cGFzcy", "key-hush", "arg-hush", "env-hush", "proxy-hush")
 USERS = {

@@ -11,11 +11,12 @@ import yaml
 from scripted import ScriptedServer, refuse, reply
 
 from pumice.api import kinds
-from pumice.kube import connection, errors
-from pumice.kube.client import Client
-from pumice.kube.credentials import Fixed
-from pumice.kube.endpoint import Connection
-from pumice.kube.tls import REREAD, KeyPair, Pem, Tls
+from pumice.kube import errors
+from pumice.kube.access import connection
+from pumice.kube.access.credentials import Fixed
+from pumice.kube.access.endpoint import Connection
+from pumice.kube.access.tls import REREAD, KeyPair, Pem, Tls
+from pumice.kube.calls.client import Client
 from testbed.certificates import Authority
 
 

@@ -8,7 +8,8 @@ import pytest
 from kube_fakes import FakeApi, conflict, until
 
 from pumice.api import decoding, kinds, names
-from pumice.kube import companions, errors, slimming
+from pumice.kube import errors
+from pumice.kube.writes import companions, slimming
 
 GROUP = names.GROUP_NAME
 

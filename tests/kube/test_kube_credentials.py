@@ -8,9 +8,10 @@ import pytest
 from scripted import ScriptedServer, refuse, reply
 
 from pumice.api import kinds
-from pumice.kube import connection, credentials, errors, incluster
-from pumice.kube.client import Client
-from pumice.kube.endpoint import Connection
+from pumice.kube import errors
+from pumice.kube.access import connection, credentials, incluster
+from pumice.kube.access.endpoint import Connection
+from pumice.kube.calls.client import Client
 
 
 class Clock:

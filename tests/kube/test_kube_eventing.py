@@ -6,7 +6,8 @@ from kube_fakes import FakeApi, until
 
 from pumice.api import kinds
 from pumice.cache import effects
-from pumice.kube import errors, eventing
+from pumice.kube import errors
+from pumice.kube.writes import eventing
 
 SECOND = 1_000_000
 START = 1_767_225_600 * SECOND  # 2026-01-01

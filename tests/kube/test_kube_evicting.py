@@ -7,7 +7,8 @@ from kube_fakes import FakeApi, conflict, not_found, pod
 
 from pumice.api import kinds
 from pumice.cache import effects
-from pumice.kube import errors, evicting
+from pumice.kube import errors
+from pumice.kube.writes import evicting
 
 NOW = 1_767_225_600_500_000
 EFFECT = effects.Evict(namespace="a", name="p", uid="uid-p", reason="preempt", grace_seconds=7)

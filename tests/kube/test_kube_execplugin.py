@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pumice.kube import errors
-from pumice.kube.execplugin import HOLD_OFF, LARGEST, ExecPlugin, Settings, Variable
+from pumice.kube.access.execplugin import HOLD_OFF, LARGEST, ExecPlugin, Settings, Variable
 
 V1 = "client.authentication.k8s.io/v1"
 BETA = "client.authentication.k8s.io/v1beta1"

@@ -11,9 +11,10 @@ from watch_sink import CheckingSink
 from pumice.api import kinds
 from pumice.cache.options import Options
 from pumice.controllers import podgroups
-from pumice.kube import errors, informers
-from pumice.kube.informers import Informers
-from pumice.kube.watching import WatchSpec
+from pumice.kube import errors
+from pumice.kube.watches import informers
+from pumice.kube.watches.informers import Informers
+from pumice.kube.watches.watching import WatchSpec
 
 
 class Clock:

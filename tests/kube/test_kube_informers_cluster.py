@@ -11,8 +11,8 @@ from watch_sink import CheckingSink
 
 from pumice.api import decoding, kinds
 from pumice.cache.options import Options
-from pumice.kube import discovery, informers
-from pumice.kube.watching import WatchSpec
+from pumice.kube.watches import discovery, informers
+from pumice.kube.watches.watching import WatchSpec
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from watch_server import KIND, WatchServer
 from watch_sink import CheckingSink
 
-from pumice.kube.informers import Informers
-from pumice.kube.watching import WatchSpec
+from pumice.kube.watches.informers import Informers
+from pumice.kube.watches.watching import WatchSpec
 
 FAULTS = [
     "cut", "end", "silence", "gone", "late", "failure", "garbled", "oversize", "unauthorized", "forbidden", "busy", "bookmark", "repeat", "quiet",

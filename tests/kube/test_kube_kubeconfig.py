@@ -8,7 +8,8 @@ import base64
 import pytest
 import yaml
 
-from pumice.kube import connection, errors
+from pumice.kube import errors
+from pumice.kube.access import connection
 
 
 def config(**parts):

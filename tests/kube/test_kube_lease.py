@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from pumice.api import kinds
 from pumice.kube import election, errors, lease
-from pumice.kube.client import Client
-from pumice.kube.endpoint import Connection
+from pumice.kube.access.endpoint import Connection
+from pumice.kube.calls.client import Client
 
 SECOND = lease.SECOND
 REAL_SLEEP = asyncio.sleep

@@ -9,7 +9,7 @@ import virtual_loop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.kube.limiter import Limiter, TokenBucket
+from pumice.kube.calls.limiter import Limiter, TokenBucket
 
 
 async def _passages(limiter, arrivals):

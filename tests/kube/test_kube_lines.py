@@ -11,7 +11,7 @@ from scripted import CLOSE, HANG, ScriptedServer, chunked, client, refuse
 
 from pumice.api import kinds
 from pumice.kube import errors
-from pumice.kube.lines import LineSplitter
+from pumice.kube.calls.lines import LineSplitter
 
 
 def watch(step, *, silence=5.0, **query):

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from pumice.kube import errors
-from pumice.kube.retrying import RetryPolicy
+from pumice.kube.calls.retrying import RetryPolicy
 
 POLICY = RetryPolicy(attempts=9, first=1.0, longest=10.0, longest_retry_after=30.0)
 

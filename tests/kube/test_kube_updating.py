@@ -7,7 +7,8 @@ from kube_fakes import FakeApi, not_found, pod
 
 from pumice.api import kinds
 from pumice.cache import effects
-from pumice.kube import errors, updating
+from pumice.kube import errors
+from pumice.kube.writes import updating
 
 
 class Clock:

@@ -7,7 +7,8 @@ from kube_fakes import FakeApi, conflict, pod, until
 
 from pumice.api import kinds, names
 from pumice.cache import effects
-from pumice.kube import errors, performing, volumes
+from pumice.kube import errors
+from pumice.kube.writes import performing, volumes
 from pumice.model.volumes import VolumeDecision
 
 CLAIM, VOLUME = kinds.PERSISTENT_VOLUME_CLAIM, kinds.PERSISTENT_VOLUME

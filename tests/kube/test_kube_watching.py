@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.api import decoding, kinds
-from pumice.kube import arrivals, deep, discovery, errors, troubles
+from pumice.kube import errors
+from pumice.kube.watches import arrivals, deep, discovery, troubles
 
 NESTED = b"[" * 5000 + b'"]"' + b"]" * 5000
 

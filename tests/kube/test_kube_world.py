@@ -10,7 +10,8 @@ from kube_fakes import FakeApi, conflict, pod, until
 
 from pumice.api import kinds
 from pumice.cache import effects
-from pumice.kube import errors, world
+from pumice.kube import errors
+from pumice.kube.writes import world
 
 
 def bind(name="p", node="n1", uid="", **fields):

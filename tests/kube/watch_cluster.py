@@ -4,9 +4,10 @@ import asyncio
 import contextlib
 import random
 
-from pumice.kube import connection, errors
-from pumice.kube.client import Client
-from pumice.kube.informers import Informers
+from pumice.kube import errors
+from pumice.kube.access import connection
+from pumice.kube.calls.client import Client
+from pumice.kube.watches.informers import Informers
 
 MERGE = "application/merge-patch+json"
 

@@ -45,7 +45,9 @@ def test_a_gang_is_bound_whole_and_told_of_everywhere(server, namespace):
         wait_for(lambda: len(placed(server, namespace)) == 4, scheduler)
         wait_for(lambda: phase(server, namespace, "g") == "Running", scheduler)
         assert sorted(placed(server, namespace)) == ["alone", "g-0", "g-1", "g-2"]
-        queues = server.kubectl("get", "queues.scheduling.volcano.sh", "-o", "jsonpath={.items[*].metadata.name}").split()
+        queues = server.kubectl(
+            "get", "queues.scheduling.volcano.sh", "-o", "jsonpath={.items[*].metadata.name}"
+        ).split()
         assert sorted(queues) == ["default", "root"]
         wait_for(lambda: "Successfully assigned" in server.kubectl("get", "events", "-n", namespace), scheduler)
         _, text = scheduler.get("metrics", "/metrics")

@@ -11,7 +11,7 @@ from server_desk import Lines
 
 from pumice.api import kinds
 from pumice.kube import election
-from pumice.kube.informers import WatchReport
+from pumice.kube.watches.informers import WatchReport
 from pumice.server import mailbox, outside
 
 

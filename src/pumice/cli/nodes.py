@@ -10,7 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from pumice.fleet import plan as plans
-    from pumice.kube.client import Client
+    from pumice.kube.calls.client import Client
 
 _EXAMPLES = """\b
 Examples:
@@ -62,8 +62,9 @@ def command(  # noqa: PLR0917  one parameter per option
     """Run simulated nodes on a real API server: they register, take pods and run them."""
     from pumice.fleet import plan  # noqa: PLC0415  help needs none of this
     from pumice.fleet.running import FleetError  # noqa: PLC0415
-    from pumice.kube import connection, errors  # noqa: PLC0415
-    from pumice.kube.client import Client  # noqa: PLC0415
+    from pumice.kube import errors  # noqa: PLC0415
+    from pumice.kube.access import connection  # noqa: PLC0415
+    from pumice.kube.calls.client import Client  # noqa: PLC0415
 
     wanted = plan.Plan(
         count=count,

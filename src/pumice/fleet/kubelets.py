@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pumice.api import meta
     from pumice.cache.reflector import EventType
-    from pumice.kube.client import Client
+    from pumice.kube.calls.client import Client
 
 Step = Literal["start", "finish", "remove"]
 FINISHED = frozenset({names.PHASE_SUCCEEDED, names.PHASE_FAILED})

@@ -10,12 +10,13 @@ import msgspec
 
 from pumice.api import kinds, timestamp
 from pumice.fleet import kubelets, plan
-from pumice.kube import errors, informers, watching
+from pumice.kube import errors
+from pumice.kube.watches import informers, watching
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from pumice.kube.client import Client
+    from pumice.kube.calls.client import Client
 
     Told = Callable[[str], None]
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pumice.api.meta import KubeObject
     from pumice.cache.cache import Cache
     from pumice.cache.reflector import EventType
-    from pumice.kube.companions import Companions
+    from pumice.kube.writes.companions import Companions
 
 
 PAUSE: Final = 1.0

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pumice.api.meta import KubeObject
     from pumice.cache.effects import Bind, Evict, Outcome
     from pumice.cache.reflector import EventType
-    from pumice.kube.writing import AsyncBinder, AsyncVolumeBinder, Step
+    from pumice.kube.writes.writing import AsyncBinder, AsyncVolumeBinder, Step
     from pumice.model.cluster import Cluster
     from pumice.server.exposition import Exposition
     from pumice.server.logs import Log

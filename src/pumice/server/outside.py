@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Sequence
     from typing import Any
 
-    from pumice.kube.client import Client
+    from pumice.kube.calls.client import Client
     from pumice.kube.election import Election
-    from pumice.kube.informers import Informers
-    from pumice.kube.world import KubeWorld
+    from pumice.kube.watches.informers import Informers
+    from pumice.kube.writes.world import KubeWorld
     from pumice.server.logs import Log
     from pumice.server.mailbox import Mailbox
 

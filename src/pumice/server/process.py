@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import random
 import signal
@@ -17,8 +16,11 @@ from pumice.cache.cache import Cache
 from pumice.cache.options import Options
 from pumice.framework import registry
 from pumice.framework.configuration import ConfigurationError
-from pumice.kube import client as clients
-from pumice.kube import companions, connection, election, errors, informers, lease
+from pumice.kube import election, errors, lease
+from pumice.kube.access import connection
+from pumice.kube.calls import client as clients
+from pumice.kube.watches import informers
+from pumice.kube.writes import companions
 from pumice.scheduler import Scheduler
 from pumice.server import (
     deciding,
@@ -34,6 +36,7 @@ from pumice.server import (
     reporting,
     serving,
     sources,
+    tuning,
 )
 
 if TYPE_CHECKING:
@@ -202,7 +205,7 @@ class Process:
     def run(self) -> int:
         """Run until told to end; returns the exit status."""
         self._heed_signals()
-        gc.set_threshold(50_000, 20, 50)
+        tuning.tune()
         self._outside.start()
         ended = self._decide()
         if isinstance(ended, mailbox.Fatal):

@@ -8,8 +8,8 @@ import resource
 import time
 from typing import TYPE_CHECKING, Final
 
-from pumice.kube import binding, volumes, writing
-from pumice.kube.world import KubeWorld
+from pumice.kube.writes import binding, volumes, writing
+from pumice.kube.writes.world import KubeWorld
 from pumice.server import dump, exposition, health, mailbox, metering, observed, views
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pumice.cache.cache import Cache
     from pumice.cache.effects import Outcome
     from pumice.framework.record import CycleRecord
-    from pumice.kube.client import Client
-    from pumice.kube.informers import Informers
+    from pumice.kube.calls.client import Client
+    from pumice.kube.watches.informers import Informers
     from pumice.scheduler import Scheduler
     from pumice.server.deciding import Decider
     from pumice.server.exposition import Sample

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pumice.api import timestamp
-from pumice.kube import credentials
+from pumice.kube.access import credentials
+from pumice.kube.access.tls import KeyPair
 from pumice.kube.errors import ConfigurationError, CredentialsError
-from pumice.kube.tls import KeyPair
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pumice.api import names
 from pumice.cache import effects
 from pumice.controllers import podgroups
-from pumice.kube import slimming, updating, writing
+from pumice.kube.writes import slimming, updating, writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from pumice.kube.tls import KeyPair
+    from pumice.kube.access.tls import KeyPair
 
 REREAD: Final = 60.0
 _LARGEST: Final = 1 << 20

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from pumice.kube import errors
-from pumice.kube.credentials import Credentials, Fixed
-from pumice.kube.tls import Tls
+from pumice.kube.access.credentials import Credentials, Fixed
+from pumice.kube.access.tls import Tls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,7 +18,7 @@ from pumice.kube import errors
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pumice.kube.writing import Api
+    from pumice.kube.writes.writing import Api
 
 _Key = tuple[str, str, str, str, str]
 

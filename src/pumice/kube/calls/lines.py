@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import aiohttp
 
-from pumice.kube import answers, errors
-from pumice.kube.transport import CONNECT_LIMIT, Request, Transport
+from pumice.kube import errors
+from pumice.kube.calls import answers
+from pumice.kube.calls.transport import CONNECT_LIMIT, Request, Transport
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from pumice.kube.limiter import Limiter
+    from pumice.kube.calls.limiter import Limiter
 
 LARGEST_LINE: Final = 32 << 20
 _LARGEST_REFUSAL: Final = 1 << 20

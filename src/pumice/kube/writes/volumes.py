@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from pumice.api import kinds, names
 from pumice.kube import errors
-from pumice.kube.writing import Step
+from pumice.kube.writes.writing import Step
 
 if TYPE_CHECKING:
     from pumice.cache.effects import Bind
-    from pumice.kube.writing import Api
+    from pumice.kube.writes.writing import Api
     from pumice.model.volumes import VolumeDecision
 
 Manifest = dict[str, Any]

@@ -10,13 +10,14 @@ import aiohttp
 import msgspec
 import yarl
 
-from pumice.kube import answers, errors
+from pumice.kube import errors
+from pumice.kube.calls import answers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
-    from pumice.kube.endpoint import Connection
+    from pumice.kube.access.endpoint import Connection
 
 LARGEST_ANSWER: Final = 256 << 20
 READ_BUFFER: Final = 1 << 18

@@ -9,7 +9,7 @@ from pumice.cache import effects
 from pumice.kube import errors
 
 if TYPE_CHECKING:
-    from pumice.kube.writing import Api
+    from pumice.kube.writes.writing import Api
 
 _CONFLICT = 409
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.kube import identity, proxies
-from pumice.kube.endpoint import Connection, checked_server
+from pumice.kube.access import identity, proxies
+from pumice.kube.access.endpoint import Connection, checked_server
+from pumice.kube.access.kubefiles import Cluster, Context, Entry, Kubeconfig
+from pumice.kube.access.tls import Pem, Tls
 from pumice.kube.errors import ConfigurationError
-from pumice.kube.kubefiles import Cluster, Context, Entry, Kubeconfig
-from pumice.kube.tls import Pem, Tls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from pumice.api import kinds, names, timestamp
 from pumice.cache import effects
-from pumice.kube import errors, writing
+from pumice.kube import errors
+from pumice.kube.writes import writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pumice.kube.writing import Api
+    from pumice.kube.writes.writing import Api
 
 _CONFLICT = 409
 

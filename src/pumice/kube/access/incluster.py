@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pumice.kube import errors, proxies
-from pumice.kube.credentials import TokenFile
-from pumice.kube.endpoint import Connection
-from pumice.kube.tls import Pem, Tls
+from pumice.kube import errors
+from pumice.kube.access import proxies
+from pumice.kube.access.credentials import TokenFile
+from pumice.kube.access.endpoint import Connection
+from pumice.kube.access.tls import Pem, Tls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from pumice.cache import effects
-from pumice.kube import binding, evicting, updating, volumes, writing
+from pumice.kube.writes import binding, evicting, updating, volumes, writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pumice.cache.effects import Bind, Outcome
-    from pumice.kube.agenda import Task
+    from pumice.kube.writes.agenda import Task
 
 Verb = Literal["bind", "evict", "patch", "create", "read"]
 

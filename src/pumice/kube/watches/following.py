@@ -20,14 +20,15 @@ import asyncio
 from typing import TYPE_CHECKING, Literal, NoReturn, cast
 
 from pumice.cache import reflector
-from pumice.kube import arrivals, discovery, errors, lists, streams, troubles
+from pumice.kube import errors
+from pumice.kube.watches import arrivals, discovery, lists, streams, troubles
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from pumice.cache.reflector import Delivery, EventType, Listing
-    from pumice.kube.arrivals import Arrival, Line
-    from pumice.kube.watching import Surroundings, WatchSpec
+    from pumice.kube.watches.arrivals import Arrival, Line
+    from pumice.kube.watches.watching import Surroundings, WatchSpec
 
 State = Literal["starting", "listing", "watching", "waiting", "absent", "forbidden"]
 

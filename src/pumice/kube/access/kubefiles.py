@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 import msgspec
 
 from pumice.api import documents
-from pumice.kube import identity
+from pumice.kube.access import identity
 from pumice.kube.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
-from pumice.kube import arrivals, errors
+from pumice.kube import errors
+from pumice.kube.watches import arrivals
 
 if TYPE_CHECKING:
     import random

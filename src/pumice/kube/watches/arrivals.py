@@ -12,7 +12,8 @@ import msgspec
 from pumice.api import decoding
 from pumice.api.meta import KubeObject, ObjectMeta, Wire
 from pumice.cache import reflector
-from pumice.kube import deep, errors
+from pumice.kube import errors
+from pumice.kube.watches import deep
 
 if TYPE_CHECKING:
     from pumice.api.kinds import Kind

@@ -10,14 +10,14 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from pumice.cache import effects
-from pumice.kube import agenda, eventing
+from pumice.kube.writes import agenda, eventing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pumice.cache.effects import Bind, Outcome
-    from pumice.kube.agenda import Task
-    from pumice.kube.performing import Performer
+    from pumice.kube.writes.agenda import Task
+    from pumice.kube.writes.performing import Performer
 
 _VOLUME_SLOTS = 256
 _EVENT_WORKERS = 8

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from pumice.kube import arrivals, errors
+from pumice.kube import errors
+from pumice.kube.watches import arrivals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pumice.cache.reflector import Listing
-    from pumice.kube.arrivals import Arrival
-    from pumice.kube.watching import Source, WatchSpec
+    from pumice.kube.watches.arrivals import Arrival
+    from pumice.kube.watches.watching import Source, WatchSpec
 
 CHUNK: Final = 200
 """Objects that are decoded before others get a turn on the event loop."""

@@ -10,17 +10,18 @@ import msgspec
 
 from pumice import __version__
 from pumice.api import kinds
-from pumice.kube import errors, lines
-from pumice.kube.limiter import Limiter
-from pumice.kube.paths import path, with_query
-from pumice.kube.retrying import RetryPolicy
-from pumice.kube.transport import LARGEST_ANSWER, Request, Transport
+from pumice.kube import errors
+from pumice.kube.calls import lines
+from pumice.kube.calls.limiter import Limiter
+from pumice.kube.calls.paths import path, with_query
+from pumice.kube.calls.retrying import RetryPolicy
+from pumice.kube.calls.transport import LARGEST_ANSWER, Request, Transport
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping
     from types import TracebackType
 
-    from pumice.kube.endpoint import Connection
+    from pumice.kube.access.endpoint import Connection
 
 __all__ = ["Client", "RetryPolicy", "path"]
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.kube import crew, eventing, performing, writing
+from pumice.kube.writes import crew, eventing, performing, writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,14 +6,15 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Final
 
-from pumice.kube import arrivals, errors
-from pumice.kube.lists import CHUNK
+from pumice.kube import errors
+from pumice.kube.watches import arrivals
+from pumice.kube.watches.lists import CHUNK
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 
-    from pumice.kube.arrivals import Line
-    from pumice.kube.watching import Surroundings, WatchSpec
+    from pumice.kube.watches.arrivals import Line
+    from pumice.kube.watches.watching import Surroundings, WatchSpec
 
 _SHORTEST: Final = 1.0
 

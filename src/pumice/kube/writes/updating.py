@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from pumice.api import kinds
 from pumice.cache import effects
-from pumice.kube import discovery, errors, writing
+from pumice.kube import errors
+from pumice.kube.watches import discovery
+from pumice.kube.writes import writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pumice.kube.writing import Api
+    from pumice.kube.writes.writing import Api
 
 _OLDER = (kinds.INCUBATOR_POD_GROUP.group, kinds.SIGS_POD_GROUP.group)
 _MISSING = 404

@@ -13,8 +13,8 @@ import msgspec
 from pumice.kube import errors
 
 if TYPE_CHECKING:
-    from pumice.kube.endpoint import Connection
-    from pumice.kube.transport import Request
+    from pumice.kube.access.endpoint import Connection
+    from pumice.kube.calls.transport import Request
 
 _SHOWN: Final = 1000
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pumice.kube import credentials as kinds_of
-from pumice.kube import execplugin
+from pumice.kube.access import credentials as kinds_of
+from pumice.kube.access import execplugin
+from pumice.kube.access.tls import Pem
 from pumice.kube.errors import ConfigurationError, CredentialsError
-from pumice.kube.tls import Pem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

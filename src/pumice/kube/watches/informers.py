@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from pumice.api import kinds
-from pumice.kube import following, watching
-from pumice.kube.watching import WatchSpec
+from pumice.kube.watches import following, watching
+from pumice.kube.watches.watching import WatchSpec
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Sequence
 
     from pumice.cache.options import Options
-    from pumice.kube.following import State
-    from pumice.kube.watching import Sink, Source
+    from pumice.kube.watches.following import State
+    from pumice.kube.watches.watching import Sink, Source
 
 
 class WatchReport(msgspec.Struct, frozen=True, kw_only=True):

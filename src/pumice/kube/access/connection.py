@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pumice.kube import errors, incluster, proxies
-from pumice.kube import kubeconfig as files
-from pumice.kube.endpoint import Connection, checked_server
+from pumice.kube import errors
+from pumice.kube.access import incluster, proxies
+from pumice.kube.access import kubeconfig as files
+from pumice.kube.access.endpoint import Connection, checked_server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
