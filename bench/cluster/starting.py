@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pumice.kube.access.connection import Connection
 
 PODS, BYTES = 100_000, 2048
+STARTS = 3
 _PADDING = BYTES - 1200  # what the API server stores of such a pod without any is about 1,200 bytes of JSON
 
 
@@ -48,13 +49,12 @@ def scheduler(kubeconfig: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def first_bind(connection: Connection, kubeconfig: Path, folder: Path) -> Figure:
-    """Time from the start of the process to the moment at which a watch sees the first bound pod."""
+    """Time from the start of the process to the moment at which a watch sees the first bound pod; the slowest of several starts counts."""
 
     async def measure() -> float:
         async with Client(connection) as client:
             await load.gangs(client, 1, 10)
-            query = {"fieldSelector": "spec.nodeName!=", "resourceVersion": "0"}
-            seen = asyncio.create_task(_first(client, query))
+            seen = asyncio.create_task(_first(client, {"fieldSelector": "spec.nodeName!=", "resourceVersion": "0"}))
             await asyncio.sleep(0.5)
             started = time.perf_counter()
             with scheduler(kubeconfig, folder / "first-bind.log"):
@@ -63,8 +63,10 @@ def first_bind(connection: Connection, kubeconfig: Path, folder: Path) -> Figure
             await load.clear(client)
             return taken
 
-    taken = asyncio.run(measure())
-    return Figure(name="from start to first bind, 1,000 nodes", value=taken, unit="s", target="<= 3", holds=taken <= 3)
+    taken = [asyncio.run(measure()) for _ in range(STARTS)]
+    note = f"the slowest of {STARTS} starts, the first on a fresh API server: {', '.join(f'{t:.2f}' for t in taken)} s"
+    name = "from start to first bind, 1,000 nodes"
+    return Figure(name=name, value=max(taken), unit="s", target="<= 3", holds=max(taken) <= 3, note=note)
 
 
 async def _first(client: Client, query: Mapping[str, str | int | bool]) -> None:
