@@ -12,11 +12,10 @@ CRDS = Path(__file__).parents[2] / "deploy" / "crds"
 
 
 @pytest.fixture(scope="session")
-def definitions(request):
+def definitions(api_server):
     """The real API server, with the kinds that a scheduler needs."""
-    server = request.getfixturevalue("api_server")
-    server.crds(CRDS)
-    return server
+    api_server.crds(CRDS)
+    return api_server
 
 
 @pytest.fixture(params=["sim", pytest.param("kube", marks=pytest.mark.kube)])
