@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import threading
 import time
 
@@ -85,6 +86,16 @@ def test_messages_are_answered_between_cycles_and_one_that_breaks_down_ends_noth
     bench.run(mailbox.Summarise(), mailbox.Dump(), mailbox.Begin())
     assert (bench.notes.dumps, bench.notes.summaries) == (1, 1)
     assert bench.lines.of("summary broke down")[0]["level"] == "error"
+    assert bench.notes.cycles
+
+
+def test_who_asked_for_numbers_and_gave_up_ends_nothing():
+    bench = Bench()
+    given_up, waiting = concurrent.futures.Future(), concurrent.futures.Future()
+    given_up.cancel()
+    assert bench.run(mailbox.View(given_up), mailbox.View(waiting), mailbox.Begin()) == mailbox.Stop("test")
+    assert waiting.result(timeout=0) is None
+    assert bench.notes.views == 1
     assert bench.notes.cycles
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
+import time
 
 import pytest
 from server_desk import Lines, read
@@ -243,6 +244,24 @@ def test_a_scrape_waits_for_the_deciding_thread_but_not_for_ever(monkeypatch):
     text = asyncio.run(bench.reporter.metrics()).decode()
     assert 'volcano_queue_allocated_milli_cpu{queue_name="default"} 4000.0' in text
     assert bench.lines.of("a cycle takes long; metrics of jobs and queues are those of the last scrape")
+
+
+def test_many_who_scrape_at_once_cost_no_more_than_one(monkeypatch):
+    bench = Bench()
+    monkeypatch.setattr(reporting, "PATIENCE", 5.0)
+    gathered = []
+
+    async def scrapes():
+        asked = asyncio.gather(*(bench.reporter.metrics() for _ in range(20)))
+        message = await asyncio.to_thread(bench.box.take, time.monotonic() + 5)
+        gathered.append(message)
+        message.reply.set_result(None)
+        return await asyncio.wait_for(asked, 5)
+
+    texts = asyncio.run(scrapes())
+    assert len({id(text) for text in texts}) == 1
+    assert len(gathered) == 1
+    assert bench.box._queue.empty()
 
 
 def test_the_text_has_only_series_of_the_table_and_types_that_fit():

@@ -90,8 +90,10 @@ class Decider:
                 case mailbox.Dump():
                     self._guarded("dump", self._reporter.dump)
                 case mailbox.View():
-                    self._guarded("gathering numbers", self._reporter.view)
-                    message.reply.set_result(None)
+                    # Who asked may have given up meanwhile; nobody could be answered then.
+                    if message.reply.set_running_or_notify_cancel():
+                        self._guarded("gathering numbers", self._reporter.view)
+                        message.reply.set_result(None)
                 case mailbox.Summarise():
                     self._guarded("summary", self._reporter.summarise)
         return None

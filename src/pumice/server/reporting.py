@@ -51,6 +51,7 @@ class Reporter:
         self._scheduler: Scheduler | None = None
         self._views: views.Views | None = None
         self._latest: list[Sample] = []
+        self._scrape: asyncio.Task[bytes] | None = None
         self._cycles = {"decided": 0, "skipped": 0}
 
     # -- parts -------------------------------------------------------------------------------------------------
@@ -104,7 +105,13 @@ class Reporter:
     # -- metrics -----------------------------------------------------------------------------------------------
 
     async def metrics(self) -> bytes:
-        """Return the text that Prometheus scrapes, with the numbers of the present moment if no long cycle is under way."""
+        """Return the text that Prometheus scrapes; whoever asks while it is being written gets the same, so that many cost no more than one."""
+        if self._scrape is None or self._scrape.done():
+            self._scrape = asyncio.create_task(self._scraped())
+        return await asyncio.shield(self._scrape)
+
+    async def _scraped(self) -> bytes:
+        """Write the text, with the numbers of the present moment if no long cycle is under way."""
         if self._decider is not None:
             reply: concurrent.futures.Future[None] = concurrent.futures.Future()
             self._box.post(mailbox.View(reply))
