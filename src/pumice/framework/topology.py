@@ -115,9 +115,9 @@ class Topology:
         return known[2]
 
     def containing(self, rows: Sequence[int]) -> list[HyperNode]:
-        """Return the hyper-nodes that hold all of some nodes, lowest tier first; none if one of the nodes is not there."""
+        """Return the hyper-nodes that hold all of some nodes, lowest tier first; nodes that are gone lie below the root alone."""
         if any(row >= len(self.tree.root.rows) for row in rows):
-            return []
+            return [self.tree.root]
         return self.tree.containing_all(rows)
 
     # -- domains -----------------------------------------------------------------------------------------------
