@@ -151,6 +151,10 @@ def test_a_contradiction_is_named_where_it_is_and_costs_only_its_branch(manifest
             {"tier": -1, "members": [{"type": "Node", "selector": {"exactMatch": {"name": "n0"}}}]},
             "spec.tier: -1 is outside",
         ),
+        (
+            {"members": [{"type": "Node", "selector": {"exactMatch": {"name": "n0"}}}]},
+            "spec.tier: is missing; it has to be in 0..2147483647",
+        ),
         ({"tier": 1, "members": []}, "spec.members: is empty"),
         (
             {"tier": 1, "members": [{"type": "Rack", "selector": {"exactMatch": {"name": "n0"}}}]},

@@ -2,6 +2,8 @@
 
 from pumice.api.meta import Condition, KubeObject, LabelSelector, Wire
 
+NO_TIER = -(2**31)  # out of range: the tier is required, and one that is missing must not pass for the closest
+
 
 class ExactMatch(Wire, frozen=True, kw_only=True):
     """A member by name."""
@@ -33,7 +35,7 @@ class Member(Wire, frozen=True, kw_only=True):
 class HyperNodeSpec(Wire, frozen=True, kw_only=True):
     """Tier and members; a larger tier is farther."""
 
-    tier: int = 0
+    tier: int = NO_TIER
     tier_name: str = ""
     members: tuple[Member, ...] = ()
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pumice.api import topology
 from pumice.model import resources
 from pumice.model.hypermembers import HYPER_NODE, NODE, Members
 from pumice.model.hypernodes import HyperNode, Totals, Tree
@@ -17,13 +18,15 @@ from pumice.model.hypernodes import HyperNode, Totals, Tree
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pumice.api import meta, topology
+    from pumice.api import meta
     from pumice.model.nodes import NodeTable
 
 
 def check(found: topology.HyperNode) -> None:
     """Raise the `BadValueError` that makes a HyperNode invalid."""
     spec = found.spec
+    if spec.tier == topology.NO_TIER:
+        raise resources.BadValueError("spec.tier", f"is missing; it has to be in 0..{2**31 - 1}")
     if not 0 <= spec.tier < 2**31:
         raise resources.BadValueError("spec.tier", f"{spec.tier} is outside 0..{2**31 - 1}")
     if not spec.members:
