@@ -184,6 +184,7 @@ EVENT_SCHEDULED: Final = "Scheduled"
 EVENT_FAILED_SCHEDULING: Final = "FailedScheduling"
 EVENT_UNSCHEDULABLE: Final = "Unschedulable"
 EVENT_EVICT: Final = "Evict"
+EVENT_INVALID_SPEC: Final = "InvalidSpec"
 
 # Operators, effects and policies.
 TAINT_NO_SCHEDULE: Final = "NoSchedule"

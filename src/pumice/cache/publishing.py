@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pumice.api import kinds, names, scheduling
 from pumice.cache import queues, setbacks, shadows
@@ -56,14 +56,17 @@ class Publisher:
             for entry in report.tasks:
                 self._publish_task(entry, session.started)
         for job, message in session.notices:
-            if job.group is not None and not shadows.is_shadow(job.group):
-                self._cache.note(
-                    self._kind(job.key), job.group.metadata, "Normal", names.EVENT_UNSCHEDULABLE, message, once=True
-                )
+            self._tell(job, "Normal", names.EVENT_UNSCHEDULABLE, message)
+        for job, message in session.warnings:
+            self._tell(job, "Warning", names.EVENT_INVALID_SPEC, message)
         for task in session.reservations.ended(self._cluster):
             self._clear_nomination(task)
         for patch in queues.patches(self._cluster, self.queue_kinds):
             self._cache.world.patch(patch)
+
+    def _tell(self, job: Job, type_: Literal["Normal", "Warning"], reason: str, message: str) -> None:
+        if job.group is not None and not shadows.is_shadow(job.group):
+            self._cache.note(self._kind(job.key), job.group.metadata, type_, reason, message, once=True)
 
     # -- groups ------------------------------------------------------------------------------------------------
 

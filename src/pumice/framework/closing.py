@@ -77,18 +77,20 @@ def _noticed(session: Session) -> list[Job]:
 
 
 def report(session: Session) -> list[JobReport]:
-    """Report on every job that may have changed; one whose queue cannot be used is only explained."""
+    """Report on every job that may have changed; one whose queue cannot be used is explained, and gets no status."""
     for job in _noticed(session):
         if job.group is not None and not job.bad and session.queue_of(job) is None:
-            session.record.state(job.key, _queue_text(session, job))
+            text = _queue_text(session, job)
+            session.record.state(job.key, f"not looked at: {text}")
+            session.warnings.append((job, text))
     return [_job_report(session, job) for job in jobs_to_report(session)]
 
 
 def _queue_text(session: Session, job: Job) -> str:
     queue = session.cluster.queues.get(job.queue)
     if queue is None:
-        return f"not looked at: queue {job.queue} does not exist; create it or name another in spec.queue"
-    return f"not looked at: queue {job.queue} is invalid: {queue.bad}"
+        return f"queue {job.queue} does not exist; create it or name another in spec.queue"
+    return f"queue {job.queue} is invalid: {queue.bad}"
 
 
 def _job_report(session: Session, job: Job) -> JobReport:

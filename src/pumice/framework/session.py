@@ -138,6 +138,7 @@ class Session:
         self.last_transactions: dict[str, LastTransaction] = {}
         self.attempted: dict[str, Job] = {}
         self.notices: list[tuple[Job, str]] = []
+        self.warnings: list[tuple[Job, str]] = []  # about groups that say what cannot be meant
         self.to_report: list[Job] | None = None
         self.job_texts: dict[str, str] = {}
         self.scratch: dict[str, object] = {}
