@@ -193,3 +193,29 @@ def test_room_is_let_go_if_others_are_bound_while_one_keeps_failing():
     desk.apply()
     assert desk.task("g-0").status == Status.PENDING
     assert sum(bind.name == "g-0" for bind in desk.world.of(Bind)) > 5
+
+
+def test_zeros_of_a_queue_that_never_arrived_are_written_again():
+    desk = builders.Desk()
+    held = builders.queue("default")
+    held["status"] = {"state": "Open", "allocated": {"cpu": "4"}, "running": 1}
+    desk.modify(held).cycle()
+    (emptied,) = [patch for patch in desk.world.patches("Queue") if patch.name == "default"]
+    assert emptied.body["status"]["allocated"]["cpu"] == "0"
+    desk.settle(emptied, "unavailable").cycle()
+    desk.cycle()
+    again = [patch for patch in desk.world.patches("Queue") if patch.name == "default"]
+    assert [patch.body for patch in again] == [emptied.body] * 2
+
+
+def test_an_answer_about_an_object_that_is_gone_leaves_nothing_to_be_repeated():
+    desk = builders.Desk()
+    lonely = builders.pod("p", "g", cpu="1")
+    desk.feed(builders.group("g"), lonely).cycle()
+    patches = desk.world.of(Patch)
+    assert {patch.kind.name for patch in patches} >= {"Pod", "PodGroup"}
+    desk.delete(lonely, builders.group("g"), builders.queue("default"))
+    for patch in patches:
+        desk.settle(patch, "notfound")
+    desk.cycle()
+    assert desk.cache.publisher.next_wake() is None

@@ -50,7 +50,7 @@ class Cache:
         )
         self._seen: deque[tuple[kinds.Kind, EventType, meta.KubeObject | decoding.Malformed]] = deque()
         self._outcomes: deque[Outcome] = deque()
-        self._told: dict[tuple[str, str], str] = {}
+        self._told: dict[str, dict[str, str]] = {}  # object -> what was last said of it, by reason
         self.shadows = shadows.Shadows(self)
         self.pods = pods.Pods(self)
         self.objects = objects.Objects(self)
@@ -91,6 +91,7 @@ class Cache:
             self.publisher.review(now)
             self.pods.review(now)
             self._ensure_queues()
+        self._forget_jobs()
         self.cluster.prepare()
         self.objects.hyper_nodes.review()
 
@@ -110,6 +111,14 @@ class Cache:
             self.pods.apply(event_type, found, now)
         else:
             self.objects.apply(kind, event_type, found)
+
+    def _forget_jobs(self) -> None:
+        """Drop what is remembered of jobs that have neither group nor pods any more."""
+        gone, self.cluster.gone_jobs = self.cluster.gone_jobs, {}
+        for key in gone:
+            if key not in self.cluster.jobs:
+                self.record.forget(key)
+                self.publisher.forget_job(key)
 
     def _ensure_queues(self) -> None:
         """Create the two queues that must exist, once, if the cluster does not have them."""
@@ -149,7 +158,11 @@ class Cache:
         """Note that nothing is wrong with an object, or nothing any more."""
         subject = f"{kind.name} {metadata.namespace + '/' if metadata.namespace else ''}{metadata.name}"
         self.record.enable(job, subject)
-        self._told.pop((metadata.uid or subject, INVALID), None)
+        told = self._told.get(_told_of(kind, metadata))
+        if told is not None:
+            told.pop(INVALID, None)
+            if not told:
+                del self._told[_told_of(kind, metadata)]
 
     def note(
         self,
@@ -163,10 +176,10 @@ class Cache:
     ) -> None:
         """Record an event; with `once`, only if it says something new about the object under this reason."""
         if once:
-            key = (metadata.uid or f"{kind.name} {metadata.namespace}/{metadata.name}", reason)
-            if self._told.get(key) == message:
+            told = self._told.setdefault(_told_of(kind, metadata), {})
+            if told.get(reason) == message:
                 return
-            self._told[key] = message
+            told[reason] = message
         self.world.record(
             Note(
                 kind=kind,
@@ -179,10 +192,14 @@ class Cache:
             )
         )
 
+    def forget(self, kind: kinds.Kind, metadata: meta.ObjectMeta, job: str) -> None:
+        """Note that an object is gone: what was wrong with it, and what was told about it."""
+        self.enable(kind, metadata, job)
+        self.forget_told(_told_of(kind, metadata))
+
     def forget_told(self, uid: str) -> None:
         """Forget what was told about an object that is gone."""
-        for key in [key for key in self._told if key[0] == uid]:
-            del self._told[key]
+        self._told.pop(uid, None)
 
     # -- what goes out -----------------------------------------------------------------------------------------
 
@@ -202,6 +219,11 @@ class Cache:
     def publish(self, session: Session) -> None:
         """Write what the cycle found out, as far as it is news."""
         self.publisher.publish(session)
+
+
+def _told_of(kind: kinds.Kind, metadata: meta.ObjectMeta) -> str:
+    """Name an object as the memory of what was told does."""
+    return metadata.uid or f"{kind.name} {metadata.namespace}/{metadata.name}"
 
 
 def required_queues(options: Options) -> list[dict[str, Any]]:

@@ -49,7 +49,7 @@ class Objects:
             self._cache.pods.orphan(key)
             self._cache.publisher.forget_job(key)
             self._cache.record.forget(key)
-            self._cache.forget_told(metadata.uid)
+            self._cache.forget(kind, metadata, key)
             return
         if self._cache.assignment is not None and not self._cache.assignment.holds(metadata.name):
             return
@@ -120,10 +120,12 @@ class Objects:
         metadata = found.metadata
         if self._cache.options.enable_namespace_as_queue:
             return
-        self._cache.publisher.answer_queue(metadata.name, kind)
         if gone:
             self._cluster.remove_queue(metadata.name)
+            self._cache.publisher.forget_queue(metadata.name)
+            self._cache.forget(kinds.QUEUE, metadata, "")
             return
+        self._cache.publisher.answer_queue(metadata.name, kind)
         if isinstance(found, scheduling.Queue):
             if self._is_echo_of_queue(found):
                 return
@@ -143,10 +145,13 @@ class Objects:
             self._cluster.remove_node(metadata.name)
             if isinstance(found, decoding.Malformed) and not gone:
                 self._cache.disable(kinds.NODE, metadata, "", found.message)
+            else:
+                self._cache.forget(kinds.NODE, metadata, "")
             return
         assignment = self._cache.assignment
         if not self._cache.options.selects(metadata.labels) or (assignment and not assignment.holds(metadata.name)):
             self._cluster.remove_node(metadata.name)
+            self._cache.forget(kinds.NODE, metadata, "")
             return
         try:
             offered, native = offer(found)
@@ -160,7 +165,7 @@ class Objects:
     def _priority_class(self, found: meta.KubeObject | decoding.Malformed, *, gone: bool) -> None:
         if not self._cache.options.priority_class:
             return
-        if isinstance(found, decoding.Malformed):
+        if isinstance(found, decoding.Malformed) and not gone:
             self._cache.disable(kinds.PRIORITY_CLASS, found.metadata, "", found.message)
         else:
             self._cache.enable(kinds.PRIORITY_CLASS, found.metadata, "")
@@ -184,6 +189,8 @@ class Objects:
             self._cache.enable(kind, metadata, "")
         if kind is kinds.POD_DISRUPTION_BUDGET:
             self._cache.shadows.budget(kept.get(key), metadata)
+            if gone:
+                self._cluster.disruptions.pop(key, None)
         if kind.name in volumes.KINDS:
             self._cluster.volumes.changed(kind.name, key, before, kept.get(key))
         self._cluster.kinship.consider(kind.name, metadata, kept.get(key))

@@ -105,10 +105,19 @@ class Publisher:
         name = _name(effect)
         if effect.kind.name == kinds.POD_GROUP.name:
             self._settle_group(f"{effect.namespace}/{effect.name}", outcome)
-        if outcome.failure is None:
+        if outcome.failure is None or not self._is_known(effect):
             self._setbacks.forget(name)
         else:
             self._setbacks.failed(name, outcome.failure.code, now)
+
+    def _is_known(self, effect: Patch) -> bool:
+        """Tell whether the object of a patch is still there: nothing needs to be written about one that is gone."""
+        if effect.kind.name == kinds.POD.name:
+            return effect.uid in self._cluster.tasks
+        if effect.kind.name == kinds.QUEUE.name:
+            return effect.name in self._cluster.queues
+        job = self._cluster.jobs.get(f"{effect.namespace}/{effect.name}")
+        return job is not None and job.group is not None
 
     def _settle_group(self, key: str, outcome: Outcome) -> None:
         self._writing[key] = self._writing.get(key, 1) - 1
@@ -151,8 +160,9 @@ class Publisher:
             self._report_again(task.job)
 
     def _miss_queue(self, name: str) -> None:
-        if (queue := self._cluster.queues.get(name)) is not None:
-            queue.status = scheduling.QueueStatus(state=queue.status.state)
+        if (queue := self._cluster.queues.get(name)) is not None and queue.object is not None:
+            # As it was last read: zeros that never arrived must be written, too.
+            queue.status = queue.object.status
             self._cluster.changed += 1
 
     def _miss_job(self, key: str) -> None:
@@ -173,6 +183,11 @@ class Publisher:
         self._writing.pop(key, None)
         self._warned.pop(key, None)
         self._kinds.pop(key, None)
+
+    def forget_queue(self, name: str) -> None:
+        """Drop what is known of a queue that is gone."""
+        self._setbacks.forget(f"{kinds.QUEUE.name} {name}")
+        self.queue_kinds.pop(name, None)
 
     # -- pods --------------------------------------------------------------------------------------------------
 

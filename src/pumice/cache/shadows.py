@@ -30,6 +30,7 @@ class Shadows:
         self._cluster = cache.cluster
         self.enabled = False
         self._budgets: dict[str, dict[str, int]] = {}  # uid of a controller -> minimum by budget
+        self._owners: dict[str, str] = {}  # budget -> uid of the controller it was last seen with
 
     def job_key(self, pod: core.Pod) -> str:
         """Return the key of a pod's implicit job, which then exists; empty if it has none."""
@@ -50,17 +51,24 @@ class Shadows:
 
     def budget(self, found: meta.KubeObject | None, metadata: meta.ObjectMeta) -> None:
         """Follow a disruption budget, None once it is gone: one that a controller owns says how many of its pods must run together."""
-        owner, name = _controller(metadata), f"{metadata.namespace}/{metadata.name}"
-        if not owner:
-            return
-        minima = self._budgets.setdefault(owner, {})
-        minima.pop(name, None)
+        name = f"{metadata.namespace}/{metadata.name}"
+        # Of one that is gone often nothing but the name is known.
+        before = self._owners.pop(name, "")
+        if before:
+            self._budgets[before].pop(name)
+            if not self._budgets[before]:
+                del self._budgets[before]
+        owner = _controller(metadata)
         minimum = found.spec.min_available if isinstance(found, policy.PodDisruptionBudget) else None
-        if isinstance(minimum, int) and 0 <= minimum <= _LARGEST:
-            minima[name] = minimum
-        if not minima:
-            del self._budgets[owner]
-        job = self._cluster.jobs.get(f"{metadata.namespace}/{owner}")
+        if owner and isinstance(minimum, int) and 0 <= minimum <= _LARGEST:
+            self._owners[name] = owner
+            self._budgets.setdefault(owner, {})[name] = minimum
+        for each in dict.fromkeys(uid for uid in (before, owner) if uid):
+            self._describe_again(metadata.namespace, each)
+
+    def _describe_again(self, namespace: str, owner: str) -> None:
+        """Let the implicit group of a controller follow its budgets."""
+        job = self._cluster.jobs.get(f"{namespace}/{owner}")
         if job is not None and job.group is not None and is_shadow(job.group) and job.tasks:
             status = job.status
             self._cluster.set_group(self._group(next(iter(job.tasks.values())).pod, owner))

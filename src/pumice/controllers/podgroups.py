@@ -97,7 +97,7 @@ class CompanionGroups:
     def _feed_pod(self, name: _Name, pod: Mapping[str, Any] | None) -> None:
         old = self._pods.pop(name, None)
         if old is not None:
-            self._members.get(companions.owner_uid(old), {}).pop(name, None)
+            self._leave(companions.owner_uid(old), name)
         self._ungrouped.pop(name, None)
         if pod is None or companions.scheduler_name(pod) not in self._scheduler_names:
             return
@@ -108,6 +108,12 @@ class CompanionGroups:
         self._members.setdefault(companions.owner_uid(pod), {})[name] = None
         if ungrouped:
             self._ungrouped[name] = None
+
+    def _leave(self, owner: str, name: _Name) -> None:
+        members = self._members[owner]
+        del members[name]
+        if not members:
+            del self._members[owner]
 
     def _feed_workload(self, kind: kinds.Kind, uid: str, workload: Mapping[str, Any] | None) -> None:
         if workload is None:

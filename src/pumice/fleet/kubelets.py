@@ -123,7 +123,8 @@ class Kubelets:
 
     def _again(self, step: Step, uid: str) -> None:
         self._planned.pop(uid, None)
-        self._at(self._now() + _RETRY, step, uid)
+        if uid in self._pods:
+            self._at(self._now() + _RETRY, step, uid)
 
     async def _do(self, step: Step, pod: core.Pod) -> None:
         metadata = pod.metadata

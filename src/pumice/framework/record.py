@@ -106,11 +106,10 @@ class CycleRecord:
         return self._standing.get(job)
 
     def forget(self, job: str) -> None:
-        """Drop everything about a job that is gone."""
+        """Drop what was said of a job that is gone; objects of it that are there and bad are so still."""
         self._verdicts.pop(job, None)
         self._states.pop(job, None)
         self._standing.pop(job, None)
-        self._problems.pop(job, None)
 
     def disable(self, job: str, subject: str, text: str) -> None:
         """Note a bad object; it stays until it is cleared."""

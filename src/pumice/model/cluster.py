@@ -54,7 +54,9 @@ class Cluster:
         # How often each disruption budget was used here, by the version of the object that it was used in.
         self.disruptions: dict[str, tuple[str, int]] = {}
         self.changed = 0
+        self.gone_jobs: dict[str, None] = {}  # jobs that have left; whoever remembers something of them empties it
         self._queue_rows: dict[str, int] = {}
+        self._queue_users: dict[str, int] = {}  # jobs by the queue they name, which need not exist
         self._recount = False
         self._phases: dict[str, dict[str, Job]] = {}
         self.phase_counts: dict[str, dict[str, int]] = {}
@@ -313,6 +315,7 @@ class Cluster:
             self.job_sums.give_back(job.row)
             del self.jobs[job.key]
             self.dirty_jobs.pop(job.key, None)
+            self.gone_jobs[job.key] = None
 
     def break_group(self, metadata: meta.ObjectMeta, problem: str) -> Job:
         """Take over a PodGroup of which nothing but the name can be read; its job is invalid until it changes."""
@@ -352,8 +355,17 @@ class Cluster:
             counts[job.phase] = counts.get(job.phase, 0) + 1
 
     def _uncount_phase(self, job: Job) -> None:
-        if self._phases.get(job.phase, {}).pop(job.key, None) is not None:
-            self.phase_counts[job.queue][job.phase] -= 1
+        jobs = self._phases.get(job.phase, {})
+        if jobs.pop(job.key, None) is None:
+            return
+        if not jobs:
+            del self._phases[job.phase]
+        counts = self.phase_counts[job.queue]
+        counts[job.phase] -= 1
+        if not counts[job.phase]:
+            del counts[job.phase]
+        if not counts:
+            del self.phase_counts[job.queue]
 
     def jobs_in_phase(self, phase: str) -> list[Job]:
         """Return the jobs whose group is in a phase."""
@@ -367,8 +379,14 @@ class Cluster:
             row = self._queue_rows[name] = self.queue_sums.take()
         return row
 
+    def _let_go_of_row(self, name: str) -> None:
+        """Give the row of a queue back that neither exists nor is named by any job."""
+        if name not in self.queues and name not in self._queue_users and name in self._queue_rows:
+            self.queue_sums.give_back(self._queue_rows.pop(name))
+
     def _enter_queue(self, job: Job, name: str) -> None:
         job.queue = name
+        self._queue_users[name] = self._queue_users.get(name, 0) + 1
         self._carry(job, self._queue_row(name), 1)
         queue = self.queues.get(name)
         if queue is not None:
@@ -379,6 +397,10 @@ class Cluster:
         queue = self.queues.get(job.queue)
         if queue is not None:
             queue.jobs.pop(job.key, None)
+        self._queue_users[job.queue] -= 1
+        if not self._queue_users[job.queue]:
+            del self._queue_users[job.queue]
+            self._let_go_of_row(job.queue)
 
     def _carry(self, job: Job, row: int, sign: int) -> None:
         """Add a job's sums to those of a queue, or take them away."""
@@ -411,6 +433,7 @@ class Cluster:
         """Drop a Queue; its jobs wait until it is back."""
         self.changed += 1
         self.queues.pop(name, None)
+        self._let_go_of_row(name)
 
     def queue_of(self, job: Job) -> Queue | None:
         """Return the queue of a job if it exists and is valid."""

@@ -316,6 +316,8 @@ class Kinship:
         labels = {**(found.metadata.labels if found is not None else {}), NAMESPACE_NAME: name}
         if labels != self.surroundings(name):
             self._surroundings[name] = labels
+            if found is None:
+                del self._surroundings[name]
             self._stale_namespaces[name] = None
             # Whom rules mean has changed though no row of the table did.
             self._table.restate()

@@ -49,7 +49,10 @@ class Selecting:
         """Let a selector go."""
         wanted = self.known.pop(key, None)
         if wanted is not None and key[0] == "Service":
-            del self.by_label[_first(wanted)][key[1]]
+            services = self.by_label[_first(wanted)]
+            del services[key[1]]
+            if not services:
+                del self.by_label[_first(wanted)]
 
     def merged(self, labels: Mapping[str, str], owner: Owner | None) -> Requirements:
         """Add up the selectors of the services that select a pod and of its owner."""
@@ -79,15 +82,18 @@ class Workloads:
             return False
         key = (kind, metadata.name)
         wanted = None if found is None else _selects(found)
-        selecting = self._selecting.setdefault(metadata.namespace, Selecting())
+        selecting = self._selecting.get(metadata.namespace) or Selecting()
         if selecting.known.get(key) == wanted:
             return False
+        self._selecting[metadata.namespace] = selecting
         self._defaults.clear()
         self.version += 1
         before = len(selecting.keys)
         selecting.drop(key)
         if wanted is not None:
             selecting.put(key, wanted)
+        elif not selecting.known:
+            del self._selecting[metadata.namespace]
         return len(selecting.keys) > before
 
     def keys(self, namespace: str) -> Mapping[str, None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pumice.plugins import counters, drf
 from pumice.server import queue_view
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from pumice.model.job import Job
     from pumice.scheduler import Scheduler
     from pumice.server.exposition import Sample
+
+
+SPARE: Final = 64  # so many entries of jobs that are gone may be kept, beyond as many as there are jobs
 
 
 class Views:
@@ -32,6 +35,9 @@ class Views:
         for key, job in self._cluster.pending_jobs.items():
             if job.group is not None and not job.is_ready:
                 self._retries[key] = self._retries.get(key, 0) + 1
+        # Where nobody scrapes nobody else would.
+        if max(len(self._placed), len(self._retries)) > 2 * len(self._cluster.jobs) + SPARE:
+            self._forget()
 
     def gather(self) -> list[Sample]:
         """Return every sample about jobs and queues."""
