@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import functools
-import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.model import selectors
+from pumice.model import patterns, selectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,11 +52,9 @@ class Members:
             elif chosen.regex_match is not None:
                 try:
                     rows += self._matching(chosen.regex_match.pattern)
-                except re.error as error:
-                    text = (
-                        f"spec.members[{position}]: {chosen.regex_match.pattern:.60} is no regular expression: {error}"
-                    )
-                    problems.append(text)
+                except patterns.PatternError as error:
+                    text = f"{chosen.regex_match.pattern:.60} is no regular expression that can be used: {error}"
+                    problems.append(f"spec.members[{position}]: {text}")
             elif chosen.label_match is not None:
                 masks.append(_labelled(chosen.label_match, table))
         if missing:
@@ -70,7 +67,7 @@ class Members:
     def _matching(self, pattern: str) -> list[int]:
         """Return the rows of nodes whose names a pattern is found in; each name is asked about once."""
         table = self._table
-        compiled = re.compile(pattern)
+        is_found = patterns.searcher(pattern)
         asked, matched = self._patterns[pattern] = self._known_patterns.get(pattern, ({}, {}))
         if len(asked) > 2 * table.count + 64:
             asked.clear()
@@ -78,7 +75,7 @@ class Members:
         for record in table.records[: table.count]:
             if record.name not in asked:
                 asked[record.name] = None
-                if compiled.search(record.name):
+                if is_found(record.name):
                     matched[record.name] = None
         known = table.by_name
         return [known[name].row for name in matched if name in known and known[name].row < table.count]

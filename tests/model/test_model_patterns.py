@@ -1,0 +1,90 @@
+"""Patterns of node names: what Python's own matcher finds, in a time that nobody can make long."""
+
+from __future__ import annotations
+
+import re
+import time
+from re import _parser
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders import Desk, node
+from pumice.model import patterns
+
+LEAVES = [
+    "a",
+    "b",
+    "-",
+    ".",
+    "[ab]",
+    "[^a]",
+    r"\d",
+    r"\w",
+    r"[0-9-]",
+    "^",
+    "$",
+    r"\b",
+    r"\B",
+    "(?i:A)",
+    r"\S",
+    "[^\\d]",
+]
+SUFFIXES = ["", "", "", "*", "+", "?", "*?", "{2}", "{1,3}", "{0,2}?"]
+made = st.recursive(
+    st.sampled_from(LEAVES),
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=1, max_size=3).map("".join),
+        st.lists(inner, min_size=2, max_size=3).map(lambda ways: f"({'|'.join(ways)})"),
+        st.tuples(inner, st.sampled_from(SUFFIXES)).map(lambda pair: f"(?:{pair[0]}){pair[1]}"),
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(pattern=made, names=st.lists(st.text("ab-0A", max_size=7), max_size=8))
+def test_all_ways_at_once_find_what_one_after_another_finds(pattern, names):
+    automaton, searcher = patterns.Automaton(_parser.parse(pattern)), patterns.searcher(pattern)
+    for name in names:
+        expected = re.search(pattern, name) is not None
+        assert automaton.search(name) == expected
+        assert searcher(name) == expected
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*$", "(.*a){12}$", "a?" * 30 + "a" * 30 + "$", ".*.*.*.*.*.*x"])
+def test_no_pattern_takes_long(pattern):
+    started = time.monotonic()
+    patterns.searcher(pattern)("a" * 252 + "!")
+    assert time.monotonic() - started < 2
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("n[", "unterminated character set"),
+        ("a{99999999999}", "repetition number is too large"),
+        ("(?=a)b", "looks around"),
+        (r"(a)\1", "refers back"),
+        ("(((a{30}){30}){30})+", "more than 2000 states"),
+        ("a" * 2000, "2000 characters"),
+        ("(" * 1000 + ")" * 1000, "1024 are read"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_words(pattern, why):
+    with pytest.raises(patterns.PatternError, match=re.escape(why)):
+        patterns.searcher(pattern)
+
+
+def test_a_bad_pattern_costs_its_hyper_node_alone():
+    desk = Desk().feed(node("n1"))
+    member = {"type": "Node", "selector": {"regexMatch": {"pattern": "a{99999999999}"}}}
+    hyper = {
+        "apiVersion": "topology.volcano.sh/v1alpha1",
+        "kind": "HyperNode",
+        "metadata": {"name": "h", "uid": "h"},
+        "spec": {"tier": 1, "members": [member]},
+    }
+    desk.feed(hyper).cycle()
+    assert "the repetition number is too large" in desk.world.notes[-1][2]
