@@ -147,3 +147,19 @@ def test_events_repeated_late_change_nothing(writes, repeats):
         if index < len(log):
             follow(reflector.event(*log[index]))
     assert known == world
+
+
+@pytest.mark.parametrize(
+    ("version", "known", "expected"),
+    [
+        ("10", "9", True),
+        ("9", "10", False),
+        ("9", "9", False),
+        ("007", "7", False),
+        ("9" * 5000, "1", True),
+        ("1", "9" * 5000, False),
+    ],
+)
+def test_versions_are_compared_as_whole_numbers_of_any_length(version, known, expected):
+    assert reflecting.newer(version, known) == expected
+    assert reflecting.follows(version, known) == expected

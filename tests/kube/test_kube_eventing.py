@@ -92,6 +92,24 @@ def test_long_messages_are_cut_between_two_characters():
     assert message.endswith("é…")
 
 
+def test_a_message_gives_no_orders_to_a_terminal():
+    api, _, events = recorder()
+    events.put(note(message="PodGroup a/\x1b[2Jx does not exist"))
+    send_all(events)
+    assert stored(api)[0]["message"] == "PodGroup a/\\x1b[2Jx does not exist"
+
+
+def test_an_event_that_cannot_even_be_asked_for_costs_nobody_else_anything():
+    class Broken(FakeApi):
+        async def create(self, _kind, _manifest):
+            raise ValueError("'..' is not a name of an object")
+
+    _, _, events = recorder(Broken())
+    events.put(note())
+    send_all(events)
+    assert (events.sent, events.dropped) == (0, 1)
+
+
 def test_the_same_again_counts_up_the_event_that_is_there():
     api, clock, events = recorder()
     events.put(note())

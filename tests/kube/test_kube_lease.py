@@ -67,6 +67,13 @@ def test_the_first_candidate_creates_the_lease_and_leads():
     }
 
 
+@pytest.mark.parametrize(
+    "manifest", [{}, {"metadata": None, "spec": []}, {"metadata": "m", "spec": {"leaseTransitions": "x"}}]
+)
+def test_a_lease_that_makes_no_sense_is_held_by_nobody(manifest):
+    assert lease.Record.read(manifest) == lease.Record(version="")
+
+
 def test_a_renewal_counts_from_when_it_was_asked_for():
     server = Server()
     first = lease.Candidate("a", TIMING)
@@ -293,6 +300,23 @@ def make(server, identity, monkeypatch, said=None):
         tell=(said if said is not None else []).append,
     )
     return api, time, run
+
+
+def test_a_namespace_that_is_missing_is_said_with_what_to_do(monkeypatch):
+    said = []
+    api, _, run = make(Server(), "a", monkeypatch, said)
+
+    async def refuse(kind, manifest):
+        raise errors.ApiError(404, "NotFound", f"namespaces {manifest['metadata']['namespace']} not found")
+
+    def enough():
+        raise EOFError
+
+    api.create = refuse
+    with pytest.raises(EOFError):
+        asyncio.run(run.run(lambda _: None, enough))
+    hint = "create the namespace, or name another with --leader-elect-resource-namespace"
+    assert said == [f"Lease ns/lock: namespaces ns not found (404 NotFound); {hint}"]
 
 
 def test_a_leader_renews_without_looking_and_stops_when_renewals_fail_for_the_deadline(monkeypatch):

@@ -92,7 +92,15 @@ def test_the_verbosity_is_changed_for_a_while_through_a_socket(tmp_path):
             connector = aiohttp.UnixConnector(str(tmp_path / "socks" / levels.NAME))
             async with aiohttp.ClientSession(connector=connector) as session:
                 assert await get(session, "http://x/getlevel") == (200, "2\n")
-                for query in ("level=0&duration=60s", "level=5", "level=x&duration=1s", "level=5&duration=soon"):
+                assert (tmp_path / "socks" / levels.NAME).stat().st_mode & 0o777 == 0o600
+                endless = f"level={'1' * 5000}&duration=1s"
+                for query in (
+                    "level=0&duration=60s",
+                    "level=5",
+                    "level=x&duration=1s",
+                    "level=5&duration=soon",
+                    endless,
+                ):
                     assert (await get(session, f"http://x/setlevel?{query}"))[0] == 400
                 assert (await get(session, "http://x/setlevel?level=4&duration=60s"))[0] == 200
                 assert (await get(session, "http://x/setlevel?level=5&duration=50ms"))[0] == 200

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.api import core, decoding, kinds, meta, names
+from pumice.cache import reflector
 from pumice.model import resources, task
 from pumice.model.statuses import Status
 
@@ -151,8 +152,7 @@ class Pods:
 
 def is_older(found: meta.ObjectMeta, known: meta.ObjectMeta) -> bool:
     """Tell whether an object is an older state than the known one: a read may overtake the watch, and the watch a read."""
-    older, newer = found.resource_version, known.resource_version
-    return older.isdecimal() and newer.isdecimal() and int(older) < int(newer)
+    return reflector.follows(known.resource_version, found.resource_version)
 
 
 def _decides_alike(known: task.Task, pod: core.Pod) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from pumice.api import kinds, names, scheduling
-from pumice.cache import queues, setbacks, shadows
+from pumice.api import kinds, names, printable, scheduling
+from pumice.cache import queues, reflector, setbacks, shadows
 from pumice.cache.assumptions import scheduling_condition
 from pumice.cache.effects import Outcome, Patch
 from pumice.framework import closing
@@ -128,7 +128,7 @@ class Publisher:
         if outcome.failure is None and job is not None and job.group is not None:
             # While ours was on its way, statuses that were read were passed over; one that is newer than ours counts.
             answered = (outcome.object or {}).get("metadata", {}).get("resourceVersion", "")
-            if _is_newer(job.group.metadata.resource_version, answered):
+            if reflector.follows(job.group.metadata.resource_version, answered):
                 self._cluster.set_status(job, job.group.status)
                 self._report_again(job)
         elif outcome.failure is not None:
@@ -200,6 +200,7 @@ class Publisher:
 
     def bind_failed(self, task: Task, message: str, now: int) -> None:
         """Say on the pod that its bind failed."""
+        message = printable.printable(message)
         if not self._already_says(task, names.REASON_SCHEDULER_ERROR, message):
             self._write(task, names.REASON_SCHEDULER_ERROR, message, "", now)
 
@@ -256,10 +257,6 @@ def _name(effect: Patch) -> str:
         if effect.namespace
         else f"{effect.kind.name} {effect.name}"
     )
-
-
-def _is_newer(version: str, than: str) -> bool:
-    return version.isdecimal() and than.isdecimal() and int(version) > int(than)
 
 
 def _status_body(status: scheduling.PodGroupStatus) -> dict[str, Any]:

@@ -155,8 +155,17 @@ def tombstone(kind: kinds.Kind, key: Key, edition: Edition) -> Manifest:
 def newer(version: str, known: str) -> bool:
     """Compare versions as the whole numbers they are in every API server; others only tell same from different."""
     if version.isdecimal() and known.isdecimal():
-        return int(version) > int(known)
+        return follows(version, known)
     return version != known
+
+
+def follows(version: str, known: str) -> bool:
+    """Tell whether both versions are whole numbers and the first is the larger one."""
+    if not (version.isdecimal() and known.isdecimal()):
+        return False
+    # As texts, by length first: Python refuses to read numbers of very many digits.
+    left, right = version.lstrip("0"), known.lstrip("0")
+    return (len(left), left) > (len(right), right)
 
 
 def _identify_manifest(manifest: Mapping[str, Any]) -> tuple[Key, Edition]:

@@ -43,10 +43,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def read(cls, manifest: dict[str, Any]) -> Record:
         """Read a Lease as the API server gave it; a field of the wrong type counts as absent."""
-        spec = manifest.get("spec") or {}
+        metadata, spec = (_map(manifest.get(field)) for field in ("metadata", "spec"))
         transitions = spec.get("leaseTransitions")
         return cls(
-            version=str(manifest.get("metadata", {}).get("resourceVersion", "")),
+            version=str(metadata.get("resourceVersion", "")),
             holder=str(spec.get("holderIdentity") or ""),
             transitions=transitions if isinstance(transitions, int) else 0,
             acquired=str(spec.get("acquireTime") or ""),
@@ -157,6 +157,10 @@ class Candidate:
     def _step_down(self) -> None:
         self.leading = False
         self._answered_at = None
+
+
+def _map(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def micro_time(wall: int) -> str:

@@ -157,7 +157,7 @@ def _accepts(step: tuple[Any, Any], letter: str, flags: int) -> bool:
 
 def _is_member(kind: Any, value: Any, letter: str) -> bool:
     if kind is ops.LITERAL:
-        return ord(letter[0]) == value
+        return bool(ord(letter[0]) == value)
     if kind is ops.RANGE:
         return bool(value[0] <= ord(letter[0]) <= value[1])
     return bool(kind is ops.CATEGORY and _CATEGORIES[value](letter))

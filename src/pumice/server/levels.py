@@ -7,6 +7,7 @@ no socket: a name in a folder that everybody may write to is not ours to trust.
 from __future__ import annotations
 
 import asyncio
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -42,8 +43,8 @@ class Levels:
 
     async def _set(self, request: web.Request) -> web.Response:
         level, length = request.query.get("level", ""), request.query.get("duration", "")
-        if not (level.isascii() and level.isdigit() and 1 <= int(level) <= HIGHEST):
-            return web.Response(status=400, text=f"level {level!r} is not a number from 1 to {HIGHEST}\n")
+        if not (level.isascii() and level.isdigit() and len(level) <= len(str(HIGHEST)) and 1 <= int(level) <= HIGHEST):
+            return web.Response(status=400, text=f"level {level[:40]!r} is not a number from 1 to {HIGHEST}\n")
         try:
             span = duration.parse(length) if length else 0
         except duration.DurationError as error:
@@ -68,7 +69,9 @@ async def start(log: Log, folder: str) -> web.AppRunner:
     path.unlink(missing_ok=True)
     runner = web.AppRunner(Levels(log).app(), access_log=None, shutdown_timeout=0.5)
     await runner.setup()
-    await web.UnixSite(runner, str(path)).start()
-    path.chmod(0o600)
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(path))
+    path.chmod(0o600)  # before anybody can connect, which is from here on
+    await web.SockSite(runner, listening).start()
     log.info("serving", what="verbosity", address=str(path))
     return runner

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pumice.api import kinds, timestamp
+from pumice.api import kinds, printable, timestamp
 from pumice.cache.effects import Note  # noqa: TC001  msgspec reads the annotations at run time
 from pumice.kube import errors
 
@@ -94,7 +94,7 @@ class EventRecorder:
             if not told.sent or not await self._count_up(told):
                 await self._api.create(kinds.EVENT, self._manifest(told))
                 told.sent = True
-        except errors.KubeError:
+        except Exception:  # noqa: BLE001  no event is worth the worker that sends it
             self.dropped += 1
             if not told.sent:
                 # It may be there all the same: the next attempt must not meet it.
@@ -167,7 +167,8 @@ def _seconds(now: int) -> str:
 
 
 def _cut(message: str) -> str:
-    """Cut a message to what an event may hold, between two characters."""
+    """Make a message fit to be read, and cut it to what an event may hold, between two characters."""
+    message = printable.printable(message)
     data = message.encode()
     if len(data) <= _LONGEST_MESSAGE:
         return message
