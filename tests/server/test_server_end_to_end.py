@@ -118,6 +118,14 @@ def test_what_keeps_it_from_starting_is_said_and_ends_it(server, flags, told):
         assert told in scheduler.log
 
 
+def test_every_problem_of_the_first_configuration_has_a_line_of_its_own(server, tmp_path):
+    (tmp_path / "conf").write_text('actions: "alocate"\ntires: []\n')
+    with Process(server, "--leader-elect=false", f"--scheduler-conf={tmp_path / 'conf'}") as scheduler:
+        assert scheduler.wait(60) == 1
+        assert scheduler.log.count('msg="configuration refused"') == 2
+        assert 'problem="line 1: actions: unknown action' in scheduler.log
+
+
 def test_a_standby_is_ready_and_takes_over_at_once_from_a_leader_that_ends(server, namespace, lock):
     with Process(server, *lock) as first, Process(server, *lock) as second:
         wait_for(lambda: sum("msg=leading" in each.log for each in (first, second)) == 1)

@@ -102,8 +102,8 @@ def test_flags_are_read_as_go_writes_them(words, found):
     [
         (["--leader-elekt"], "--leader-elect"),
         (["--leader-elect=maybe"], "'maybe' is neither true nor false"),
-        (["--schedule-period=1"], "write for example 500ms"),
-        (["--v=high"], "'high' is no whole number"),
+        (["--schedule-period=1"], "such as 30s, 5m"),
+        (["--v=high"], "for -v: 'high' is no whole number"),
         (["--kube-api-qps=x"], "'x' is no number"),
     ],
 )

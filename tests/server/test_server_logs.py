@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import logging
 
 import pytest
@@ -27,6 +28,12 @@ def test_text_lines_are_key_and_value_and_one_line_each():
     assert line.count("\n") == 1
     assert 'level=info msg=bind pod=a/b node="n 1" reason="two\\nlines of=it"' in line
     assert line.startswith("time=20")
+
+
+def test_json_lines_begin_like_lines_of_text():
+    stream = io.StringIO()
+    logs.Log(0, "json", stream).info("bind", pod="a/b")
+    assert list(json.loads(stream.getvalue())) == ["time", "level", "msg", "pod"]
 
 
 def test_details_are_written_as_far_as_the_verbosity_goes():

@@ -105,6 +105,14 @@ def test_a_config_map_that_cannot_be_used_says_why(data, key, told):
     assert told in str(caught.value)
 
 
+def test_a_config_map_that_may_have_been_meant_as_a_file_says_that_it_is_neither():
+    refused = Maps(errors.ApiError(404, "NotFound", "no such thing"))
+    with pytest.raises(sources.SourceError, match=r"nor is there a file ns/conf$"):
+        read(sources.find("ns/conf", refused))
+    with pytest.raises(sources.SourceError, match=r"\(404 NotFound\)$"):
+        read(sources.find("configmap:ns/conf", refused))
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [(None, "No such file"), (b"\xff", "not UTF-8"), (b"x" * (sources.LARGEST + 1), "larger than")],

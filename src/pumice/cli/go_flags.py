@@ -68,7 +68,9 @@ def given(context: click.Context, table: Iterable[Flag]) -> dict[str, Any]:
         try:
             found[flag.name] = converted(flag, context.params[flag.field])
         except ValueError as error:
-            raise click.BadParameter(str(error), context, param_hint=f"--{flag.name}") from None
+            raise click.BadParameter(
+                str(error), context, param_hint=f"{'-' * min(len(flag.name), 2)}{flag.name}"
+            ) from None
     return found
 
 
@@ -87,10 +89,7 @@ def converted(flag: Flag, value: Any) -> Any:
             except ValueError:
                 raise ValueError(f"{value!r} is no {'whole ' if flag.kind == 'whole' else ''}number") from None
         case "duration":
-            try:
-                return duration.parse(value)
-            except duration.DurationError as error:
-                raise ValueError(f"{error}; write for example 500ms, 2s or 1m30s") from None
+            return duration.parse(value)
     return value
 
 

@@ -107,7 +107,7 @@ def command(
     """Print the manifests of the scheduler: custom resources, roles, flow schemas, configuration, Deployment and Service."""
     if not printed:
         raise click.UsageError(
-            "nothing is installed by this command itself: pipe pumice install --print to kubectl apply -f -"
+            "nothing is installed by this command itself: pipe pumice install --print to kubectl apply --server-side -f -"
         )
     if (without_crds or roles_only) and (crds_only or kube_batch_crds):
         raise click.UsageError("--without-crds and --roles-only contradict --crds-only and --kube-batch-crds")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 JITTER: Final = 0.2
 RELEASE_PATIENCE: Final = 2.0
+_MISSING, _CONFLICT = 404, 409
 
 
 class LeaseClient(Protocol):
@@ -108,7 +109,7 @@ class Election:
             async with asyncio.timeout(patience / lease.SECOND):
                 return await self._renew() or await self._acquire()
         except errors.KubeError as error:
-            self._say(f"Lease {self._namespace}/{self._name}: {error}")
+            self._say(f"Lease {self._namespace}/{self._name}: {error}{_hint(error)}")
         except TimeoutError:
             self._say(f"Lease {self._namespace}/{self._name}: no answer within {patience / lease.SECOND:.1f}s")
         self._candidate.refused()
@@ -122,7 +123,7 @@ class Election:
         try:
             stored = await self._store(write)
         except errors.ApiError as error:
-            if error.status not in (404, 409):
+            if error.status not in (_MISSING, _CONFLICT):
                 raise
             self._candidate.refused()
             return False
@@ -145,7 +146,7 @@ class Election:
         try:
             return lease.Record.read(await self._client.get(kinds.LEASE, self._namespace, self._name))
         except errors.ApiError as error:
-            if error.status == 404:
+            if error.status == _MISSING:
                 return None
             raise
 
@@ -167,3 +168,9 @@ class Election:
         if text and text != self._told:
             self._tell(text)
         self._told = text
+
+
+def _hint(error: errors.KubeError) -> str:
+    """Say what to do where only the namespace can be what is missing: a Lease that is not there is made."""
+    missing = isinstance(error, errors.ApiError) and error.status == _MISSING
+    return "; create the namespace, or name another with --leader-elect-resource-namespace" if missing else ""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from structlog.typing import EventDict, WrappedLogger
 
 CONFIGURATION, DECISIONS, CYCLES = 2, 3, 4
+HEAD = ("time", "level", "msg")
 
 
 class Log:
@@ -26,11 +27,9 @@ class Log:
     def __init__(self, verbosity: int = 0, form: str = "text", stream: TextIO | None = None) -> None:
         self.verbosity = verbosity
         renderer: Callable[[WrappedLogger, str, EventDict], str | bytes] = (
-            structlog.processors.JSONRenderer(sort_keys=False)
+            structlog.processors.JSONRenderer(sort_keys=False)  # the order is _head_first's
             if form == "json"
-            else structlog.processors.LogfmtRenderer(
-                key_order=("time", "level", "msg"), drop_missing=True, bool_as_flag=False
-            )
+            else structlog.processors.LogfmtRenderer(key_order=HEAD, drop_missing=True, bool_as_flag=False)
         )
         self._logger = structlog.wrap_logger(
             structlog.WriteLogger(stream or sys.stderr),
@@ -39,7 +38,7 @@ class Log:
                 structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
                 structlog.processors.EventRenamer("msg"),
                 structlog.processors.format_exc_info,
-                _one_line if form == "text" else _as_it_is,
+                _one_line if form == "text" else _head_first,
                 renderer,
             ],
             wrapper_class=structlog.BoundLogger,
@@ -102,5 +101,6 @@ def _one_line(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDi
     return {key: value.replace("\r", " ") if isinstance(value, str) else value for key, value in event.items()}
 
 
-def _as_it_is(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    return event
+def _head_first(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Begin with when, how bad and what, as lines of text do."""
+    return {key: event[key] for key in HEAD} | dict(event)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 REMIND: Final = 5.0
 LAST_ANSWERS: Final = 1.0
 LOOK: Final = 0.02
+NAMED: Final = 3  # errors that are written out; where nothing may be listed there are two dozen, all alike
 HEAD_START: Final = 2.0  # seconds that the lists wait for the election, if the API server is slow to answer
 
 
@@ -186,10 +187,11 @@ class Outside(threading.Thread):
             await asyncio.sleep(REMIND)
             missing = [report for report in self._parts.informers.report() if not report.synced]
             if missing:
+                errors = [report.error for report in missing if report.error]
                 self._log.warning(
                     "waiting for lists",
                     missing="; ".join(report.watch for report in missing),
-                    errors="; ".join(report.error for report in missing if report.error),
+                    errors="; ".join(errors[:NAMED]) + (f"; {len(errors) - NAMED} more" if len(errors) > NAMED else ""),
                 )
 
     async def _finish(self) -> None:

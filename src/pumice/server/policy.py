@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from pumice.framework import configuration
@@ -113,4 +114,16 @@ class Policy:
 
 
 def _shown(arguments: dict[str, object]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in arguments.items() if value is not None)
+    return ", ".join(f"{name}={_plain(value)}" for name, value in arguments.items() if value not in (None, ()))
+
+
+def _plain(value: object) -> object:
+    """Write a value as a configuration file would."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case Fraction():
+            return f"{float(value):g}"
+        case tuple():
+            return " ".join(map(str, value))
+    return value

@@ -59,12 +59,16 @@ def run(settings: Settings) -> int:
     try:
         process = Process(settings, log)
     except (ConfigurationError, errors.KubeError, sources.SourceError, plugin_files.FolderError, ValueError) as error:
-        return _refuse(log, str(error))
+        return _refuse(log, error)
     return process.run()
 
 
-def _refuse(log: Log, problem: str) -> int:
-    log.error("cannot start", problem=problem)
+def _refuse(log: Log, error: Exception) -> int:
+    """Say why nothing starts; what is wrong with a configuration gets a line for each problem."""
+    if isinstance(error, ConfigurationError):
+        for problem in error.problems:
+            log.error("configuration refused", source=error.source, problem=str(problem))
+    log.error("cannot start", problem=str(error).partition(":\n")[0])
     return 1
 
 

@@ -167,7 +167,9 @@ class Reporter:
         try:
             path = dump.write(cluster, self._settings.cache_dump_dir, int(time.time()))
         except OSError as error:
-            self._log.error("dump failed", problem=f"{error.filename}: {error.strerror}")
+            self._log.error(
+                "dump failed", folder=self._settings.cache_dump_dir, problem=f"{error.strerror}; see --cache-dump-dir"
+            )
             return
         self._log.info("dumped", file=str(path), pods=len(cluster.tasks), nodes=cluster.nodes.count)
 

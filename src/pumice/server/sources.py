@@ -74,18 +74,19 @@ class ConfigMapSource:
 
     pause = 5.0
 
-    def __init__(self, client: Getter, namespace: str, name: str, key: str = "") -> None:
+    def __init__(self, client: Getter, namespace: str, name: str, key: str = "", *, guessed: bool = False) -> None:
         self.name = f"configmap {namespace}/{name}{' key ' + key if key else ''}"
         self._client = client
         self._place = (namespace, name)
         self._key = key
+        self._hint = f"; nor is there a file {namespace}/{name}" if guessed else ""
 
     async def read(self) -> str:
         """Return the text."""
         try:
             found = await self._client.get(CONFIG_MAP, *self._place)
         except errors.KubeError as error:
-            raise SourceError(f"{self.name} cannot be read: {error}") from error
+            raise SourceError(f"{self.name} cannot be read: {error}{self._hint}") from error
         return self._text(found.get("data") or {})
 
     def _text(self, data: Mapping[str, str]) -> str:
@@ -114,7 +115,7 @@ def find(given: str, client: Getter | None) -> Source | None:
         return FileSource(given)
     if not 2 <= len(parts) <= 3 or not all(parts):
         raise SourceError(f"--scheduler-conf {given}: write configmap:NAMESPACE/NAME or configmap:NAMESPACE/NAME/KEY")
-    return None if client is None else ConfigMapSource(client, *parts)
+    return None if client is None else ConfigMapSource(client, *parts, guessed=not given.startswith(PREFIX))
 
 
 def _listed(data: Mapping[str, str]) -> str:
