@@ -10,6 +10,7 @@ from pumice.framework import selection
 from pumice.framework.plugin import Action
 from pumice.framework.reasons import FitSummary
 from pumice.framework.subject import Subject
+from pumice.model.job import BEST_EFFORT_PENDING
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
@@ -51,6 +52,10 @@ class Backfill(Action):
         session.attempted[job.key] = job
         if task.status == Status.PIPELINED:
             session.release_held(task)
+        if (lack := _what_its_sub_group_lacks(session, job, task)) is not None:
+            session.note_fit([task], FitSummary(0, (), lack))
+            session.record.judge(job.key, self.name, f"{task.name}: {lack}")
+            return
         looked_for = Subject(task, session.queue_of(job))
         refusal = session.pre_predicate(looked_for)
         if refusal is not None:
@@ -70,6 +75,16 @@ class Backfill(Action):
             statement.hold()
             if session.job_ready(job):
                 session.dispatch(job)
+
+
+def _what_its_sub_group_lacks(session: Session, job: Job, task: Task) -> str | None:
+    """Say what keeps the sub-group of a task from starting whole, None if nothing does."""
+    sub_job = task.sub_job
+    if not job.policies or sub_job is None or session.is_sub_job_ready(job, sub_job):
+        return None
+    tally = sub_job.tally
+    there = tally.ready + tally.counts[BEST_EFFORT_PENDING]
+    return f"sub-group {sub_job.key} has {there} of the {sub_job.minimum} members it starts with"
 
 
 def _tasks(session: Session, job: Job) -> list[Task]:
