@@ -23,10 +23,11 @@ def caught(error):
 def test_text_lines_are_key_and_value_and_one_line_each():
     stream = io.StringIO()
     log = logs.Log(0, "text", stream)
-    log.info("bind", pod="a/b", node="n 1", reason="two\nlines\rof=it")
+    log.info("bind", pod="a/b", node="n 1", reason="two\nlines\rof=it", queue="\x1b[2Jq\u202e")
     line = stream.getvalue()
     assert line.count("\n") == 1
-    assert 'level=info msg=bind pod=a/b node="n 1" reason="two\\nlines of=it"' in line
+    assert 'level=info msg=bind pod=a/b node="n 1" reason="two\\nlines\\\\rof=it" queue=' in line
+    assert line.rstrip("\n").isprintable()
     assert line.startswith("time=20")
 
 

@@ -74,6 +74,23 @@ def test_health_and_metrics_answer_on_their_own_addresses():
     asyncio.run(served(settings, shown, lines, ask))
 
 
+def test_clients_that_only_keep_their_connections_lock_nobody_out():
+    lines = Lines()
+
+    async def ask(session, places):
+        port = int(places["metrics"].rpartition(":")[2])
+        idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3 * serving.MOST_CONNECTIONS)]
+        try:
+            assert (await get(session, f"http://127.0.0.1:{port}/metrics"))[0] == 200
+            open_still = [reader for reader, _ in idle if not reader.at_eof()]
+            assert len(open_still) <= serving.MOST_CONNECTIONS
+        finally:
+            for _, writer in idle:
+                writer.close()
+
+    asyncio.run(served(read(enable_metrics=True, listen_address="127.0.0.1:0"), Shown(), lines, ask))
+
+
 def test_nothing_is_served_unless_asked_for():
     lines = Lines()
 

@@ -1,7 +1,7 @@
 """Options of a command from a table of flags, written as Go programs take them.
 
 `--flag`, `--flag=false`, `--flag 3` and `--flag=3`; `_` in a name counts as `-`; a switch never takes the next word; lists are repeated or separated by
-commas; single letters have one dash (`-v 3`, `-v=3`). Words that are no flags are let through: charts append shell text such as `2>&1`.
+commas; single letters have one dash (`-v 3`, `-v=3`, `-v3`). Words that are no flags are let through: charts append shell text such as `2>&1`.
 """
 
 from __future__ import annotations
@@ -104,6 +104,8 @@ def normalised(args: Iterable[str], table: dict[str, Flag]) -> Iterable[str]:
         name, equals, value = word.partition("=")
         long = f"--{name[2:].replace('_', '-')}" if name.startswith("--") else name
         flag = table.get(long.lstrip("-")) if long.startswith("-") else None
+        if flag is None and word[:1] == "-" and word[1:2] in table and len(word) > len("-v"):
+            flag, equals, value = table[word[1]], "=", word[2:]
         if flag is None:
             yield word if not name.startswith("--") else long + equals + value
         elif flag.kind == "truth":

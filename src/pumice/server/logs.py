@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import structlog
 
+from pumice.api import printable
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -97,8 +99,12 @@ def adopt_libraries(log: Log) -> None:
 
 
 def _one_line(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Keep every value on its line, which the renderer does for line feeds only: text that others wrote must not look like a line of ours."""
-    return {key: value.replace("\r", " ") if isinstance(value, str) else value for key, value in event.items()}
+    """Write out what a terminal would obey, line feeds apart, which the renderer sees to: text that others wrote must not look like a line of ours."""
+    return {key: _shown(value) if isinstance(value, str) else value for key, value in event.items()}
+
+
+def _shown(text: str) -> str:
+    return "\n".join(map(printable.printable, text.split("\n")))
 
 
 def _head_first(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:

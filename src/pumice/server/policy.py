@@ -67,7 +67,8 @@ class Policy:
                 self._could_not_read(str(error))
                 continue
             self._unreadable = ""
-            if (loaded := self.offer(text, source.name)) is not None:
+            # Beside the loop, which must not miss the renewal of a lease over a text that takes seconds to read.
+            if (loaded := await asyncio.to_thread(self.offer, text, source.name)) is not None:
                 changed(loaded)
 
     def offer(self, text: str, name: str) -> Configuration | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from aiohttp import web
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     Handler = Callable[[web.Request], Awaitable[web.Response]]
 
+MOST_CONNECTIONS: Final = 64  # of one server; one more, and the oldest is closed
+HANDSHAKE: Final = 5.0  # seconds that a client gets for TLS
+
 
 class Shown(Protocol):
     """What there is to be served."""
@@ -32,7 +35,7 @@ class Shown(Protocol):
 
 async def serve(settings: Settings, shown: Shown, log: Log, socket_folder: str = "") -> None:
     """Serve what the flags ask for, until cancelled."""
-    runners: list[web.AppRunner] = []
+    runners: list[web.AppRunner | Listener] = []
     try:
         if socket_folder:
             runners.append(await _start_levels(log, socket_folder))
@@ -109,17 +112,48 @@ async def _start_levels(log: Log, folder: str) -> web.AppRunner:
         raise StartError(f"{levels.VARIABLE}={folder}: cannot listen there: {error.strerror or error}") from error
 
 
-async def _start(
-    app: web.Application, listen: str, context: ssl.SSLContext | None, log: Log, what: str
-) -> web.AppRunner:
+class Listener:
+    """Serves an application on one address, to so many clients at once that they cannot use up the files of the process.
+
+    Whoever has been there longest goes first: a client that only keeps its connection locks nobody out.
+    """
+
+    def __init__(self, app: web.Application) -> None:
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
+        self._listening: asyncio.Server | None = None
+
+    async def start(self, address: addresses.Address, context: ssl.SSLContext | None) -> addresses.Address:
+        """Listen; returns where, with the port that was found if any would do."""
+        await self._runner.setup()
+        patience = None if context is None else HANDSHAKE
+        self._listening = await asyncio.get_running_loop().create_server(
+            self._admit, address.host, address.port, ssl=context, ssl_handshake_timeout=patience
+        )
+        bound = self._listening.sockets[0].getsockname()
+        return addresses.Address(bound[0], bound[1])
+
+    def _admit(self) -> asyncio.BaseProtocol:
+        server = self._runner.server
+        assert server is not None  # noqa: S101  it was set up before anybody could come
+        there = server.connections
+        for oldest in there[: max(0, len(there) + 1 - MOST_CONNECTIONS)]:
+            oldest.force_close()
+        return server()
+
+    async def cleanup(self) -> None:
+        """Stop listening and close what is open."""
+        if self._listening is not None:
+            self._listening.close()
+        await self._runner.cleanup()
+
+
+async def _start(app: web.Application, listen: str, context: ssl.SSLContext | None, log: Log, what: str) -> Listener:
     address = addresses.parse(listen)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
-    await runner.setup()
+    listener = Listener(app)
     try:
-        await web.TCPSite(runner, address.host or None, address.port, ssl_context=context).start()
+        bound = await listener.start(address, context)
     except OSError as error:
-        await runner.cleanup()
+        await listener.cleanup()
         raise StartError(f"cannot serve {what} on {address}: {error.strerror or error}") from error
-    bound = runner.addresses[0]
-    log.info("serving", what=what, address=str(addresses.Address(bound[0], bound[1])), tls=context is not None)
-    return runner
+    log.info("serving", what=what, address=str(bound), tls=context is not None)
+    return listener

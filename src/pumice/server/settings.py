@@ -105,7 +105,7 @@ def _check(settings: Settings) -> None:
         raise SettingsError(f"--logging-format: {settings.logging_format!r} is neither text nor json")
     if settings.schedule_period < 0:
         raise SettingsError("--schedule-period: a pause cannot be negative")
-    if settings.kube_api_qps <= 0 or settings.kube_api_burst <= 0:
+    if not settings.kube_api_qps > 0 or settings.kube_api_burst <= 0:  # NaN is not above 0 either
         raise SettingsError("--kube-api-qps and --kube-api-burst must be above 0, or nothing could be asked at all")
     for flag, address in (
         ("listen-address", settings.listen_address),
