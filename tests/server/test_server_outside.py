@@ -12,7 +12,7 @@ from server_desk import Lines
 from pumice.api import kinds
 from pumice.kube import election
 from pumice.kube.watches.informers import WatchReport
-from pumice.server import mailbox, outside
+from pumice.server import mailbox, outside, vigil
 
 
 class Counts:
@@ -157,7 +157,7 @@ def test_a_standby_follows_the_cluster_and_begins_only_when_it_leads_and_has_cau
 
 
 def test_what_is_missing_is_said_while_lists_are_waited_for(monkeypatch):
-    monkeypatch.setattr(outside, "REMIND", 0.02)
+    monkeypatch.setattr(vigil, "LOOK", 0.02)
     bench = Bench(delay=0.2)
     bench.thread.start()
     assert bench.message() == mailbox.Begin()

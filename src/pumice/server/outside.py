@@ -17,7 +17,7 @@ import threading
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pumice.kube import election
-from pumice.server import mailbox
+from pumice.server import mailbox, vigil
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -30,10 +30,8 @@ if TYPE_CHECKING:
     from pumice.server.logs import Log
     from pumice.server.mailbox import Mailbox
 
-REMIND: Final = 5.0
 LAST_ANSWERS: Final = 1.0
 LOOK: Final = 0.02
-NAMED: Final = 3  # errors that are written out; where nothing may be listed there are two dozen, all alike
 HEAD_START: Final = 2.0  # seconds that the lists wait for the election, if the API server is slow to answer
 
 
@@ -159,18 +157,17 @@ class Outside(threading.Thread):
                 await tried.wait()
         await parts.prepare()
         watching = asyncio.create_task(parts.informers.run())
-        reminding = asyncio.create_task(self._remind())
+        looking = asyncio.create_task(vigil.keep(parts.informers, self._log))
         ready = asyncio.create_task(self._ready_to_decide(led))
         try:
             await asyncio.wait([watching, ready], return_when=asyncio.FIRST_COMPLETED)
             if watching.done():
                 await watching
             await ready
-            reminding.cancel()
             self._box.post(mailbox.Begin())
             await asyncio.gather(watching, parts.companions.run())
         finally:
-            for task in (watching, reminding, ready):
+            for task in (watching, looking, ready):
                 task.cancel()
 
     async def _ready_to_decide(self, led: asyncio.Future[str]) -> None:
@@ -180,19 +177,6 @@ class Outside(threading.Thread):
         version = await led
         if version:
             await informers.catch_up(version)
-
-    async def _remind(self) -> None:
-        """Say now and then what is not listed yet; nothing is decided before it is."""
-        while True:
-            await asyncio.sleep(REMIND)
-            missing = [report for report in self._parts.informers.report() if not report.synced]
-            if missing:
-                errors = [report.error for report in missing if report.error]
-                self._log.warning(
-                    "waiting for lists",
-                    missing="; ".join(report.watch for report in missing),
-                    errors="; ".join(errors[:NAMED]) + (f"; {len(errors) - NAMED} more" if len(errors) > NAMED else ""),
-                )
 
     async def _finish(self) -> None:
         """Let writes that were handed over end."""
