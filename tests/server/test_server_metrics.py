@@ -246,6 +246,12 @@ def test_a_scrape_waits_for_the_deciding_thread_but_not_for_ever(monkeypatch):
     assert bench.lines.of("a cycle takes long; metrics of jobs and queues are those of the last scrape")
 
 
+def test_a_queue_that_only_a_group_names_makes_no_long_label():
+    bench = Bench()
+    bench.feed(builders.group("g", 1, queue="q" * 100_000), builders.pod("p", "g", cpu="1")).cycle()
+    assert max(map(len, bench.samples())) < 1000
+
+
 def test_many_who_scrape_at_once_cost_no_more_than_one(monkeypatch):
     bench = Bench()
     monkeypatch.setattr(reporting, "PATIENCE", 5.0)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Sample = tuple[str, tuple[str, ...], float]
 
+LONGEST_LABEL: Final = 253  # as long as a name may be; whoever names a queue that does not exist may write more
 CONTENT_TYPE: Final = prometheus_client.CONTENT_TYPE_LATEST
 
 
@@ -77,4 +78,5 @@ def _family(found: series.Series) -> Metric:
 
 
 def _add(family: Metric, name: str, labels: Sequence[str], value: float) -> None:
-    family.add_sample(name, dict(zip(series.BY_NAME[name].labels, labels, strict=True)), value)
+    cut = (label[:LONGEST_LABEL] for label in labels)
+    family.add_sample(name, dict(zip(series.BY_NAME[name].labels, cut, strict=True)), value)

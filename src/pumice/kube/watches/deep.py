@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_TOKEN: Final = re.compile(rb'"(?:[^"\\]+|\\.)*"|[\[\]{},:]', re.DOTALL)
+# A text without its end is one token, and nothing is tried twice, so that every text is walked once.
+_TOKEN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{},:]', re.DOTALL)
 _OPENING: Final = (b"[", b"{")
 _CLOSING: Final = (b"]", b"}")
 
