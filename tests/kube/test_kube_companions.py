@@ -169,6 +169,20 @@ def test_a_pod_that_is_gone_is_forgotten():
     play(scene)
 
 
+def test_failures_of_what_is_wanted_no_longer_are_forgotten():
+    async def scene(stage):
+        stage.api.fail["create"] = [errors.UnreachableError("x")] * 100
+        for number in range(5):
+            stage.feed(pod(f"p{number}"))
+        await until(lambda: len(stage.companions._failures) == 10)
+        for number in range(5):
+            stage.feed(pod(f"p{number}"), "DELETED")
+        await until(lambda: not stage.companions._failures)
+        assert not stage.companions._paused
+
+    play(scene)
+
+
 def test_without_the_lease_nothing_is_written():
     async def scene(stage):
         stage.leading = False

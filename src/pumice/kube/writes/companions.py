@@ -51,6 +51,7 @@ class Companions:
         self._first_pause = first_pause
         self._known: dict[_Object, None] = {}
         self._failures: dict[_Object, int] = {}
+        self._paused: dict[_Object, None] = {}  # whose pause is over, until it is known whether they are wanted still
         self._stirred = asyncio.Event()
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self.written = 0
@@ -87,6 +88,10 @@ class Companions:
             chains: dict[tuple[str, str], list[podgroups.Request]] = {}
             for request in self._groups.reconcile():
                 chains.setdefault(_group(request), []).append(request)
+                self._paused.pop(_object(request), None)
+            for key in self._paused:
+                self._failures.pop(key, None)
+            self._paused.clear()
             await asyncio.gather(*(self._write(chain) for chain in chains.values()))
 
     async def _write(self, chain: list[podgroups.Request]) -> None:
@@ -127,6 +132,7 @@ class Companions:
 
     def _again(self, request: podgroups.Request, failure: effects.Failure) -> None:
         self._groups.settled(request, failure)
+        self._paused[_object(request)] = None
         self._stirred.set()
 
 
