@@ -16,18 +16,26 @@ POLICY = """
 actions: "enqueue, allocate, backfill"
 tiers:
 - plugins: [{name: priority}, {name: gang}]
-- plugins: [{name: predicates}, {name: proportion}, {name: nodeorder}]
+- plugins: [{name: predicates}, {name: proportion}, {name: nodeorder}, {name: network-topology-aware}]
 """
 
 CLUSTER = [
     builders.node("n1", cpu="4", labels={"zone": "a"}),
     builders.node("n2", cpu="4", labels={"zone": "b"}, taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}]),
     builders.node("n3", cpu="4"),
+    {
+        "apiVersion": "topology.volcano.sh/v1alpha1",
+        "kind": "HyperNode",
+        "metadata": {"name": "rack"},
+        "spec": {"tier": 1, "members": [{"type": "Node", "selector": {"exactMatch": {"name": "n3"}}}]},
+    },
     builders.queue("gold", weight=3),
     builders.priority_class("high", 100),
     builders.group("waits", 3, queue="gold", priorityClassName="high"),
     builders.group("runs", 1),
     builders.group("later", 2),
+    builders.group("racked", 1, networkTopology={"mode": "hard", "highestTierAllowed": 1}),
+    builders.pod("racked-0", "racked", cpu="1"),
     *(builders.pod(f"w-{i}", "waits", cpu="1", created=i) for i in range(3)),
     *(builders.pod(f"l-{i}", "later", cpu="1500m", created=i, nodeSelector={"zone": "a"}) for i in range(2)),
     builders.pod(
@@ -72,6 +80,7 @@ def test_a_scenario_that_starts_from_a_dump_decides_as_the_cluster_it_was_taken_
     (tmp_path / "given.json").write_text(json.dumps(CLUSTER))
     straight = play(tmp_path, "given.json")
     assert placed(straight)["a/w-2"]
+    assert placed(straight)["a/racked-0"] == "n3"
     assert not placed(straight)["a/l-0"]
 
     # the same cluster once more, dumped before its first cycle
@@ -96,7 +105,7 @@ def test_a_dump_is_one_array_for_its_owner_alone_without_copies_of_manifests(tmp
     assert stat.S_IMODE(written.stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["snapshot-1.json"]
     objects = json.loads(written.read_bytes())
-    assert {found["kind"] for found in objects} == {"Node", "Pod", "PodGroup", "Queue", "PriorityClass"}
+    assert {found["kind"] for found in objects} == {"Node", "HyperNode", "Pod", "PodGroup", "Queue", "PriorityClass"}
     assert "last-applied" not in written.read_text()
     by_name = {found["metadata"]["name"]: found for found in objects if found["kind"] == "Pod"}
     assert by_name["w-0"]["spec"]["nodeName"], "a bind on its way counts as done"

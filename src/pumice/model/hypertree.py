@@ -80,6 +80,10 @@ class HyperNodes:
         if self._objects.pop(name, None) is not None or self._unreadable.pop(name, None) is not None:
             self._stale = True
 
+    def objects(self) -> Iterable[topology.HyperNode]:
+        """Return the valid HyperNodes as they were read."""
+        return self._objects.values()
+
     def metadata(self, name: str) -> meta.ObjectMeta | None:
         """Return the metadata of a valid HyperNode."""
         found = self._objects.get(name)

@@ -66,6 +66,7 @@ def _objects(cluster: Cluster) -> Iterator[tuple[kinds.Kind, KubeObject]]:
     yield from ((kinds.QUEUE, queue.object) for queue in cluster.queues.values() if queue.object is not None)
     records = cluster.nodes.by_name.values()
     yield from ((kinds.NODE, record.object) for record in records if record.object is not None)
+    yield from ((kinds.HYPER_NODE, found) for found in cluster.hyper_nodes.objects())
     for job in cluster.jobs.values():
         if job.group is not None and not shadows.is_shadow(job.group):
             yield kinds.POD_GROUP, structs.replace(job.group, status=job.status)
