@@ -57,8 +57,13 @@ class Publisher:
                 self._publish_task(entry, session.started)
         for job, message in session.notices:
             self._tell(job, "Normal", names.EVENT_UNSCHEDULABLE, message)
+        wrong: dict[
+            str, tuple[Job, list[str]]
+        ] = {}  # all of a job in one event, so that the next cycle finds the same said
         for job, message in session.warnings:
-            self._tell(job, "Warning", names.EVENT_INVALID_SPEC, message)
+            wrong.setdefault(job.key, (job, []))[1].append(message)
+        for job, messages in wrong.values():
+            self._tell(job, "Warning", names.EVENT_INVALID_SPEC, "; ".join(dict.fromkeys(messages)))
         for task in session.reservations.ended(self._cluster):
             self._clear_nomination(task)
         for patch in queues.patches(self._cluster, self.queue_kinds):

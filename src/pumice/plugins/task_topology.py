@@ -31,7 +31,7 @@ class TaskTopology(Plugin):
 
     Annotations of the PodGroup say what belongs together: `volcano.sh/task-topology-affinity` and `volcano.sh/task-topology-anti-affinity` hold groups of roles, `a,b;c`. Roles of one
     group attract or shun each other; a role that stands alone attracts or shuns its own kind. `volcano.sh/task-topology-task-order` says which roles come first. An
-    annotation that names a role which no pod has, or one role twice in a group, voids the job's topology; `explain` says so.
+    annotation that names a role which no pod has, or one role twice in a group, voids the job's topology; a warning on the group says so.
 
     The pods are put into buckets: each into the one where most of what attracts it is and least of what it shuns, a new one if it shuns them all. The largest bucket comes first, and in a
     bucket the roles that are bound most. A node scores by how many pods of the bucket are there, or fit there together, less those that the pod shuns: 100 times `task-topology.weight`
@@ -72,7 +72,9 @@ class TaskTopology(Plugin):
         try:
             roles = task_buckets.Roles(annotations, known)
         except task_buckets.VoidTopologyError as error:
-            self._session.record.judge(job.key, self.name, f"the topology is ignored: {error}")
+            text = f"the topology is ignored: {error}"
+            self._session.record.judge(job.key, self.name, text)
+            self._session.warnings.append((job, f"{self.name}: {text}"))
             return None
         self._session.record.acquit(job.key, self.name)
         return task_buckets.Buckets(roles, job.tasks.values())
