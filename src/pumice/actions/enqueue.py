@@ -33,7 +33,7 @@ class Enqueue(Action):
     def execute(self, session: Session) -> None:
         """Work through the queues until nobody is left to ask."""
         waiting: dict[str, list[Job]] = {}
-        for job in session.cluster.jobs_in_phase(names.PHASE_PENDING):
+        for job in session.cluster.phases.jobs(names.PHASE_PENDING):
             if session.usable(job):
                 waiting.setdefault(job.queue, []).append(job)
         jobs = {name: session.job_order.queue(members) for name, members in waiting.items()}

@@ -42,7 +42,7 @@ def patches(cluster: Cluster, read_as: Mapping[str, kinds.Kind]) -> list[Patch]:
             resource: resources.shown(resource, units)
             for resource, units in cluster.vocabulary.amounts(allocated[name]).items()
         }
-        patch = _patch(queue, {"cpu": "0", "memory": "0", **amounts}, cluster.phase_counts.get(name, {}))
+        patch = _patch(queue, {"cpu": "0", "memory": "0", **amounts}, cluster.phases.counts.get(name, {}))
         if patch is not None:
             kind = read_as.get(name)
             # Older kinds have no status subresource.

@@ -16,6 +16,7 @@ from pumice.model.hypertree import HyperNodes
 from pumice.model.job import BEST_EFFORT_PENDING, Job, Tally
 from pumice.model.kinship import Kinship
 from pumice.model.nodes import NodeTable
+from pumice.model.phases import Phases
 from pumice.model.queue import Queue
 from pumice.model.shape import Shapes
 from pumice.model.statuses import Status
@@ -58,8 +59,7 @@ class Cluster:
         self._queue_rows: dict[str, int] = {}
         self._queue_users: dict[str, int] = {}  # jobs by the queue they name, which need not exist
         self._recount = False
-        self._phases: dict[str, dict[str, Job]] = {}
-        self.phase_counts: dict[str, dict[str, int]] = {}
+        self.phases = Phases()
         self.objects: dict[str, dict[str, meta.KubeObject]] = {}
         self.volumes = Volumes(self.nodes)
         self.kinship = Kinship(self.nodes)
@@ -278,7 +278,7 @@ class Cluster:
         job = self._job(f"{group.metadata.namespace}/{group.metadata.name}")
         reshaped = job.group is None or job.group.spec != group.spec
         job.bad = ""
-        self._uncount_phase(job)
+        self.phases.leave(job)
         try:
             job.describe(group)
         except resources.BadValueError as error:
@@ -287,7 +287,7 @@ class Cluster:
         if reshaped:
             self._regroup(job)
         self._change_queue(job, group.spec.queue or self.default_queue)
-        self._count_phase(job)
+        self.phases.enter(job)
         self.dirty_jobs[job.key] = job
         return job
 
@@ -296,7 +296,7 @@ class Cluster:
         job = self.jobs.get(key)
         if job is not None:
             self.changed += 1
-            self._uncount_phase(job)
+            self.phases.leave(job)
             job.forget_group()
             self._change_queue(job, NO_QUEUE)
             self._regroup(job)
@@ -344,32 +344,9 @@ class Cluster:
 
     def set_status(self, job: Job, status: scheduling.PodGroupStatus) -> None:
         """Take over a job's status, keeping the index of phases in step."""
-        self._uncount_phase(job)
+        self.phases.leave(job)
         job.status = status
-        self._count_phase(job)
-
-    def _count_phase(self, job: Job) -> None:
-        if job.group is not None:
-            self._phases.setdefault(job.phase, {})[job.key] = job
-            counts = self.phase_counts.setdefault(job.queue, {})
-            counts[job.phase] = counts.get(job.phase, 0) + 1
-
-    def _uncount_phase(self, job: Job) -> None:
-        jobs = self._phases.get(job.phase, {})
-        if jobs.pop(job.key, None) is None:
-            return
-        if not jobs:
-            del self._phases[job.phase]
-        counts = self.phase_counts[job.queue]
-        counts[job.phase] -= 1
-        if not counts[job.phase]:
-            del counts[job.phase]
-        if not counts:
-            del self.phase_counts[job.queue]
-
-    def jobs_in_phase(self, phase: str) -> list[Job]:
-        """Return the jobs whose group is in a phase."""
-        return list(self._phases.get(phase, {}).values())
+        self.phases.enter(job)
 
     # -- queues ------------------------------------------------------------------------------------------------
 

@@ -214,14 +214,14 @@ class Admitted:
 
 def let_in(cluster: Cluster) -> list[Job]:
     """Return the jobs whose group is Inqueue and says what it needs."""
-    return [job for job in cluster.jobs_in_phase(names.PHASE_INQUEUE) if job.min_resources is not None]
+    return [job for job in cluster.phases.jobs(names.PHASE_INQUEUE) if job.min_resources is not None]
 
 
 def running(cluster: Cluster) -> list[Job]:
     """Return the jobs whose group is Running with all its members placed, and says what it needs."""
     return [
         job
-        for job in cluster.jobs_in_phase(names.PHASE_RUNNING)
+        for job in cluster.phases.jobs(names.PHASE_RUNNING)
         if job.min_resources is not None and placed(job) >= job.min_member
     ]
 

@@ -72,7 +72,7 @@ class Drf(Plugin):
         if session.configuration.rules == "kube-batch":
             total[PODS] = 0
         self._shares = Shares(total)
-        self._known = self._shares_of([*cluster.pending_jobs.values(), *cluster.jobs_in_phase(names.PHASE_PENDING)])
+        self._known = self._shares_of([*cluster.pending_jobs.values(), *cluster.phases.jobs(names.PHASE_PENDING)])
         self._tree: hierarchy.Tree | None = None
         session.job_order.add(self.share)
         session.preemptable.add(self.preemptable)

@@ -179,7 +179,7 @@ class Reporter:
             return
         cluster = self._scheduler.cache.cluster
         phases: dict[str, int] = {}
-        for counts in cluster.phase_counts.values():
+        for counts in cluster.phases.counts.values():
             for phase, count in counts.items():
                 phases[phase] = phases.get(phase, 0) + count
         self._log.info(
