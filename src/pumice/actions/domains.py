@@ -1,7 +1,8 @@
 """Looking for a domain that holds a job or one of its sub-groups.
 
-Before a domain is tried, it is known how many members it can hold; of those that can hold enough, the first in order that works is taken. Room that is
-free now is looked for in all domains before anybody is left to wait for room that is being released.
+Before a domain is tried, it is known how many members it can hold; of those that can hold enough, the first in order that works is taken. For a job of
+sub-groups the first few of a tier are all tried, and the one is taken in which its sub-groups score the most together. Room that is free now is looked for in all
+domains before anybody is left to wait for room that is being released.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 
+COMPARED = 8
+
+
 class Outcome(IntEnum):
     """How far a job or sub-group got in a domain: nowhere, to room that it has to wait for, or to all it needs."""
 
@@ -46,6 +50,7 @@ class Goal(msgspec.Struct):
     tasks: list[Task]
     attempt: Callable[[Turn, Outcome], Outcome]
     is_part: bool = False
+    compares: bool = False
 
     def rows(self, turn: Turn) -> list[int]:
         """Return the nodes of all that have to stay together."""
@@ -68,15 +73,24 @@ def search(turn: Turn, goal: Goal, accepted: Outcome | None = None) -> Outcome:
         for domain in _candidates(turn, goal, holding, stage):
             tried = True
             mark = turn.statement.checkpoint()
-            _forget_errors(turn, goal.tasks)
-            inside = turn.inside(None if domain is turn.session.topology.tree.root else domain)
-            outcome = goal.attempt(inside, stage)
+            outcome = _attempt(turn, goal, domain, stage)
             if outcome >= stage:
                 return outcome
             turn.statement.rollback(mark)
     if not tried and wanted[-1] is Outcome.WAITS:
         turn.session.note_fit(reversed(goal.tasks), shortage.why_not(turn, goal, holding))
     return Outcome.NOTHING
+
+
+def _attempt(turn: Turn, goal: Goal, domain: HyperNode, stage: Outcome) -> Outcome:
+    """Try one domain; where a job is on trial, note what its sub-group scores there."""
+    _forget_errors(turn, goal.tasks)
+    topology = turn.session.topology
+    scores = None if turn.points is None or not goal.is_part else topology.order(goal.sub_job, [domain])
+    outcome = goal.attempt(turn.inside(None if domain is topology.tree.root else domain), stage)
+    if turn.points is not None and scores is not None and outcome >= stage:
+        turn.points.append(float(foresight.rounded(scores)[0]))
+    return outcome
 
 
 def stages(turn: Turn) -> list[Outcome]:
@@ -98,7 +112,8 @@ def _candidates(turn: Turn, goal: Goal, holding: Holding, stage: Outcome) -> Ite
     if held is not None and counts[held.index] >= goal.need:
         yield held
     for group in _near_first(turn, enough, home):
-        yield from (domain for domain in _ranked(turn, goal.sub_job, group) if domain is not held)
+        ranked = [domain for domain in _ranked(turn, goal.sub_job, group) if domain is not held]
+        yield from _compared(turn, goal, ranked, stage) if goal.compares and len(ranked) > 1 else ranked
 
 
 def _held(turn: Turn, goal: Goal, home: list[int]) -> HyperNode | None:
@@ -133,6 +148,37 @@ def _ranked(turn: Turn, sub_job: SubJob, domains: Sequence[HyperNode]) -> Sequen
         return domains
     scores = foresight.rounded(turn.session.topology.order(sub_job, domains))
     return [domains[position] for position in np.argsort(-scores, kind="stable").tolist()]
+
+
+def _compared(turn: Turn, goal: Goal, ranked: Sequence[HyperNode], stage: Outcome) -> Sequence[HyperNode]:
+    """Try the first few domains and undo it: the one in which the sub-groups score the most together comes first.
+
+    Of domains that look alike only the first that works is tried; if all that are tried fail, the others follow.
+    """
+    found: dict[bytes, tuple[float, HyperNode]] = {}
+    failed: list[HyperNode] = []
+    for domain, outlook in zip(ranked, _outlooks(turn, goal, ranked), strict=True):
+        if outlook in found or len(found) + len(failed) == COMPARED:
+            continue
+        mark, points = turn.statement.checkpoint(), list[float]()
+        outcome = _attempt(msgspec.structs.replace(turn, points=points), goal, domain, stage)
+        turn.statement.rollback(mark)
+        if outcome >= stage:
+            found[outlook] = (sum(points), domain)
+        else:
+            failed.append(domain)
+    if found:
+        return [domain for _, domain in sorted(found.values(), key=lambda each: -each[0])]
+    return [*failed[-1:], *(domain for domain in ranked if domain not in failed)]
+
+
+def _outlooks(turn: Turn, goal: Goal, domains: Sequence[HyperNode]) -> Iterator[bytes]:
+    """Give what each domain is like to the first sub-group: the scores of all hyper-nodes inside."""
+    below = [domain.below() for domain in domains]
+    scores = turn.session.topology.order(goal.sub_job, [each for inside in below for each in inside])
+    ends = np.cumsum([len(inside) for inside in below])
+    for part in np.split(foresight.rounded(scores), ends[:-1]):
+        yield np.sort(part).tobytes()
 
 
 def _is_refused_by_queue(turn: Turn, goal: Goal) -> bool:

@@ -45,13 +45,14 @@ class Scope(msgspec.Struct, frozen=True):
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """A job's turn: everything it does goes into one statement."""
+    """A job's turn: everything it does goes into one statement. On trial, what each sub-group scores in its domain is noted in `points`."""
 
     session: Session
     statement: Statement
     queue: Queue
     job: Job
     scope: Scope = Scope()
+    points: list[float] | None = None
 
     def inside(self, domain: HyperNode | None) -> Turn:
         """Return the same turn, with tasks placed inside one hyper-node."""

@@ -43,6 +43,7 @@ def _goal(turn: Turn, tasks: list[Task], attempt: Callable[[Turn, Outcome], Outc
         need=domains.needed(job.tally, job.min_member, ready=session.job_ready(job)),
         tasks=tasks,
         attempt=attempt,
+        compares=bool(job.policies) and not turn.scope.waits and not session.job_ready(job),
     )
 
 
