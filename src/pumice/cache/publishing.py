@@ -57,17 +57,19 @@ class Publisher:
                 self._publish_task(entry, session.started)
         for job, message in session.notices:
             self._tell(job, "Normal", names.EVENT_UNSCHEDULABLE, message)
-        wrong: dict[
-            str, tuple[Job, list[str]]
-        ] = {}  # all of a job in one event, so that the next cycle finds the same said
-        for job, message in session.warnings:
-            wrong.setdefault(job.key, (job, []))[1].append(message)
-        for job, messages in wrong.values():
-            self._tell(job, "Warning", names.EVENT_INVALID_SPEC, "; ".join(dict.fromkeys(messages)))
+        self._warn(session.warnings)
         for task in session.reservations.ended(self._cluster):
             self._clear_nomination(task)
         for patch in queues.patches(self._cluster, self.queue_kinds):
             self._cache.world.patch(patch)
+
+    def _warn(self, warnings: list[tuple[Job, str]]) -> None:
+        """Put all that is wrong with a group into one event, so that the next cycle finds the same said."""
+        wrong: dict[str, tuple[Job, list[str]]] = {}
+        for job, message in warnings:
+            wrong.setdefault(job.key, (job, []))[1].append(message)
+        for job, messages in wrong.values():
+            self._tell(job, "Warning", names.EVENT_INVALID_SPEC, "; ".join(dict.fromkeys(messages)))
 
     def _tell(self, job: Job, type_: Literal["Normal", "Warning"], reason: str, message: str) -> None:
         if job.group is not None and not shadows.is_shadow(job.group):
