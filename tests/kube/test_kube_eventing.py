@@ -92,6 +92,13 @@ def test_long_messages_are_cut_between_two_characters():
     assert message.endswith("é…")
 
 
+def test_what_waits_and_what_is_remembered_is_cut_already():
+    _, _, events = recorder()
+    events.put(note(message="x" * 250_000))
+    assert max(len(part) for key in events._told for part in key) <= 1024
+    assert len(events.take().note.message) <= 1024
+
+
 def test_a_message_gives_no_orders_to_a_terminal():
     api, _, events = recorder()
     events.put(note(message="PodGroup a/\x1b[2Jx does not exist"))

@@ -35,11 +35,6 @@ class WatchReport(msgspec.Struct, frozen=True, kw_only=True):
     errors: int
     error: str
 
-    @property
-    def relists(self) -> int:
-        """How often it was listed again."""
-        return max(0, self.lists - 1)
-
 
 class Informers:
     """Follows everything that was asked for, and tells the sink what changes."""

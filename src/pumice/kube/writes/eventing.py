@@ -10,6 +10,7 @@ from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import structs
 
 from pumice.api import kinds, printable, timestamp
 from pumice.cache.effects import Note  # noqa: TC001  msgspec reads the annotations at run time
@@ -67,6 +68,9 @@ class EventRecorder:
     def put(self, note: Note) -> None:
         """Queue an event, or count up the one that says the same."""
         now = self._now()
+        if (message := _cut(note.message)) is not note.message:
+            # Here already: what waits and what is remembered must not be as long as others may write.
+            note = structs.replace(note, message=message)
         key = (note.uid or f"{note.kind.plural}/{note.name}", note.namespace, note.type, note.reason, note.message)
         told = self._told.get(key)
         if told is not None and now - told.last <= _REPEATED_WITHIN:
@@ -153,7 +157,7 @@ class EventRecorder:
             "involvedObject": involved,
             "type": note.type,
             "reason": note.reason,
-            "message": _cut(note.message),
+            "message": note.message,
             "count": told.count,
             "firstTimestamp": _seconds(told.first),
             "lastTimestamp": _seconds(told.last),
