@@ -241,13 +241,12 @@ class Publisher:
         self._cache.world.patch(patch)
 
     def _already_says(self, task: Task, reason: str, message: str) -> bool:
-        written = self._written.get(task.uid)
-        if written is not None:
-            return written[:2] == (reason, message)
-        for condition in task.pod.status.conditions:
-            if condition.type == names.CONDITION_POD_SCHEDULED:
-                return (condition.status, condition.reason, condition.message) == ("False", reason, message)
-        return False
+        """Tell whether a pod says so already; which node a member would get once its gang is whole moves with everybody's pods and is no news."""
+        said = self._written.get(task.uid)
+        if said is None:
+            stated = (c for c in task.pod.status.conditions if c.type == names.CONDITION_POD_SCHEDULED)
+            said = next(((c.reason, c.message, "") for c in stated if c.status == "False"), ("", "", ""))
+        return said[0] == reason and (said[1] == message or reason == names.REASON_SCHEDULABLE)
 
     def forget_task(self, uid: str) -> None:
         """Drop what is known of a pod that is gone."""
