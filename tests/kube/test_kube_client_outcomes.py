@@ -16,6 +16,7 @@ from pumice.kube.calls.client import Client
 HALF_HEAD = Step((b"HTTP/1.1 201 Crea",), "close")
 HALF_BODY = Step((b'HTTP/1.1 201 Created\r\nContent-Length: 100\r\n\r\n{"kind":',), "close")
 HALF_CHUNK = Step((b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n40\r\n{",), "close")
+DEEP = b'{"a":' + b"[" * 50_000 + b"]" * 50_000 + b"}"
 NOISE = Step((b"NOISE/9 abc\r\n\r\n",), "close")
 
 
@@ -220,11 +221,14 @@ def test_a_redirect_is_not_followed(status):
 def test_an_answer_that_is_no_object_leaves_a_write_unknown():
     _, error = attempt([reply(200, b"<html>")], verb="create")
     assert isinstance(error, errors.UnknownOutcomeError)
-    _, error = attempt([reply(200, b"[1]")], verb="get")
-    assert isinstance(error, errors.BrokenConnectionError)
+    for body in (b"[1]", DEEP):
+        _, error = attempt([reply(200, body)], verb="get")
+        assert isinstance(error, errors.BrokenConnectionError)
 
 
-@pytest.mark.parametrize("body", [b"", b"<html>gateway</html>", b"[]", b'{"kind":"Status","details":{"causes":null}}'])
+@pytest.mark.parametrize(
+    "body", [b"", b"<html>gateway</html>", b"[]", b'{"kind":"Status","details":{"causes":null}}', DEEP]
+)
 def test_a_refusal_without_a_status_object_is_still_one(body):
     _, error = attempt([reply(404, body)], verb="get")
     assert (error.status, error.failure.code) == (404, "notfound")

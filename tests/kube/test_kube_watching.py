@@ -34,7 +34,13 @@ def test_an_object_nested_too_deeply_spoils_itself_alone():
     assert found[1].message == "PodGroup d: is nested too deeply to be read"
 
 
-@pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"metadata":', b'{"items":[]}', b"\xff\xfe", b"null"])
+DEEP = b"[" * 50_000 + b"]" * 50_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"{", b"[]", b'{"metadata":', b'{"items":[]}', b"\xff\xfe", b"null", b'{"metadata":{"a":' + DEEP + b"}}"],
+)
 def test_an_answer_that_is_no_list_is_an_error_that_says_so(text):
     with pytest.raises(arrivals.GarbledError, match=f"{len(text)} bytes"):
         arrivals.page(text)
@@ -51,6 +57,7 @@ def test_an_answer_that_is_no_list_is_an_error_that_says_so(text):
         b'{"type":"EATEN","object":{}}',
         b'{"type":"ADDED","object":{"met',
         b"\xff",
+        b'{"type":' + DEEP + b',"object":{}}',
     ],
 )
 def test_a_line_that_is_no_event_is_an_error_that_says_so(text):

@@ -175,7 +175,7 @@ class ExecPlugin:
     def _read(self, printed: bytes) -> _Held:
         try:
             answer = msgspec.json.decode(printed, type=_Printed)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise self._failure("printed no ExecCredential") from None
         if answer.kind != "ExecCredential" or answer.api_version != self._settings.api_version:
             raise self._failure(f"printed no ExecCredential of {self._settings.api_version}")

@@ -92,7 +92,7 @@ def parse_status(status: int, body: bytes, retry_after: str, title: str) -> erro
     """Return the refusal that a `Status` object, or any other body of an answer, describes."""
     try:
         parsed = _STATUS.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         parsed = _Status()
     details = parsed.details or _Details()
     message = parsed.message[:_SHOWN] if parsed.kind == "Status" else ""

@@ -209,7 +209,7 @@ def _manifest(body: bytes, title: str) -> Manifest:
     """Decode an object that was read."""
     try:
         return _DECODER.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise errors.BrokenConnectionError(f"{title}: the answer of {len(body)} bytes is no JSON object") from None
 
 

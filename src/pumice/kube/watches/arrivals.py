@@ -89,7 +89,7 @@ def page(data: bytes) -> Page:
             rest, inner = deep.cut(data, "items")
             read = _LISTS.decode(rest)
             items = [msgspec.Raw(element) for element in deep.elements(inner)]
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise GarbledError(f"the answer to a list, {len(data)} bytes, cannot be read: {error}") from None
     return Page(items, read.metadata.resource_version, read.metadata.continue_)
 
@@ -102,7 +102,7 @@ def line(data: bytes) -> Line:
         except RecursionError:
             rest, inner = deep.cut(data, "object")
             read = Line(_LINES.decode(rest).type, msgspec.Raw(inner))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise GarbledError(f"a watch event of {len(data)} bytes cannot be read: {error}") from None
     if read.type == "ERROR":
         raise _reported(read.object)
@@ -115,7 +115,7 @@ def bookmark(event: Line) -> tuple[str, bool]:
     """Return the version of a BOOKMARK, and whether it ends the initial events."""
     try:
         metadata = _BOOKMARKS.decode(event.object).metadata
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise GarbledError(f"a bookmark cannot be read: {error}") from None
     return metadata.resource_version, metadata.annotations.get(INITIAL_EVENTS_END) == "true"
 

@@ -53,7 +53,7 @@ async def _resources(client: Getter, group_version: str) -> list[str]:
         raise
     try:
         found = _DECODER.decode(answer).resources or []
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise errors.ApiError(
             500, "", f"GET {path}: the answer, {len(answer)} bytes, cannot be read: {error}"
         ) from None
