@@ -151,6 +151,7 @@ MISTAKES = {
     "exec-type": (config(user={"exec": {"command": "x", "env": "hush"}}), ["user 'eve'", "$.exec.env"]),
     "groups-alone": (config(user={"as-groups": ["g"]}), ["user 'eve': as is not set"]),
     "two-groups": (config(user={"as": "b", "as-groups": ["g", "h"]}), ["user 'eve': as-groups"]),
+    "as-two-lines": (config(user={"as": "b\r\nX-Evil: 1"}), ["user 'eve': as", "no header can carry"]),
     "extra": (config(user={"as": "b", "as-user-extra": {"k": ["hush"]}}), ["user 'eve': as-user-extra"]),
     "insecure-and-ca": (config(cluster={"insecure-skip-tls-verify": True, "certificate-authority-data": "aHVzaA=="}), ["insecure-skip-tls-verify", "remove one"]),
     "bad-ca": (config(cluster={"server": "https://x", "certificate-authority-data": "aHVzaA=="}), ["cluster 'c': certificate-authority-data", "BEGIN CERTIFICATE"]),

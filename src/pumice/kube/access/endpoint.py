@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
 from pumice.kube import errors
+from pumice.kube.access import proxies
 from pumice.kube.access.credentials import Credentials, Fixed
 from pumice.kube.access.tls import Tls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-_SCHEMES: Final = ("http", "https")
 
 
 class Connection:
@@ -54,12 +52,8 @@ class Connection:
 def checked_server(text: str, field: str, *, encrypted: bool = False) -> str:
     """Return a server's address as a URL, or say what is wrong with it; without a scheme it is `encrypted` that decides."""
     url = text if "://" in text else f"{'https' if encrypted else 'http'}://{text}"
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError:
-        parts = urlsplit("")
-    if parts.scheme not in _SCHEMES or not parts.hostname:
+    parts = proxies.split(url)
+    if parts.scheme not in proxies.SCHEMES or not parts.hostname:
         raise errors.ConfigurationError(f"{field}: not the address of a server; write it as https://HOST:PORT")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise errors.ConfigurationError(

@@ -134,4 +134,6 @@ def _impersonation(user: User, owner: Owner) -> dict[str, str]:
         return {}
     headers = {"Impersonate-User": user.impersonated, "Impersonate-Uid": user.impersonated_uid}
     headers["Impersonate-Group"] = user.impersonated_groups[0] if user.impersonated_groups else ""
+    if not all(text.isprintable() for text in headers.values()):
+        raise ConfigurationError(f"{owner.field('as')}, as-uid or as-groups has characters that no header can carry")
     return {name: text for name, text in headers.items() if text}

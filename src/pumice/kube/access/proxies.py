@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ipaddress
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pumice.kube.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_SCHEMES: Final = ("http", "https")
+SCHEMES: Final = ("http", "https")
 
 
 def choose(server: str, configured: str, field: str, environ: Mapping[str, str]) -> str:
@@ -65,13 +65,19 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
 
 
-def _checked(url: str, field: str) -> str:
+def split(url: str) -> SplitResult:
+    """Take an address apart; one that makes no sense has no parts."""
     try:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError:
-        parts = urlsplit("")
-    if parts.scheme not in _SCHEMES or not parts.hostname:
+        return urlsplit("")
+    return parts
+
+
+def _checked(url: str, field: str) -> str:
+    parts = split(url)
+    if parts.scheme not in SCHEMES or not parts.hostname:
         kind = (
             f"{parts.scheme}:// is not supported" if parts.scheme and parts.hostname else "not the address of a proxy"
         )
