@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pumice.api import scheduling
-    from pumice.framework.evaluation import Floats
+    from pumice.framework.evaluation import Floats, Mask
     from pumice.framework.session import Session
     from pumice.model.hypernodes import HyperNode, Tree
     from pumice.model.job import Job, SubJob
@@ -49,11 +49,13 @@ class Limit(msgspec.Struct, frozen=True):
 class Topology:
     """The limits and domains of one session."""
 
-    __slots__ = ("_limits", "_rows", "_session", "tree")
+    __slots__ = ("_limits", "_rows", "_session", "tree", "worthwhile")
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self.tree: Tree = session.cluster.hyper_nodes.tree
+        # To evict in: the domains that whoever asks thinks worth offering, None for all.
+        self.worthwhile: Mask | None = None
         self._limits: dict[str, Limit | None] = {}
         self._rows: dict[str, tuple[int, Job | SubJob, list[int]]] = {}
 

@@ -52,6 +52,8 @@ class Gradients:
         if not limit.soft and not tree.is_whole:
             # What cannot be read may be a tier below the root.
             allowed[tree.root.index] = False
+        if purpose is Purpose.EVICT and self._topology.worthwhile is not None:
+            allowed &= self._topology.worthwhile
         if rows:
             inside = np.zeros(len(tree.domains), dtype=np.bool_)
             for top in self._tops(rows, allowed):

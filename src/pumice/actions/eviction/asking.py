@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pumice.actions.eviction.planning import Plan
     from pumice.framework.session import Session
     from pumice.model.job import Job
+    from pumice.model.resources import Vector
     from pumice.model.task import Task
 
 FEW = 4
@@ -63,6 +64,14 @@ def members_lacking(job: Job, tasks: Sequence[Task]) -> list[Task]:
     if job.roles_enforced or job.policies or lacking <= 0:
         return list(tasks)
     return list(tasks[:lacking])
+
+
+def least_need(job: Job, tasks: Sequence[Task]) -> Vector:
+    """Return what the members still needed ask for at the least, resource by resource."""
+    lacking = max(1, job.min_member - job.tally.ready - job.tally.waiting)
+    asked = np.sort(np.stack([task.shape.request.vector for task in tasks]), axis=0)
+    least: Vector = asked[:lacking].sum(axis=0)
+    return least
 
 
 def orders(plan: Plan, tasks: Sequence[Task]) -> Iterator[Sequence[Task]]:

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from pumice.actions.eviction import units
-from pumice.actions.eviction.asking import members_lacking
+from pumice.actions.eviction.asking import least_need, members_lacking
 from pumice.actions.eviction.rules import Rules, jobs_of_other_queues
 from pumice.actions.eviction.search import Search
 from pumice.actions.eviction.units import Unit
@@ -128,7 +128,7 @@ class BundleSearch(Search):
             (task.shape.request.vector for task in members_lacking(plan.job, tasks)),
             start=np.zeros(len(self.session.cluster.vocabulary), dtype=np.int64),
         )
-        least, room = _least_need(plan.job, tasks), self._room(plan)
+        least, room = least_need(plan.job, tasks), self._room(plan)
         for bundle in self._sorted(plan, self._bundles(plan, tasks[0]), need):
             for unit in bundle.units():
                 if self._take(plan, tasks[0], unit):
@@ -231,14 +231,6 @@ class BundleSearch(Search):
             return -1 if left.job.key < right.job.key else 1
 
         return sorted(bundles, key=functools.cmp_to_key(compare))
-
-
-def _least_need(job: Job, tasks: Sequence[Task]) -> Vector:
-    """Return what the members still needed ask for at the least, resource by resource."""
-    lacking = max(1, job.min_member - job.tally.ready - job.tally.waiting)
-    asked = np.sort(np.stack([task.shape.request.vector for task in tasks]), axis=0)
-    least: Vector = asked[:lacking].sum(axis=0)
-    return least
 
 
 def _gain(bundle: Bundle, need: Vector) -> float:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.actions.eviction import asking, looping, takeover, trimming
+from pumice.actions.eviction import asking, looping, prospects, takeover, trimming
 from pumice.actions.eviction.offers import Market
 from pumice.actions.eviction.planning import Plan
 from pumice.api import names
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ROUNDS = 8
 NAMED = 10
 NOBODY = "no pod may be evicted for it"
-NO_DOMAIN = "no hyper-node that its network topology allows is large enough, or holds the members that run"
+NO_DOMAIN = "no hyper-node that its network topology allows holds the members that run and has room enough, even with everybody gone who may go"
 
 Cost = tuple[tuple[int, int], int, int, int]
 
@@ -91,6 +91,7 @@ class Search:
         topology = self.session.topology
         if topology.limit(job) is None or not self.session.job_gradient.active:
             return [None]
+        topology.worthwhile = prospects.worthwhile(self.session, self.rules, job)
         found = [domain for group in topology.job_domains(job, Purpose.EVICT) for domain in group]
         return [None if each is topology.tree.root else each for each in found[: self.rules.most_domains]]
 
