@@ -331,3 +331,21 @@ def test_an_evicted_pod_counts_as_leaving_though_its_object_does_not_say_so_yet(
     made.modify(pod("p", "g", cpu="2", node="n1", labels={"any": "change"})).apply()
     assert made.task("p").status == Status.RELEASING
     assert made.cluster.nodes.releasing[0].tolist()[0] == 2000
+
+
+def test_an_object_that_breaks_the_machinery_costs_nobody_else_a_cycle(monkeypatch):
+    desk = Desk()
+    add_task = desk.cluster.add_task
+
+    def broken(task, node):
+        add_task(task, node)
+        if task.name == "bad":
+            raise RuntimeError("no such luck")
+
+    monkeypatch.setattr(desk.cluster, "add_task", broken)
+    desk.feed(node("n1"), group("g"), pod("bad", node="n1", cpu="2"))
+    desk.feed(pod("good", "g", cpu="6"))
+    record = desk.cycle()
+    assert desk.world.binds == {"good": "n1"}
+    assert "Pod a/bad could not be taken in: RuntimeError: no such luck" in "\n".join(record.trace())
+    assert [str(failure) for failure in desk.scheduler.failures] == ["no such luck"]

@@ -58,6 +58,7 @@ class Cache:
         self.publisher = publishing.Publisher(self)
         self._overtaking = handover.Overtaking(self.cluster)
         self._queues_ensured = False
+        self.failures: list[Exception] = []  # of the last `apply`
 
     # -- what comes in -----------------------------------------------------------------------------------------
 
@@ -82,8 +83,13 @@ class Cache:
         """
         self._look()
         self._overtaking.clear()
+        self.failures = []
         while self._seen:
-            self._apply_event(*self._seen.popleft(), now)
+            kind, event_type, found = self._seen.popleft()
+            try:
+                self._apply_event(kind, event_type, found, now)
+            except Exception as error:  # noqa: BLE001  one object that breaks us must not cost anybody else a cycle
+                self._broke(kind, found, error)
         for _ in range(len(self._outcomes)):
             self.assumptions.settle(self._outcomes.popleft(), now)
         if not standby:
@@ -92,6 +98,8 @@ class Cache:
             self.pods.review(now)
             self._ensure_queues()
         self._forget_jobs()
+        if self.failures:
+            self.cluster.recount()  # whatever was left half done counts as what it is now
         self.cluster.prepare()
         self.objects.hyper_nodes.review()
 
@@ -111,6 +119,11 @@ class Cache:
             self.pods.apply(event_type, found, now)
         else:
             self.objects.apply(kind, event_type, found)
+
+    def _broke(self, kind: kinds.Kind, found: meta.KubeObject | decoding.Malformed, error: Exception) -> None:
+        self.failures.append(error)
+        name = f"{found.metadata.namespace}/{found.metadata.name}" if kind.namespaced else found.metadata.name
+        self.record.say("cache", f"{kind.name} {name} could not be taken in: {type(error).__name__}: {error}")
 
     def _forget_jobs(self) -> None:
         """Drop what is remembered of jobs that have neither group nor pods any more."""

@@ -71,6 +71,7 @@ class Scheduler:
         record.begin(self.cycles, now)
         self.cache.apply(now)
         if self._is_quiet(now):
+            self.failures = self.cache.failures
             record.skipped = True
             return record
         self._warn_of_queues()
@@ -89,7 +90,7 @@ class Scheduler:
             session.failures.append(error)
         finally:
             session.rollback()
-            self.failures = session.failures
+            self.failures = [*self.cache.failures, *session.failures]
         cluster = self.cache.cluster
         cluster.dirty_jobs.clear()
         # Undoing what was held leaves the cluster as it was, so only progress makes another cycle worth while.
