@@ -88,3 +88,21 @@ def test_a_bad_pattern_costs_its_hyper_node_alone():
     }
     desk.feed(hyper).cycle()
     assert "the repetition number is too large" in desk.world.notes[-1][2]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "found"),
+    [
+        ("^gpu-[[:digit:]]+$", "gpu-12", True),
+        ("^gpu-[[:digit:]]+$", "gpu-x", False),
+        ("^[[:alpha:]_-]+$", "rack_a-b", True),
+        ("^[^[:upper:]]+$", "Rack", False),
+    ],
+)
+def test_named_classes_mean_what_they_mean_to_the_peers(pattern, name, found):
+    assert patterns.searcher(pattern)(name) is found
+
+
+def test_a_class_that_nobody_knows_is_refused_by_name():
+    with pytest.raises(patterns.PatternError, match=r"the class \[:digits:\] is not known"):
+        patterns.searcher("[[:digits:]]")

@@ -31,6 +31,18 @@ _CATEGORIES: Final[dict[Any, Callable[[str], bool]]] = {
     ops.CATEGORY_NOT_WORD: lambda letter: not (letter.isalnum() or letter == "_"),
 }
 
+_NAMED: Final = re.compile(r"\[:(\^?[a-z]*):\]")
+_CLASSES: Final = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "digit": "0-9",
+    "lower": "a-z",
+    "space": r"\t\n\v\f\r ",
+    "upper": "A-Z",
+    "word": "0-9A-Za-z_",
+    "xdigit": "0-9A-Fa-f",
+}
+
 
 class PatternError(ValueError):
     """A pattern that cannot be used, and why."""
@@ -40,6 +52,7 @@ def searcher(pattern: str) -> Callable[[str], bool]:
     """Return what tells whether a pattern is found in a name."""
     if len(pattern) > LONGEST:
         raise PatternError(f"it has {len(pattern)} characters; at most {LONGEST} are read")
+    pattern = _NAMED.sub(_letters, pattern)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)
@@ -50,6 +63,13 @@ def searcher(pattern: str) -> Callable[[str], bool]:
     except (re.error, OverflowError, RecursionError) as error:
         raise PatternError(str(error)) from None
     return Automaton(tree).search
+
+
+def _letters(named: re.Match[str]) -> str:
+    """Write a class such as `[:digit:]`, which Go has and Python has not, as its letters."""
+    if named[1] not in _CLASSES:
+        raise PatternError(f"the class {named[0]} is not known; known are {', '.join(_CLASSES)}")
+    return _CLASSES[named[1]]
 
 
 def _choices(tree: Iterable[Any], *, repeated: bool) -> int:
