@@ -47,17 +47,24 @@ class Bench:
             self.scheduler, self.box, self.lines.log, self.notes, period=period, now=lambda: builders.NOW
         )
 
-    def run(self, *messages, after=0.05):
+    def run(self, *messages, until=None, after=0.05):
+        """Decide until a condition holds, or for some time."""
         for message in messages:
             self.box.post(message)
-        threading.Timer(after, lambda: self.box.post(mailbox.Stop("test"))).start()
+        threading.Thread(target=self._stop, args=(until, after)).start()
         return self.decider.run()
+
+    def _stop(self, until, after):
+        deadline = time.monotonic() + (30 if until else after)
+        while time.monotonic() < deadline and not (until and until()):
+            time.sleep(0.005)
+        self.box.post(mailbox.Stop("test"))
 
 
 def test_before_it_may_begin_it_only_keeps_up():
     bench = Bench()
     bench.desk.feed(builders.node("n1"), builders.group("g"), builders.pod("p", "g", cpu="1"))
-    assert bench.run() == mailbox.Stop("test")
+    assert bench.run(until=lambda: "n1" in bench.desk.cluster.nodes.by_name) == mailbox.Stop("test")
     assert bench.notes.cycles == []
     assert "n1" in bench.desk.cluster.nodes.by_name
     assert bench.desk.world.effects == []
@@ -66,7 +73,7 @@ def test_before_it_may_begin_it_only_keeps_up():
 def test_it_decides_from_begin_on_and_skips_when_nothing_changes():
     bench = Bench(verbosity=4)
     bench.desk.feed(builders.node("n1"), builders.group("g"), builders.pod("p", "g", cpu="1"))
-    bench.run(mailbox.Begin())
+    bench.run(mailbox.Begin(), until=lambda: True in bench.notes.cycles)
     assert bench.desk.world.binds == {"p": "n1"}
     assert bench.notes.cycles[0] is False
     assert bench.notes.cycles[-1] is True
@@ -83,7 +90,7 @@ def test_the_period_runs_from_the_end_of_a_cycle():
 
 def test_messages_are_answered_between_cycles_and_one_that_breaks_down_ends_nothing():
     bench = Bench()
-    bench.run(mailbox.Summarise(), mailbox.Dump(), mailbox.Begin())
+    bench.run(mailbox.Summarise(), mailbox.Dump(), mailbox.Begin(), until=lambda: bench.notes.cycles)
     assert (bench.notes.dumps, bench.notes.summaries) == (1, 1)
     assert bench.lines.of("summary broke down")[0]["level"] == "error"
     assert bench.notes.cycles
@@ -93,7 +100,8 @@ def test_who_asked_for_numbers_and_gave_up_ends_nothing():
     bench = Bench()
     given_up, waiting = concurrent.futures.Future(), concurrent.futures.Future()
     given_up.cancel()
-    assert bench.run(mailbox.View(given_up), mailbox.View(waiting), mailbox.Begin()) == mailbox.Stop("test")
+    messages = mailbox.View(given_up), mailbox.View(waiting), mailbox.Begin()
+    assert bench.run(*messages, until=lambda: bench.notes.cycles) == mailbox.Stop("test")
     assert waiting.result(timeout=0) is None
     assert bench.notes.views == 1
     assert bench.notes.cycles
@@ -109,7 +117,7 @@ def test_a_new_configuration_counts_from_the_next_cycle():
     bench = Bench()
     known = registry.catalog()
     other = configuration.load('actions: "enqueue"\ntiers: [{plugins: [{name: gang}]}]\n', known)
-    bench.run(mailbox.Reconfigure(other), mailbox.Begin())
+    bench.run(mailbox.Reconfigure(other), mailbox.Begin(), until=lambda: bench.notes.cycles)
     assert bench.scheduler.configuration is other
 
 
@@ -122,7 +130,7 @@ def test_a_cycle_that_breaks_down_is_told_of_once_and_tried_again(monkeypatch):
         raise ZeroDivisionError("as the test says")
 
     monkeypatch.setattr(bench.scheduler, "cycle", broken)
-    assert bench.run(mailbox.Begin()) == mailbox.Stop("test")
+    assert bench.run(mailbox.Begin(), until=lambda: len(tries) > 1) == mailbox.Stop("test")
     assert len(tries) > 1
     assert len(bench.lines.of("cycle broke down")) == 1
     assert "ZeroDivisionError: as the test says" in bench.lines.of("cycle broke down")[0]["exception"]
