@@ -76,6 +76,22 @@ def test_a_cycle_that_made_progress_is_followed_by_another():
     assert not made.cycle().skipped
 
 
+OVERCOMMIT = 'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: gang}, {name: overcommit}, {name: predicates}]\n'
+
+
+def test_a_group_that_has_entered_another_phase_is_followed_by_another_cycle_though_no_event_comes():
+    """Until `first` counts as Running its minimum is counted beside its pod, so `second` is not let in: 1 used + 1 let in + 1 > 1.2 x 2 (overcommit)."""
+    made = Desk(OVERCOMMIT).feed(node("n1", cpu="2"))
+    made.feed(group("first", minResources={"cpu": "1"}), pod("p", "first", cpu="1"))
+    made.cycle()
+    made.settle(made.world.of(Bind)[0]).modify(pod("p", "first", cpu="1", node="n1"))
+    made.feed(group("second", minResources={"cpu": "1"}), pod("q", "second", cpu="1"))
+    made.cycle()
+    assert made.world.binds == {"p": "n1"}
+    made.cycle()
+    assert made.world.binds == {"p": "n1", "q": "n1"}
+
+
 def test_a_reconfiguration_wakes_the_next_cycle():
     made = at_rest()
     made.scheduler.reconfigure(settings(GANG.replace("nodeorder", "binpack"))[0])

@@ -82,18 +82,14 @@ class Recording:
 
 @contextlib.asynccontextmanager
 async def following(server, specs, sink, *, kubeconfig="", cuts=(), **settings):
-    """Run informers against a server; give them and the recording client."""
+    """Run informers against a server; give them and the recording client. If they break down, so does whoever waits for them."""
     found = connection.load(str(kubeconfig or server.kubeconfig))
-    async with Client(found, timeout=10) as client:
+    async with Client(found, timeout=10) as client, asyncio.TaskGroup() as tasks:
         recording = Recording(client, cuts)
         made = Informers(recording, specs, sink, rng=random.Random(1), **settings)  # noqa: S311  jitter
-        task = asyncio.create_task(made.run())
-        try:
-            yield made, recording
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        task = tasks.create_task(made.run())
+        yield made, recording
+        task.cancel()
 
 
 async def until(condition, seconds=30):

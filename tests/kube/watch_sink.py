@@ -2,9 +2,10 @@
 
 
 class CheckingSink:
-    """Holds what a consumer would hold: name -> (uid, version)."""
+    """Holds what a consumer would hold: name -> (uid, version), of objects whose names begin with a prefix."""
 
-    def __init__(self):
+    def __init__(self, prefix=""):
+        self._prefix = prefix
         self.known = {}
         self.told = []
         self._newest = {}  # name -> version
@@ -12,6 +13,8 @@ class CheckingSink:
     def feed(self, kind, event_type, found, raw):
         metadata = found.metadata
         name, uid, version = metadata.name, metadata.uid, int(metadata.resource_version)
+        if not name.startswith(self._prefix):
+            return
         self.told.append((event_type, name, uid, version))
         known, newest = self.known.get(name), self._newest.get(name, 0)
         if event_type == "ADDED":

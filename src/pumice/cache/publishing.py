@@ -52,6 +52,8 @@ class Publisher:
     def publish(self, session: Session) -> None:
         """Write what changed: groups, their pods, queues."""
         for report in closing.report(session):
+            # Plugins count a group by its phase, so one that has entered another may make room for others.
+            session.progressed |= report.status.phase != report.job.phase
             self._publish_job(report)
             for entry in report.tasks:
                 self._publish_task(entry, session.started)
