@@ -49,11 +49,11 @@ class Noted(Reservations):
 class Arena:
     """A cluster, a scheduler, and controllers that replace what was evicted."""
 
-    def __init__(self, world, text, *, replaces=True):
+    def __init__(self, world, text, *, replaces=True, cluster=SimulatedCluster):
         self.world = world
         self.replaces = replaces
         self.settings = configuration.load(text, KNOWN, "config")
-        self.cluster = SimulatedCluster()
+        self.cluster = cluster()
         self.cluster.apply(world.manifests())
         self.cycles = 0
         self.plans = []

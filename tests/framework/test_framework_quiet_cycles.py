@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import GANG, SECOND, Desk, group, node, pod, priority_class, queue, settings
-from pumice.cache.effects import Bind
+from pumice.cache.effects import Bind, Note
 from pumice.framework.plugin import Plugin
 
 WATCHING = GANG.replace("{name: nodeorder}", "{name: nodeorder}, {name: watch}")
@@ -90,6 +90,18 @@ def test_a_group_that_has_entered_another_phase_is_followed_by_another_cycle_tho
     assert made.world.binds == {"p": "n1"}
     made.cycle()
     assert made.world.binds == {"p": "n1", "q": "n1"}
+
+
+def test_settings_of_a_queue_that_have_no_effect_are_told_once_however_often_its_status_changes():
+    limits = {"capability": {"cpu": "4"}, "guarantee": {"resource": {"cpu": "1"}}}
+    made = Desk().feed(queue("q", **limits), node("n1"))
+    for state in ("", "Open", "Closed", "Open"):
+        made.modify(queue("q", state=state, **limits))
+        made.cycle()
+    told = [note.message for note in made.world.of(Note) if note.reason == "SettingHasNoEffect"]
+    assert len(told) == 1
+    assert "capability" in told[0]
+    assert "guarantee" in told[0]
 
 
 def test_a_reconfiguration_wakes_the_next_cycle():

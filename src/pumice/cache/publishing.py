@@ -61,6 +61,7 @@ class Publisher:
             self._tell(job, "Normal", names.EVENT_UNSCHEDULABLE, message)
         self._warn(session.warnings)
         for task in session.reservations.ended(self._cluster):
+            session.progressed = True
             self._clear_nomination(task)
         for patch in queues.patches(self._cluster, self.queue_kinds):
             self._cache.world.patch(patch)

@@ -41,7 +41,7 @@ class Scheduler:
         self._settled_at: int | None = None
         self._wake: int | None = None
         self._always = False
-        self._looked_at: tuple[Configuration, list[scheduling.Queue]] | None = None
+        self._looked_at: tuple[Configuration, dict[str, scheduling.QueueSpec]] | None = None
         self.reservations = Reservations()
         self.engine = self._engine(configuration)
 
@@ -102,14 +102,16 @@ class Scheduler:
     def _warn_of_queues(self) -> None:
         """Say once, on the queue, that one of its settings has no effect under the configuration in force."""
         queues = [queue.object for queue in self.cache.cluster.queues.values() if queue.object is not None]
-        seen = (self.configuration, queues)
+        seen = (self.configuration, {queue.metadata.name: queue.spec for queue in queues})
         if self._looked_at is not None and self._looked_at[0] is seen[0] and self._looked_at[1] == seen[1]:
             return
         self._looked_at = seen
         for queue in queues:
-            for problem in object_warnings(self.configuration, [queue]):
+            problems = object_warnings(self.configuration, [queue])
+            for problem in problems:
                 self.cache.record.say("configuration", str(problem))
-                text = f"{problem.key}: {problem.message}"
+            if problems:
+                text = "; ".join(f"{problem.key}: {problem.message}" for problem in problems)
                 self.cache.note(kinds.QUEUE, queue.metadata, "Warning", "SettingHasNoEffect", text, once=True)
 
     def _broke(self, step: str, error: Exception) -> None:
