@@ -16,7 +16,7 @@ from pumice.cache.cache import Cache
 from pumice.cache.effects import Bind, Evict, Failure, Outcome
 from pumice.framework import configuration, registry
 from pumice.scheduler import Scheduler
-from pumice.server import deciding, mailbox, metering, observed, policy, reporting, series
+from pumice.server import deciding, mailbox, metering, observed, policy, reporting, series, signs
 
 TIERS = """
 - plugins: [{name: priority}, {name: gang, enablePreemptable: false}]
@@ -35,7 +35,10 @@ class Bench:
         known = registry.catalog()
         text = f'actions: "{actions}"\ntiers:{TIERS.replace("SHARING", sharing)}'
         self.policy = policy.Policy(known, self.lines.log)
-        self.reporter = reporting.Reporter(read(), self.lines.log, self.policy, self.box, lambda: self.now)
+        self.heard = signs.Signs(time.monotonic)
+        self.reporter = reporting.Reporter(
+            read(), self.lines.log, self.policy, self.box, lambda: self.now, signs=self.heard
+        )
         seen = observed.ObservedWorld(self.world, self.reporter.meter)
         self.cache = Cache(seen)
         self.settled = self.reporter.looking_at(seen, self.cache)

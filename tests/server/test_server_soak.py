@@ -13,7 +13,7 @@ from pumice.cache.cache import Cache
 from pumice.cache.effects import Bind, Evict, Failure, Outcome, Patch, Read
 from pumice.framework import configuration, registry
 from pumice.scheduler import Scheduler
-from pumice.server import deciding, mailbox, observed, policy, reporting, views
+from pumice.server import deciding, mailbox, observed, policy, reporting, signs, views
 
 CYCLES = 300
 SHARING = """
@@ -81,7 +81,9 @@ class Soak:
         self.now, self.made, self.alive, self.is_calm = builders.NOW, 0, {}, False
         self.world, lines, box = builders.World(), Lines(), mailbox.Mailbox()
         known = registry.catalog()
-        self.reporter = reporting.Reporter(read(), lines.log, policy.Policy(known, lines.log), box, lambda: self.now)
+        self.reporter = reporting.Reporter(
+            read(), lines.log, policy.Policy(known, lines.log), box, lambda: self.now, signs=signs.Signs(lambda: 0.0)
+        )
         seen = observed.ObservedWorld(self.world, self.reporter.meter)
         self.cache = Cache(seen)
         self.settled = self.reporter.looking_at(seen, self.cache)

@@ -6,7 +6,7 @@ import asyncio
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from pumice.framework import configuration
+from pumice.framework import configuration, registry
 from pumice.server import logs
 from pumice.server.sources import SourceError
 
@@ -39,12 +39,21 @@ class Policy:
         return self._unreadable or self._refusal
 
     @property
+    def unusable(self) -> str:
+        """What is installed, or lies in the folder of plugins, and cannot be used."""
+        return "; ".join(self._catalog.broken.values())
+
+    @property
     def current(self) -> Configuration | None:
         """The configuration in force, if there is one yet."""
         return self._holder.current if self._holder is not None else None
 
     def use_default(self) -> Configuration:
-        """Start with the built-in configuration."""
+        """Start with the built-in configuration, or raise `ConfigurationError` if something claims the name of a plugin in it."""
+        usual = configuration.default(registry.catalog())
+        refusals = [self._catalog.plugin_refusal(plugin.name) for plugin in usual.plugins]
+        if problems := tuple(configuration.Problem(0, "", refusal) for refusal in refusals if refusal):
+            raise configuration.ConfigurationError(problems, usual.source)
         return self._start(configuration.default(self._catalog))
 
     def use(self, text: str, name: str) -> Configuration:

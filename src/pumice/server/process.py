@@ -24,6 +24,7 @@ from pumice.kube.writes import companions
 from pumice.scheduler import Scheduler
 from pumice.server import (
     deciding,
+    dump,
     intake,
     levels,
     logs,
@@ -35,6 +36,7 @@ from pumice.server import (
     preparing,
     reporting,
     serving,
+    signs,
     sources,
     tuning,
 )
@@ -57,6 +59,8 @@ def run(settings: Settings) -> int:
     log.info("starting", version=__version__)
     for name in settings.unheard:
         log.info("flag without effect", flag=f"--{name}")
+    if settings.cache_dumper:
+        dump.check(settings.cache_dump_dir, log)
     try:
         process = Process(settings, log)
     except (ConfigurationError, errors.KubeError, sources.SourceError, plugin_files.FolderError, ValueError) as error:
@@ -90,10 +94,12 @@ class Process:
         self._settings = settings
         self._log = log
         self._box = mailbox.Mailbox()
+        self._signs = signs.Signs(time.monotonic)
         self._options = Options.from_flags(settings.shaping)
         self._known = registry.installed()
         if settings.plugins_dir:
             self._known = plugin_files.extend(self._known, settings.plugins_dir)
+        plugin_files.tell(self._known, settings.plugins_dir, log)
         self._policy = policy.Policy(self._known.catalog(), log)
         self._first = self._first_configuration()
         self._connection = connection.load(settings.kubeconfig, master=settings.master, in_cluster_first=True)
@@ -103,7 +109,7 @@ class Process:
         # Of its own, so that no number of binds makes a renewal wait.
         self._lease_client = clients.Client(self._connection)
         self._election = self._candidate() if settings.leader_elect else None
-        self._reporter = reporting.Reporter(settings, log, self._policy, self._box, wall)
+        self._reporter = reporting.Reporter(settings, log, self._policy, self._box, wall, signs=self._signs)
         self._world = self._reporter.world(self._client, self._may_write, self._component())
         seen = observed.ObservedWorld(self._world, self._reporter.meter)
         self._cache = Cache(seen, self._options, assignment=assignment.from_environment(os.environ))
@@ -134,7 +140,7 @@ class Process:
         )
         identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         return election.Election(
-            self._lease_client,
+            self._signs.listening(self._lease_client),
             lease.Candidate(identity, timing),
             namespace=settings.lease_namespace,
             name=settings.leader_elect_resource_name,

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pumice.server.mailbox import Mailbox
     from pumice.server.policy import Policy
     from pumice.server.settings import Settings
+    from pumice.server.signs import Signs
 
 PATIENCE: Final = 2.0  # seconds that a scrape waits for a cycle to end before it gets the numbers of the last one
 
@@ -34,16 +35,22 @@ PATIENCE: Final = 2.0  # seconds that a scrape waits for a cycle to end before i
 class Reporter:
     """Knows whom to ask. Each part is named when it exists; until then there is nothing to say about it."""
 
-    def __init__(self, settings: Settings, log: Log, policy: Policy, box: Mailbox, wall: Callable[[], int]) -> None:
+    def __init__(
+        self, settings: Settings, log: Log, policy: Policy, box: Mailbox, wall: Callable[[], int], *, signs: Signs
+    ) -> None:
         self._settings = settings
         self._log = log
         self._policy = policy
         self._box = box
         self._wall = wall
+        self._signs = signs
         self._exposition = exposition.Exposition(self._samples)
         self.meter = metering.Meter(self._exposition, log, wall)
         self.health = health.Health(
-            {"deciding": self._is_stalled}, {"informers": self._missing}, {"configuration": lambda: policy.problem}
+            {"deciding": self._is_stalled},
+            {"informers": self._missing},
+            {"configuration": lambda: policy.problem, "plugins": lambda: policy.unusable},
+            signs.lines,
         )
         self._world: KubeWorld | None = None
         self._informers: Informers | None = None
@@ -82,6 +89,7 @@ class Reporter:
     def watch(self, informers: Informers) -> None:
         """Name the watches."""
         self._informers = informers
+        self._signs.watch(informers)
 
     def follow(self, scheduler: Scheduler, decider: Decider) -> None:
         """Name who decides."""
@@ -136,6 +144,7 @@ class Reporter:
             yield "volcano_eviction_transactions_total", (action,), count
         yield "pumice_configuration_valid", (), int(not self._policy.problem)
         yield "pumice_leading", (), int(self._decider is not None and self._decider.deciding)
+        yield "pumice_api_server_silence_seconds", (), self._signs.silence()
         for outcome, count in self._cycles.items():
             yield "pumice_cycles_total", (outcome,), count
         for report in self._informers.report() if self._informers is not None else ():

@@ -99,6 +99,12 @@ SERIES: Final[tuple[Series, ...]] = (
     _gauge("queue_overused", _QUEUE, "1 if a queue holds all it is due (plugins proportion and capacity)"),
     Series("pumice_configuration_valid", "gauge", (), "1 if the configuration that is there now is in force"),
     Series("pumice_leading", "gauge", (), "1 while this process decides"),
+    Series(
+        "pumice_api_server_silence_seconds",
+        "gauge",
+        (),
+        "age of the last sign of life of the API server: an answer about the Lease, a list, a line of a watch; quiet clusters without a Lease reach 60",
+    ),
     Series("pumice_cycles_total", "counter", ("outcome",), "cycles by outcome: decided, skipped (nothing had changed)"),
     Series("pumice_watch_synced", "gauge", ("watch",), "1 if a watch has had a complete list"),
     Series("pumice_watch_objects", "gauge", ("watch",), "objects that a watch follows"),

@@ -1,4 +1,4 @@
-"""Reads a list in pages, all of them of one version."""
+"""Reads a list in pages, all of them of one version, and no longer than a list can be."""
 
 from __future__ import annotations
 
@@ -17,8 +17,16 @@ if TYPE_CHECKING:
 
 CHUNK: Final = 200
 """Objects that are decoded before others get a turn on the event loop."""
+MOST: Final = 10_000_000
+"""Objects of one list: more than the storage of any API server holds."""
+BARREN: Final = 100
+"""Pages in a row that may bring nothing new; a server that filters late sends a few."""
 _RESTARTS: Final = 4
 _STEP: Final = 4
+
+
+class EndlessListError(errors.KubeError):
+    """A list whose end is not in sight: some server or proxy hands out tokens for ever."""
 
 
 class PagedList:
@@ -54,6 +62,7 @@ class PagedList:
     async def _pages(self, listing: Listing[Arrival], size: int) -> str:
         """Read page after page and return the version that they all have."""
         spec, query, version = self._spec, {**self._spec.query, "limit": str(size)}, ""
+        progress = _Progress(spec)
         while True:
             page = arrivals.page(await self._source.list_page(spec.kind, query=query))
             version = version or page.version
@@ -63,4 +72,35 @@ class PagedList:
                     await asyncio.sleep(0)
             if not page.token:
                 return version
+            progress.check(len(listing.found), page.token)
             query["continue"] = page.token
+
+
+class _Progress:
+    """Looks at a list after each page that is not its last."""
+
+    def __init__(self, spec: WatchSpec) -> None:
+        self._spec = spec
+        self._token = ""
+        self._pages = 0
+        self._objects = 0
+        self._barren = 0
+
+    def check(self, objects: int, token: str) -> None:
+        """Take note of a page: so many objects are known now, and this asks for the next. Raise `EndlessListError` if that leads nowhere."""
+        self._pages += 1
+        self._barren = 0 if objects > self._objects else self._barren + 1
+        self._objects = objects
+        if token == self._token:
+            raise self._endless("the next page would be the same once more")
+        if self._barren >= BARREN:
+            raise self._endless(f"the last {BARREN} of them brought nothing new")
+        if objects > MOST:
+            raise self._endless(f"that is more than the {MOST} objects that are read of one list")
+        self._token = token
+
+    def _endless(self, why: str) -> EndlessListError:
+        return EndlessListError(
+            f"the list of {self._spec} does not end: {self._objects} objects in {self._pages} pages, and {why}; "
+            "look at the API server, or at what answers in its place"
+        )
