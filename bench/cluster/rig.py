@@ -76,7 +76,7 @@ class Rig:
 
     async def _start(self) -> None:
         self.client = await Client(self._connection, qps=100_000, burst=100_000).__aenter__()
-        self.world = KubeWorld(self.client, fence=lambda: True)
+        self.world = KubeWorld(self.client)
         self.cache = Cache(self.world)
         self.informers = Informers(self.client, standard(self.cache.options), _Sink(self.cache))
         self._tasks = [

@@ -87,7 +87,7 @@ class KubeHarness:
     async def _perform(self, wanted, control_volumes):
         outcomes = []
         async with self._client() as api:
-            acting = world.KubeWorld(api, fence=lambda: self.leading)
+            acting = world.KubeWorld(api)
             running = asyncio.create_task(acting.run(outcomes.append))
             controlling = asyncio.create_task(self._control_volumes(control_volumes))
             for effect in wanted:
@@ -108,7 +108,9 @@ class KubeHarness:
             where = connection.load(kubeconfig=str(self.server.kubeconfig))
             if self._lost:
                 where = endpoint.Connection(await stack.enter_async_context(lossy_proxy(self.server, self._lost)))
-            yield await stack.enter_async_context(client.Client(where, retry=retry))
+            yield await stack.enter_async_context(
+                client.Client(where, retry=retry, allowance=lambda: float(self.leading))
+            )
 
     async def _control_volumes(self, pairs):
         """Play the volume controller: bind each claim once it, or the volume that was chosen for it, says so."""

@@ -145,7 +145,7 @@ def grouping(kube, seconds, done):
 
     async def run():
         async with client.Client(connection.load(kubeconfig=str(kube.server.kubeconfig))) as api:
-            controller = companions.Companions(api, fence=lambda: True)
+            controller = companions.Companions(api)
             specs = [WatchSpec(kind, keep_raw=True) for kind in companions.WATCHED]
             watches = informers.Informers(api, specs, controller)
             tasks = [asyncio.create_task(watches.run())]

@@ -84,7 +84,7 @@ class Exercise:
         owned = pod(self.namespace, "owned")
         owned["metadata"]["ownerReferences"] = [reference]
         self.make(owned)
-        controller = companions.Companions(self.client, fence=lambda: True)
+        controller = companions.Companions(self.client)
         watches = informers.Informers(
             self.client, informers.standard(Options(), raw=companions.WATCHED), controller, rng=RNG
         )
@@ -102,7 +102,7 @@ class Exercise:
     async def lists(self):
         """Follow everything as on a server that does not stream lists."""
         specs = informers.standard(Options(), raw=companions.WATCHED)
-        idle = companions.Companions(self.client, fence=lambda: False)
+        idle = companions.Companions(self.client, wanted=lambda: False)
         watches = informers.Informers(self.client, specs, idle, rng=RNG, streaming=False)
         running = asyncio.create_task(watches.run())
         await watches.wait_synced()
@@ -226,7 +226,7 @@ class Exercise:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(0.5):
                 await one.run(lambda _: None)
-        assert one.holds()
+        assert one.allowance() > 0
         await one.release()
 
 

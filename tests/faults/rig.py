@@ -93,7 +93,7 @@ class Rig:
 
     async def _start(self):
         self._clients = [client := await Client(self._connection, timeout=self._timeout).__aenter__()]
-        self.world = KubeWorld(client, fence=lambda: True)
+        self.world = KubeWorld(client)
         self.cache = Cache(self.world)
         specs = standard(self.cache.options)
         self.informers = Informers(client, specs, Sink(self.cache), silence=self._silence)

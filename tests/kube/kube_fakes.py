@@ -20,7 +20,10 @@ def conflict(text="the object has been modified"):
 
 
 class FakeApi:
-    """Objects by plural, namespace and name; `fail[verb]` is a list of errors to raise, `hold[verb]` an asyncio.Event to wait for."""
+    """Objects by plural, namespace and name; `fail[verb]` is a list of errors to raise, `hold[verb]` an asyncio.Event to wait for.
+
+    Without the lease (`leading`) no write leaves, as with the client.
+    """
 
     def __init__(self, served=()):
         self.objects = {}
@@ -28,10 +31,13 @@ class FakeApi:
         self.fail = {}
         self.hold = {}
         self.served = list(served)
+        self.leading = True
         self.most_at_once = self._at_once = 0
         self._versions = itertools.count(1)
 
     async def _enter(self, verb, *what):
+        if not self.leading and verb not in ("get", "request"):
+            raise errors.UnreachableError(f"{verb} was not sent: the lease is not held", transient=False)
         self.calls.append((verb, *what))
         self._at_once += 1
         self.most_at_once = max(self.most_at_once, self._at_once)

@@ -86,6 +86,16 @@ def test_a_write_answered_after_the_time_limit_is_unknown(verb):
     assert len(server.asked) == 1
 
 
+def test_a_write_is_given_up_before_anybody_else_can_take_the_lease():
+    """Whole seconds are allowed, and reads may take their time."""
+    server, error = attempt([HANG], allowance=lambda: 1.9)
+    assert isinstance(error, errors.UnknownOutcomeError)
+    assert "1 s" in str(error)
+    assert len(server.asked) == 1
+    _, answer = attempt([reply(200)], verb="get", allowance=lambda: 0.0)
+    assert not isinstance(answer, errors.KubeError)
+
+
 def test_a_write_whose_connection_is_refused_is_tried_again_and_then_unavailable():
     async def run():
         with socket.socket() as taken:

@@ -45,8 +45,11 @@ def owned(name, by="r", **metadata):
 class Stage:
     def __init__(self):
         self.api = FakeApi()
-        self.leading = True
-        self.companions = companions.Companions(self.api, fence=lambda: self.leading, first_pause=0.001)
+        self.wanted = True
+        self.told = []
+        self.companions = companions.Companions(
+            self.api, wanted=lambda: self.wanted, first_pause=0.001, tell=self.told.append
+        )
 
     def feed(self, manifest, event_type="ADDED"):
         kind = kinds.find(manifest["apiVersion"], manifest["kind"])
@@ -183,14 +186,77 @@ def test_failures_of_what_is_wanted_no_longer_are_forgotten():
     play(scene)
 
 
-def test_without_the_lease_nothing_is_written():
+def test_while_groups_are_not_wanted_nothing_is_written_and_nobody_complains():
     async def scene(stage):
-        stage.leading = False
+        stage.wanted = False
         stage.feed(pod())
         await until(lambda: stage.companions.failed > 2)
         assert stage.api.calls == []
-        stage.leading = True
+        assert stage.told == []
+        stage.wanted = True
         await until(lambda: stage.group_of("p"))
+
+    play(scene)
+
+
+def test_without_the_lease_nothing_is_written():
+    async def scene(stage):
+        stage.api.leading = False
+        stage.feed(pod())
+        await until(lambda: stage.companions.failed > 2)
+        assert stage.api.calls == []
+        stage.api.leading = True
+        await until(lambda: stage.group_of("p"))
+
+    play(scene)
+
+
+def test_a_write_that_takes_long_holds_up_its_own_group_alone():
+    async def scene(stage):
+        stage.api.hold["create"] = asyncio.Event()
+        stage.feed(pod("slow"))
+        await until(lambda: stage.api.verbs() == ["create"])
+        release = stage.api.hold.pop("create")
+        stage.feed(pod("quick"))
+        await until(lambda: stage.group_of("quick"))
+        assert stage.group_of("slow") is None
+        release.set()
+        await until(lambda: stage.group_of("slow"))
+
+    play(scene)
+
+
+@pytest.mark.parametrize("error", [errors.UnreachableError("x"), errors.ApiError(404, "NotFound", "no such kind")])
+def test_no_pod_names_a_group_that_could_not_be_created_yet(error):
+    """The second pod comes while the first one's write pauses; its owner is of a kind that is not followed."""
+
+    async def scene(stage):
+        stage.companions._first_pause = 0.2
+        stage.api.fail["create"] = [error]
+        stage.feed(owned("first"))
+        await until(lambda: stage.companions.failed == 2)
+        stage.feed(owned("second"))
+        await until(lambda: stage.companions.failed == 3)
+        assert stage.api.verbs() == ["create"]
+        await until(lambda: stage.group_of("first") and stage.group_of("second"))
+        assert list(stage.groups()) == ["podgroup-uid-r"]
+
+    play(scene)
+
+
+def test_failures_are_told_of_now_and_then_with_their_number(monkeypatch):
+    async def scene(stage):
+        stage.api.fail["create"] = [errors.UnreachableError("nobody listens")] * 8
+        for number in range(4):
+            stage.feed(pod(f"p{number}"))
+        await until(lambda: len(stage.groups()) == 4)
+        assert stage.told == ["podgroups a/podgroup-uid-p0: nobody listens"]
+        monkeypatch.setattr(companions, "_TELLING", 0.0)
+        stage.api.fail["create"] = [errors.UnreachableError("nobody listens")]
+        stage.feed(pod("p4"))
+        await until(lambda: len(stage.told) > 1)
+        assert stage.told[1].startswith("podgroups a/podgroup-uid-p4: nobody listens; ")
+        assert "writes failed since this was last told" in stage.told[1]
 
     play(scene)
 

@@ -80,7 +80,9 @@ def test_a_renewal_counts_from_when_it_was_asked_for():
     write = first.look(None, 0, WALL)
     first.stored(server.write(write), 9 * SECOND)
     assert first.holds(10 * SECOND - 1)
+    assert first.allowance(10 * SECOND - 1) == 5 * SECOND + 1
     assert not first.holds(10 * SECOND)
+    assert first.allowance(10 * SECOND) == 0
 
 
 def test_a_renewal_keeps_the_time_of_acquisition_and_the_number_of_transitions():
@@ -190,6 +192,7 @@ class Runner:
         self.write = None
         self.found = None
         self.answer = None
+        self.writing_until = 0  # when a write that it may have sent has ended at the latest
 
 
 actions = st.lists(
@@ -228,12 +231,20 @@ def test_no_two_candidates_may_write_at_once(steps, skews):
                 candidate.refused()
                 runner.write = runner.answer = None
             case "release" if runner.write is None and runner.answer is None:
+                runner.writing_until = 0  # writes end before the lease is released
                 if (write := candidate.release(WALL)) is not None:
                     server.write(write)
             case "wait":
                 time += span
         holders = [r.candidate.identity for r in runners if r.candidate.holds(time + r.skew)]
         assert len(holders) <= 1, holders
+        for each in runners:
+            late = each.candidate.identity not in holders and each.writing_until > time
+            assert not (holders and late), (
+                f"{holders} may write while a write of {each.candidate.identity} is on its way"
+            )
+            if allowance := each.candidate.allowance(time + each.skew):
+                each.writing_until = time + allowance
 
 
 # ---- on an event loop
@@ -335,7 +346,7 @@ def test_a_leader_renews_without_looking_and_stops_when_renewals_fail_for_the_de
     assert led == ["11"]
     assert api.requests[:4] == ["get", "create", "replace", "replace"]
     assert 14 * SECOND <= time.now <= 15 * SECOND
-    assert not run.holds()
+    assert run.allowance() == 0
     assert said == ["Lease ns/lock: connection refused"]
 
 
@@ -349,7 +360,7 @@ def test_a_standby_takes_over_after_a_whole_lease_and_says_once_whom_it_waits_fo
 
     def lead(version):
         assert version == str(server.version)
-        assert run.holds()
+        assert run.allowance() > 0
         raise DoneError
 
     with pytest.raises(DoneError):
@@ -379,11 +390,11 @@ def test_release_lets_the_next_one_lead_at_once_and_a_failure_costs_nothing(monk
     async def scenario():
         task = asyncio.ensure_future(run.run(lambda _: task.cancel()))
         await asyncio.gather(task, return_exceptions=True)
-        assert run.holds()
+        assert run.allowance() > 0
         await run.release()
 
     asyncio.run(scenario())
-    assert not run.holds()
+    assert run.allowance() == 0
     assert server.spec["holderIdentity"] == ""
 
     api.broken = errors.UnreachableError("gone")
@@ -402,11 +413,10 @@ def test_release_lets_the_next_one_lead_at_once_and_a_failure_costs_nothing(monk
 
 def test_a_write_that_waited_for_its_turn_is_not_sent_after_the_fence_has_closed():
     connection = Connection("http://127.0.0.1:9")
-    answers = iter([False])
 
     async def scenario():
-        async with Client(connection, permit=lambda: next(answers)) as client:
-            with pytest.raises(errors.UnreachableError, match="not permitted any more") as caught:
+        async with Client(connection, allowance=lambda: 0.0) as client:
+            with pytest.raises(errors.UnreachableError, match="POST .*/binding was not sent: the lease") as caught:
                 await client.bind("a", "p", "u", "n", {})
             assert caught.value.failure.code == "unavailable"
 

@@ -268,7 +268,7 @@ def test_volumes_are_given_back_only_if_the_pod_certainly_was_not_bound(error, r
     api = cluster()
     api.fail["bind"] = [error]
     parts = Volumes()
-    performer = performing.Performer(api, fence=lambda: True, now=lambda: 0, volume_binder=parts)
+    performer = performing.Performer(api, now=lambda: 0, volume_binder=parts)
     outcome = asyncio.run(performer.perform(bind(decision())))
     assert outcome.failure.code == error.failure.code
     assert parts.undone == (["step"] if rolled_back else [])

@@ -34,9 +34,8 @@ class Stage:
     def __init__(self, api=None, **options):
         self.api = api or FakeApi()
         self.outcomes = []
-        self.leading = True
         self.wakes = 0
-        self.world = world.KubeWorld(self.api, **{"fence": lambda: self.leading, **options})
+        self.world = world.KubeWorld(self.api, **options)
 
     def _woken(self):
         self.wakes += 1
@@ -197,7 +196,7 @@ def test_patches_of_statuses_get_their_share_beside_binds():
 
 def test_without_the_lease_nothing_is_written_and_reads_go_on():
     async def scene(stage):
-        stage.leading = False
+        stage.api.leading = False
         stage.world.bind(bind())
         stage.world.evict(effects.Evict(namespace="a", name="q", uid="", reason="x"))
         stage.world.read(effects.Read(kind=kinds.POD, namespace="a", name="r"))
@@ -216,7 +215,7 @@ def test_the_fence_is_asked_again_between_the_two_writes_of_an_eviction():
         stage.api.hold["patch"] = asyncio.Event()
         stage.world.evict(effects.Evict(namespace="a", name="p", uid="", reason="x"))
         await until(lambda: stage.api.verbs() == ["patch"])
-        stage.leading = False
+        stage.api.leading = False
         stage.api.hold["patch"].set()
         await stage.answers(1)
         assert stage.codes() == ["unavailable"]

@@ -59,9 +59,9 @@ class Election:
         self._tell = tell
         self._told = ""
 
-    def holds(self) -> bool:
-        """Tell whether writing is safe at this moment."""
-        return self._candidate.holds(self._monotonic())
+    def allowance(self) -> float:
+        """Say how many seconds a write may take that is sent at this moment; 0 if none may be sent."""
+        return self._candidate.allowance(self._monotonic()) / lease.SECOND
 
     async def run(self, lead: Callable[[str], None], stand_by: Callable[[], None] = lambda: None) -> None:
         """Take part until the Lease is ours, call `lead` with its version, renew it; raise `LostLeaseError` once it is lost.

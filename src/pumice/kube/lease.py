@@ -141,6 +141,11 @@ class Candidate:
         answered = self._answered_at
         return answered is not None and now < answered + self.timing.renew_deadline
 
+    def allowance(self, now: int) -> int:
+        """Return how long a write may take that is sent now: it must have ended before anybody else can take the Lease."""
+        answered = self._answered_at
+        return answered + self.timing.lease - now if answered is not None and self.holds(now) else 0
+
     def deadline(self) -> int:
         """Return when `holds` ends unless a renewal is answered."""
         return (self._answered_at or 0) + self.timing.renew_deadline

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import signal
@@ -104,18 +105,21 @@ class Process:
         self._first = self._first_configuration()
         self._connection = connection.load(settings.kubeconfig, master=settings.master, in_cluster_first=True)
         self._client = clients.Client(
-            self._connection, qps=settings.kube_api_qps, burst=settings.kube_api_burst, permit=self._may_write
+            self._connection, qps=settings.kube_api_qps, burst=settings.kube_api_burst, allowance=self._allowance
         )
         # Of its own, so that no number of binds makes a renewal wait.
         self._lease_client = clients.Client(self._connection)
         self._election = self._candidate() if settings.leader_elect else None
         self._reporter = reporting.Reporter(settings, log, self._policy, self._box, wall, signs=self._signs)
-        self._world = self._reporter.world(self._client, self._may_write, self._component())
+        self._world = self._reporter.world(self._client, self._component())
         seen = observed.ObservedWorld(self._world, self._reporter.meter)
         self._cache = Cache(seen, self._options, assignment=assignment.from_environment(os.environ))
         self._settled = self._reporter.looking_at(seen, self._cache)
         self._companions = companions.Companions(
-            self._client, fence=self._wants_companions, scheduler_names=self._options.scheduler_name
+            self._client,
+            wanted=self._wants_companions,
+            scheduler_names=self._options.scheduler_name,
+            tell=lambda text: log.warning("a pod cannot be given its group yet", problem=text),
         )
         self._informers = self._watches()
         self._outside = outside.Outside(self._parts(), self._box, log)
@@ -150,9 +154,12 @@ class Process:
             tell=lambda text: self._log.info("standing by", reason=text),
         )
 
+    def _allowance(self) -> float:
+        """Say how many seconds a write may take: without an election any number, else as long as the lease is surely ours."""
+        return math.inf if self._election is None else self._election.allowance()
+
     def _may_write(self) -> bool:
-        """Tell whether a write may leave now: without an election always, else while the lease is surely ours."""
-        return self._election is None or self._election.holds()
+        return self._allowance() > 0
 
     def _wants_companions(self) -> bool:
         """Tell whether pods without a group get one; under kube-batch's rules the cache makes up its own, which nobody else sees."""

@@ -8,7 +8,7 @@ import resource
 import time
 from typing import TYPE_CHECKING, Final
 
-from pumice.kube.writes import binding, volumes, writing
+from pumice.kube.writes import binding, volumes
 from pumice.kube.writes.world import KubeWorld
 from pumice.server import dump, exposition, health, mailbox, metering, observed, views
 
@@ -63,15 +63,13 @@ class Reporter:
 
     # -- parts -------------------------------------------------------------------------------------------------
 
-    def world(self, client: Client, fence: Callable[[], bool], component: str) -> KubeWorld:
+    def world(self, client: Client, component: str) -> KubeWorld:
         """Make the world whose requests are measured."""
-        api = writing.FencedApi(client, fence)
         self._world = KubeWorld(
             client,
-            fence=fence,
             component=component,
-            binder=metering.TimedBinder(binding.ApiBinder(api), self.meter),
-            volume_binder=metering.TimedVolumeBinder(volumes.ApiVolumeBinder(api), self.meter),
+            binder=metering.TimedBinder(binding.ApiBinder(client), self.meter),
+            volume_binder=metering.TimedVolumeBinder(volumes.ApiVolumeBinder(client), self.meter),
             now=self._wall,
         )
         return self._world

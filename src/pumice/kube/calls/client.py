@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -32,6 +33,7 @@ MERGE: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 USER_AGENT: Final = f"pumice/{__version__}"
 CONCURRENCY: Final = 64
+_SHORTEST: Final = 0.5
 
 _ENCODER: Final = msgspec.json.Encoder()
 _DECODER: Final = msgspec.json.Decoder(Manifest)
@@ -41,8 +43,8 @@ class Client:
     """A client of one API server, used inside `async with`.
 
     Reads are tried several times. A write is sent again only if it certainly did not happen; if it may have happened, `UnknownOutcomeError` is
-    raised. At most `concurrency` requests are on their way at once (watches not counted), `qps` start each second after a burst. No write leaves while
-    `permit` says no.
+    raised. At most `concurrency` requests are on their way at once (watches not counted), `qps` start each second after a burst. `allowance` is the
+    fence before every write: it says how many seconds a write may take from now on, and at 0 none leaves.
     """
 
     def __init__(
@@ -57,15 +59,16 @@ class Client:
         concurrency: int = CONCURRENCY,
         largest_answer: int = LARGEST_ANSWER,
         rng: random.Random | None = None,
-        permit: Callable[[], bool] = lambda: True,
+        allowance: Callable[[], float] = lambda: math.inf,
     ) -> None:
         self.connection = connection
-        self._permit = permit
+        self._allowance = allowance
+        self._slots = asyncio.Semaphore(concurrency)
         self._timeout = timeout
         self._retry = retry or RetryPolicy()
         self._rng = rng or random.Random()  # noqa: S311  spreads retries, guards nothing
         self._limiter = Limiter(qps, burst)
-        self._transport = Transport(connection, user_agent=user_agent, concurrency=concurrency, largest=largest_answer)
+        self._transport = Transport(connection, user_agent=user_agent, largest=largest_answer)
 
     def __repr__(self) -> str:
         return f"Client({self.connection!r})"
@@ -102,17 +105,27 @@ class Client:
         attempt = 1
         while True:
             await self._limiter.acquire()
-            if request.write and not self._permit():
-                # Asked at the last moment: a write may have waited long for its turn, or for its next attempt.
-                raise errors.UnreachableError(f"{method} {path} was not sent: not permitted any more", transient=False)
             try:
-                return await self._transport.exchange(request, timeout or self._timeout)
+                async with self._slots:
+                    # Asked at the last moment: a write may have waited long for its turn, or for its next attempt.
+                    return await self._transport.exchange(request, self._limit(request, timeout or self._timeout))
             except errors.KubeError as error:
                 delay = self._retry.delay(error, attempt, write=request.write, rng=self._rng)
                 if delay is None or attempt >= most:
                     raise
             await asyncio.sleep(delay)
             attempt += 1
+
+    def _limit(self, request: Request, most: float) -> float:
+        """Return how long a request may take."""
+        if not request.write:
+            return most
+        allowed = self._allowance()
+        if allowed <= 0:
+            text = f"{request.title} was not sent: the lease is not held, or was renewed too long ago"
+            raise errors.UnreachableError(text, transient=False)
+        # In whole seconds, so that there are few different limits.
+        return most if allowed >= most else max(_SHORTEST, math.floor(allowed))
 
     async def get(self, kind: kinds.Kind, namespace: str, name: str) -> Manifest:
         """Read one object."""

@@ -52,12 +52,11 @@ class Transport:
     credentials reach no other server. Answers are not compressed: that costs the server more than a nearby network.
     """
 
-    def __init__(self, connection: Connection, *, user_agent: str, concurrency: int, largest: int) -> None:
+    def __init__(self, connection: Connection, *, user_agent: str, largest: int) -> None:
         self.connection = connection
         self._prefix = connection.server
         self._common = {"User-Agent": user_agent, "Accept": "application/json", "Accept-Encoding": "identity"}
         self._largest = largest
-        self._slots = asyncio.Semaphore(concurrency)
         self._session: aiohttp.ClientSession | None = None
         self._headers: tuple[Mapping[str, str], dict[str, dict[str, str]]] = ({}, {})
 
@@ -83,8 +82,7 @@ class Transport:
 
     async def exchange(self, request: Request, timeout: float) -> bytes:  # noqa: ASYNC109  aiohttp's timer is cheaper
         """Send a request once and return the body of a good answer."""
-        async with self._slots:
-            outcome = await self._outcome(request, timeout)
+        outcome = await self._outcome(request, timeout)
         # Raised out here, so that neither aiohttp's error nor its response, which know our headers, hang on to it.
         if isinstance(outcome, errors.KubeError):
             raise outcome

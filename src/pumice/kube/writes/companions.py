@@ -1,13 +1,14 @@
 """The companion controller on a real cluster: it hears what the watches bring, and its writes go through the client.
 
-What it decides is `controllers.podgroups`, the same code as in the simulated cluster. A write that fails is wanted again after a pause that doubles
-each time, for its object alone. Without the lease nothing is written.
+What it decides is `controllers.podgroups`, the same code as in the simulated cluster. Writes about one group are sent one after another, those about
+different groups side by side. A write that fails is wanted again after a pause that doubles each time, for its object alone.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from typing import TYPE_CHECKING
 
 from pumice.api import names
@@ -27,29 +28,38 @@ WATCHED = podgroups.WATCHED
 
 _AT_ONCE = 16
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 300.0
+_TELLING = 10.0  # failures are told of once in so many seconds
 
 _Object = tuple[str, str, str]
+_Group = tuple[str, str]
 
 
 class Companions:
-    """Gives every pod of ours that has no group one of its own, or of its owner."""
+    """Gives every pod of ours that has no group one of its own, or of its owner, while that is wanted; `tell` hears of failures."""
 
     def __init__(
         self,
         client: writing.Api,
         *,
-        fence: Callable[[], bool],
+        wanted: Callable[[], bool] = lambda: True,
         scheduler_names: Sequence[str] = (names.SCHEDULER,),
         inherit: bool = True,
         first_pause: float = _FIRST_PAUSE,
+        tell: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._api = writing.FencedApi(client, fence)
-        self._objects = updating.ApiObjects(self._api)
-        self._updater = updating.ApiUpdater(self._api, time.monotonic)
+        self._api = client
+        self._wanted = wanted
+        self._objects = updating.ApiObjects(client)
+        self._updater = updating.ApiUpdater(client, time.monotonic)
         self._names = tuple(scheduler_names)
         self._groups = podgroups.CompanionGroups(self._names, inherit=inherit)
         self._first_pause = first_pause
+        self._tell = tell
+        self._told_at = -_TELLING
+        self._untold = 0
         self._known: dict[_Object, None] = {}
+        self._lines: dict[_Group, deque[podgroups.Request]] = {}  # writes that wait for their turn, or are being sent
+        self._absent: dict[_Group, effects.Failure] = {}  # groups that could not be created, until that is tried again
         self._failures: dict[_Object, int] = {}
         self._paused: dict[_Object, None] = {}  # whose pause is over, until it is known whether they are wanted still
         self._stirred = asyncio.Event()
@@ -82,29 +92,37 @@ class Companions:
     async def run(self) -> None:
         """Write what is wanted, until cancelled; start it when every watch has its list, and this process its lease."""
         self._stirred.set()
-        while True:
-            await self._stirred.wait()
-            self._stirred.clear()
-            chains: dict[tuple[str, str], list[podgroups.Request]] = {}
-            for request in self._groups.reconcile():
-                chains.setdefault(_group(request), []).append(request)
-                self._paused.pop(_object(request), None)
-            for key in self._paused:
-                self._failures.pop(key, None)
-            self._paused.clear()
-            await asyncio.gather(*(self._write(chain) for chain in chains.values()))
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                await self._stirred.wait()
+                self._stirred.clear()
+                for request in self._groups.reconcile():
+                    self._paused.pop(_object(request), None)
+                    group = _group(request)
+                    line = self._lines.setdefault(group, deque())
+                    line.append(request)
+                    if len(line) == 1:
+                        tasks.create_task(self._write(group, line))
+                for key in self._paused:
+                    self._failures.pop(key, None)
+                self._paused.clear()
 
-    async def _write(self, chain: list[podgroups.Request]) -> None:
-        """Send the writes about one group one after another: no pod may name a group that could not be created."""
-        missing: effects.Failure | None = None
-        async with self._slots:
-            for request in chain:
-                failure = missing or await self._failure(request)
-                self._settle(request, failure)
-                if isinstance(request, effects.Create):
-                    missing = failure
+    async def _write(self, group: _Group, line: deque[podgroups.Request]) -> None:
+        """Send the writes about one group: no pod may name a group that could not be created."""
+        while line:
+            request = line[0]
+            if isinstance(request, effects.Create) or group not in self._absent:
+                async with self._slots:
+                    failure = await self._failure(request)
+            else:
+                failure = self._absent[group]
+            self._settle(request, failure)
+            line.popleft()
+        del self._lines[group]
 
     async def _failure(self, request: podgroups.Request) -> effects.Failure | None:
+        if not self._wanted():
+            return effects.Failure("unavailable", "companion groups are not wanted now")
         try:
             match request:
                 case effects.Create():
@@ -119,18 +137,33 @@ class Companions:
 
     def _settle(self, request: podgroups.Request, failure: effects.Failure | None) -> None:
         """Take an answer; a failure is told to the controller, which will ask for the write again, after a pause."""
-        key = _object(request)
-        if failure is None or failure.code == "notfound":
+        key, creation = _object(request), isinstance(request, effects.Create)
+        if failure is None or (failure.code == "notfound" and not creation):
             self._failures.pop(key, None)
             self.written += failure is None
             self._groups.settled(request, failure)
             return
-        self.failed += 1
+        if creation:
+            self._absent[_group(request)] = effects.Failure("unavailable", f"its group is missing: {failure.message}")
+        self._complain(key, failure)
         tries = self._failures[key] = self._failures.get(key, 0) + 1
         pause = min(self._first_pause * 2.0 ** min(tries - 1, 30), _LONGEST_PAUSE)
         asyncio.get_running_loop().call_later(pause, self._again, request, failure)
 
+    def _complain(self, key: _Object, failure: effects.Failure) -> None:
+        """Count a failure, and tell of it if nobody was told for a while."""
+        self.failed += 1
+        self._untold += 1
+        now = time.monotonic()
+        if self._wanted() and now - self._told_at >= _TELLING:
+            plural, namespace, name = key
+            more = f"; {self._untold} writes failed since this was last told" if self._untold > 1 else ""
+            self._tell(f"{plural} {namespace}/{name}: {failure.message}{more}")
+            self._told_at, self._untold = now, 0
+
     def _again(self, request: podgroups.Request, failure: effects.Failure) -> None:
+        if isinstance(request, effects.Create):
+            self._absent.pop(_group(request), None)
         self._groups.settled(request, failure)
         self._paused[_object(request)] = None
         self._stirred.set()
@@ -143,7 +176,7 @@ def _object(request: podgroups.Request) -> _Object:
     return request.kind.plural, request.namespace, request.name
 
 
-def _group(request: podgroups.Request) -> tuple[str, str]:
+def _group(request: podgroups.Request) -> _Group:
     """Give the namespace and name of the group a write is about; that of a pod's annotation if it is of a pod."""
     if isinstance(request, effects.Patch):
         annotations = request.body.get("metadata", {}).get("annotations", {})

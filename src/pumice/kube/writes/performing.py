@@ -42,7 +42,6 @@ class Performer:
         self,
         api: writing.Api,
         *,
-        fence: Callable[[], bool],
         now: Callable[[], int],
         binder: writing.AsyncBinder | None = None,
         evictor: writing.AsyncEvictor | None = None,
@@ -50,7 +49,6 @@ class Performer:
         volume_binder: writing.AsyncVolumeBinder | None = None,
     ) -> None:
         self.tallies: dict[Verb, Tally] = {verb: Tally() for verb in _VERBS.values()}
-        self._fence = fence
         self._binder = binder or binding.ApiBinder(api)
         self._evictor = evictor or evicting.ApiEvictor(api, now)
         self._updater = updater or updating.ApiUpdater(api, time.monotonic)
@@ -59,21 +57,16 @@ class Performer:
 
     async def perform(self, effect: Task) -> Outcome:
         """Carry an effect out and give the answer; it does not raise."""
-        verb = _VERBS[type(effect)]
-        tally = self.tallies[verb]
+        tally = self.tallies[_VERBS[type(effect)]]
         started = time.monotonic()
         try:
-            outcome = await (self._send(effect) if verb == "read" or self._fence() else self._hold_back(effect, verb))
+            outcome = await self._send(effect)
         except Exception as error:  # noqa: BLE001  whatever a part fails with is the answer to its effect alone
             outcome = effects.Outcome(effect=effect, failure=writing.failure_of(error))
         tally.sent += 1
         tally.failed += outcome.failure is not None
         tally.seconds += time.monotonic() - started
         return outcome
-
-    async def _hold_back(self, effect: Task, verb: Verb) -> Outcome:
-        failure = effects.Failure("unavailable", f"{verb} was not sent: {writing.NO_LEASE}")
-        return effects.Outcome(effect=effect, failure=failure)
 
     async def _send(self, effect: Task) -> Outcome:
         match effect:

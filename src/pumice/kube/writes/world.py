@@ -11,7 +11,7 @@
 
 What this rests on: the methods of `World` only append to a queue and, if nobody has done so yet, wake the loop; they take no lock and never block.
 A fixed number of workers takes effects from the agenda. Events are sent while no bind waits or is in flight, and a small share of
-them meanwhile, so that a scheduler which is never done still tells. Before each write the fence is asked: without the lease nothing leaves.
+them meanwhile, so that a scheduler which is never done still tells. The client is the fence: without the lease nothing leaves.
 """
 
 from __future__ import annotations
@@ -53,7 +53,6 @@ class KubeWorld:
         self,
         client: writing.Api,
         *,
-        fence: Callable[[], bool],
         component: str = "volcano",
         binder: writing.AsyncBinder | None = None,
         evictor: writing.AsyncEvictor | None = None,
@@ -62,17 +61,15 @@ class KubeWorld:
         workers: int = WORKERS,
         now: Callable[[], int] = lambda: time.time_ns() // 1000,
     ) -> None:
-        api = writing.FencedApi(client, fence)
         self._performer = performing.Performer(
-            api,
-            fence=fence,
+            client,
             now=now,
             binder=binder,
             evictor=evictor,
             updater=updater,
             volume_binder=volume_binder,
         )
-        self._events = eventing.EventRecorder(api, now, component)
+        self._events = eventing.EventRecorder(client, now, component)
         self._crew = crew.Crew(self._performer, self._events, self._settle, workers)
         self._inbox: deque[Effect] = deque()
         self._called = False

@@ -1,4 +1,4 @@
-"""What writing to a cluster is made of: the calls it needs, the parts that may be replaced, and the fence before every write.
+"""What writing to a cluster is made of: the calls it needs and the parts that may be replaced.
 
 A part answers an effect with its `Outcome`, or raises a `KubeError`, which becomes the failure of that effect. Everything here runs on the
 event loop of the I/O thread.
@@ -15,14 +15,13 @@ from pumice.kube import errors
 from pumice.model.volumes import VolumeDecision  # noqa: TC001  msgspec reads the annotations at run time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from pumice.api import kinds
 
 Manifest = dict[str, Any]
 
 _CONFLICT, _INVALID = 409, 422
-NO_LEASE = "the lease is not held, or was renewed too long ago"
 
 
 class Api(Protocol):
@@ -94,55 +93,6 @@ class AsyncVolumeBinder(Protocol):
 
     async def roll_back(self, steps: list[Step]) -> None:
         """Undo what was begun, the last first; a claim that is bound stays bound."""
-
-
-class FencedError(errors.KubeError):
-    """A write that was held back because this process may no longer write."""
-
-
-class FencedApi:
-    """The client, asking before each write whether this process still holds its lease."""
-
-    def __init__(self, api: Api, fence: Callable[[], bool]) -> None:
-        self._api = api
-        self._fence = fence
-        self.request = api.request  # used for reads only
-        self.get = api.get
-
-    def _check(self, verb: str, name: str) -> None:
-        if not self._fence():
-            raise FencedError(f"{verb} {name} was not sent: {NO_LEASE}")
-
-    async def create(self, kind: kinds.Kind, manifest: Mapping[str, Any]) -> Manifest:
-        """Create an object, give it as stored."""
-        self._check("create", f"{kind.singular} {manifest.get('metadata', {}).get('name', '')}")
-        return await self._api.create(kind, manifest)
-
-    async def patch(
-        self,
-        kind: kinds.Kind,
-        namespace: str,
-        name: str,
-        body: Mapping[str, Any],
-        *,
-        subresource: str = "",
-        strategic: bool = False,
-    ) -> Manifest:
-        """Merge a body into an object, give it as stored."""
-        self._check("patch", f"{kind.singular} {namespace}/{name}")
-        return await self._api.patch(kind, namespace, name, body, subresource=subresource, strategic=strategic)
-
-    async def delete(
-        self, kind: kinds.Kind, namespace: str, name: str, *, uid: str = "", grace_seconds: int | None = None
-    ) -> None:
-        """Delete an object, if it has this uid."""
-        self._check("delete", f"{kind.singular} {namespace}/{name}")
-        await self._api.delete(kind, namespace, name, uid=uid, grace_seconds=grace_seconds)
-
-    async def bind(self, namespace: str, name: str, uid: str, node: str, annotations: Mapping[str, str]) -> None:
-        """Post the binding of a pod."""
-        self._check("bind", f"pod {namespace}/{name}")
-        await self._api.bind(namespace, name, uid, node, annotations)
 
 
 async def patch_only(
