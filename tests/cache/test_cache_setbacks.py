@@ -195,6 +195,31 @@ def test_room_is_let_go_if_others_are_bound_while_one_keeps_failing():
     assert sum(bind.name == "g-0" for bind in desk.world.of(Bind)) > 5
 
 
+def test_a_nomination_that_could_not_be_taken_off_is_taken_off_later():
+    """`p` was nominated by an earlier scheduler, its node is gone; other writes about it that go well change nothing."""
+    desk = builders.Desk(PREEMPTING).feed(builders.node("n1", cpu="1"), builders.group("g"))
+    waiting = builders.pod("p", "g", cpu="2")
+    waiting["status"]["nominatedNodeName"] = "n9"
+    desk.feed(waiting).cycle()
+
+    def removals():
+        return [p for p in desk.world.of(Patch) if p.body["status"].get("nominatedNodeName", "") is None]
+
+    assert len(removals()) == 1
+    for expected in (2, 3):
+        desk.settle(removals()[-1], "unavailable")
+        for other in desk.world.of(Patch):
+            if other.kind.name == "Pod" and other not in removals():
+                desk.settle(other)
+        for _ in range(2):
+            desk.cycle()
+        assert len(removals()) == expected
+    desk.settle(removals()[-1]).modify(builders.pod("p", "g", cpu="2"))
+    for _ in range(3):
+        desk.cycle()
+    assert len(removals()) == 3
+
+
 def test_zeros_of_a_queue_that_never_arrived_are_written_again():
     desk = builders.Desk()
     held = builders.queue("default")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pumice.model.job import Job
     from pumice.model.task import Task
 
+_NOMINATION = "nomination"
 READY_PHASES = frozenset({names.PHASE_RUNNING, names.PHASE_COMPLETED})
 
 
@@ -150,6 +151,8 @@ class Publisher:
             kind, _, key = name.partition(" ")
             if kind == kinds.POD.name:
                 self._miss_task(key)
+            elif kind == _NOMINATION:
+                self._miss_removal(key)
             elif kind == kinds.QUEUE.name:
                 self._miss_queue(key)
             else:
@@ -168,6 +171,12 @@ class Publisher:
             task.nominated = task.pod.status.nominated_node_name
         if task.job is not None:
             self._report_again(task.job)
+
+    def _miss_removal(self, uid: str) -> None:
+        """Take a nomination off that is still on its pod, unless there is another by now."""
+        task = self._cluster.tasks.get(uid)
+        if task is not None and not task.nominated and task.pod.status.nominated_node_name:
+            self._clear_nomination(task)
 
     def _miss_queue(self, name: str) -> None:
         if (queue := self._cluster.queues.get(name)) is not None and queue.object is not None:
@@ -254,13 +263,15 @@ class Publisher:
     def forget_task(self, uid: str) -> None:
         """Drop what is known of a pod that is gone."""
         self._setbacks.forget(f"{kinds.POD.name} {uid}")
+        self._setbacks.forget(f"{_NOMINATION} {uid}")
         self._written.pop(uid, None)
 
 
 def _name(effect: Patch) -> str:
-    """Name what a patch is about: pods by their uid, groups by their job's key."""
+    """Name what a patch is about: pods by their uid, groups by their job's key. The end of a nomination counts by itself."""
     if effect.kind.name == kinds.POD.name:
-        return f"{effect.kind.name} {effect.uid}"
+        removal = effect.body["status"].get("nominatedNodeName", "") is None
+        return f"{_NOMINATION if removal else effect.kind.name} {effect.uid}"
     return (
         f"{effect.kind.name} {effect.namespace}/{effect.name}"
         if effect.namespace
