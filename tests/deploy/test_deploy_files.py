@@ -13,11 +13,12 @@ import yaml
 from click.testing import CliRunner
 
 import pumice
-from pumice.api import documents
+from pumice.api import documents, quantity
 from pumice.cli import install
 from pumice.cli.program import program
 from pumice.deploy import objects, release, text, workload
 from pumice.kube import permissions
+from pumice.server import dump
 
 ROOT = Path(__file__).parents[2]
 CRDS = 10
@@ -64,6 +65,12 @@ def test_the_image_is_what_the_deployment_expects():
     }
     assert copied == let_in
     assert all((ROOT / name).exists() for name in copied)
+
+
+def test_dumps_never_fill_the_temporary_folder_so_far_that_the_pod_is_evicted():
+    volumes = workload.deployment(release.Release())["spec"]["template"]["spec"]["volumes"]
+    (folder,) = [volume["emptyDir"] for volume in volumes if "emptyDir" in volume]
+    assert quantity.whole(folder["sizeLimit"]) >= 2 * dump.MOST_BYTES
 
 
 def test_a_text_stays_a_text_for_kubectl():

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
+import tempfile
 
 import pytest
+from server_desk import Lines
 
 import builders
 from pumice.scenario import format as scenario_format
@@ -109,6 +112,81 @@ def test_a_dump_is_one_array_for_its_owner_alone_without_copies_of_manifests(tmp
     assert "last-applied" not in written.read_text()
     by_name = {found["metadata"]["name"]: found for found in objects if found["kind"] == "Pod"}
     assert by_name["w-0"]["spec"]["nodeName"], "a bind on its way counts as done"
+
+
+def small():
+    desk = builders.Desk(POLICY)
+    desk.feed(builders.node("n1", cpu="4"))
+    desk.scheduler.cycle()
+    return desk.cache.cluster
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_folder_keeps_the_newest_dumps(tmp_path):
+    cluster = small()
+    for second in range(96, 104):
+        dump.write(cluster, str(tmp_path), second)
+    assert names(tmp_path) == sorted(f"snapshot-{second}.json" for second in range(99, 104))
+    dump.write(cluster, str(tmp_path), 103)
+    assert len(names(tmp_path)) == dump.KEPT, "a second one within the second takes the place of the first"
+
+
+def test_dumps_together_have_no_more_bytes_than_there_is_room_for(tmp_path, monkeypatch):
+    cluster = small()
+    size = len(dump.encode(cluster))
+    monkeypatch.setattr(dump, "MOST_BYTES", 2 * size + size // 2)
+    for second in range(3):
+        dump.write(cluster, str(tmp_path), second)
+    assert names(tmp_path) == ["snapshot-1.json", "snapshot-2.json"]
+    monkeypatch.setattr(dump, "MOST_BYTES", size - 1)
+    with pytest.raises(OSError, match=rf"a dump of {size} bytes is larger than {size - 1}"):
+        dump.write(cluster, str(tmp_path), 4)
+    assert names(tmp_path) == ["snapshot-1.json", "snapshot-2.json"]
+
+
+def test_only_files_that_are_ours_make_room(tmp_path):
+    cluster = small()
+    dump.write(cluster, str(tmp_path), 1)
+    (tmp_path / "snapshot-1.json").chmod(0o644)  # somebody wants it for others
+    (tmp_path / "snapshot-2.json").write_text("[1]")
+    (tmp_path / "snapshot-2.json").chmod(0o600)
+    (tmp_path / "snapshot-kept.json").write_text("[]")
+    (tmp_path / "snapshot-3.json").mkdir()
+    (tmp_path / "snapshot-4.json").symlink_to(tmp_path / "snapshot-2.json")
+    for age, name in ((7200, ".snapshot-left-behind"), (60, ".snapshot-being-written")):
+        (tmp_path / name).write_text("[")
+        (tmp_path / name).chmod(0o600)
+        written = (tmp_path / name).stat().st_mtime - age
+        os.utime(tmp_path / name, (written, written))
+    before = names(tmp_path)
+    for second in range(10, 20):
+        dump.write(cluster, str(tmp_path), second)
+    kept = [name for name in before if name != ".snapshot-left-behind"]
+    assert names(tmp_path) == sorted(kept + [f"snapshot-{second}.json" for second in range(15, 20)])
+
+
+def test_a_folder_that_takes_no_dumps_is_a_warning_that_says_what_to_do(tmp_path, monkeypatch):
+    lines = Lines()
+    dump.check(str(tmp_path), lines.log)
+    assert lines.all == []
+    assert names(tmp_path) == []
+    (tmp_path / "file").write_text("")
+    for folder, problem in (("nowhere", "No such file or directory"), ("file", "Not a directory")):
+        dump.check(str(tmp_path / folder), lines.log)
+        line = lines.all[-1]
+        assert (line["level"], line["msg"]) == ("warning", "dumps cannot be written")
+        assert (line["folder"], line["problem"]) == (str(tmp_path / folder), problem)
+        assert "--cache-dump-dir" in line["remedy"]
+
+    def full(*_, **__):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(tempfile, "NamedTemporaryFile", full)
+    dump.check("", lines.log)
+    assert (lines.all[-1]["folder"], lines.all[-1]["problem"]) == ("the temporary folder", "Read-only file system")
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,68 @@ def test_every_problem_of_the_first_configuration_has_a_line_of_its_own(server, 
         assert 'problem="line 1: actions: unknown action' in scheduler.log
 
 
+PLUGIN = "from pumice.framework.plugin import Plugin\nclass Mine(Plugin):\n name = 'mine'\n"
+
+
+def test_files_that_cannot_be_used_are_told_at_the_start_and_keep_it_from_starting_only_where_they_are_listed(
+    server, tmp_path
+):
+    folder, conf = tmp_path / "plugins", tmp_path / "conf"
+    folder.mkdir()
+    (folder / "good.py").write_text(PLUGIN)
+    (folder / "bad.py").write_text("import nothing_of_this_name\n")
+    (folder / "gang.py").write_text(PLUGIN.replace("mine", "gang"))
+    flags = (f"--plugins-dir={folder}", f"--scheduler-conf={conf}", "--cache-dump-dir=/nowhere")
+    conf.write_text('actions: "allocate"\ntiers: [{plugins: [{name: mine}, {name: priority}]}]\n')
+    with Process(server, "--leader-elect=false", *flags) as scheduler:
+        scheduler.ready()
+        log, text = scheduler.log, scheduler.get("health", "/readyz?verbose")[1]
+        assert log.count('msg="a plugin or action cannot be used"') == 2
+        for told in (
+            f"{folder}/bad.py could not be loaded: line 1: ModuleNotFoundError",
+            f"{folder}/gang.py: class Mine claims",
+        ):
+            assert told in log
+            assert told in text
+        assert 'msg="dumps cannot be written" folder=/nowhere problem="No such file or directory" remedy=' in log
+        assert scheduler.stop() == 0
+    conf.write_text(conf.read_text().replace("priority", "gang"))
+    with Process(server, "--leader-elect=false", "--cache-dumper=false", *flags) as scheduler:
+        assert scheduler.wait(60) == 1
+        assert re.search(rf'msg="configuration refused" .*{folder}/gang\.py: class Mine claims the name', scheduler.log)
+        assert "dumps cannot be written" not in scheduler.log
+
+
+def silence(scheduler):
+    found = re.search(
+        r"^pumice_api_server_silence_seconds (\S+)", scheduler.get("metrics", "/metrics")[1], re.MULTILINE
+    )
+    return float(found[1])
+
+
+@pytest.mark.parametrize("elect", [False, True])
+def test_an_api_server_that_is_away_is_told_and_leaves_it_ready(server, lock, elect):
+    flags = (*lock[:1], "--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s") if elect else ()
+    with Process(server, f"--leader-elect={str(elect).lower()}", *flags) as scheduler:
+        scheduler.deciding()
+        status, text = scheduler.get("health", "/readyz?verbose")
+        assert status == 200
+        assert re.search(r"^\[\+\]api-server ok: last sign of life \d+s ago$", text, re.MULTILINE)
+        assert re.search(r"^\[\+\]watch nodes ok: 2 objects, last heard \d+s ago$", text, re.MULTILINE)
+        with server.down():
+            told = r"^\[!\]api-server: no sign of life for (?:[2-9]|\d\d+)s; (\d+) of \1 watches are down$"
+            ask = lambda: scheduler.get("health", "/readyz?verbose")  # noqa: E731  asked again and again
+            wait_for(lambda: re.search(told, ask()[1], re.MULTILINE), scheduler)
+            assert ask()[0] == 200
+            assert scheduler.get("health", "/readyz") == (200, "ok")
+            assert re.search(r"^\[!\]watch nodes: .*2 objects, last heard .*refused", ask()[1], re.MULTILINE)
+            assert silence(scheduler) > 1
+        wait_for(lambda: "[+]api-server ok" in ask()[1], scheduler)
+        node(server, "n3")
+        wait_for(lambda: silence(scheduler) < 3, scheduler)
+        assert scheduler.stop() == 0
+
+
 def test_a_standby_is_ready_and_takes_over_at_once_from_a_leader_that_ends(server, namespace, lock):
     with Process(server, *lock) as first, Process(server, *lock) as second:
         wait_for(lambda: sum("msg=leading" in each.log for each in (first, second)) == 1)

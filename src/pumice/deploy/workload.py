@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 Manifest = dict[str, Any]
 
 USER: Final = 65532
+# Twice what all state dumps may have together: a pod that has more in its folder is evicted.
+TEMPORARY: Final = "2Gi"
 _CONFIGURATION_FOLDER: Final = "/volcano.scheduler"
 # In brackets, so that an IPv6 address is one too.
 _POD_ADDRESS: Final = "[$(POD_IP)]"
@@ -61,7 +63,7 @@ def _pod(release: Release) -> Manifest:
         "containers": [_container(release)],
         "volumes": [
             {"name": "scheduler-config", "configMap": {"name": release.config_map}},
-            {"name": "tmp", "emptyDir": {}},
+            {"name": "tmp", "emptyDir": {"sizeLimit": TEMPORARY}},
         ],
     }
 
