@@ -47,7 +47,7 @@ def in_groups(*groups):
 
 
 def judged(made, task="p"):
-    """What the plugin says about each node: a score, or the reason why not."""
+    """What the plugin says about each node: a score, or the reason why not, with a question mark if eviction may cure it."""
     session = made.session()
     subject = Subject(made.task(task), session.queue_of(made.task(task).job))
     nodes = made.cluster.nodes.view()
@@ -60,8 +60,10 @@ def judged(made, task="p"):
     points = liking.function(subject, nodes)
     points = np.zeros(len(nodes)) if points is None else points
     table = session.evaluator.reasons.table
-    assert all(table[number].code == Code.UNRESOLVABLE for number in first if number)
-    return [table[n].text if n else round(float(p), 2) for n, p in zip(first, points, strict=True)]
+    marks = {Code.UNRESOLVABLE: "", Code.UNSCHEDULABLE: "?"}
+    return [
+        table[n].text + marks[table[n].code] if n else round(float(p), 2) for n, p in zip(first, points, strict=True)
+    ]
 
 
 def desk(nodes, *queues, text=None, asked="q", requests=None):
@@ -174,9 +176,11 @@ FULL = "node group resource limit exceeded (queue q may hold cpu 10 in g1)"
     ("requests", "expected"),
     [
         pytest.param({"cpu": "2"}, [100, 100], id="NG4: up to the limit"),
-        pytest.param({"cpu": "2.5"}, [FULL, 100], id="NG4: beyond it"),
+        pytest.param({"cpu": "2.5"}, [f"{FULL}?", 100], id="NG4: beyond it"),
         pytest.param({"cpu": "2", "memory": "90Gi"}, [100, 100], id="NG4: memory is not limited"),
-        pytest.param({"cpu": "2001m"}, [FULL, 100], id="a millicore beyond it"),
+        pytest.param({"cpu": "2001m"}, [f"{FULL}?", 100], id="a millicore beyond it"),
+        pytest.param({"cpu": "10"}, [f"{FULL}?", 100], id="all of it, once the others are gone"),
+        pytest.param({"cpu": "10001m"}, [FULL, 100], id="beyond it whoever goes"),
     ],
 )
 def test_ng4_a_queue_holds_no_more_in_a_group_than_it_may(requests, expected):

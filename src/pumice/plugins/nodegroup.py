@@ -11,6 +11,7 @@ from pumice.framework.configuration import Argument
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
 from pumice.framework.reasons import Code
+from pumice.framework.subject import Subject
 from pumice.plugins import nodegroup_limits
 from pumice.plugins.scoring import MAX_SCORE
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from pumice.framework.evaluation import Floats
     from pumice.framework.reasons import ReasonVector
     from pumice.framework.session import Session
-    from pumice.framework.subject import Subject
+    from pumice.framework.subject import Demand
     from pumice.model.nodes import Attributes, Nodes, NodeTable
     from pumice.model.queue import Queue
 
@@ -46,10 +47,14 @@ class NodeGroup(Plugin):
 
     The annotation `volcano.sh/nodegroup-resource-limits` of a queue, `{"GROUP": {"cpu": "10"}}`, says how much its pods may hold in a group. It is not inherited. While
     it cannot be read, the queue's pods wait.
+
+    A limit that is used up is like room that is used up: preempt and gangpreempt may evict less important pods of the same queue in that group, even if its nodes
+    have room, each by its own rules (preempt only on the node where the pod goes). Volcano's preempt leaves such nodes out. reclaim and gangreclaim take from other queues, which
+    gives none of a limit back, and evict nobody where the limit is in the way; nor does anybody for a pod that asks for more than the limit. Lowering a limit evicts nobody by itself.
     """
 
     name = "nodegroup"
-    points = frozenset({"Predicate", "NodeOrder", "Hierarchy"})
+    points = frozenset({"Predicate", "NodeOrder", "Hierarchy", "Preemptive"})
     reads = Reads.NODE | Reads.QUEUE
     arguments = (
         Argument(
@@ -74,6 +79,8 @@ class NodeGroup(Plugin):
         self._limits = nodegroup_limits.Limits(session, self.name)
         session.predicate.add(self.member)
         session.predicate.add(self.within_limits, reads=self.reads | Reads.OTHER_NODES, follow=self._follow)
+        if self.switches["enablePredicate"]:
+            session.preemptive.add(self.may_not_reclaim)
         session.score.add(self.preference)
         session.add_handler(self._limits.follow)
 
@@ -146,6 +153,24 @@ class NodeGroup(Plugin):
         del released
         holdings = self._holdings(subject) or nodegroup_limits.Holdings({})
         return nodegroup_limits.Filling(holdings, subject.request, table.attributes)
+
+    def may_not_reclaim(self, queue: Queue, demand: Demand) -> str | None:
+        """Refuse to take from other queues for tasks whose own queue has used its limits up in every group that is open to it."""
+        holdings = self._limits.holdings(queue)
+        if holdings is None:
+            return None
+        nodes = self._session.cluster.nodes.view()
+        numbers: dict[int, None] = {}
+        for task in {task.shape.serial: task for task in demand.tasks}.values():
+            subject = Subject(task, queue)
+            closed = self.member(subject, nodes)
+            full = holdings.refusals(subject.request, nodes.table.attributes)[nodes.index]
+            open_to_it = full if closed is None else full[closed == 0]
+            if not open_to_it.all():
+                return None
+            numbers.update(dict.fromkeys(np.unique(open_to_it).tolist()))
+        # Where no group is open at all, the limits are not what is in the way.
+        return "; ".join(self._session.evaluator.reasons.table[number].text for number in numbers) or None
 
     def _holdings(self, subject: Subject) -> nodegroup_limits.Holdings | None:
         queue = self._queue(subject)

@@ -40,17 +40,25 @@ def parse(text: str) -> dict[str, Amounts]:
 class Ceiling:
     """What a queue may hold in one group, and what it holds."""
 
-    __slots__ = ("columns", "held", "limit", "reason")
+    __slots__ = ("_full", "_never", "columns", "held", "limit")
 
-    def __init__(self, columns: Vector, limit: Vector, reason: int) -> None:
+    def __init__(self, columns: Vector, limit: Vector, full: int, never: int) -> None:
         self.columns = columns
         self.limit = limit
-        self.reason = reason
         self.held: Vector = np.zeros(len(columns), dtype=np.int64)
+        # The reason that goes as others of the queue go, and the one that stays whoever goes.
+        self._full = full
+        self._never = never
 
     def takes(self, request: Vector, already: int = 0) -> bool:
         """Tell whether one more pod stays within the limit, with some equal ones placed before it."""
         return bool((self.held + request[self.columns] * (already + 1) <= self.limit).all())
+
+    def refusal(self, request: Vector) -> int:
+        """Return the number of the reason why one more pod is too much, 0 if it is not."""
+        if self.takes(request):
+            return 0
+        return self._full if (request[self.columns] <= self.limit).all() else self._never
 
 
 class Holdings:
@@ -75,7 +83,7 @@ class Holdings:
 
     def _refusal(self, group: str, request: Request) -> int:
         ceiling = self.ceilings.get(group)
-        return 0 if ceiling is None or ceiling.takes(request.vector) else ceiling.reason
+        return 0 if ceiling is None else ceiling.refusal(request.vector)
 
 
 class Filling:
@@ -147,7 +155,8 @@ class Limits:
         return Ceiling(
             np.array([column for column, _ in counted], dtype=np.int64),
             np.array([units for _, units in counted], dtype=np.int64),
-            self._session.reason(self._plugin, Code.UNRESOLVABLE, text),
+            full=self._session.reason(self._plugin, Code.UNSCHEDULABLE, text),
+            never=self._session.reason(self._plugin, Code.UNRESOLVABLE, text),
         )
 
     def _count(self, queue: Queue, holdings: Holdings) -> None:
