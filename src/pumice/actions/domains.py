@@ -2,7 +2,7 @@
 
 Before a domain is tried, it is known how many members it can hold; of those that can hold enough, the first in order that works is taken. For a job of
 sub-groups the first few of a tier are all tried, and the one is taken in which its sub-groups score the most together. Room that is free now is looked for in all
-domains before anybody is left to wait for room that is being released.
+domains before anybody is left to wait for room that is being released. Where members of different sizes do not fit in their own order, the largest go first.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ class Outcome(IntEnum):
 
 
 class Goal(msgspec.Struct):
-    """What is looked for: domains for a job, or for one of its sub-groups, in the order of groups; `need` members must fit."""
+    """What is looked for: domains for a job, or for one of its sub-groups, in the order of groups; `need` members must fit.
+
+    `attempt` places the tasks in the order that the list has when it is called.
+    """
 
     sub_job: SubJob
     groups: Groups
@@ -87,10 +90,52 @@ def _attempt(turn: Turn, goal: Goal, domain: HyperNode, stage: Outcome) -> Outco
     _forget_errors(turn, goal.tasks)
     topology = turn.session.topology
     scores = None if turn.points is None or not goal.is_part else topology.order(goal.sub_job, [domain])
-    outcome = goal.attempt(turn.inside(None if domain is topology.tree.root else domain), stage)
+    inside, mark = turn.inside(None if domain is topology.tree.root else domain), turn.statement.checkpoint()
+    outcome = goal.attempt(inside, stage)
+    if outcome < stage:
+        turn.statement.rollback(mark)
+        if again := _largest_first(inside, goal, domain, stage):
+            outcome = _attempt_again(inside, goal, stage, again)
     if turn.points is not None and scores is not None and outcome >= stage:
         turn.points.append(float(foresight.rounded(scores)[0]))
     return outcome
+
+
+def _attempt_again(turn: Turn, goal: Goal, stage: Outcome, tasks: list[Task]) -> Outcome:
+    """Try the same domain with the tasks in another order; if that is no better, what the first order said stays."""
+    own = list(goal.tasks)
+    told = dict(turn.session.fit_errors.get(turn.job.key, {}))
+    _forget_errors(turn, own)
+    goal.tasks[:] = tasks
+    outcome = goal.attempt(turn, stage)
+    goal.tasks[:] = own
+    if outcome < stage and told:
+        turn.session.fit_errors[turn.job.key] = told
+    return outcome
+
+
+def _largest_first(turn: Turn, goal: Goal, domain: HyperNode, stage: Outcome) -> list[Task] | None:
+    """Reorder tasks (a stack, first one last) so that of those that are needed the largest come first, if that could help.
+
+    It could if they differ, and the domain has enough for them in sum. Who is needed stays the same.
+    """
+    if goal.is_part is not bool(turn.job.policies) or (goal.limit is None and turn.scope.domain is None):
+        return None
+    needed, rest = goal.tasks[-goal.need :], goal.tasks[: -goal.need]
+    shapes = {task.shape.serial: task.shape.request.vector for task in needed}
+    if len(shapes) == 1:
+        return None
+    table, rows = turn.session.cluster.nodes, domain.rows
+    free = table.allocatable[rows] - table.used[rows]
+    if stage is Outcome.WAITS:
+        free += table.releasing[rows] - table.pipelined[rows]
+    if (np.maximum(free, 0).sum(axis=0) < sum(shapes[task.shape.serial] for task in needed)).any():
+        return None
+    offered = np.maximum(table.allocatable[rows].sum(axis=0), 1)
+    share = {serial: float((vector / offered).max()) for serial, vector in shapes.items()}
+    # Sorting is stable: among equals the order of tasks stays.
+    ordered = rest + sorted(needed, key=lambda task: share[task.shape.serial])
+    return None if ordered == goal.tasks else ordered
 
 
 def stages(turn: Turn) -> list[Outcome]:
