@@ -416,7 +416,7 @@ def test_a_write_that_waited_for_its_turn_is_not_sent_after_the_fence_has_closed
 
     async def scenario():
         async with Client(connection, allowance=lambda: 0.0) as client:
-            with pytest.raises(errors.UnreachableError, match="POST .*/binding was not sent: the lease") as caught:
+            with pytest.raises(errors.UnreachableError, match=r"POST .*/binding was not sent: the lease") as caught:
                 await client.bind("a", "p", "u", "n", {})
             assert caught.value.failure.code == "unavailable"
 
