@@ -205,6 +205,30 @@ actions = st.lists(
 )
 
 
+def act(runner, server, what, now):
+    """Let one thing happen to a candidate."""
+    candidate = runner.candidate
+    match what:
+        case "read" if runner.write is None and runner.answer is None:
+            runner.write = candidate.renew(now, WALL) or candidate.look(server.record(), now, WALL)
+        case "write" if runner.write is not None:  # the request arrives, maybe long after it was sent
+            runner.answer = server.write(runner.write) or "refused"
+            runner.write = None
+        case "answer" if runner.answer is not None:
+            if runner.answer == "refused":
+                candidate.refused()
+            else:
+                candidate.stored(runner.answer, now)
+            runner.answer = None
+        case "lose" if runner.write is not None or runner.answer is not None:
+            candidate.refused()
+            runner.write = runner.answer = None
+        case "release" if runner.write is None and runner.answer is None:
+            runner.writing_until = 0  # writes end before the lease is released
+            if (write := candidate.release(WALL)) is not None:
+                server.write(write)
+
+
 @settings(max_examples=400, deadline=None)
 @given(actions, st.lists(st.integers(-(10**9), 10**9), min_size=3, max_size=3))
 def test_no_two_candidates_may_write_at_once(steps, skews):
@@ -212,30 +236,8 @@ def test_no_two_candidates_may_write_at_once(steps, skews):
     runners = [Runner(name, skew, TIMING) for name, skew in zip("abc", skews, strict=True)]
     time = 10**10
     for who, what, span in steps:
-        runner = runners[who]
-        now = time + runner.skew
-        candidate = runner.candidate
-        match what:
-            case "read" if runner.write is None and runner.answer is None:
-                runner.write = candidate.renew(now, WALL) or candidate.look(server.record(), now, WALL)
-            case "write" if runner.write is not None:  # the request arrives, maybe long after it was sent
-                runner.answer = server.write(runner.write) or "refused"
-                runner.write = None
-            case "answer" if runner.answer is not None:
-                if runner.answer == "refused":
-                    candidate.refused()
-                else:
-                    candidate.stored(runner.answer, now)
-                runner.answer = None
-            case "lose" if runner.write is not None or runner.answer is not None:
-                candidate.refused()
-                runner.write = runner.answer = None
-            case "release" if runner.write is None and runner.answer is None:
-                runner.writing_until = 0  # writes end before the lease is released
-                if (write := candidate.release(WALL)) is not None:
-                    server.write(write)
-            case "wait":
-                time += span
+        time += span if what == "wait" else 0
+        act(runners[who], server, what, time + runners[who].skew)
         holders = [r.candidate.identity for r in runners if r.candidate.holds(time + r.skew)]
         assert len(holders) <= 1, holders
         for each in runners:
