@@ -80,3 +80,38 @@ def test_show_of_a_refused_file_says_why(files):
     result = run("show", "bad.yaml")
     assert result.exit_code == 1
     assert "bad.yaml:1: error" in result.output
+
+
+PLUGIN = 'from pumice.framework.plugin import Plugin\n\n\nclass Mine(Plugin):\n    """Does nothing."""\n\n    name = "mine"\n'
+
+
+@pytest.fixture
+def folder(files, tmp_path):
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "mine.py").write_text(PLUGIN)
+    (tmp_path / "own.yaml").write_text(GOOD.replace("{name: gang, enablePreemptable: false}", "{name: mine}"))
+    return tmp_path / "plugins"
+
+
+def test_plugins_of_a_folder_are_known(folder):
+    assert run("check", "own.yaml").exit_code == 1
+    assert run("check", "own.yaml", "--plugins-dir", "plugins").exit_code == 0
+    assert "name: mine" in run("show", "own.yaml", "--plugins-dir", "plugins").output
+
+
+def test_a_file_that_cannot_be_loaded_is_told_and_costs_only_who_lists_it(folder):
+    (folder / "broken.py").write_text("import nothing_of_this_name\n")
+    result = run("check", "own.yaml", "good.yaml", "--plugins-dir", "plugins")
+    assert result.exit_code == 0
+    assert "warning: plugins/broken.py could not be loaded" in result.stderr
+    (folder / "mine.py").write_text("class\n")
+    result = run("check", "own.yaml", "good.yaml", "--plugins-dir", "plugins")
+    assert result.exit_code == 1
+    assert "good.yaml: valid" in result.output
+    assert "could not be loaded" in result.stderr
+
+
+def test_a_folder_that_is_not_there_is_said(files):
+    result = run("check", "good.yaml", "--plugins-dir", "nowhere")
+    assert result.exit_code == 1
+    assert "--plugins-dir nowhere: no such folder" in result.stderr

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _CHECK_EXAMPLES = """\b
 Examples:
   pumice config check scheduler.yaml
+  pumice config check scheduler.yaml --plugins-dir ./plugins
   kubectl get configmap volcano-scheduler-configmap -n volcano-system \\
     -o jsonpath='{.data.volcano-scheduler\\.conf}' | pumice config check -
 
@@ -28,6 +29,14 @@ Examples:
 """
 
 
+_PLUGINS_DIR = click.option(
+    "--plugins-dir",
+    metavar="FOLDER",
+    default="",
+    help="Folder of Python files with plugins and actions of your own; they are run.",
+)
+
+
 @click.group()
 def command() -> None:
     """Check and show scheduler configurations."""
@@ -35,30 +44,34 @@ def command() -> None:
 
 @command.command(epilog=_CHECK_EXAMPLES)
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@_PLUGINS_DIR
 @click.pass_context
-def check(context: click.Context, files: tuple[str, ...]) -> None:
+def check(context: click.Context, files: tuple[str, ...], plugins_dir: str) -> None:
     """Check scheduler configuration files; - reads the standard input."""
-    refused = [file for file in files if not _check(file)]
+    known = _catalog(plugins_dir)
+    refused = [file for file in files if not _check(file, known)]
     context.exit(1 if refused else 0)
 
 
 @command.command(epilog=_SHOW_EXAMPLES)
 @click.argument("file", metavar="[FILE]", required=False)
+@_PLUGINS_DIR
 @click.pass_context
-def show(context: click.Context, file: str | None) -> None:
+def show(context: click.Context, file: str | None, plugins_dir: str) -> None:
     """Show the effective configuration: the built-in default, or what a file comes to."""
     from pumice.cli import configuration_text  # noqa: PLC0415  imports yaml, which help does not need
 
-    loaded = _load(file)
+    known = _catalog(plugins_dir)
+    loaded = _load(file, known)
     if isinstance(loaded, list):
         _tell(file or "-", "error", loaded)
         context.exit(1)
     _tell(file or "-", "warning", list(loaded.warnings))
-    click.echo(configuration_text.render(loaded, _catalog()), nl=False)
+    click.echo(configuration_text.render(loaded, known), nl=False)
 
 
-def _check(file: str) -> bool:
-    loaded = _load(file)
+def _check(file: str, known: Catalog) -> bool:
+    loaded = _load(file, known)
     if isinstance(loaded, list):
         _tell(file, "error", loaded)
         click.echo(f"{file}: not valid, {_number(len(loaded), 'problem')}")
@@ -70,10 +83,9 @@ def _check(file: str) -> bool:
     return True
 
 
-def _load(file: str | None) -> Configuration | list[Problem]:
+def _load(file: str | None, known: Catalog) -> Configuration | list[Problem]:
     from pumice.framework import configuration  # noqa: PLC0415  imports yaml, which help does not need
 
-    known = _catalog()
     if file is None:
         return configuration.default(known)
     try:
@@ -87,10 +99,20 @@ def _load(file: str | None) -> Configuration | list[Problem]:
         return list(error.problems)
 
 
-def _catalog() -> Catalog:
+def _catalog(plugins_dir: str) -> Catalog:
+    """Describe what is installed and what a folder holds; what cannot be used is told, and refused where it is listed."""
     from pumice.framework import registry  # noqa: PLC0415  imports numpy, which help does not need
+    from pumice.server import plugin_files  # noqa: PLC0415  as above
 
-    return registry.catalog()
+    known = registry.installed()
+    if plugins_dir:
+        try:
+            known = plugin_files.extend(known, plugins_dir)
+        except plugin_files.FolderError as error:
+            raise click.ClickException(str(error)) from error
+    for problem in known.broken.values():
+        click.echo(f"warning: {problem}", err=True)
+    return known.catalog()
 
 
 def _tell(file: str, severity: str, problems: list[Problem]) -> None:
