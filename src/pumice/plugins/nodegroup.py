@@ -49,7 +49,7 @@ class NodeGroup(Plugin):
     it cannot be read, the queue's pods wait.
 
     A limit that is used up is like room that is used up: preempt and gangpreempt may evict less important pods of the same queue in that group, even if its nodes
-    have room, each by its own rules (preempt only on the node where the pod goes). Volcano's preempt leaves such nodes out. reclaim and gangreclaim take from other queues, which
+    have room, each by its own rules (preempt only on the node where the pod goes). With `compatibility: volcano` preempt leaves such nodes out. reclaim and gangreclaim take from other queues, which
     gives none of a limit back, and evict nobody where the limit is in the way; nor does anybody for a pod that asks for more than the limit. Lowering a limit evicts nobody by itself.
     """
 

@@ -152,10 +152,11 @@ class Limits:
         counted = [(known[name], units) for name, units in amounts.items() if name in known]
         listed = ", ".join(f"{name} {resources.shown(name, units)}" for name, units in sorted(amounts.items()))
         text = f"{EXCEEDED} (queue {queue.name} may hold {listed} in {group})"
+        curable = self._session.configuration.compatibility != "volcano"
         return Ceiling(
             np.array([column for column, _ in counted], dtype=np.int64),
             np.array([units for _, units in counted], dtype=np.int64),
-            full=self._session.reason(self._plugin, Code.UNSCHEDULABLE, text),
+            full=self._session.reason(self._plugin, Code.UNSCHEDULABLE if curable else Code.UNRESOLVABLE, text),
             never=self._session.reason(self._plugin, Code.UNRESOLVABLE, text),
         )
 
