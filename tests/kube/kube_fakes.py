@@ -132,7 +132,7 @@ def pod(name="p", namespace="a", **metadata):
     }
 
 
-async def until(condition, seconds=5.0):
+async def until(condition, seconds=30.0):
     """Let the loop run until something has become true."""
     deadline = asyncio.get_running_loop().time() + seconds
     while not condition():

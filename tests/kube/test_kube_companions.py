@@ -231,13 +231,23 @@ def test_no_pod_names_a_group_that_could_not_be_created_yet(error):
     """The second pod comes while the first one's write pauses; its owner is of a kind that is not followed."""
 
     async def scene(stage):
-        stage.companions._first_pause = 0.2
+        loop, paused = asyncio.get_running_loop(), []
+        later = loop.call_later
+
+        def hold(delay, function, *given, **options):
+            if function.__name__ == "_again":
+                return paused.append((function, given))
+            return later(delay, function, *given, **options)
+
+        loop.call_later = hold
         stage.api.fail["create"] = [error]
         stage.feed(owned("first"))
         await until(lambda: stage.companions.failed == 2)
         stage.feed(owned("second"))
         await until(lambda: stage.companions.failed == 3)
         assert stage.api.verbs() == ["create"]
+        for function, given in paused:
+            function(*given)
         await until(lambda: stage.group_of("first") and stage.group_of("second"))
         assert list(stage.groups()) == ["podgroup-uid-r"]
 
