@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,7 +28,7 @@ class Item:
 def ordering(*tiers):
     """An order of items by functions, one list of functions a tier, and then by name."""
     roster = Roster(len(tiers))
-    made = Ordering(BY_NAME["JobOrder"], roster, lambda item: (item.name,))
+    made = Ordering(BY_NAME["JobOrder"], roster, (operator.attrgetter("name"),))
     for tier, functions in enumerate(tiers):
         roster.slot = Slot(tier, "test", PluginSetting("test", dict(SWITCHES), {}, 0), EVERYTHING)
         for add in functions:

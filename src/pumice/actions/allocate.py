@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.actions import placing, topology
+from pumice.actions import failures, placing, topology
 from pumice.api import names
 from pumice.framework import reservations
 from pumice.framework.configuration import Argument
@@ -14,6 +14,8 @@ from pumice.framework.plugin import Action
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pumice.framework.ordering import PriorityQueue
     from pumice.framework.reasons import FitSummary
     from pumice.framework.session import Session
@@ -42,15 +44,9 @@ class Allocate(Action):
 
     def execute(self, session: Session) -> None:
         """Serve the first job of the first queue until no queue has a job left."""
-        self._failed: dict[tuple[int, str], tuple[int, FitSummary]] = {}
-        work = self._work(session)
-        jobs: dict[str, PriorityQueue[Job]] = {}
-        members: dict[str, list[Job]] = {}
-        for key in work:
-            job = session.cluster.jobs[key]
-            members.setdefault(job.queue, []).append(job)
-        for name, listed in members.items():
-            jobs[name] = session.job_order.queue(listed)
+        self._failures = failures.Failures()
+        members, work = self._work(session)
+        jobs = {name: session.job_order.queue(listed) for name, listed in members.items()}
         queues = session.queue_order.queue(session.cluster.queues[name] for name in jobs)
         while len(queues):
             queue = queues.pop()
@@ -67,18 +63,23 @@ class Allocate(Action):
     ) -> None:
         """Serve jobs of a queue until one changes anything; before that no other queue could come first."""
         table = session.cluster.nodes
+        position = table.position
+        self._failures.begin(queue, position)
         while len(jobs):
-            position = table.position
             job = jobs.pop()
-            again = self._serve(session, queue, job, work[job.key])
+            tasks = work[job.key]
+            if self._is_known_to_fail(session, job, tasks):
+                continue
+            again = self._serve(session, queue, job, tasks)
             if again:
                 jobs.push(job)
             if again or table.position != position:
                 return
 
-    def _work(self, session: Session) -> dict[str, list[Task]]:
-        """List the jobs to serve, each with its eligible tasks in order, last first."""
+    def _work(self, session: Session) -> tuple[dict[str, list[Job]], dict[str, list[Task]]]:
+        """List the jobs to serve by queue, and for each its eligible tasks in order, last first."""
         enqueues = "enqueue" in session.configuration.action_names
+        members: dict[str, list[Job]] = {}
         work: dict[str, list[Task]] = {}
         reserved = {task.job.key: task.job for task in session.reserved.values() if task.job is not None}
         for job in list({**session.cluster.pending_jobs, **reserved}.values()):
@@ -91,15 +92,16 @@ class Allocate(Action):
             if (invalid := session.job_valid(job)) is not None:
                 session.record.judge(job.key, self.name, f"{invalid.reason}: {invalid.message}")
                 continue
-            waiting = list(job.pending.values())
+            waiting: Iterable[Task] = job.pending.values()
             if job.key in reserved:
-                waiting += [t for t in job.tasks.values() if t.uid in session.reserved]
-            tasks = [t for t in waiting if not t.best_effort and not t.externally_gated and session.may_try(t)]
-            if tasks:
-                ordered = session.task_order.sort(tasks) if len(tasks) > 1 else tasks
-                # Whoever room is held for comes first: the plan was made for these members, not for others of the job.
-                work[job.key] = sorted(ordered, key=lambda t: t.uid not in session.reserved)[::-1]
-        return work
+                waiting = [*waiting, *(t for t in job.tasks.values() if t.uid in session.reserved)]
+            if tasks := _stack(session, waiting):
+                work[job.key] = tasks
+                if job.queue in members:
+                    members[job.queue].append(job)
+                else:
+                    members[job.queue] = [job]
+        return members, work
 
     def _leave_waiting(
         self, session: Session, queue: Queue, jobs: PriorityQueue[Job], work: dict[str, list[Task]], reason: str
@@ -124,8 +126,6 @@ class Allocate(Action):
     def _serve(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> bool:
         """Try to bring one job forward; tells whether it should have another turn."""
         session.attempted[job.key] = job
-        if self._is_known_to_fail(session, queue, job, tasks):
-            return False
         # What is held for the job is its own to use; whatever it does not use is held for it again.
         lifted = reservations.lift(session, job)
         try:
@@ -139,26 +139,25 @@ class Allocate(Action):
                 session, session.reservations, [task for task in lifted if task.status == Status.PENDING]
             )
 
-    def _is_known_to_fail(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> bool:
-        """Tell at once that a job fails as an equal one has just failed: all its tasks are of one shape, which no node takes."""
-        first = tasks[-1]
-        known = self._failed.get((first.shape.serial, queue.name))
-        if (
-            known is None
-            or known[0] != session.cluster.nodes.position
-            or session.reserved
-            or first.nominated
-            or first.gated
-        ):
+    def _is_known_to_fail(self, session: Session, job: Job, tasks: list[Task]) -> bool:
+        """Tell at once that a job fails as an equal one has just failed: all its tasks are alike, and no node takes one."""
+        first, minimum = tasks[-1], job.min_member
+        if len(tasks) != minimum or session.reserved or first.nominated or first.gated:
             return False
-        if (
-            session.topology.steers(job)
-            or len(tasks) != job.min_member
-            or any(task.shape is not first.shape or task.bond is not first.bond for task in tasks)
-        ):
+        failure = self._failures.of(first)
+        if failure is None or session.topology.steers(job):
             return False
-        session.note_fit(reversed(tasks), known[1])
-        session.record.judge(job.key, self.name, _shortfall(session, job, 0))
+        if minimum > 1 and any(task.shape is not first.shape or task.bond is not first.bond for task in tasks):
+            return False
+        session.attempted[job.key] = job
+        if job.key in session.fit_errors:
+            session.note_fit(reversed(tasks), failure)
+            said = _shortfall(session, job, 0)
+        else:
+            uids = [first.uid] if minimum == 1 else [task.uid for task in reversed(tasks)]
+            session.fit_errors[job.key] = dict.fromkeys(uids, failure)
+            said = Shortfall(0, minimum - job.tally.ready, minimum, len(job.pending), first.name, failure)
+        session.record.judge(job.key, self.name, said)
         return True
 
     def _remember_failure(self, session: Session, queue: Queue, job: Job) -> None:
@@ -166,7 +165,8 @@ class Allocate(Action):
         errors = session.fit_errors.get(job.key)
         if errors and not session.evaluator.functions.tells_subjects_apart:
             uid, failure = next(iter(errors.items()))
-            self._failed[job.tasks[uid].shape.serial, queue.name] = (session.cluster.nodes.position, failure)
+            self._failures.begin(queue, session.cluster.nodes.position)
+            self._failures.add(job.tasks[uid], failure)
 
     def _try(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> bool:
         statement = session.statement()
@@ -204,6 +204,23 @@ class Allocate(Action):
         elif session.fit_errors.get(job.key):
             session.record.judge(job.key, self.name, _shortfall(session, job, 0))
         return bool(tasks)
+
+
+def _stack(session: Session, waiting: Iterable[Task]) -> list[Task]:
+    """Return the tasks that may be tried in order, last first; whoever room is held for comes before others of the job."""
+    started = session.started
+    tasks = [
+        task
+        for task in waiting
+        if not task.best_effort and not task.externally_gated and (task.retry_at <= started or session.may_try(task))
+    ]
+    if len(tasks) > 1:
+        tasks = session.task_order.sort(tasks)
+        if session.reserved:
+            # The plan was made for these members, not for others.
+            tasks.sort(key=lambda task: task.uid not in session.reserved)
+        tasks.reverse()
+    return tasks
 
 
 class Shortfall(msgspec.Struct, frozen=True, gc=False):

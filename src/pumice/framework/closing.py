@@ -11,7 +11,10 @@ from pumice.api import names, scheduling, timestamp
 from pumice.model.statuses import ALLOCATED_LIKE, Status
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pumice.framework.session import Session
+    from pumice.framework.statement import LastTransaction
     from pumice.model.job import Job
     from pumice.model.task import Task
 
@@ -54,21 +57,28 @@ def jobs_to_report(session: Session) -> list[Job]:
 def _is_news(session: Session, job: Job) -> bool:
     """Compare how a job stands with how it stood when it was last reported, and remember it."""
     pending = job.pending
+    errors = session.fit_errors.get(job.key)
     stands = (
         job.group,
         job.status,
         session.phase(job),
         job.version,
         tuple(job.tally.counts),
-        [session.last_transactions.get(uid) for uid in pending],
-        list(session.fit_errors.get(job.key, {}).items()),
-        [task.refusal for task in pending.values() if task.refusal],
+        _transactions(session, pending) if session.last_transactions else (),
+        tuple(errors.items()) if errors else (),
+        [task.refusal for task in pending.values() if task.refusal] or (),
         [task.node for task in job.tasks.values() if task.status in HELD] if len(pending) < len(job.tasks) else (),
     )
     if session.record.stood(job.key) == stands:
         return False
     session.record.stands(job.key, stands)
     return True
+
+
+def _transactions(session: Session, pending: Iterable[str]) -> tuple[LastTransaction | None, ...]:
+    """Return where discarded statements had put the pending tasks; nothing at all if none of them was put anywhere."""
+    found = tuple(map(session.last_transactions.get, pending))
+    return found if any(found) else ()
 
 
 def _noticed(session: Session) -> list[Job]:
@@ -79,7 +89,7 @@ def _noticed(session: Session) -> list[Job]:
 def report(session: Session) -> list[JobReport]:
     """Report on every job that may have changed; one whose queue cannot be used is explained, and gets no status."""
     for job in _noticed(session):
-        if job.group is not None and not job.bad and session.queue_of(job) is None:
+        if job.group is not None and not job.bad and not session.usable(job):
             text = _queue_text(session, job)
             session.record.state(job.key, f"not looked at: {text}")
             session.warnings.append((job, text))

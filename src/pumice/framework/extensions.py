@@ -126,10 +126,11 @@ class Refusals(Extension[P, R | None]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R | None:
         """Return the first reason given, or None."""
-        for registered in self:
-            reason = registered.function(*args, **kwargs)
-            if reason is not None:
-                return reason
+        for tier in self.tiers:
+            for registered in tier:
+                reason = registered.function(*args, **kwargs)
+                if reason is not None:
+                    return reason
         return None
 
 

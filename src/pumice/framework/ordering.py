@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import heapq
+import operator
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from pumice.framework import branching
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Key = tuple[Any, ...]
+Entry = tuple[Key, int, T]
+Holders = dict[int, "tuple[HeapQueue[T], ...]"]
+_KEY = operator.itemgetter(0)
 
 
 class PriorityQueue(Protocol[T]):
@@ -48,12 +52,12 @@ class Ordering(Extension[[T], Any], Generic[T]):
 
     __slots__ = ("_fallback", "_functions", "_holders", "_listeners", "_paths")
 
-    def __init__(self, point: Point, roster: Roster, fallback: Callable[[T], Key]) -> None:
+    def __init__(self, point: Point, roster: Roster, fallback: Sequence[Callable[[T], Any]]) -> None:
         super().__init__(point, roster)
         self._fallback = fallback
         self._listeners: list[PriorityQueue[T]] = []
         # Who holds an item (by id): a touch must not ask every queue of a session, of which there may be thousands.
-        self._holders: dict[int, list[HeapQueue[T]]] = {}
+        self._holders: Holders[T] = {}
         self._functions: list[Callable[[T], Any]] | None = None
         self._paths: list[tuple[Callable[[T], Any], Callable[[T], Sequence[branching.Branch]]]] = []
 
@@ -86,11 +90,17 @@ class Ordering(Extension[[T], Any], Generic[T]):
 
     def key(self, item: T) -> Key:
         """Return the whole key."""
-        return (*self.parts(item), self._fallback(item))
+        return tuple([function(item) for function in (*self.functions(), *self._fallback)])
+
+    def keys(self, items: Sequence[T]) -> Iterable[Key]:
+        """Return the whole keys of many items."""
+        return zip(*[map(function, items) for function in (*self.functions(), *self._fallback)], strict=True)
 
     def sort(self, items: Iterable[T]) -> list[T]:
         """Return the items in order."""
-        return sorted(items, key=self.key)
+        unsorted = list(items)
+        keys = list(self.keys(unsorted))
+        return [unsorted[i] for i in sorted(range(len(keys)), key=keys.__getitem__)]
 
     def queue(self, items: Iterable[T] = ()) -> PriorityQueue[T]:
         """Return a priority queue that follows changes of keys for the rest of the session."""
@@ -107,7 +117,7 @@ class Ordering(Extension[[T], Any], Generic[T]):
         return len(self._paths) == 1 and self.functions()[0] is self._paths[0][0]
 
     def _rest(self, item: T) -> Key:
-        return (*[function(item) for function in self.functions()[1:]], self._fallback(item))
+        return tuple([function(item) for function in (*self.functions()[1:], *self._fallback)])
 
     def touch(self, item: T) -> None:
         """Say that an item's key may have changed, or that of a branch above it."""
@@ -144,34 +154,57 @@ class TaskOrdering(Ordering[Task]):
 class HeapQueue(Generic[T]):
     """Items by their present key: those it starts with lie sorted, last first, those pushed later in a heap."""
 
-    __slots__ = ("_heap", "_holders", "_moved", "_ordering", "_sorted", "_stale", "_tickets", "_turn")
+    __slots__ = ("_alone", "_heap", "_holders", "_moved", "_ordering", "_sorted", "_stale", "_tickets", "_turn")
 
-    def __init__(
-        self, ordering: Ordering[T], items: Iterable[T] = (), holders: dict[int, list[HeapQueue[T]]] | None = None
-    ) -> None:
+    def __init__(self, ordering: Ordering[T], items: Iterable[T] = (), holders: Holders[T] | None = None) -> None:
         self._ordering = ordering
-        self._holders = {} if holders is None else holders
+        self._holders: Holders[T] = {} if holders is None else holders
+        self._alone: tuple[HeapQueue[T], ...] = (self,)
         self._turn = 0
-        self._tickets: dict[int, tuple[int, T]] = {}
-        self._heap: list[tuple[Key, int, T]] = []
+        # The one entry of an item that counts; those it had before are void.
+        self._tickets: dict[int, Entry[T]] = {}
+        self._heap: list[Entry[T]] = []
         self._stale = False
         self._moved: dict[int, T] = {}
-        self._sorted = sorted([self._enter(item) for item in items], reverse=True)
+        self._sorted: list[Entry[T]] = []
+        self._begin(list(items))
 
     def __len__(self) -> int:
         return len(self._tickets)
 
-    def _enter(self, item: T) -> tuple[Key, int, T]:
-        """Give an item a new ticket; entries with an older one are void."""
-        self._turn += 1
-        if id(item) not in self._tickets:
-            self._holders.setdefault(id(item), []).append(self)
-        self._tickets[id(item)] = (self._turn, item)
-        return (self._ordering.key(item), self._turn, item)
+    def _begin(self, items: list[T]) -> None:
+        """Start with some items, or with all of them anew, in a few steps for all together."""
+        entries: list[Entry[T]] = list(
+            zip(self._ordering.keys(items), range(self._turn, self._turn + len(items)), items, strict=True)
+        )
+        self._turn += len(items)
+        fresh = dict(zip(map(id, items), entries, strict=True))
+        if self._holders.keys().isdisjoint(fresh):
+            self._holders.update(dict.fromkeys(fresh, self._alone))
+        else:
+            for known in fresh:
+                self._hold(known)
+        self._tickets.update(fresh)
+        # The same as comparing whole entries, whose turns ascend, but a level of tuples less deep.
+        entries.reverse()
+        entries.sort(key=_KEY, reverse=True)
+        self._sorted = entries
+
+    def _hold(self, known: int) -> None:
+        """Say, by the id of an item, that this queue holds it."""
+        holders = self._holders.get(known)
+        if not holders:
+            self._holders[known] = self._alone
+        elif self not in holders:
+            self._holders[known] = (*holders, self)
 
     def push(self, item: T) -> None:
         """Put an item in, or move it to its present place."""
-        heapq.heappush(self._heap, self._enter(item))
+        entry = (self._ordering.key(item), self._turn, item)
+        self._turn += 1
+        self._hold(id(item))
+        self._tickets[id(item)] = entry
+        heapq.heappush(self._heap, entry)
 
     def touch(self, item: T) -> None:
         """Move an item to its present place, if it is in the queue, before the next pop."""
@@ -186,16 +219,16 @@ class HeapQueue(Generic[T]):
         """Take the first item out."""
         if self._stale or self._moved:
             self._catch_up()
-        ahead, heap = self._sorted, self._heap
+        ahead, heap, tickets = self._sorted, self._heap, self._tickets
         while True:
-            if heap and (not ahead or heap[0] < ahead[-1]):
-                _, turn, item = heapq.heappop(heap)
-            else:
-                _, turn, item = ahead.pop()
-            ticket = self._tickets.get(id(item))
-            if ticket is not None and ticket[0] == turn:
-                del self._tickets[id(item)]
-                self._holders[id(item)].remove(self)
+            entry = heapq.heappop(heap) if heap and (not ahead or heap[0] < ahead[-1]) else ahead.pop()
+            item = entry[2]
+            known = id(item)
+            if tickets.get(known) is entry:
+                del tickets[known]
+                holders = self._holders.pop(known)
+                if holders is not self._alone:
+                    self._holders[known] = tuple(holder for holder in holders if holder is not self)
                 return item
 
     def _catch_up(self) -> None:
@@ -204,28 +237,19 @@ class HeapQueue(Generic[T]):
         if self._stale:
             self._stale = False
             self._heap = []
-            self._sorted = sorted([self._enter(item) for _, item in list(self._tickets.values())], reverse=True)
+            self._begin([entry[2] for entry in self._tickets.values()])
             return
         for item in moved.values():
             if id(item) in self._tickets:
                 self.push(item)
 
 
-def job_fallback(job: Job) -> Key:
-    """Order equal jobs by creation, then by name."""
-    return (job.creation, job.key)
-
-
-def queue_fallback(queue: Queue) -> Key:
-    """Order equal queues by creation, then by name."""
-    return (queue.creation, queue.name)
-
-
-def task_fallback(task: Task) -> Key:
-    """Order equal tasks by creation, then by uid."""
-    return (task.creation, task.uid)
-
-
-def sub_job_fallback(sub_job: SubJob) -> Key:
-    """Order equal sub-jobs by their index, then by name."""
-    return (sub_job.match_index, sub_job.key)
+# Who goes first among those whom no plugin tells apart. A job: by creation, then by name; a queue likewise; a task: by creation, then by uid;
+# a sub-job: by its index, then by name.
+JOB_FALLBACK: tuple[Callable[[Job], Any], ...] = (operator.attrgetter("creation"), operator.attrgetter("key"))
+QUEUE_FALLBACK: tuple[Callable[[Queue], Any], ...] = (operator.attrgetter("creation"), operator.attrgetter("name"))
+TASK_FALLBACK: tuple[Callable[[Task], Any], ...] = (operator.attrgetter("creation"), operator.attrgetter("uid"))
+SUB_JOB_FALLBACK: tuple[Callable[[SubJob], Any], ...] = (
+    operator.attrgetter("match_index"),
+    operator.attrgetter("key"),
+)

@@ -53,7 +53,7 @@ class Reasons:
         return number
 
 
-class FitSummary(msgspec.Struct, frozen=True):
+class FitSummary(msgspec.Struct, frozen=True, gc=False):
     """Why no node of a search took a task: how many nodes gave which reason."""
 
     nodes: int

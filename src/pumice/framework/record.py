@@ -34,6 +34,7 @@ class CycleRecord:
 
     __slots__ = (
         "_dropped",
+        "_latest",
         "_lines",
         "_problems",
         "_standing",
@@ -54,6 +55,7 @@ class CycleRecord:
         self.skipped = False
         self._lines: list[tuple[str, str, object]] = []
         self._dropped = 0
+        self._latest = Verdict(0, "", "")  # what is said of thousands of jobs in a row is kept once
         self._verdicts: dict[str, dict[str, Verdict]] = {}
         self._states: dict[str, str] = {}
         self._standing: dict[str, object] = {}
@@ -81,11 +83,17 @@ class CycleRecord:
 
         The text may be anything that does not change; it is written out when somebody reads it.
         """
-        verdicts = self._verdicts.get(job)
-        if verdicts is None:
-            verdicts = self._verdicts[job] = {}
-        verdicts[source] = Verdict(self.cycle, source, text)
-        self.say(source, text, job)
+        verdict = self._latest
+        if verdict.said is not text or verdict.source != source or verdict.cycle != self.cycle:
+            verdict = self._latest = Verdict(self.cycle, source, text)
+        try:
+            self._verdicts[job][source] = verdict
+        except KeyError:
+            self._verdicts[job] = {source: verdict}
+        if len(self._lines) < TRACE_LIMIT:
+            self._lines.append((source, job, text))
+        else:
+            self._dropped += 1
 
     def acquit(self, job: str, source: str) -> None:
         """Take back what a source said about a job."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pumice.api import names
 from pumice.framework import observing, ordering
 from pumice.framework.extensions import COMBINERS, Extension, Intersection, Roster, Slot, Vote
 from pumice.framework.points import POINTS, Combine, Point
@@ -166,13 +167,13 @@ class Session:
             return extension
         match point.attribute:
             case "job_order":
-                return ordering.Ordering(point, self._roster, ordering.job_fallback)
+                return ordering.Ordering(point, self._roster, ordering.JOB_FALLBACK)
             case "queue_order":
-                return ordering.Ordering(point, self._roster, ordering.queue_fallback)
+                return ordering.Ordering(point, self._roster, ordering.QUEUE_FALLBACK)
             case "task_order":
-                return ordering.TaskOrdering(point, self._roster, ordering.task_fallback)
+                return ordering.TaskOrdering(point, self._roster, ordering.TASK_FALLBACK)
             case "sub_job_order":
-                return ordering.Ordering(point, self._roster, ordering.sub_job_fallback)
+                return ordering.Ordering(point, self._roster, ordering.SUB_JOB_FALLBACK)
         return Extension(point, self._roster)
 
     @property
@@ -246,7 +247,7 @@ class Session:
 
     def phase(self, job: Job) -> str:
         """Return the phase of a job as this session sees it."""
-        return self.phases.get(job.key) or job.phase
+        return (self.phases and self.phases.get(job.key)) or job.status.phase or names.PHASE_PENDING
 
     def set_phase(self, job: Job, phase: str) -> None:
         """Change the phase of a job; written at close if it is still so."""
@@ -256,7 +257,11 @@ class Session:
 
     def usable(self, job: Job) -> bool:
         """Tell whether a job has a valid group and a valid queue."""
-        return job.group is not None and not job.bad and self.queue_of(job) is not None
+        if job.group is None or job.bad:
+            return False
+        # Asked of every waiting job by every action, so without asking `queue_of`.
+        queue = self.cluster.queues.get(job.queue)
+        return queue is not None and not queue.bad
 
     def is_pipelined(self, job: Job) -> bool:
         """Ask whether enough of a job is placed or waits for release."""
@@ -314,8 +319,14 @@ class Session:
     def note_fit(self, tasks: Iterable[Task], failure: FitSummary) -> None:
         """Remember why tasks of one job found no node."""
         for task in tasks:
-            if task.job is not None:
-                self.fit_errors.setdefault(task.job.key, {})[task.uid] = failure
+            job = task.job
+            if job is None:
+                continue
+            noted = self.fit_errors.get(job.key)
+            if noted is None:
+                self.fit_errors[job.key] = {task.uid: failure}
+            else:
+                noted[task.uid] = failure
 
     def reason(self, plugin: str, code: Code, text: str) -> int:
         """Return the number that stands for a reason in the answers of filters."""
