@@ -8,6 +8,7 @@ import pytest
 from faults_process import Scheduler, election
 from rig import Rig, wait_until
 
+from pumice.api import kinds
 from pumice.kube.writes.world import WORKERS
 from testbed import faults
 from testbed.proxy import Proxy
@@ -52,6 +53,29 @@ def test_a_gang_whose_leader_is_killed_between_two_binds_is_finished_by_the_next
             assert second.stop() == 0
             assert another_proxy.count("POST", BINDING) == another_proxy.count("POST", f"/pods/gang-2{BINDING}") == 1
     assert view.bound() == MEMBERS
+    check(view, another_proxy)
+
+
+def test_a_gang_left_incomplete_is_finished_before_a_job_of_a_queue_that_has_nothing(view, proxy, another_proxy):
+    """What the first leader had decided was never written down: 3 of 4 cpu are used, and the gang's whole minimum could not be let in beside that."""
+    view.create(kinds.QUEUE, "idle", spec={"weight": 1})
+    view.node("n1", 4)
+    view.pod("agent", "", spec={"nodeName": "n1", "schedulerName": "else"})
+    held = faults.Hold(faults.Cut())
+    proxy.disturb(held, "POST", f"/pods/gang-2{BINDING}")
+    proxy.disturb(faults.Answer(503), "PATCH", "/podgroups/", times=None)
+    with Scheduler(proxy, *election(view)) as first:
+        first.says("leading")
+        with Scheduler(another_proxy, *election(view)) as second:
+            second.says("standing by")
+            view.gang("gang", 3, minResources={"cpu": "3"})
+            wait_until(lambda: held.held and view.bound("gang") == {"gang-0", "gang-1"}, tell=lambda: first.log)
+            view.gang("rival", 1, queue="idle")
+            first.kill()
+            wait_until(lambda: view.phases().get("gang") == "Running", tell=lambda: second.log)
+            assert second.stop() == 0
+    assert view.bound("gang") == MEMBERS
+    assert view.bound("rival") == set()
     check(view, another_proxy)
 
 

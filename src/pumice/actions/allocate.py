@@ -14,7 +14,7 @@ from pumice.framework.plugin import Action
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from pumice.framework.ordering import PriorityQueue
     from pumice.framework.reasons import FitSummary
@@ -47,6 +47,9 @@ class Allocate(Action):
         self._failures = failures.Failures()
         members, work = self._work(session)
         jobs = {name: session.job_order.queue(listed) for name, listed in members.items()}
+        if session.gangs_are_kept:
+            interrupted = [name for name, listed in members.items() if any(job.is_interrupted for job in listed)]
+            self._finish(session, interrupted, jobs, work)
         queues = session.queue_order.queue(session.cluster.queues[name] for name in jobs)
         while len(queues):
             queue = queues.pop()
@@ -56,6 +59,24 @@ class Allocate(Action):
             if not len(jobs[queue.name]):
                 continue
             self._serve_while_nothing_changes(session, queue, jobs[queue.name], work)
+            queues.push(queue)
+
+    def _finish(
+        self, session: Session, affected: list[str], jobs: Mapping[str, PriorityQueue[Job]], work: dict[str, list[Task]]
+    ) -> None:
+        """Serve gangs that were left incomplete before anybody else, while they are the first of their queue: what they hold serves nobody until they are whole."""
+        queues = session.queue_order.queue(session.cluster.queues[name] for name in affected)
+        while len(queues):
+            queue = queues.pop()
+            waiting = jobs[queue.name]
+            if not len(waiting) or session.overused(queue) is not None:
+                continue
+            job = waiting.pop()
+            if not job.is_interrupted:
+                waiting.push(job)
+                continue
+            if self._serve(session, queue, job, work[job.key]):
+                waiting.push(job)
             queues.push(queue)
 
     def _serve_while_nothing_changes(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Enqueue(Action):
     """Move PodGroups from Pending to Inqueue: queues by QueueOrder, jobs of a queue by JobOrder.
 
-    A group without `minResources` is always let in; the others need the vote of JobEnqueueable. One that is refused does not hold up those behind it.
+    A group without `minResources` is always let in, and so is a gang with started members; the others need the vote of JobEnqueueable. One that is refused does not hold up those behind it.
     Controllers create the pods of a group when they see the phase Inqueue.
     """
 
@@ -47,7 +47,7 @@ class Enqueue(Action):
 
     def _ask(self, session: Session, job: Job) -> None:
         """Let one job in, or note who was against it and why."""
-        if job.min_resources is not None:
+        if job.min_resources is not None and not (session.gangs_are_kept and job.is_interrupted):
             vote = session.job_enqueueable(job)
             if vote.value < 0:
                 session.attempted[job.key] = job

@@ -261,6 +261,13 @@ class Job:
         return self.tally.is_ready(self.min_member)
 
     @property
+    def is_interrupted(self) -> bool:
+        """Tell whether some members have started and the gang lacks others: its binding was interrupted, or members ended."""
+        counts = self.tally.counts
+        started = counts[Status.BINDING] or counts[Status.BOUND] or counts[Status.RUNNING]
+        return bool(started) and not self.is_ready
+
+    @property
     def is_pipelined(self) -> bool:
         """Tell whether the gang may start once room that is being released is free."""
         return self.tally.is_pipelined(self.min_member)

@@ -26,8 +26,9 @@ class Gang(Plugin):
     """Start a job only when `minMember` of its pods (and the minimum of every role and sub-group) can be placed together.
 
     Jobs that are not ready come before those that are; first come those of which some members have started, so that a gang whose binding was
-    interrupted gets the room for the rest (not under kube-batch's rules, nor with `compatibility: volcano`). Victims are offered only as far as their job keeps its minimum. At the end of a cycle every
-    job with pods gets the condition `Unschedulable` (reason `NotEnoughResources`) or `Scheduled`.
+    interrupted gets the room for the rest: it is let in without a vote, and if it is the first of its queue it is served before other queues (none of
+    this under kube-batch's rules, nor with `compatibility: volcano`). Victims are offered only as far as their job keeps its minimum. At the end of a
+    cycle every job with pods gets the condition `Unschedulable` (reason `NotEnoughResources`) or `Scheduled`.
     """
 
     name = "gang"
@@ -127,8 +128,7 @@ def _job_key(job: Job) -> int:
     """Put a gang that was left incomplete before those that have not begun, and those before the ones that are ready."""
     if job.is_ready:
         return 2
-    counts = job.tally.counts
-    return 0 if counts[Status.BINDING] or counts[Status.BOUND] or counts[Status.RUNNING] else 1
+    return 0 if job.is_interrupted else 1
 
 
 def _sub_job_key(sub_job: SubJob) -> bool:
