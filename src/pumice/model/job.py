@@ -20,6 +20,7 @@ INT32_MAX = 2**31 - 1
 # Asked for every job in every cycle: plain integers index lists several times faster than members of an enumeration.
 _ALLOCATED, _PIPELINED, _BINDING = int(Status.ALLOCATED), int(Status.PIPELINED), int(Status.BINDING)
 _BOUND, _RUNNING, _SUCCEEDED = int(Status.BOUND), int(Status.RUNNING), int(Status.SUCCEEDED)
+_PENDING = int(Status.PENDING)
 
 
 class Tally:
@@ -44,7 +45,7 @@ class Tally:
     @property
     def valid(self) -> int:
         """Tasks that are, or may still be, placed."""
-        return self.ready + self.counts[Status.PIPELINED] + self.counts[Status.PENDING]
+        return self.ready + self.counts[_PIPELINED] + self.counts[_PENDING]
 
     @property
     def total(self) -> int:
@@ -264,8 +265,7 @@ class Job:
     def is_interrupted(self) -> bool:
         """Tell whether some members have started and the gang lacks others: its binding was interrupted, or members ended."""
         counts = self.tally.counts
-        started = counts[Status.BINDING] or counts[Status.BOUND] or counts[Status.RUNNING]
-        return bool(started) and not self.is_ready
+        return bool(counts[_BINDING] or counts[_BOUND] or counts[_RUNNING]) and not self.is_ready
 
     @property
     def is_pipelined(self) -> bool:
