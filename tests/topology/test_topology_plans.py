@@ -86,10 +86,11 @@ def test_victims_are_asked_for_with_the_hyper_node_they_are_in():
     desk = Desk(config, Curious).feed(priority_class("high", 9), queue("default"))
     desk.feed(*(node(f"n{i}", cpu="2") for i in range(4)))
     desk.feed(hyper_node("s0", 1, ["n0", "n1"]), hyper_node("s1", 1, ["n2", "n3"]))
-    desk.feed(group("old"), *(pod(f"old-{i}", "old", cpu="2", node=f"n{i}") for i in range(4)))
-    desk.feed(group("g", 2, networkTopology=HARD, priorityClassName="high", phase="Inqueue"))
-    desk.feed(*(pod(f"g-{i}", "g", cpu="2") for i in range(2)))
+    # In s0 it looks as if two were enough, but no node is free without three; then s1, where two are enough, is asked about too.
+    desk.feed(group("old"), *(pod(f"small-{i}", "old", cpu="500m", node=f"n{i % 2}") for i in range(4)))
+    desk.feed(*(pod(f"old-{i}", "old", cpu="1", node=where) for i, where in enumerate(["n0", "n1", *2 * ["n2", "n3"]])))
+    desk.feed(group("g", 1, networkTopology=HARD, priorityClassName="high", phase="Inqueue"), pod("g-0", "g", cpu="2"))
     desk.cycle()
-    assert ("gangpreempt", "s0", ["old-0", "old-1"]) in seen
-    assert ("gangpreempt", "s1", ["old-2", "old-3"]) in seen
-    assert len(desk.world.evictions) == 2
+    assert ("gangpreempt", "s0", ["old-0", "old-1", "small-0", "small-1", "small-2", "small-3"]) in seen
+    assert ("gangpreempt", "s1", ["old-2", "old-3", "old-4", "old-5"]) in seen
+    assert sorted(desk.world.evictions) in (["old-2", "old-4"], ["old-3", "old-5"])

@@ -12,7 +12,7 @@ from pumice.framework.points import Reads
 from pumice.framework.reasons import FitSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from pumice.framework.evaluation import Evaluation
     from pumice.framework.session import Session
@@ -73,7 +73,7 @@ def place_until(turn: Turn, tasks: list[Task], done: Callable[[], bool]) -> None
     session, job = turn.session, turn.job
     failed_roles: dict[str, None] = {}
     while tasks:
-        run = _next_run(tasks, session.divisions, alone=bool(session.evaluator.functions.reads & Reads.TASK))
+        run = next_run(session, tasks)
         first = run[0]
         if first.gated:
             del tasks[-len(run) :]
@@ -99,13 +99,13 @@ def place_until(turn: Turn, tasks: list[Task], done: Callable[[], bool]) -> None
         del tasks[-len(run) :]
 
 
-def _next_run(tasks: list[Task], divisions: Sequence[Callable[[Task], object]], *, alone: bool) -> list[Task]:
+def next_run(session: Session, tasks: list[Task]) -> list[Task]:
     """Return the equal tasks at the end of the stack, in order.
 
     A task with a nominated node stands alone, and so does every task if some function tells equal ones apart. Plugins may divide tasks further.
     """
-    last = tasks[-1]
-    if last.nominated or alone:
+    last, divisions = tasks[-1], session.divisions
+    if last.nominated or session.evaluator.functions.reads & Reads.TASK:
         return [last]
     parts = [part(last) for part in divisions]
     end = len(tasks)
@@ -160,7 +160,7 @@ def _place_run(turn: Turn, run: list[Task], done: Callable[[], bool]) -> tuple[i
     for released in (True,) if scope.waits else (False, True):
         while placed < len(run):
             # No more is chosen ahead than the gang still lacks; what turns out to be needed beyond that is chosen in the next round.
-            rows = _choose(session, evaluation, run[placed : placed + _lacking(run[0])], scope, released=released)
+            rows = _choose(session, evaluation, run[placed : placed + lacking(run[0])], scope, released=released)
             if not rows:
                 break
             records = [session.cluster.nodes.records[row] for row in rows]
@@ -180,7 +180,7 @@ def _place_run(turn: Turn, run: list[Task], done: Callable[[], bool]) -> tuple[i
     return placed, False
 
 
-def _lacking(task: Task) -> int:
+def lacking(task: Task) -> int:
     """Return how many members the gang of a task, or its sub-group, still lacks; at least one."""
     job, sub_job = task.job, task.sub_job
     if job is None:

@@ -62,9 +62,18 @@ class Foresight:
         if taken >= self._capacity[row]:
             return None
         if (row, taken) not in self._known:
-            steps = np.arange(taken, min(taken + DEPTH, self._capacity[row]), dtype=np.int64)
-            self._look(np.full(len(steps), row, dtype=np.int64), steps)
+            self._look_deeper(row, taken)
         return self._known[row, taken]
+
+    def _look_deeper(self, row: int, taken: int) -> None:
+        """Look further ahead on a row, and one step on those that may be next: what comes to one comes to those that are like it."""
+        ahead = np.arange(taken, min(taken + DEPTH, self._capacity[row]), dtype=np.int64)
+        after = (np.flatnonzero(self._allowed[row + 1 : row + 1 + BATCH]) + row + 1).tolist()
+        others = [
+            other for other in after if self._capacity.get(other, 0) > taken and (other, taken) not in self._known
+        ]
+        rows = np.concatenate([np.full(len(ahead), row, dtype=np.int64), np.array(others, dtype=np.int64)])
+        self._look(rows, np.concatenate([ahead, np.full(len(others), taken, dtype=np.int64)]))
 
     def _neighbours(self, row: int) -> Rows:
         """Return a row that turned out to be chosen and some that may be next: many nodes alike are chosen in the order of names."""

@@ -7,12 +7,12 @@ again would give.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import msgspec
 import numpy as np
 
-from pumice.framework.foresight import Foresight, rounded
+from pumice.framework.foresight import PRECISION, Foresight, rounded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +40,14 @@ class Rating(Protocol):
 
     def points(self, rows: Rows) -> Floats:
         """Score candidates."""
+
+
+@runtime_checkable
+class Grouped(Rating, Protocol):
+    """A rating that gives all rows of a group the same, `values[groups[row]]`; every group has rows."""
+
+    groups: Rows
+    values: Floats
 
 
 class Followers(msgspec.Struct):
@@ -70,7 +78,7 @@ def walk(
         allowed &= ~filter_.refused
     plain = evaluation.plain.copy()
     foresight = Foresight(evaluation, table, allowed, count, released=released)
-    step = Step(evaluation, plain, allowed, rating)
+    step = _step(evaluation, plain, allowed, rating)
     chosen: list[int] = []
     while len(chosen) < count:
         row = step.best()
@@ -92,6 +100,14 @@ def walk(
             if rows is not None:
                 step.refuse(rows, np.logical_or.reduce([f.refused[rows] for f in refusing]) | ~fixed[rows])
     return chosen
+
+
+def _step(evaluation: Evaluation, plain: Floats, allowed: Mask, rating: Sequence[Rating]) -> Step | GroupStep:
+    """Return what chooses among the nodes that are left."""
+    only = rating[0] if len(rating) == 1 and not evaluation.settled_raws else None
+    if isinstance(only, Grouped):
+        return GroupStep(plain, allowed, only)
+    return Step(evaluation, plain, allowed, rating)
 
 
 class Step:
@@ -142,3 +158,66 @@ class Step:
             self._candidates = None
             if self._keys is not None:
                 self._keys[rows] = np.where(refused, REFUSED, rounded(self._plain[rows]))
+
+
+class GroupStep:
+    """The choice among the nodes that are left where all that compares them gives the nodes of a group the same.
+
+    Of each group only the highest score counts until a group is chosen; then its nodes are looked at one by one.
+    """
+
+    __slots__ = ("_bounds", "_places", "_plain", "_rating", "_rows", "_scores", "_sizes", "_sums", "_tops")
+
+    def __init__(self, plain: Floats, allowed: Mask, rating: Grouped) -> None:
+        self._plain = plain
+        self._rating = rating
+        # Rows in the order of groups, where each stands in it, and the scores of those that are left.
+        self._rows = np.argsort(rating.groups, kind="stable")
+        self._places = np.argsort(self._rows, kind="stable")
+        self._sizes: Rows = np.bincount(rating.groups, minlength=len(rating.values))
+        ends = np.cumsum(self._sizes)
+        begins = ends - self._sizes
+        self._bounds: list[tuple[int, int]] = list(zip(begins.tolist(), ends.tolist(), strict=True))
+        self._scores = np.where(allowed, plain, -np.inf)[self._rows]
+        self._tops = np.maximum.reduceat(self._scores, begins) if len(self._rows) else np.zeros(0)
+        self._sums = np.zeros(len(self._tops))
+
+    def best(self) -> int | None:
+        """Return the row with the highest score, the first among equals; None if no row is left."""
+        if not len(self._tops):
+            return None
+        values = self._rating.values
+        keys = _keys(self._tops, values, self._sums)
+        group = int(keys.argmax())
+        highest = keys[group]
+        if highest == -np.inf:
+            return None
+        keys[group] = -np.inf
+        if keys.max() == highest:
+            spread = np.repeat(values, self._sizes)
+            return int(self._rows[_keys(self._scores, spread, spread) == highest].min())
+        begin, end = self._bounds[group]
+        inside = _keys(self._scores[begin:end], values[group])
+        return int(self._rows[begin + int((inside == highest).argmax())])
+
+    def reconsider(self, row: int, *, fits: bool) -> None:
+        """Take over a changed score of a row, and whether it takes more."""
+        self._scores[self._places[row]] = self._plain[row] if fits else -np.inf
+        self._look_again(int(self._rating.groups[row]))
+
+    def refuse(self, rows: Rows, refused: Mask) -> None:
+        """Take over changed verdicts of rows."""
+        self._scores[self._places[rows]] = np.where(refused, -np.inf, self._plain[rows])
+        for group in np.unique(self._rating.groups[rows]).tolist():
+            self._look_again(group)
+
+    def _look_again(self, group: int) -> None:
+        begin, end = self._bounds[group]
+        self._tops[group] = self._scores[begin:end].max()
+
+
+def _keys(scores: Floats, points: Floats, out: Floats | None = None) -> Floats:
+    """Return sums in whole thousandths, as floats."""
+    sums = np.add(scores, points, out=out)
+    sums *= PRECISION
+    return np.rint(sums, out=sums)

@@ -11,7 +11,7 @@ from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
 from pumice.model.statuses import Status
 from pumice.plugins.network_topology_domains import Gradients
-from pumice.plugins.network_topology_scores import Closeness, Fill, Weights
+from pumice.plugins.network_topology_scores import Cells, Closeness, Fill, Weights
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
     from pumice.plugins.network_topology_scores import Request
 
-RUNS = frozenset({Status.BINDING, Status.BOUND, Status.RUNNING})
+RUNS = (Status.BINDING, Status.BOUND, Status.RUNNING)
 ELSEWHERE = Reads.NODE | Reads.OTHER_NODES
 
 
@@ -93,6 +93,7 @@ class NetworkTopology(Plugin):
         self._fills = bool(arguments["hypernode.binpack.normal-pod.enable"])
         self._most = int(arguments["hypernode.gradient.evict.max-hypernodes"])
         self._requests: dict[str, tuple[int, Request]] = {}
+        self._cells: Cells | None = None
 
     def open(self, session: Session) -> None:
         """Register domains, their order and the scores of nodes."""
@@ -138,6 +139,9 @@ class NetworkTopology(Plugin):
         sub_job = subject.task.sub_job
         if sub_job is None or self._is_free(sub_job):
             return None
+        counts = sub_job.tally.counts
+        if not any(counts[status] for status in RUNS):
+            return None
         running = [task for task in sub_job.tasks.values() if task.status in RUNS and task.node is not None]
         return (sub_job, running) if running else None
 
@@ -175,9 +179,9 @@ class NetworkTopology(Plugin):
 
     def fill(self, subject: Subject, table: NodeTable) -> Fill:
         """Make the score of nodes for an ordinary task."""
+        if self._cells is None or self._cells.tree is not self._topology.tree:
+            self._cells = Cells(self._topology.tree)
         totals = self._session.cluster.hyper_nodes.totals
         request = subject.request
         asked = (request.vector, request.unoffered)
-        return Fill(
-            self._topology.tree, totals, asked, vocabulary=table.vocabulary, weights=self._weights, fading=self._fading
-        )
+        return Fill(self._cells, totals, asked, vocabulary=table.vocabulary, weights=self._weights, fading=self._fading)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from pumice.model.nodes import Rows
     from pumice.model.resources import Matrix, Vector, Vocabulary
 
+# How many pods are counted ahead in a hyper-node.
+AHEAD = 64
+
 Request = tuple["Vector", tuple[str, ...]]  # amounts over the vocabulary, and the names that no node offers
 
 
@@ -96,46 +99,121 @@ def _nearness(tree: Tree, home: HyperNode) -> Floats:
     return near
 
 
+class Cells:
+    """The nodes of a tree in cells: those of one cell lie in the same hyper-node of every tier, so whatever hyper-nodes are worth they are worth alike."""
+
+    __slots__ = ("_levels", "_members", "around", "groups", "tree")
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        marks = np.zeros(len(tree.root.rows), dtype=np.int64)
+        for domains in reversed(tree.by_tier.values()):
+            # The highest tier counts most, so that the cells of a hyper-node lie behind each other.
+            marks = np.unique(marks, return_inverse=True)[1] * (len(tree.domains) + 1) + domains + 1
+        _, first, groups = np.unique(marks, return_index=True, return_inverse=True)
+        self.groups: Rows = groups
+        # For each tier, lowest first, the hyper-node of each cell, -1 where there is none.
+        self._levels = {tier: domains[first] for tier, domains in tree.by_tier.items()}
+        listed = np.array(list(self._levels.values()), dtype=np.int64).reshape(len(self._levels), len(first)).T
+        self.around: list[list[int]] = [[index for index in cell if index >= 0] for cell in listed.tolist()]
+        self._members: dict[int, slice | Rows] = {}
+
+    def __len__(self) -> int:
+        return len(self.around)
+
+    def levels(self) -> Mapping[int, Rows]:
+        """Return for each tier, lowest first, the hyper-node of each cell, -1 where there is none."""
+        return self._levels
+
+    def inside(self, index: int) -> slice | Rows:
+        """Return the cells of a hyper-node."""
+        known = self._members.get(index)
+        if known is None:
+            cells = np.flatnonzero(self._levels[self.tree.domains[index].tier] == index)
+            begin, end = int(cells[0]), int(cells[-1]) + 1
+            known = self._members[index] = slice(begin, end) if end - begin == len(cells) else cells
+        return known
+
+
+class Filling(msgspec.Struct):
+    """A hyper-node that is being filled: its cells, how full it is, how full it will be with the next pods (the last first), and how many were looked at."""
+
+    index: int
+    inside: slice | Rows
+    scale: float
+    share: float
+    ahead: list[float] = []
+    counted: int = 0
+
+
 class Fill:
     """How full the hyper-nodes around each node are, lower tiers counting more, also while equal pods are placed one after another."""
 
-    __slots__ = ("_asked", "_offered", "_per_node", "_scale", "_shares", "_tree", "_used", "_vocabulary", "_weights")
+    __slots__ = (
+        "_asked",
+        "_cells",
+        "_fillings",
+        "_offered",
+        "_scale",
+        "_shares",
+        "_used",
+        "_vocabulary",
+        "_weights",
+        "values",
+    )
 
     def __init__(
-        self, tree: Tree, totals: Totals, asked: Request, *, vocabulary: Vocabulary, weights: Weights, fading: float
+        self, cells: Cells, totals: Totals, asked: Request, *, vocabulary: Vocabulary, weights: Weights, fading: float
     ) -> None:
-        self._tree = tree
+        self._cells = cells
         self._asked = asked
         self._vocabulary = vocabulary
         self._weights = weights
-        self._used = totals.used(tree).copy()
+        tree = cells.tree
+        self._used = totals.used(tree)
         self._offered = totals.allocatable(tree)
         self._scale = {tier: fading ** max(0, tier - 1) for tier in tree.by_tier}
         self._shares = weights.fullness(self._used, self._offered, asked, vocabulary)
+        self._fillings: dict[int, Filling] = {}
         total = sum(self._scale.values())
-        self._per_node = np.zeros(len(tree.root.rows))
-        for tier, domains in tree.by_tier.items():
+        self.values = np.zeros(len(cells))
+        for tier, domains in cells.levels().items():
             weight = self._scale[tier] = self._scale[tier] * MAX_SCORE * weights.whole / total
-            self._per_node += weight * np.where(domains < 0, 1.0, self._shares[domains])
+            self.values += weight * np.where(domains < 0, 1.0, self._shares[domains])
+
+    @property
+    def groups(self) -> Rows:
+        """The cell of each row: `values` holds the points of cells."""
+        return self._cells.groups
 
     def place(self, row: int) -> None:
         """Count one more pod on a row, in every hyper-node around it."""
-        tree = self._tree
-        around = [index for domains in tree.by_tier.values() if (index := int(domains[row])) >= 0]
-        self._used[around] += self._asked[0]
-        now = self._weights.fullness(self._used[around], self._offered[around], self._asked, self._vocabulary)
-        for index, share in zip(around, now.tolist(), strict=True):
-            domain = tree.domains[index]
-            change = (share - float(self._shares[index])) * self._scale[domain.tier]
-            self._shares[index] = share
-            rows = domain.rows
-            if domain is tree.root:
-                self._per_node += change
-            elif (inside := tree.by_tier[domain.tier][rows] == index).all():
-                self._per_node[rows] += change
-            else:
-                self._per_node[rows[inside]] += change
+        values = self.values
+        for index in self._cells.around[self._cells.groups[row]]:
+            filling = self._fillings.get(index) or self._start(index)
+            if not filling.ahead:
+                filling.ahead = self._look_ahead(filling)
+            share = filling.ahead.pop()
+            values[filling.inside] += (share - filling.share) * filling.scale
+            filling.share = share
+
+    def _start(self, index: int) -> Filling:
+        scale = self._scale[self._cells.tree.domains[index].tier]
+        filling = Filling(index, self._cells.inside(index), scale, float(self._shares[index]))
+        self._fillings[index] = filling
+        return filling
+
+    def _look_ahead(self, filling: Filling) -> list[float]:
+        """Return how full a hyper-node is with the next pods, one by one, the last first."""
+        amounts = self._asked[0]
+        used = (
+            self._used[filling.index] + np.arange(filling.counted + 1, filling.counted + AHEAD + 1)[:, None] * amounts
+        )
+        filling.counted += AHEAD
+        offered = np.repeat(self._offered[filling.index][None], AHEAD, axis=0)
+        shares: list[float] = self._weights.fullness(used, offered, self._asked, self._vocabulary).tolist()
+        return shares[::-1]
 
     def points(self, rows: Rows) -> Floats:
         """Score candidates."""
-        return self._per_node[rows]
+        return self.values[self._cells.groups[rows]]

@@ -17,12 +17,13 @@ from pumice.framework.subject import EvictionContext
 from pumice.model.statuses import ALLOCATED_LIKE, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from pumice.actions.eviction.planning import Plan
     from pumice.framework.extensions import Registered
     from pumice.framework.session import Session
+    from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job
     from pumice.model.resources import Vector
     from pumice.model.task import Task
@@ -39,6 +40,56 @@ class GangRules(Rules):
         if job is not None and job.preemptable_set and not job.preemptable:
             return f"PodGroup {job.key} is marked as not preemptable"
         return super().protection(claimant, candidate)
+
+    def concerns(self, claimant: Task, candidate: Task) -> bool:
+        """Look at jobs; which of their pods is meant does not matter."""
+        own, other = claimant.job, candidate.job
+        return own is not None and other is not None and self.concerns_job(own, other)
+
+    def concerns_job(self, own: Job, other: Job) -> bool:
+        """Tell whether the action may look at a job at all."""
+        raise NotImplementedError  # pragma: no cover  both forms have their own
+
+    def leaving(self, claimant: Task) -> list[Task]:
+        """Return whoever may go for a claimant."""
+        return self.candidates(claimant)
+
+    def candidates(self, claimant: Task, domain: HyperNode | None = None) -> list[Task]:
+        """Return everybody who may go, on the nodes of a domain or anywhere: what `may_go` says, with each job and queue asked about once."""
+        jobs = {id(job): job for job in self.sources(claimant) if self._is_open(claimant, job)}
+        tasks: Iterable[Task]
+        if domain is None:
+            tasks = (task for job in jobs.values() for task in job.tasks.values())
+        else:
+            records = self.session.cluster.nodes.records
+            here = (task for row in domain.rows.tolist() for task in records[row].tasks.values())
+            tasks = (task for task in here if id(task.job) in jobs)
+        own = claimant.job.queue if claimant.job is not None else ""
+        guarded = {key for key, job in jobs.items() if self._is_guarded(own, job)}
+        objections = [registered.function for registered in self.session.protection]
+        found = []
+        for task in tasks:
+            if task.status not in self.statuses or not task.preemptable:
+                continue
+            if guarded and id(task.job) in guarded and self._queue_protection(own, task) is not None:
+                continue
+            for objection in objections:
+                if objection(claimant, task, self.name) is not None:
+                    break
+            else:
+                found.append(task)
+        return found
+
+    def _is_open(self, claimant: Task, job: Job) -> bool:
+        """Tell whether nothing about a job as a whole speaks against taking from it."""
+        if claimant.job is None or job.group is None or job.queue not in self.session.cluster.queues:
+            return False
+        return self.concerns_job(claimant.job, job) and not (job.preemptable_set and not job.preemptable)
+
+    def _is_guarded(self, own: str, job: Job) -> bool:
+        """Tell whether the queue of a job may protect its pods."""
+        owner = self.session.cluster.queues[job.queue]
+        return owner.name != own and (bool(owner.guarantee) or not owner.reclaimable)
 
     def ask(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
         """Ask who is evictable."""
@@ -59,10 +110,9 @@ class GangPreempt(GangRules):
     name = "gangpreempt"
     statuses = frozenset({Status.BOUND, Status.RUNNING})
 
-    def concerns(self, claimant: Task, candidate: Task) -> bool:
+    def concerns_job(self, own: Job, other: Job) -> bool:
         """Look at jobs of the same queue with lower priority."""
-        own, other = claimant.job, candidate.job
-        return own is not None and other is not None and other.queue == own.queue and other.priority < own.priority
+        return other.queue == own.queue and other.priority < own.priority
 
     def sources(self, claimant: Task) -> list[Job]:
         """Return the jobs of lower priority in the queue."""
@@ -78,10 +128,9 @@ class GangReclaim(GangRules):
 
     name = "gangreclaim"
 
-    def concerns(self, claimant: Task, candidate: Task) -> bool:
+    def concerns_job(self, own: Job, other: Job) -> bool:
         """Look at jobs of other queues."""
-        own, other = claimant.job, candidate.job
-        return own is not None and other is not None and other.queue != own.queue
+        return other.queue != own.queue
 
     def sources(self, claimant: Task) -> list[Job]:
         """Return the jobs of the other queues that may be reclaimed from."""
@@ -159,21 +208,12 @@ class BundleSearch(Search):
 
     def _bundles(self, plan: Plan, claimant: Task) -> list[Bundle]:
         """Cut the victims that the plugins allow into what their jobs can spare and the rest."""
-        candidates = [
-            task
-            for job in self.rules.sources(claimant)
-            for task in job.tasks.values()
-            if plan.covers(task) and task.uid not in plan.excluded and self.rules.may_go(claimant, task)
-        ]
-        allowed = (
-            {task.uid for task in self.rules.ask(claimant, self.rules.in_order(claimant, candidates))}
-            if candidates
-            else set()
-        )
-        ordered = [task for task in self.rules.in_order(claimant, candidates) if task.uid in allowed]
+        found = self._gang_rules.candidates(claimant, plan.domain)
+        ordered = self.rules.in_order(claimant, [task for task in found if task.uid not in plan.excluded])
+        allowed = {task.uid for task in self.rules.ask(claimant, ordered)} if ordered else set()
         by_job: dict[str, list[Task]] = {}
         for task in ordered:
-            if task.job is not None:
+            if task.job is not None and task.uid in allowed:
                 by_job.setdefault(task.job.key, []).append(task)
         bundles = []
         for key, tasks in by_job.items():
@@ -184,15 +224,10 @@ class BundleSearch(Search):
         """Cut one job's victims: those it can spare in victim order, then everybody; a job below its minimum goes in one piece."""
         if not units.keeps_its_minimum(job):
             return self._everybody(plan, job, tasks, broken=True)
-        mark = plan.statement.checkpoint()
-        safe = []
-        for task in tasks:
-            if units.spares_one(job, task):
-                plan.statement.evict([task], self.rules.name)
-                safe.append(task)
-        plan.statement.rollback(mark)
+        safe = units.spared(job, tasks)
         bundles = [Bundle(job, tuple(safe), whole=False)] if safe else []
-        rest = [task for task in tasks if task not in safe]
+        kept = {task.uid for task in safe}
+        rest = [task for task in tasks if task.uid not in kept]
         return bundles + (self._everybody(plan, job, rest, broken=False) if rest else [])
 
     def _everybody(self, plan: Plan, job: Job, tasks: list[Task], *, broken: bool) -> list[Bundle]:
@@ -214,6 +249,13 @@ class BundleSearch(Search):
         session = self.session
         queues = session.cluster.queues
         own = queues[plan.job.queue]
+        ranks = {bundle.job.key: session.job_order.parts(bundle.job) for bundle in bundles}
+        known: dict[int, float] = {}
+
+        def gain(bundle: Bundle) -> float:
+            if id(bundle) not in known:
+                known[id(bundle)] = _gain(bundle, need)
+            return known[id(bundle)]
 
         def compare(left: Bundle, right: Bundle) -> int:
             if left.safe != right.safe:
@@ -222,10 +264,10 @@ class BundleSearch(Search):
                 decided = session.victim_queue_compare(queues[left.job.queue], queues[right.job.queue], own)
                 if decided:
                     return decided
-            first, second = session.job_order.parts(left.job), session.job_order.parts(right.job)
+            first, second = ranks[left.job.key], ranks[right.job.key]
             if first != second:
                 return -1 if first > second else 1
-            gains = _gain(right, need) - _gain(left, need)
+            gains = gain(right) - gain(left)
             if gains:
                 return -1 if gains < 0 else 1
             return -1 if left.job.key < right.job.key else 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -66,9 +67,11 @@ class Plan:
         """Tell whether a task is on a node that victims are taken from."""
         if self.domain is None:
             return True
-        rows, row = self.domain.rows, -1 if task.node is None else task.node.row
-        place = int(np.searchsorted(rows, row))
-        return place < len(rows) and int(rows[place]) == row
+        return task.node is not None and task.node.row in self._covered
+
+    @functools.cached_property
+    def _covered(self) -> frozenset[int]:
+        return frozenset(() if self.domain is None else self.domain.rows.tolist())
 
     def evaluation(self, member: Task) -> Evaluation:
         """Return the verdicts of all nodes for a member."""
@@ -117,13 +120,31 @@ class Plan:
 
     # -- placing -----------------------------------------------------------------------------------------------
 
-    def place_freely(self, member: Task) -> bool:
-        """Let a member wait for room that is free or being released, wherever that is."""
+    def place_freely(self, member: Task, ahead: list[int] | None = None) -> bool:
+        """Let a member wait for room that is free or being released, wherever that is, or on the next of the rows that were chosen ahead."""
         if not self.is_allowed(member) or self.session.pre_predicate(subject.Subject(member, self.queue)) is not None:
             return False
-        within = self.rows(member)
-        rows = selection.choose(self.evaluation(member), self.session.cluster.nodes, 1, released=True, within=within)
-        return bool(rows) and not self._is_refused(member, rows[0]) and self.settle(member, rows[0])
+        rows = ahead or selection.choose(
+            self.evaluation(member), self.session.cluster.nodes, 1, released=True, within=self.rows(member)
+        )
+        if not rows:
+            return False
+        row = rows.pop(0)
+        return not self._is_refused(member, row) and self.settle(member, row)
+
+    def _choose_ahead(self, run: Sequence[Task]) -> list[int]:
+        """Choose rows for a run of equal members at once, where that gives what choosing one by one would; else none."""
+        session, first = self.session, run[0]
+        roams = self.domain is None and first.job is not None and first.job.topology is not None
+        if roams or any(policy.topology for policy in self.job.policies) or session.evaluator.sampler is not None:
+            return []
+        evaluation, nodes = self.evaluation(first), session.cluster.nodes
+        evaluation.mask(released=True)
+        evaluation.refresh_scores()
+        if evaluation.is_stepwise(released=True):
+            return []
+        count = min(len(run), placing.lacking(first))
+        return selection.choose(evaluation, nodes, count, released=True, within=self.rows(first))
 
     def place(self, member: Task, market: Market) -> bool:
         """Place a member where it costs least: nothing, else the node with the lowest victims, the fewest, the best score."""
@@ -173,16 +194,30 @@ class Plan:
         mark, count = self.statement.checkpoint(), len(self.members)
         if self.job.policies:
             return self._arrange_sub_groups(tasks)
-        hopeless: dict[Hashable, None] = {}
-        for member in tasks:
-            if member.likeness in hopeless:
-                continue
-            if not self.place_freely(member):
-                hopeless[member.likeness] = None
-            elif done():
-                return True
+        if self._arrange_in_order(tasks, done):
+            return True
         self.back_to(mark, count)
         return self.is_small(tasks) and self._arrange_somehow(list(tasks), done, [EXPANSIONS], every=False)
+
+    def _arrange_in_order(self, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
+        """Place one member after the other until it is enough; those that are like one which finds no room are passed over."""
+        hopeless: dict[Hashable, None] = {}
+        stack = list(tasks)[::-1]
+        while stack:
+            run = placing.next_run(self.session, stack)
+            del stack[-len(run) :]
+            if run[0].likeness in hopeless:
+                continue
+            ahead: list[int] = []
+            for position, member in enumerate(run):
+                if not ahead and position + 1 < len(run):
+                    ahead = self._choose_ahead(run[position:])
+                if not self.place_freely(member, ahead):
+                    hopeless[member.likeness] = None
+                    break
+                if done():
+                    return True
+        return False
 
     def _arrange_sub_groups(self, tasks: Sequence[Task]) -> bool:
         """Place whole sub-groups, as allocate would."""

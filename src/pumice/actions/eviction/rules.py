@@ -84,6 +84,10 @@ class Rules:
             return False
         return self.protection(claimant, candidate) is None
 
+    def leaving(self, claimant: Task) -> list[Task]:
+        """Return whoever could leave a node for a claimant; where victims are offered node by node, the others of their gangs may go with them."""
+        return [task for source in self.sources(claimant) for task in source.tasks.values() if task.node is not None]
+
     def protection(self, claimant: Task | None, candidate: Task) -> str | None:
         """Return why a candidate must not be evicted, whatever any tier says; None if nothing protects it."""
         if not candidate.preemptable:

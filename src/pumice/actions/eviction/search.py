@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.actions.eviction import asking, looping, prospects, takeover, trimming
+from pumice.actions.eviction import asking, looping, takeover, trimming
 from pumice.actions.eviction.offers import Market
 from pumice.actions.eviction.planning import Plan
+from pumice.actions.eviction.prospects import Cost, Prospects
 from pumice.api import names
 from pumice.framework.topology import Purpose
 
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from pumice.actions.eviction.rules import Rules
+    from pumice.actions.eviction.units import Unit
     from pumice.framework.session import Session
+    from pumice.framework.statement import Saved
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job
     from pumice.model.queue import Queue
@@ -25,9 +28,8 @@ if TYPE_CHECKING:
 ROUNDS = 8
 NAMED = 10
 NOBODY = "no pod may be evicted for it"
+NOTHING_HELPS = "no set of pods that may be evicted makes enough room"
 NO_DOMAIN = "no hyper-node that its network topology allows holds the members that run and has room enough, even with everybody gone who may go"
-
-Cost = tuple[tuple[int, int], int, int, int]
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -37,6 +39,16 @@ class Wanted(msgspec.Struct, frozen=True):
     job: Job
     tasks: Sequence[Task]
     done: Callable[[], bool]
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A plan that was made and undone, with what it takes to make it again."""
+
+    cost: Cost
+    domain: HyperNode
+    saved: Saved
+    units: tuple[Unit, ...]
+    members: tuple[Task, ...]
 
 
 def _cost(plan: Plan) -> Cost:
@@ -86,14 +98,21 @@ class Search:
             if not session.job_starving(job) or not self.seek(queue, job, members, done):
                 return
 
-    def domains(self, job: Job) -> list[HyperNode | None]:
-        """Return where a plan for a job may be made: anywhere, or in one of the domains that the plugins offer to evict in."""
+    def prospects(self, job: Job) -> Prospects | None:
+        """Return what evictions could do for a job in each hyper-node; None if it may be anywhere, or nobody asks."""
+        if self.session.topology.limit(job) is None or not self.session.job_gradient.active:
+            return None
+        tasks = asking.claimants(self.session, job)
+        return Prospects(self.session, self.rules, job, tasks) if tasks else None
+
+    def domains(self, job: Job, prospects: Prospects | None) -> list[HyperNode]:
+        """Return where a plan for a job may be made: anywhere, which is the root, or in one of the domains that the plugins offer to evict in."""
         topology = self.session.topology
         if topology.limit(job) is None or not self.session.job_gradient.active:
-            return [None]
-        topology.worthwhile = prospects.worthwhile(self.session, self.rules, job)
+            return [topology.tree.root]
+        topology.worthwhile = None if prospects is None else prospects.worthwhile()
         found = [domain for group in topology.job_domains(job, Purpose.EVICT) for domain in group]
-        return [None if each is topology.tree.root else each for each in found[: self.rules.most_domains]]
+        return found[: self.rules.most_domains]
 
     def _is_anybody_there(self, job: Job) -> bool:
         """Tell whether the rules let anybody at all go for a job, asked once for all jobs that nothing can tell apart."""
@@ -144,37 +163,71 @@ class Search:
 
     def _settle(self, wanted: Wanted) -> str | None:
         """Look for a plan that its victims would not undo, in the domain where it costs least, and commit it; returns why there is none."""
-        domains = self.domains(wanted.job)
-        if domains != [None]:
+        outlook = self.prospects(wanted.job)
+        domains = self.domains(wanted.job, outlook)
+        if domains != [self.session.topology.tree.root]:
             spared = Plan(self.session, self.rules, wanted.queue, wanted.job)
             if spared.arrange_anywhere(wanted.tasks):
                 self._keep_room(spared)
                 return None
             spared.give_up()
-        best: tuple[Cost, HyperNode | None] | None = None
-        why = NO_DOMAIN
-        for domain in domains:
+        return self._cheapest(wanted, domains, outlook)
+
+    def _cheapest(self, wanted: Wanted, domains: Sequence[HyperNode], outlook: Prospects | None) -> str | None:
+        """Carry the cheapest plan out; where a plan cannot be cheaper than the best so far, none is made."""
+        ranked = self._ranked(domains, outlook)
+        best: Found | None = None
+        why = dict.fromkeys([domain.index for domain in domains], NOTHING_HELPS)
+        for turn, (bound, domain) in enumerate(ranked):
+            if best is not None and bound is not None and bound > best.cost:
+                break
             plan = self._plan(wanted, domain)
-            if plan.members and (len(domains) == 1 or not plan.units):
+            if not plan.members:
+                why[domain.index] = self._why_not(plan)
+                continue
+            if len(domains) == 1 or not plan.units:
                 self._carry_out(plan)
                 return None
-            if plan.members:
-                cost = _cost(plan)
-                if best is None or cost < best[0]:
-                    best = (cost, domain)
-                plan.start_again()
-            else:
-                why = self._why_not(plan)
+            cost = _cost(plan)
+            if best is None or cost < best.cost:
+                if all(other is not None and other > cost for other, _ in ranked[turn + 1 :]):
+                    self._carry_out(plan)
+                    return None
+                best = Found(cost, domain, plan.statement.save(), tuple(plan.units), tuple(plan.members))
+            plan.start_again()
         if best is None:
-            return why
-        self._carry_out(self._plan(wanted, best[1]))
+            return why[domains[-1].index] if domains else NO_DOMAIN
+        self._carry_out(self._made_again(wanted, best))
         return None
 
-    def _plan(self, wanted: Wanted, domain: HyperNode | None) -> Plan:
+    def _ranked(self, domains: Sequence[HyperNode], outlook: Prospects | None) -> list[tuple[Cost | None, HyperNode]]:
+        """Return the domains where a plan may stand, each with what it costs at the least: those first that may need no victim, then the cheapest."""
+        # Where nodes are sampled, every look at them changes what the next one sees.
+        if outlook is None or self.rules.node_by_node or self.session.evaluator.sampler is not None:
+            return [(None, domain) for domain in domains]
+        hopeful = [(outlook.least_cost(domain), domain) for domain in domains if not outlook.is_hopeless(domain)]
+        free = [(bound, domain) for bound, domain in hopeful if bound is None]
+        dear = sorted([(bound, domain) for bound, domain in hopeful if bound is not None], key=lambda entry: entry[0])
+        return [*free, *dear]
+
+    def _made_again(self, wanted: Wanted, best: Found) -> Plan:
+        """Return a plan that was made before, with all that it did."""
+        plan = self._blank(wanted, best.domain)
+        if not plan.statement.recover(best.saved):
+            return self._plan(wanted, best.domain)
+        plan.units, plan.members = list(best.units), list(best.members)
+        return plan
+
+    def _blank(self, wanted: Wanted, domain: HyperNode) -> Plan:
+        """Return a plan for a domain, of which nothing is made yet; the root stands for anywhere."""
+        anywhere = domain is self.session.topology.tree.root
+        return Plan(self.session, self.rules, wanted.queue, wanted.job, None if anywhere else domain)
+
+    def _plan(self, wanted: Wanted, domain: HyperNode) -> Plan:
         """Make a plan in a domain that its victims would not undo; one without members if there is none."""
-        plan = Plan(self.session, self.rules, wanted.queue, wanted.job, domain)
+        plan = self._blank(wanted, domain)
         for _ in range(ROUNDS):
-            self.rules.domain = domain
+            self.rules.domain = plan.domain
             if not self.fill(plan, wanted.tasks, wanted.done):
                 break
             trimming.trim(plan)
@@ -225,13 +278,13 @@ class Search:
             return False
         complete = session.is_pipelined(job)
         wanted = Wanted(queue, job, tasks[:1] if complete else tasks, lambda: complete or session.is_pipelined(job))
-        return any(self._takes_in(wanted, domain, plan) for domain in self.domains(job))
+        return any(self._takes_in(wanted, domain, plan) for domain in self.domains(job, self.prospects(job)))
 
-    def _takes_in(self, wanted: Wanted, domain: HyperNode | None, plan: Plan) -> bool:
-        session, job = self.session, wanted.job
-        rival, search = Plan(session, self.rules, wanted.queue, job, domain), self.fresh()
+    def _takes_in(self, wanted: Wanted, domain: HyperNode, plan: Plan) -> bool:
+        job = wanted.job
+        rival, search = self._blank(wanted, domain), self.fresh()
         members = {member.uid for member in plan.members}
-        self.rules.domain = domain
+        self.rules.domain = rival.domain
         for _ in range(ROUNDS):
             if not search.fill(rival, wanted.tasks, wanted.done):
                 break
@@ -276,4 +329,4 @@ class Search:
             return plan.refusal
         if plan.excluded:
             return f"{len(plan.excluded)} pods could be evicted, but would take the room back in the next cycle by the same rules"
-        return "no set of pods that may be evicted makes enough room"
+        return NOTHING_HELPS

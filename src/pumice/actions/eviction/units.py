@@ -65,6 +65,24 @@ def may_all_go(plan: Plan, claimant: Task | None, tasks: Sequence[Task]) -> bool
     return True
 
 
+def spared(job: Job, victims: Sequence[Task]) -> list[Task]:
+    """Return the victims, taken in order, without whom a job stays complete; it has lost those before, and nobody is evicted to find out."""
+    gone: list[Task] = []
+    try:
+        for victim in victims:
+            for tally in victim.tallies:
+                tally.counts[victim.status] -= 1
+            gone.append(victim)
+            if not keeps_its_minimum(job):
+                for tally in gone.pop().tallies:
+                    tally.counts[victim.status] += 1
+        return list(gone)
+    finally:
+        for victim in gone:
+            for tally in victim.tallies:
+                tally.counts[victim.status] += 1
+
+
 def spares_one(job: Job, victim: Task) -> bool:
     """Tell whether a job stays complete without one more of its placed tasks."""
     for tally in victim.tallies:
