@@ -98,8 +98,20 @@ class Market:
 
     def cheapest(self, plan: Plan, member: Task) -> Offer | None:
         """Return the cheapest offer for a member as things stand."""
-        shelf = self._shelves.setdefault(self.key(plan, member), Shelf())
+        key = self.key(plan, member)
         evaluation = plan.evaluation(member)
+        offer = self._first(self._shelves.setdefault(key, Shelf()), plan, member, evaluation)
+        if offer is None and plan.units and self._reaches_far(evaluation):
+            # What victims on other nodes gave back of a limit may help a node that has not changed.
+            offer = self._first(Shelf(), plan, member, evaluation)
+        return offer
+
+    def _reaches_far(self, evaluation: Evaluation) -> bool:
+        """Tell whether what goes on one node may change the verdict about another."""
+        return self._session.allocatable.active or evaluation.minds_others(released=True)
+
+    def _first(self, shelf: Shelf, plan: Plan, member: Task, evaluation: Evaluation) -> Offer | None:
+        """Return the cheapest offer of a shelf, brought up to date."""
         self._refresh(shelf, plan, member, evaluation)
         rows = plan.rows(member)
         within = None if rows is None else frozenset(rows.tolist())
