@@ -81,7 +81,7 @@ def shares(mode, seeds=range(WORLDS)):
     return sum(started for _, started in told), sum(possible for possible, _ in told)
 
 
-@pytest.mark.parametrize("mode", ["hard", "soft"])
+@pytest.mark.parametrize("mode", ["hard", "soft", "plain"])
 def test_almost_every_gang_of_unequal_pods_starts_that_some_arrangement_would_let_start(mode):
     started, possible = shares(mode)
     assert possible > WORLDS / 3
@@ -119,6 +119,19 @@ def test_what_the_first_order_said_is_told_where_no_order_helps():
     told = life.desk.scheduler.cache.record.explain("a/g")
     assert f"{largest}: In hyperNode rack-0: 0/3 nodes are unavailable: 3 Insufficient cpu" in told
     assert middle not in told
+
+
+def test_without_topology_what_the_first_order_said_is_told_where_no_order_helps():
+    life = rack(4, 1, 1)
+    life.add_group("g", 3)
+    _, _, largest = (life.add_pod("g", cpu=size) for size in (1, 2, 3))
+    life.cycle()
+    assert not life.nodes_of("g")
+    told = life.desk.scheduler.cache.record.explain("a/g")
+    assert (
+        f"2 of the 3 members it still needs could be placed; {largest}: 0/3 nodes are unavailable: 3 Insufficient cpu"
+        in told
+    )
 
 
 def test_members_of_a_sub_group_are_tried_largest_first_too():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.actions import failures, placing, topology
+from pumice.actions import failures, placing, sizes, topology
 from pumice.api import names
 from pumice.framework import reservations
 from pumice.framework.configuration import Argument
@@ -36,7 +36,8 @@ class Allocate(Action):
     """Place pods that ask for resources.
 
     A gang that can start is bound at once; one that could start once room that is being released is free keeps that room, and the room it already has, for
-    the rest of the cycle. Beyond its minimum a job is served pod by pod, taking turns with the others.
+    the rest of the cycle. Beyond its minimum a job is served pod by pod, taking turns with the others. Where the members of a gang differ and do not fit in their
+    order, they are tried once more with the largest first (not with `compatibility: volcano`).
     """
 
     name = "allocate"
@@ -193,26 +194,58 @@ class Allocate(Action):
         statement = session.statement()
         # Only commit, hold and discard end the attempt; anything still in a statement when the session closes is undone.
         turn = placing.Turn(session, statement, queue, job)
-        if session.topology.steers(job):
+        steered = session.topology.steers(job)
+        own: list[Task] = []
+        if steered:
             topology.place(turn, tasks)
         else:
+            if job.min_member > 1 and session.gangs_are_kept and not job.policies and sizes.differ(tasks):
+                own = list(tasks)
             placing.place_job(turn, tasks)
-        if session.job_ready(job):
-            return self._commit(session, statement, job, tasks)
-        if session.is_pipelined(job):
-            waiting = job.tally.waiting
-            session.record.judge(
-                job.key,
-                self.name,
-                f"holds room: {job.tally.ready} of {job.min_member} members placed, {waiting} wait for pods being released",
-            )
-            statement.hold()
-            return False
+        if (again := self._conclude(session, statement, job, tasks)) is not None:
+            return again
         placed = len(statement)
         statement.discard()
-        if not placed and not session.topology.steers(job):
+        if own and (again := self._try_largest_first(session, queue, job, own)) is not None:
+            return again
+        if not placed and not steered:
             self._remember_failure(session, queue, job)
         session.record.judge(job.key, self.name, _shortfall(session, job, placed))
+        return False
+
+    def _try_largest_first(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> bool | None:
+        """Try a gang of unequal members in another order; if that is no better, None, and what the first order said stays."""
+        table, need = session.cluster.nodes, job.min_member - job.tally.ready
+        ordered = sizes.largest_first(table, slice(table.count), tasks, need, released=True) if need > 1 else None
+        if ordered is None:
+            return None
+        told = session.fit_errors.pop(job.key, None)
+        last = session.last_transactions
+        remembered = {task.uid: last.pop(task.uid) for task in tasks if task.uid in last}
+        statement = session.statement()
+        placing.place_job(placing.Turn(session, statement, queue, job), ordered)
+        again = self._conclude(session, statement, job, ordered)
+        if again is None:
+            statement.rollback(0)
+            last.update(remembered)
+            session.fit_errors.pop(job.key, None)
+            if told is not None:
+                session.fit_errors[job.key] = told
+        return again
+
+    def _conclude(self, session: Session, statement: Statement, job: Job, tasks: list[Task]) -> bool | None:
+        """Bind a job that is ready, or hold room for one that soon is; tells whether it should have another turn, None if it is neither."""
+        if session.job_ready(job):
+            return self._commit(session, statement, job, tasks)
+        if not session.is_pipelined(job):
+            return None
+        waiting = job.tally.waiting
+        session.record.judge(
+            job.key,
+            self.name,
+            f"holds room: {job.tally.ready} of {job.min_member} members placed, {waiting} wait for pods being released",
+        )
+        statement.hold()
         return False
 
     def _commit(self, session: Session, statement: Statement, job: Job, tasks: list[Task]) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from pumice.actions import shortage
+from pumice.actions import shortage, sizes
 from pumice.actions.holding import Holding
 from pumice.framework import foresight, subject
 from pumice.framework.reasons import FitSummary
@@ -115,27 +115,11 @@ def _attempt_again(turn: Turn, goal: Goal, stage: Outcome, tasks: list[Task]) ->
 
 
 def _largest_first(turn: Turn, goal: Goal, domain: HyperNode, stage: Outcome) -> list[Task] | None:
-    """Reorder tasks (a stack, first one last) so that of those that are needed the largest come first, if that could help.
-
-    It could if they differ, and the domain has enough for them in sum. Who is needed stays the same.
-    """
+    """Return another order of the tasks, if one could help in a domain."""
     if goal.is_part is not bool(turn.job.policies) or (goal.limit is None and turn.scope.domain is None):
         return None
-    needed, rest = goal.tasks[-goal.need :], goal.tasks[: -goal.need]
-    shapes = {task.shape.serial: task.shape.request.vector for task in needed}
-    if len(shapes) == 1:
-        return None
-    table, rows = turn.session.cluster.nodes, domain.rows
-    free = table.allocatable[rows] - table.used[rows]
-    if stage is Outcome.WAITS:
-        free += table.releasing[rows] - table.pipelined[rows]
-    if (np.maximum(free, 0).sum(axis=0) < sum(shapes[task.shape.serial] for task in needed)).any():
-        return None
-    offered = np.maximum(table.allocatable[rows].sum(axis=0), 1)
-    share = {serial: float((vector / offered).max()) for serial, vector in shapes.items()}
-    # Sorting is stable: among equals the order of tasks stays.
-    ordered = rest + sorted(needed, key=lambda task: share[task.shape.serial])
-    return None if ordered == goal.tasks else ordered
+    table = turn.session.cluster.nodes
+    return sizes.largest_first(table, domain.rows, goal.tasks, goal.need, released=stage is Outcome.WAITS)
 
 
 def stages(turn: Turn) -> list[Outcome]:
