@@ -113,5 +113,30 @@ def test_a_file_that_cannot_be_loaded_is_told_and_costs_only_who_lists_it(folder
 
 def test_a_folder_that_is_not_there_is_said(files):
     result = run("check", "good.yaml", "--plugins-dir", "nowhere")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "--plugins-dir nowhere: no such folder" in result.stderr
+
+
+def test_a_folder_without_python_files_is_told(folder):
+    (folder / "mine.py").rename(folder / "mine.txt")
+    result = run("check", "good.yaml", "--plugins-dir", "plugins")
+    assert result.exit_code == 0
+    assert result.stderr == "warning: --plugins-dir plugins: a folder without Python files\n"
+
+
+@pytest.mark.parametrize(
+    ("listed", "told"),
+    [
+        ("mine", 'unknown plugin "mine"; name the folder with --plugins-dir if it is in a file of yours\n'),
+        ("gangs", 'did you mean "gang"? Or name the folder with --plugins-dir if it is in a file of yours\n'),
+        ("extender", 'plugin "extender" is known from Volcano but not provided by this version\n'),
+    ],
+)
+def test_refusal_of_an_unknown_plugin_says_how_to_give_a_folder(listed, told):
+    assert told in run("check", "-", text=GOOD.replace("binpack", listed)).stderr
+
+
+def test_refusal_of_an_unknown_plugin_names_no_option_that_is_given(folder):
+    result = run("check", "-", "--plugins-dir", "plugins", text=GOOD.replace("binpack", "other"))
+    assert result.stderr.startswith('-:3: error: tiers[0].plugins[1].name: unknown plugin "other"')
+    assert "--plugins-dir" not in result.stderr

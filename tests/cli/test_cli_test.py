@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -18,8 +19,9 @@ HOLDS = "- expect: {nodes: {n1: {pods: 0}}}"
 FAILS = "- expect: {nodes: {n1: {pods: 1}, n2: {pods: 0}}}"
 
 
-def scenario(name, expectation):
-    return f"scenario: {name}\ngiven:\n- {NODE}\nsteps:\n- cycles: 1\n{expectation}\n"
+def scenario(name, expectation, plugin=""):
+    listed = f"config: |\n  actions: allocate\n  tiers: [{{plugins: [{{name: {plugin}}}]}}]\n" if plugin else ""
+    return f"scenario: {name}\n{listed}given:\n- {NODE}\nsteps:\n- cycles: 1\n{expectation}\n"
 
 
 @pytest.fixture
@@ -134,3 +136,71 @@ def test_output_is_the_same_each_time_and_on_any_number_of_processes(folder):
     assert parallel.stdout == first.output
     assert parallel.returncode == 1
     assert len({Path(f"{name}.json").read_text() for name in ("one", "two", "three")}) == 1
+
+
+PLUGIN = """
+from pathlib import Path
+from pumice.framework.plugin import Plugin
+
+class Mine(Plugin):
+    name = "mine"
+
+    def open(self, session):
+        with Path("opened").open("a") as file:
+            file.write("x")
+"""
+
+
+@pytest.fixture
+def plugins(folder):
+    """A folder with a plugin that leaves a trace, a file that cannot be loaded, and scenarios that need the first."""
+    files = folder(**{name: scenario(f"scenario {name}", HOLDS, "mine") for name in ("a", "b", "c")}) / "plugins"
+    files.mkdir()
+    (files / "mine.py").write_text(PLUGIN)
+    (files / "broken.py").write_text("import nothing_of_this_name\n")
+    return files
+
+
+def test_plugins_of_a_folder_take_part(plugins, tmp_path):
+    result = run(".", "--plugins-dir", "plugins")
+    assert result.stdout.endswith("3 passed, 0 failed\n")
+    assert (tmp_path / "opened").read_text() == "xxx"
+    assert result.stderr.count("warning: ") == 1
+    assert "plugins/broken.py could not be loaded" in result.stderr
+
+
+def test_plugins_of_a_folder_take_part_on_several_processes_and_are_told_once(plugins, tmp_path):
+    command = "import sys; from pumice.cli import main; sys.argv = ['pumice', 'test', '.', '--jobs', '2', '--plugins-dir', 'plugins']; main()"
+    done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout == run(".", "--plugins-dir", "plugins").stdout
+    assert (tmp_path / "opened").read_text() == "xxxxxx"
+    assert done.stderr.count("warning: ") == 1
+
+
+def test_scenario_that_lists_an_unknown_plugin_is_told_how_to_give_a_folder(plugins):
+    result = run("a.yaml")
+    assert result.exit_code == 1
+    assert 'unknown plugin "mine"; name the folder with --plugins-dir if it is in a file of yours' in result.output
+
+
+def test_scenario_may_replace_its_policy_by_one_with_a_plugin_of_the_folder(plugins, folder):
+    folder(d=scenario("d", "- config: |\n    actions: allocate\n    tiers: [{plugins: [{name: mine}]}]\n" + HOLDS))
+    assert run("d.yaml", "--plugins-dir", "plugins").exit_code == 0
+    assert run("d.yaml").exit_code == 1
+
+
+def test_folder_of_plugins_that_is_not_there_is_an_error_of_the_call(plugins):
+    result = run(".", "--plugins-dir", "nowhere")
+    assert result.exit_code == 2
+    assert "--plugins-dir nowhere: no such folder" in result.stderr
+
+
+def test_folder_of_plugins_that_has_gone_since_leaves_other_processes_with_what_is_installed(plugins):
+    from pumice.cli import own_plugins
+
+    sent = pickle.dumps(own_plugins.load(str(plugins)))
+    plugins.rename(plugins.with_name("gone"))
+    arrived = pickle.loads(sent)  # noqa: S301  our own
+    assert "mine" not in arrived.plugins
+    assert "gang" in arrived.plugins
+    assert "no such folder" in arrived.broken[str(plugins)]

@@ -10,8 +10,6 @@ import pytest
 from click.testing import CliRunner
 
 from pumice.cli.program import program
-from pumice.framework import registry
-from pumice.scenario import suite
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -74,6 +72,7 @@ def test_examples_are_shown_as_they_are(page, example):
         ("README.md", ["config", "check", "mistakes.yaml"]),
         ("docs/configuration.md", ["config", "check", "scheduler.yaml"]),
         ("docs/configuration.md", ["config", "show", "scheduler.yaml"]),
+        ("README.md", ["test", "headroom.yaml", "--plugins-dir", "."]),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
@@ -86,12 +85,3 @@ def test_output_of_the_demonstration_is_what_it_prints():
     lines = iter(printed("demo", "--plain").splitlines())
     for line in shown.splitlines():
         assert line == "…" or line in lines, line
-
-
-def test_plugin_of_the_readme_works(monkeypatch):
-    headroom = module(ROOT / "docs/examples/headroom.py").Headroom
-    known = registry.installed()
-    ours = registry.Registry({**known.plugins, "headroom": headroom}, known.actions)
-    monkeypatch.setattr(registry, "installed", lambda: ours)
-    results = list(suite.run(suite.collect([str(ROOT / "docs/examples/headroom.yaml")], ""), 1))
-    assert [(result.name, result.mismatches) for result in results] == [("a node keeps half of its cpu free", ())]

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pumice.cli import plugins_dir
+
 if TYPE_CHECKING:
     from pumice.framework.configuration import Catalog, Configuration, Problem
 
@@ -29,14 +31,6 @@ Examples:
 """
 
 
-_PLUGINS_DIR = click.option(
-    "--plugins-dir",
-    metavar="FOLDER",
-    default="",
-    help="Folder of Python files with plugins and actions of your own; they are run.",
-)
-
-
 @click.group()
 def command() -> None:
     """Check and show scheduler configurations."""
@@ -44,24 +38,24 @@ def command() -> None:
 
 @command.command(epilog=_CHECK_EXAMPLES)
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
-@_PLUGINS_DIR
+@plugins_dir.option
 @click.pass_context
-def check(context: click.Context, files: tuple[str, ...], plugins_dir: str) -> None:
+def check(context: click.Context, files: tuple[str, ...], folder: str) -> None:
     """Check scheduler configuration files; - reads the standard input."""
-    known = _catalog(plugins_dir)
+    known = plugins_dir.load(folder).catalog()
     refused = [file for file in files if not _check(file, known)]
     context.exit(1 if refused else 0)
 
 
 @command.command(epilog=_SHOW_EXAMPLES)
 @click.argument("file", metavar="[FILE]", required=False)
-@_PLUGINS_DIR
+@plugins_dir.option
 @click.pass_context
-def show(context: click.Context, file: str | None, plugins_dir: str) -> None:
+def show(context: click.Context, file: str | None, folder: str) -> None:
     """Show the effective configuration: the built-in default, or what a file comes to."""
     from pumice.cli import configuration_text  # noqa: PLC0415  imports yaml, which help does not need
 
-    known = _catalog(plugins_dir)
+    known = plugins_dir.load(folder).catalog()
     loaded = _load(file, known)
     if isinstance(loaded, list):
         _tell(file or "-", "error", loaded)
@@ -97,22 +91,6 @@ def _load(file: str | None, known: Catalog) -> Configuration | list[Problem]:
         return [configuration.Problem(0, "", f"the file is not UTF-8 text: {error.reason} at byte {error.start}")]
     except configuration.ConfigurationError as error:
         return list(error.problems)
-
-
-def _catalog(plugins_dir: str) -> Catalog:
-    """Describe what is installed and what a folder holds; what cannot be used is told, and refused where it is listed."""
-    from pumice.framework import registry  # noqa: PLC0415  imports numpy, which help does not need
-    from pumice.server import plugin_files  # noqa: PLC0415  as above
-
-    known = registry.installed()
-    if plugins_dir:
-        try:
-            known = plugin_files.extend(known, plugins_dir)
-        except plugin_files.FolderError as error:
-            raise click.ClickException(str(error)) from error
-    for problem in known.broken.values():
-        click.echo(f"warning: {problem}", err=True)
-    return known.catalog()
 
 
 def _tell(file: str, severity: str, problems: list[Problem]) -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pumice.cli import plugins_dir
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -18,6 +20,7 @@ Examples:
   pumice test scenarios/                  every *.yaml below the folder
   pumice test gangs.yaml -k "waits" -x    only some, and stop at the first failure
   pumice test scenarios/ --jobs 4 --junit report.xml
+  pumice test policy.yaml --plugins-dir ./plugins
 
 \b
 Exit status: 0 all passed, 1 a scenario failed, 2 a file is not a valid scenario.
@@ -35,6 +38,7 @@ Exit status: 0 all passed, 1 a scenario failed, 2 a file is not a valid scenario
 @click.option(
     "--jobs", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Run on N processes."
 )
+@plugins_dir.option
 @click.pass_context
 def command(
     context: click.Context,
@@ -45,6 +49,7 @@ def command(
     junit: Path | None,
     json_file: Path | None,
     jobs: int,
+    folder: str,
 ) -> None:
     """Run every scenario in the given files and folders on a simulated cluster."""
     if not paths:
@@ -56,9 +61,10 @@ def command(
         items = suite.collect(paths, selection)
     except scenario_format.NothingFoundError as error:
         raise click.UsageError(str(error)) from error
+    known = plugins_dir.load(folder)
     writer = report.Writer([suite.name_of(item) for item in items], fancy=_is_fancy())
     done: list[Result] = []
-    for result in suite.run(items, jobs):
+    for result in suite.run(items, jobs, known):
         done.append(result)
         click.echo(writer.line(result))
         if stop and result.status != "passed":

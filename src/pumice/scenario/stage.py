@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pumice.framework.configuration import Configuration
+    from pumice.framework.registry import Registry
     from pumice.scenario import steps
     from pumice.scenario.manifests import Manifest
     from pumice.scheduler import CycleRecord
@@ -65,12 +66,12 @@ class Stage(Protocol):
 class SimulatedStage:
     """A stage on the simulated cluster."""
 
-    def __init__(self, settings: Configuration, options: Options, known: configuration.Catalog) -> None:
-        self._known = known
+    def __init__(self, settings: Configuration, options: Options, known: Registry) -> None:
+        self._known = known.catalog()
         self._default_queue = options.default_queue
         self._cluster = SimulatedCluster(scheduler_names=options.scheduler_name)
         self._cache = Cache(self._cluster, options)
-        self._scheduler = Scheduler(self._cache, settings, self._cluster.clock.now)
+        self._scheduler = Scheduler(self._cache, settings, self._cluster.clock.now, known=known)
         self._record: CycleRecord | None = None
         self._decided: list[str] = []
         self._decided_in = 0
@@ -169,11 +170,11 @@ class SimulatedStage:
         return self._record.explain(group) if self._record is not None else ""
 
 
-def build(scenario: steps.Scenario) -> SimulatedStage:
+def build(scenario: steps.Scenario, known: Registry | None = None) -> SimulatedStage:
     """Set a scenario's cluster up, with its objects and its policy, before the first cycle."""
-    known = registry.catalog()
-    text = scenario.config
-    settings = configuration.default(known) if text is None else configuration.load(text, known, "config")
+    known = known or registry.installed()
+    text, catalog = scenario.config, known.catalog()
+    settings = configuration.default(catalog) if text is None else configuration.load(text, catalog, "config")
     made = SimulatedStage(settings, Options.from_flags(scenario.flags), known)
     made.apply(manifests.expand(scenario.given))
     made.connect()

@@ -5,16 +5,18 @@ Results come in the order of the files whatever the number of processes, so that
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 from typing import TYPE_CHECKING
 
 from pumice.scenario import format as scenario_format
-from pumice.scenario import results, runner
+from pumice.scenario import results, runner, stage
 from pumice.scenario.format import ScenarioFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from pumice.framework.registry import Registry
     from pumice.scenario.results import Result
     from pumice.scenario.steps import Scenario
 
@@ -37,15 +39,18 @@ def name_of(item: ScenarioFile | Scenario) -> str:
     return item.file if isinstance(item, ScenarioFile) else item.name
 
 
-def run(items: list[ScenarioFile | Scenario], jobs: int = 1) -> Iterator[Result]:
-    """Run scenarios and give their results in order, each as soon as it and all before it are done."""
+def run(items: list[ScenarioFile | Scenario], jobs: int = 1, known: Registry | None = None) -> Iterator[Result]:
+    """Run scenarios with the plugins that are known, those installed if not told, and give their results in order, each as soon as it and all before it are done."""
+    run_one = functools.partial(_run_one, known=known)
     if jobs <= 1 or len(items) <= 1:
-        yield from map(_run_one, items)
+        yield from map(run_one, items)
         return
     # Processes are started afresh: a copy of this one would inherit threads and buffers in whatever state they are.
     with multiprocessing.get_context("spawn").Pool(min(jobs, len(items))) as pool:
-        yield from pool.imap(_run_one, items)
+        yield from pool.imap(run_one, items)
 
 
-def _run_one(item: ScenarioFile | Scenario) -> Result:
-    return results.invalid(item) if isinstance(item, ScenarioFile) else runner.run(item)
+def _run_one(item: ScenarioFile | Scenario, known: Registry | None) -> Result:
+    if isinstance(item, ScenarioFile):
+        return results.invalid(item)
+    return runner.run(item, functools.partial(stage.build, known=known))
