@@ -7,11 +7,14 @@ import concurrent.futures
 import threading
 import time
 
+import numpy as np
 import pytest
 from server_desk import Lines
 
 import builders
 from pumice.framework import configuration, registry
+from pumice.framework.plugin import Plugin
+from pumice.framework.points import Reads
 from pumice.scheduler import Scheduler
 from pumice.server import deciding, intake, mailbox
 
@@ -19,10 +22,14 @@ from pumice.server import deciding, intake, mailbox
 class Notes:
     def __init__(self):
         self.cycles, self.dumps, self.summaries, self.views = [], 0, 0, 0
+        self.broken = []
 
     def cycled(self, record, microseconds):
         assert microseconds >= 0
         self.cycles.append(record.skipped)
+
+    def broke(self, action, plugin):
+        self.broken.append((action, plugin))
 
     def dump(self):
         self.dumps += 1
@@ -133,7 +140,11 @@ def test_a_cycle_that_breaks_down_is_told_of_once_and_tried_again(monkeypatch):
     assert bench.run(mailbox.Begin(), until=lambda: len(tries) > 1) == mailbox.Stop("test")
     assert len(tries) > 1
     assert len(bench.lines.of("cycle broke down")) == 1
-    assert "ZeroDivisionError: as the test says" in bench.lines.of("cycle broke down")[0]["exception"]
+    line = bench.lines.of("cycle broke down")[0]
+    assert "ZeroDivisionError: as the test says" in line["exception"]
+    assert line["error"] == "ZeroDivisionError: as the test says"
+    assert bench.decider.trouble == "the last cycle broke down: ZeroDivisionError: as the test says"
+    assert bench.notes.broken[0] == ("", "")
 
 
 def test_plugins_that_break_down_are_told_of():
@@ -150,6 +161,92 @@ def test_plugins_that_break_down_are_told_of():
     bench.run(mailbox.Begin())
     assert bench.lines.of("a plugin or action broke down")
     assert bench.desk.world.binds == {"p": "n1"}
+
+
+class Quiet(Plugin):
+    """Breaks down where and as long as it is told to."""
+
+    name = "quiet"
+    points = frozenset({"score"})
+    at = ""
+    text = "division by zero"
+
+    def open(self, session):
+        self._fall("open")
+        session.score.add(self._score, reads=Reads.COLUMNS)
+        session.add_handler(lambda _run, _sign: self._fall("handler"))
+
+    def _score(self, _subject, nodes):
+        self._fall("score")
+        return np.zeros(len(nodes))
+
+    def close(self, _session):
+        self._fall("close")
+
+    def _fall(self, where):
+        if Quiet.at == where:
+            raise ZeroDivisionError(Quiet.text)
+
+
+def with_quiet(monkeypatch, at, text="division by zero"):
+    bench = Bench()
+    installed = registry.installed()
+    known = registry.Registry({**installed.plugins, "quiet": Quiet}, installed.actions)
+    conf = 'actions: "enqueue, allocate, backfill"\ntiers: [{plugins: [{name: gang}, {name: quiet}]}]\n'
+    monkeypatch.setattr(bench.scheduler, "_registry", known)
+    bench.scheduler.reconfigure(configuration.load(conf, known.catalog()))
+    monkeypatch.setattr(Quiet, "at", at)
+    monkeypatch.setattr(Quiet, "text", text)
+    bench.desk.feed(builders.node("n1"), builders.group("g"), builders.pod("p", "g", cpu="1"))
+    return bench
+
+
+@pytest.mark.parametrize(
+    ("at", "action", "text"),
+    [
+        ("score", "allocate", "action allocate broke down in the last cycle: plugin quiet: "),
+        ("handler", "allocate", "action allocate broke down in the last cycle: plugin quiet: "),
+        ("open", "", "plugin quiet broke down in the last cycle: "),
+        ("close", "", "plugin quiet broke down in the last cycle: "),
+    ],
+)
+def test_a_breakdown_names_the_plugin_and_the_action_until_a_cycle_without_one(monkeypatch, at, action, text):
+    bench = with_quiet(monkeypatch, at)
+    bench.run(mailbox.Begin(), until=lambda: len(bench.notes.cycles) > 2)
+    (line,) = bench.lines.of("a plugin or action broke down")
+    assert (line["plugin"], line.get("action", "")) == ("quiet", action)
+    assert line["error"] == "ZeroDivisionError: division by zero"
+    assert list(line).index("error") < list(line).index("exception")
+    assert bench.decider.trouble == f"{text}ZeroDivisionError: division by zero"
+    assert set(bench.notes.broken) == {(action, "quiet")}
+    monkeypatch.setattr(Quiet, "at", "")
+    bench.decider._cycle()
+    assert bench.decider.trouble == ""
+    assert bench.desk.world.binds == {"p": "n1"}
+
+
+def test_an_error_is_one_line_of_a_length_that_can_be_read(monkeypatch):
+    bench = with_quiet(monkeypatch, "score", "first\n" + "x" * 5000)
+    bench.decider._cycle()
+    assert "ZeroDivisionError: first\\nxxx" in bench.decider.trouble
+    assert len(bench.decider.trouble) < 500
+
+
+def test_two_breakdowns_in_every_cycle_are_told_of_once_each():
+    bench = Bench()
+
+    class Broken:
+        def __init__(self, name):
+            self.name = name
+
+        def execute(self, _session):
+            raise RuntimeError(self.name)
+
+    bench.scheduler.engine.actions[:] = [Broken("one"), Broken("two")]
+    bench.desk.feed(builders.node("n1"))
+    bench.run(mailbox.Begin(), until=lambda: len(bench.notes.cycles) > 3)
+    assert [line["action"] for line in bench.lines.of("a plugin or action broke down")] == ["one", "two"]
+    assert bench.decider.trouble == "action one broke down in the last cycle: RuntimeError: one (and 1 more)"
 
 
 def test_a_configuration_whose_plugins_cannot_be_made_leaves_the_old_one_in_force(monkeypatch):

@@ -111,6 +111,21 @@ def test_a_failed_bind_is_told_of_and_not_counted_as_bound():
     assert bench.lines.of("bind failed")[0]["code"] == "refused"
 
 
+def test_breakdowns_are_counted_by_name_and_noted_until_a_cycle_without_one(monkeypatch):
+    bench = Bench()
+    bench.feed(builders.node("n1", cpu="8"), *gang())
+    allocate = next(action for action in bench.scheduler.engine.actions if action.name == "allocate")
+    with monkeypatch.context() as broken:
+        broken.setattr(allocate, "execute", lambda _: 1 / 0)
+        bench.cycle().cycle()
+        assert bench.samples()['pumice_breakdowns_total{action="allocate",plugin=""}'] == 2
+        note = "[!]deciding: action allocate broke down in the last cycle: ZeroDivisionError: division by zero"
+        assert note in bench.reporter.health.ready()[1].splitlines()
+    bench.cycle()
+    assert "[!]deciding" not in bench.reporter.health.ready()[1]
+    assert bench.samples()['pumice_breakdowns_total{action="allocate",plugin=""}'] == 2
+
+
 def test_a_gang_that_waits_is_counted_until_it_has_what_it_lacks_and_forgotten_with_its_objects():
     bench = Bench()
     group, *pods = gang(3, cpu="3")

@@ -6,6 +6,8 @@ import gc
 import time
 from typing import TYPE_CHECKING, Final, Protocol
 
+from pumice.api import printable
+from pumice.framework.engine import Breakdown
 from pumice.server import logs, mailbox
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 WARM: Final = 0.25  # how often a standby takes in what has come, in seconds
 REMIND: Final = 60.0  # how often a failure that stays the same is told of again
+REMEMBERED: Final = 64  # failures that are known to have been told of
+LONGEST: Final = 300  # characters of an error in a line of text
 
 
 class Reporter(Protocol):
@@ -26,6 +30,9 @@ class Reporter(Protocol):
 
     def cycled(self, record: CycleRecord, microseconds: int) -> None:
         """Take note of a cycle."""
+
+    def broke(self, action: str, plugin: str) -> None:
+        """Count a breakdown; either name is empty where it is not known."""
 
     def dump(self) -> None:
         """Write what is known to a file."""
@@ -57,9 +64,10 @@ class Decider:
         self._period = period
         self._now = now
         self._deciding = False
-        self._told = ("", 0.0)
+        self._told: dict[str, float] = {}
         self._frozen = False
         self.alive_at = time.monotonic()
+        self.trouble = ""  # what broke down in the last cycle
 
     @property
     def deciding(self) -> bool:
@@ -103,7 +111,10 @@ class Decider:
 
     def _work(self) -> None:
         if self._deciding:
-            self._guarded("cycle", self._cycle)
+            broken = self._guarded("cycle", self._cycle)
+            if broken is not None:
+                self.trouble = f"the last cycle broke down: {_said(broken)}"
+                self._reporter.broke("", "")
         else:
             self._guarded("taking in events", lambda: self._scheduler.cache.apply(self._now(), standby=True))
 
@@ -111,8 +122,7 @@ class Decider:
         started = time.perf_counter_ns()
         record = self._scheduler.cycle()
         spent = (time.perf_counter_ns() - started) // 1000
-        for failure in self._scheduler.failures if not record.skipped else ():
-            self._tell_of(failure, "a plugin or action broke down")
+        self._look_at_failures()
         if not record.skipped:
             self._log.detail(
                 logs.CYCLES,
@@ -128,16 +138,48 @@ class Decider:
             self._frozen = True
             gc.freeze()
 
-    def _guarded(self, what: str, step: Callable[[], None]) -> None:
+    def _look_at_failures(self) -> None:
+        """Tell of everything that broke down in a cycle that went on all the same."""
+        known = {id(each.error): each for each in self._scheduler.engine.breakdowns}
+        found = [known.get(id(failure), Breakdown(failure)) for failure in self._scheduler.failures]
+        for each in found:
+            self._tell_of(each, "a plugin or action broke down")
+            self._reporter.broke(each.action, each.plugin)
+        lines = list(dict.fromkeys(map(_line, found)))
+        more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
+        self.trouble = lines[0] + more if lines else ""
+
+    def _guarded(self, what: str, step: Callable[[], None]) -> Exception | None:
         try:
             step()
         except Exception as error:  # noqa: BLE001  whatever breaks, the process goes on and the next cycle tries again
-            self._tell_of(error, f"{what} broke down")
+            self._tell_of(Breakdown(error), f"{what} broke down")
+            return error
+        return None
 
-    def _tell_of(self, error: Exception, message: str) -> None:
+    def _tell_of(self, found: Breakdown, message: str) -> None:
         """Log a breakdown, and one that repeats itself only now and then."""
-        text = f"{message}: {type(error).__name__}: {error}"
+        names = {"plugin": found.plugin, "action": found.action}
+        fields = {name: value for name, value in names.items() if value} | {"error": _said(found.error)}
+        text = f"{message}: {fields}"
         now = time.monotonic()
-        if text != self._told[0] or now - self._told[1] >= REMIND:
-            self._told = (text, now)
-            self._log.broke(message, error)
+        if now - self._told.get(text, -REMIND) >= REMIND:
+            self._told.pop(text, None)
+            while len(self._told) >= REMEMBERED:
+                del self._told[next(iter(self._told))]
+            self._told[text] = now
+            self._log.broke(message, found.error, **fields)
+
+
+def _line(found: Breakdown) -> str:
+    """Say in one line who broke down, and how."""
+    error = _said(found.error)
+    if found.action:
+        culprit = f"plugin {found.plugin}: " if found.plugin else ""
+        return f"action {found.action} broke down in the last cycle: {culprit}{error}"
+    return f"{f'plugin {found.plugin}' if found.plugin else 'a step'} broke down in the last cycle: {error}"
+
+
+def _said(error: Exception) -> str:
+    text = printable.printable(f"{type(error).__name__}: {error}")
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

@@ -69,7 +69,7 @@ class Log:
             fields["error"] = f"{type(found).__name__}: {found}"
         self._logger.error(message, **fields)
 
-    def broke(self, message: str, error: BaseException, **fields: Any) -> None:
+    def broke(self, message: str, error: BaseException, /, **fields: Any) -> None:
         """Write a line about a mistake in the program, with the places it came through."""
         self._logger.error(message, exc_info=error, **fields)
 

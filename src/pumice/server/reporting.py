@@ -49,7 +49,11 @@ class Reporter:
         self.health = health.Health(
             {"deciding": self._is_stalled},
             {"informers": self._missing},
-            {"configuration": lambda: policy.problem, "plugins": lambda: policy.unusable},
+            {
+                "deciding": self._trouble,
+                "configuration": lambda: policy.problem,
+                "plugins": lambda: policy.unusable,
+            },
             signs.lines,
         )
         self._world: KubeWorld | None = None
@@ -60,6 +64,7 @@ class Reporter:
         self._latest: list[Sample] = []
         self._scrape: asyncio.Task[bytes] | None = None
         self._cycles = {"decided": 0, "skipped": 0}
+        self._breakdowns: dict[tuple[str, str], int] = {}
 
     # -- parts -------------------------------------------------------------------------------------------------
 
@@ -101,6 +106,9 @@ class Reporter:
             return ""
         silent = time.monotonic() - self._decider.alive_at
         return f"no cycle has ended for {silent:.0f}s" if silent > health.STALLED else ""
+
+    def _trouble(self) -> str:
+        return self._decider.trouble if self._decider is not None else ""
 
     def _missing(self) -> str:
         if self._informers is None or self._scheduler is None:
@@ -145,6 +153,8 @@ class Reporter:
         yield "pumice_api_server_silence_seconds", (), self._signs.silence()
         for outcome, count in self._cycles.items():
             yield "pumice_cycles_total", (outcome,), count
+        for names, count in list(self._breakdowns.items()):
+            yield "pumice_breakdowns_total", names, count
         for report in self._informers.report() if self._informers is not None else ():
             yield "pumice_watch_synced", (report.watch,), int(report.synced)
             yield "pumice_watch_objects", (report.watch,), report.objects
@@ -165,6 +175,10 @@ class Reporter:
         self.meter.cycle(microseconds / 1000)
         if self._views is not None:
             self._views.cycled()
+
+    def broke(self, action: str, plugin: str) -> None:
+        """Count a breakdown."""
+        self._breakdowns[action, plugin] = self._breakdowns.get((action, plugin), 0) + 1
 
     def dump(self) -> None:
         """Write what is known to a file."""
