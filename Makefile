@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz check bench bench-cluster kube format docs clean
+.PHONY: help setup demo test fuzz check bench bench-cluster kube cluster format docs clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ bench: setup  ## measure, beside a plain numpy floor (JSON=FILE writes a report 
 
 kube: setup  ## provide etcd, kube-apiserver and kubectl for the tests; the last line is their folder
 	@$(PY) -m testbed.provide $(WITH:%=--with %)
+
+cluster: setup  ## run an API server to try things on, until Ctrl-C; needs make kube first
+	@$(PY) -m testbed
 
 bench-cluster: setup  ## measure on a real API server (JSON=FILE writes a report, PEERS=1 runs kube-scheduler too)
 	$(PY) -m bench.cluster $(if $(JSON),--json $(JSON)) $(if $(PEERS),--peers)

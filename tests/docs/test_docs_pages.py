@@ -85,3 +85,12 @@ def test_output_of_the_demonstration_is_what_it_prints():
     lines = iter(printed("demo", "--plain").splitlines())
     for line in shown.splitlines():
         assert line == "…" or line in lines, line
+
+
+def test_gang_of_plain_pods_starts_whole(tmp_path):
+    node = "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: '4', memory: 8Gi}}}"
+    (tmp_path / "gang.yaml").write_text(
+        f"scenario: gang\ngiven: {ROOT}/docs/examples/pods-gang.yaml\nsteps:\n- apply: [{node}]\n- cycles: 2\n"
+        "- expect: {pods: {default/pods-gang-*: {bound: true, some: 4}}, podgroups: {default/pods-gang: {phase: Running}}}\n"
+    )
+    assert printed("test", str(tmp_path / "gang.yaml")).endswith("1 passed, 0 failed")
