@@ -244,3 +244,21 @@ def test_an_answer_about_an_object_that_is_gone_leaves_nothing_to_be_repeated():
         desk.settle(patch, "notfound")
     desk.cycle()
     assert desk.cache.publisher.next_wake() is None
+
+
+def test_a_nomination_that_is_over_does_not_come_back_with_the_next_change_of_its_pod():
+    """Its removal is refused, and the pod still says it; the room is for others all the same."""
+
+    def waiting(label):
+        pod = builders.pod("p", "g", cpu="2", labels={"x": label}, nodeSelector={"no": "where"})
+        pod["status"]["nominatedNodeName"] = "n1"
+        return pod
+
+    desk = builders.Desk(PREEMPTING).feed(builders.node("n1", cpu="3"), builders.group("g"), waiting("0"))
+    for _ in range(65):
+        desk.cycle()
+    assert not desk.scheduler.reservations.holds
+    desk.settle(desk.world.of(Patch)[-1], "refused").modify(waiting("1")).cycle()
+    assert not desk.scheduler.reservations.holds
+    desk.feed(builders.group("r"), builders.pod("r", "r", cpu="2")).cycle()
+    assert desk.world.binds == {"r": "n1"}

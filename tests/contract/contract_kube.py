@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 
 import aiohttp
 from aiohttp import web
@@ -109,7 +110,7 @@ class KubeHarness:
             if self._lost:
                 where = endpoint.Connection(await stack.enter_async_context(lossy_proxy(self.server, self._lost)))
             yield await stack.enter_async_context(
-                client.Client(where, retry=retry, allowance=lambda: float(self.leading))
+                client.Client(where, retry=retry, allowance=lambda: math.inf if self.leading else 0.0)
             )
 
     async def _control_volumes(self, pairs):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
 
 import pytest
@@ -87,10 +88,10 @@ def test_a_write_answered_after_the_time_limit_is_unknown(verb):
 
 
 def test_a_write_is_given_up_before_anybody_else_can_take_the_lease():
-    """Whole seconds are allowed, and reads may take their time."""
+    """Halves of a second are allowed, and reads may take their time."""
     server, error = attempt([HANG], allowance=lambda: 1.9)
     assert isinstance(error, errors.UnknownOutcomeError)
-    assert "1 s" in str(error)
+    assert "1.5 s" in str(error)
     assert len(server.asked) == 1
     _, answer = attempt([reply(200)], verb="get", allowance=lambda: 0.0)
     assert not isinstance(answer, errors.KubeError)
@@ -255,3 +256,30 @@ def test_an_answer_beyond_the_limit_is_not_read(announced):
     assert "4999" in str(error)
     _, error = attempt([step], verb="create", largest_answer=4999)
     assert isinstance(error, errors.UnknownOutcomeError)
+
+
+def test_the_fence_is_asked_after_credentials_have_come():
+    """Whoever has to wait for them may have lost the lease meanwhile."""
+
+    class Slow:
+        async def headers(self):
+            fence.append(0.0)
+            return {}
+
+        async def key_pair(self):
+            return None
+
+        def refused(self, _headers):
+            return False
+
+    fence = [math.inf]
+
+    async def run():
+        async with ScriptedServer([reply(201)]).running() as server:
+            found = Connection(f"http://127.0.0.1:{server.port}", credentials=Slow())
+            async with Client(found, allowance=lambda: fence[-1]) as api:
+                with pytest.raises(errors.UnreachableError, match="the lease"):
+                    await send(api, "bind")
+            assert server.asked == []
+
+    asyncio.run(run())

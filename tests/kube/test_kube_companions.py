@@ -177,7 +177,7 @@ def test_failures_of_what_is_wanted_no_longer_are_forgotten():
         stage.api.fail["create"] = [errors.UnreachableError("x")] * 100
         for number in range(5):
             stage.feed(pod(f"p{number}"))
-        await until(lambda: len(stage.companions._failures) == 10)
+        await until(lambda: len(stage.companions._failures) == 5)
         for number in range(5):
             stage.feed(pod(f"p{number}"), "DELETED")
         await until(lambda: not stage.companions._failures)
@@ -242,10 +242,12 @@ def test_no_pod_names_a_group_that_could_not_be_created_yet(error):
         loop.call_later = hold
         stage.api.fail["create"] = [error]
         stage.feed(owned("first"))
-        await until(lambda: stage.companions.failed == 2)
-        stage.feed(owned("second"))
-        await until(lambda: stage.companions.failed == 3)
+        await until(lambda: paused)
+        for label in ("", "again", "once more"):
+            stage.feed(owned("second", labels={"x": label}))
+            await until(lambda: not stage.companions._stirred.is_set() and not stage.companions._lines)
         assert stage.api.verbs() == ["create"]
+        assert len(paused) == 1
         for function, given in paused:
             function(*given)
         await until(lambda: stage.group_of("first") and stage.group_of("second"))

@@ -8,7 +8,7 @@ import msgspec
 
 from pumice.actions import failures, placing, sizes, topology
 from pumice.api import names
-from pumice.framework import reservations
+from pumice.framework import reservations, subject
 from pumice.framework.configuration import Argument
 from pumice.framework.plugin import Action
 from pumice.model.statuses import Status
@@ -44,7 +44,7 @@ class Allocate(Action):
     arguments = (ERROR_CACHE,)
 
     def execute(self, session: Session) -> None:
-        """Serve the first job of the first queue until no queue has a job left."""
+        """Serve gangs that were left incomplete, then the first job of the first queue until no queue has a job left."""
         self._failures = failures.Failures()
         members, work = self._work(session)
         jobs = {name: session.job_order.queue(listed) for name, listed in members.items()}
@@ -65,15 +65,21 @@ class Allocate(Action):
     def _finish(
         self, session: Session, affected: list[str], jobs: Mapping[str, PriorityQueue[Job]], work: dict[str, list[Task]]
     ) -> None:
-        """Serve gangs that were left incomplete before anybody else, while they are the first of their queue: what they hold serves nobody until they are whole."""
-        queues = session.queue_order.queue(session.cluster.queues[name] for name in affected)
+        """Serve gangs that were left incomplete before anybody else, while they are the first of their queue: what they hold serves nobody until they are whole.
+
+        That gives nobody more than is due: only what their queue could reclaim from others, and never before a queue of higher priority.
+        """
+        known = session.cluster.queues
+        highest = max((known[name].priority for name in jobs), default=0)
+        queues = session.queue_order.queue(known[name] for name in affected if known[name].priority == highest)
         while len(queues):
             queue = queues.pop()
             waiting = jobs[queue.name]
             if not len(waiting) or session.overused(queue) is not None:
                 continue
             job = waiting.pop()
-            if not job.is_interrupted:
+            lacking = work[job.key][job.tally.ready - job.min_member :] if job.is_interrupted else []
+            if not lacking or session.preemptive(queue, subject.demand(lacking)) is not None:
                 waiting.push(job)
                 continue
             if self._serve(session, queue, job, work[job.key]):

@@ -11,12 +11,14 @@ from pumice.framework.plugin import Action
 if TYPE_CHECKING:
     from pumice.framework.session import Session
     from pumice.model.job import Job
+    from pumice.model.resources import Amounts
 
 
 class Enqueue(Action):
     """Move PodGroups from Pending to Inqueue: queues by QueueOrder, jobs of a queue by JobOrder.
 
-    A group without `minResources` is always let in, and so is a gang with started members; the others need the vote of JobEnqueueable. One that is refused does not hold up those behind it.
+    A group without `minResources` is always let in, and so is a gang with started members if what it lacks of its minimum is free; the others need the vote of
+    JobEnqueueable. One that is refused does not hold up those behind it.
     Controllers create the pods of a group when they see the phase Inqueue.
     """
 
@@ -47,7 +49,7 @@ class Enqueue(Action):
 
     def _ask(self, session: Session, job: Job) -> None:
         """Let one job in, or note who was against it and why."""
-        if job.min_resources is not None and not (session.gangs_are_kept and job.is_interrupted):
+        if job.min_resources is not None and not _may_be_finished(session, job, job.min_resources):
             vote = session.job_enqueueable(job)
             if vote.value < 0:
                 session.attempted[job.key] = job
@@ -57,3 +59,17 @@ class Enqueue(Action):
         session.set_phase(job, names.PHASE_INQUEUE)
         session.record.acquit(job.key, self.name)
         session.record.say(self.name, f"{job.key}: let in")
+
+
+def _may_be_finished(session: Session, job: Job, minimum: Amounts) -> bool:
+    """Tell whether a gang was left incomplete, and what it lacks of its minimum is free in sum: votes would count what it holds twice."""
+    if not (session.gangs_are_kept and job.is_interrupted):
+        return False
+    cluster = session.cluster
+    columns, table = cluster.vocabulary.columns, cluster.nodes
+    held, free = cluster.job_sums.allocated[job.row], (table.allocatable - table.used)[table.rows].sum(axis=0)
+    return all(
+        (column := columns.get(name)) is not None and units <= held[column] + free[column]
+        for name, units in minimum.items()
+        if units and name != "pods"
+    )

@@ -79,9 +79,13 @@ class CompanionGroups:
 
     def settled(self, request: Request, failure: effects.Failure | None) -> None:
         """Take the answer to a write: what failed, unless its object is gone, is tried again at the next reconcile."""
-        if failure is None:
+        if isinstance(request, Delete) and (failure is None or failure.code == "notfound"):
+            # Whoever was scaled up again meanwhile needs another one.
+            self._groups.pop((request.namespace, request.name), None)
+            self._again(request.name.removeprefix(names.POD_GROUP_PREFIX))
+        elif failure is None:
             return
-        if isinstance(request, effects.Create):
+        elif isinstance(request, effects.Create):
             metadata = request.manifest["metadata"]
             self._groups.pop((metadata["namespace"], metadata["name"]), None)
             self._again(metadata["name"].removeprefix(names.POD_GROUP_PREFIX))
@@ -151,7 +155,7 @@ class CompanionGroups:
         kind, workload = self._workloads[uid]
         name = (workload["metadata"].get("namespace", ""), f"{names.POD_GROUP_PREFIX}{uid}")
         if companions.replicas(workload) == 0:
-            group = self._groups.pop(name, None)
+            group = self._groups.get(name)
             if group is None:
                 return []
             return [Delete(kind=kinds.POD_GROUP, namespace=name[0], name=name[1], uid=group["metadata"].get("uid", ""))]

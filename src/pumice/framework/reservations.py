@@ -64,11 +64,7 @@ class Reservations:
         """Return the pending tasks for which a node is held now, ending what has waited too long and finding what a restart left."""
         for uid in [uid for uid in self.holds if uid not in cluster.tasks]:
             del self.holds[uid]
-        for uid in [
-            uid
-            for uid, node in self.expired.items()
-            if uid not in cluster.tasks or cluster.tasks[uid].nominated != node
-        ]:
+        for uid in [uid for uid, node in self.expired.items() if not _is_stated(cluster, uid, node)]:
             del self.expired[uid]
         held = []
         for uid in {**self.holds, **cluster.nominated}:
@@ -103,19 +99,23 @@ class Reservations:
         return True
 
     def ended(self, cluster: Cluster) -> list[Task]:
-        """Return the tasks whose nomination is over and still stands on the pod, once."""
-        over = [
+        """Return the tasks that count as nominated though that is over. It stays known until the pod no longer says so: the end may never have been written."""
+        return [
             cluster.tasks[uid]
             for uid, node in self.expired.items()
             if uid in cluster.tasks and cluster.tasks[uid].nominated == node
         ]
-        self.expired.clear()
-        return over
 
     def deadline(self, now: int) -> int | None:
         """Return when the next hold ends; that of a member which was placed before may have ended long ago."""
         ends = [hold.clear_since + hold.patience for hold in self.holds.values() if hold.clear_since is not None]
         return min((end for end in ends if end > now), default=None)
+
+
+def _is_stated(cluster: Cluster, uid: str, node: str) -> bool:
+    """Tell whether a pod is there and still names a node, as far as is known."""
+    task = cluster.tasks.get(uid)
+    return task is not None and node in (task.nominated, task.pod.status.nominated_node_name)
 
 
 def _last_departure(hold: Hold, cluster: Cluster, others: Iterable[Task]) -> int | None:

@@ -294,7 +294,7 @@ class Session:
 
     @property
     def gangs_are_kept(self) -> bool:
-        """Tell whether eviction takes a gang whole or not at all below its minimum; Volcano and kube-batch take single pods."""
+        """Tell whether gangs are kept whole: evicted whole below their minimum, finished first where they were left incomplete. Volcano and kube-batch do not."""
         settings = self.configuration
         return (
             settings.rules == "current" and settings.compatibility != "volcano" and settings.plugin("gang") is not None

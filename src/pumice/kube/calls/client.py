@@ -44,7 +44,7 @@ class Client:
 
     Reads are tried several times. A write is sent again only if it certainly did not happen; if it may have happened, `UnknownOutcomeError` is
     raised. At most `concurrency` requests are on their way at once (watches not counted), `qps` start each second after a burst. `allowance` is the
-    fence before every write: it says how many seconds a write may take from now on, and at 0 none leaves.
+    fence before every write: it says how many seconds a write may take from now on, and with less than half a second none leaves.
     """
 
     def __init__(
@@ -101,14 +101,13 @@ class Client:
             body=data,
             content_type="" if data is None else content_type,
         )
-        most = attempts or self._retry.attempts
+        most, limit = attempts or self._retry.attempts, timeout or self._timeout
         attempt = 1
         while True:
             await self._limiter.acquire()
             try:
                 async with self._slots:
-                    # Asked at the last moment: a write may have waited long for its turn, or for its next attempt.
-                    return await self._transport.exchange(request, self._limit(request, timeout or self._timeout))
+                    return await self._transport.exchange(request, lambda: self._limit(request, limit))
             except errors.KubeError as error:
                 delay = self._retry.delay(error, attempt, write=request.write, rng=self._rng)
                 if delay is None or attempt >= most:
@@ -117,15 +116,15 @@ class Client:
             attempt += 1
 
     def _limit(self, request: Request, most: float) -> float:
-        """Return how long a request may take."""
+        """Return how long a request may take, asked right before it leaves: a write may have waited long for its turn, or for credentials."""
         if not request.write:
             return most
         allowed = self._allowance()
-        if allowed <= 0:
+        if allowed < _SHORTEST:
             text = f"{request.title} was not sent: the lease is not held, or was renewed too long ago"
             raise errors.UnreachableError(text, transient=False)
-        # In whole seconds, so that there are few different limits.
-        return most if allowed >= most else max(_SHORTEST, math.floor(allowed))
+        # In halves of a second, so that there are few different limits.
+        return most if allowed >= most else math.floor(2 * allowed) / 2
 
     async def get(self, kind: kinds.Kind, namespace: str, name: str) -> Manifest:
         """Read one object."""

@@ -76,7 +76,7 @@ async def stream(
 
 async def _chunks(transport: Transport, request: Request, silence: float) -> AsyncGenerator[bytes, None]:
     limits = aiohttp.ClientTimeout(total=None, connect=CONNECT_LIMIT, sock_read=silence)
-    response = await transport.open(request, limits)
+    response = await transport.open(request, lambda: limits)
     try:
         if response.status != 200:
             body = await answers.read(response, _LARGEST_REFUSAL, request)

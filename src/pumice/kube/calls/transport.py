@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import math
 from typing import TYPE_CHECKING, Final, Self
 
 import aiohttp
@@ -14,7 +15,7 @@ from pumice.kube import errors
 from pumice.kube.calls import answers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     from pumice.kube.access.endpoint import Connection
@@ -80,17 +81,24 @@ class Transport:
             await asyncio.sleep(FAREWELL)  # connections that were given up before are still saying goodbye
             self._session = None
 
-    async def exchange(self, request: Request, timeout: float) -> bytes:  # noqa: ASYNC109  aiohttp's timer is cheaper
-        """Send a request once and return the body of a good answer."""
-        outcome = await self._outcome(request, timeout)
+    async def exchange(self, request: Request, limit: Callable[[], float]) -> bytes:
+        """Send a request once and return the body of a good answer; `limit` is asked how many seconds it may take whenever it leaves, and may raise."""
+        outcome = await self._outcome(request, limit)
         # Raised out here, so that neither aiohttp's error nor its response, which know our headers, hang on to it.
         if isinstance(outcome, errors.KubeError):
             raise outcome
         return outcome
 
-    async def _outcome(self, request: Request, timeout: float) -> bytes | errors.KubeError:  # noqa: ASYNC109  as above
+    async def _outcome(self, request: Request, limit: Callable[[], float]) -> bytes | errors.KubeError:
+        timeout = 0.0
+
+        def limits() -> aiohttp.ClientTimeout:
+            nonlocal timeout
+            timeout = limit()
+            return _limits(timeout)
+
         try:
-            response = await self.open(request, _limits(timeout))
+            response = await self.open(request, limits)
             try:
                 body = await answers.read(response, self._largest, request)
             finally:
@@ -101,7 +109,7 @@ class Transport:
             return body
         return answers.refusal(response, body, request, self.connection)
 
-    async def open(self, request: Request, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+    async def open(self, request: Request, limits: Callable[[], aiohttp.ClientTimeout]) -> aiohttp.ClientResponse:
         """Send a request and return the response as its headers arrive; with newer credentials once more after a 401."""
         response, headers = await self._send(request, limits)
         if response.status == 401 and self.connection.refused(headers):
@@ -110,20 +118,21 @@ class Transport:
         return response
 
     async def _send(
-        self, request: Request, limits: aiohttp.ClientTimeout
+        self, request: Request, limits: Callable[[], aiohttp.ClientTimeout]
     ) -> tuple[aiohttp.ClientResponse, Mapping[str, str]]:
         if self._session is None:
             raise RuntimeError("the client is used outside its `async with` block")
         connection = self.connection
         secret = await connection.credentials.headers()
+        key_pair = await connection.credentials.key_pair() if connection.encrypted else None
         response = await self._session.request(
             request.method,
             yarl.URL(self._prefix + request.path, encoded=True),
             data=request.body,
             headers=self._assembled(secret, request.content_type),
             allow_redirects=False,
-            timeout=limits,
-            ssl=connection.tls.context(await connection.credentials.key_pair()) if connection.encrypted else True,
+            timeout=limits(),
+            ssl=connection.tls.context(key_pair) if connection.encrypted else True,
             server_hostname=connection.tls_server_name or None,
             proxy=connection.proxy_url or None,
             read_bufsize=READ_BUFFER,
@@ -144,4 +153,5 @@ class Transport:
 @functools.lru_cache(maxsize=16)
 def _limits(timeout: float) -> aiohttp.ClientTimeout:
     """Bound a whole exchange; connecting has its own, smaller limit, so that we know what a time-out means."""
-    return aiohttp.ClientTimeout(total=timeout, connect=min(CONNECT_LIMIT, timeout / 2))
+    # aiohttp would round limits of more than a few seconds up to a whole second of its clock.
+    return aiohttp.ClientTimeout(total=timeout, connect=min(CONNECT_LIMIT, timeout / 2), ceil_threshold=math.inf)

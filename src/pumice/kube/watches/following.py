@@ -49,6 +49,7 @@ class Follower:
         self._reflector = reflector.Reflector(spec.kind, arrivals.identify, arrivals.tombstone)
         self._backoff = troubles.Backoff(around.rng)
         self._doubts = 0  # failures in a row that a list may cure
+        self._expired = 0  # answers in a row that the history is gone
         self._misses = 0  # answers in a row that the kind is not served
         self._requests = 0  # how often a list was asked for
         self._next_list = asyncio.Event()
@@ -185,7 +186,7 @@ class Follower:
         """Note that the watch works; a list alone does not show that, so that one which is always followed by a failure is not repeated at once."""
         self.error = ""
         self._backoff.reset()
-        self._doubts = 0
+        self._doubts = self._expired = 0
 
     def _arrival(self, event: Line) -> Arrival:
         return arrivals.arrival(self.spec.kind, event.object, keep=self.spec.keep_raw)
@@ -224,6 +225,11 @@ class Follower:
         if isinstance(error, errors.ApiError) and remedy == "forbidden":
             self.error = f"{self.spec}: {troubles.missing_permission(self.spec.kind, error)}"
         asked = error.retry_after if isinstance(error, errors.ApiError) else None
+        if remedy == "relist" and isinstance(error, errors.ApiError):
+            if not self._expired:
+                # It answers again: what was missed while it was away need not wait as long as that lasted.
+                self._backoff.reset()
+            self._expired += 1
         first = self._backoff.failures == 0
         delay = self._backoff.delay(asked=asked)
         return 0.0 if first and remedy == "relist" else delay

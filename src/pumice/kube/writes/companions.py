@@ -59,8 +59,9 @@ class Companions:
         self._untold = 0
         self._known: dict[_Object, None] = {}
         self._lines: dict[_Group, deque[podgroups.Request]] = {}  # writes that wait for their turn, or are being sent
-        self._absent: dict[_Group, effects.Failure] = {}  # groups that could not be created, until that is tried again
+        self._absent: dict[_Group, None] = {}  # groups that could not be created, until that is tried again
         self._failures: dict[_Object, int] = {}
+        self._pausing: dict[_Object, None] = {}
         self._paused: dict[_Object, None] = {}  # whose pause is over, until it is known whether they are wanted still
         self._stirred = asyncio.Event()
         self._slots = asyncio.Semaphore(_AT_ONCE)
@@ -111,12 +112,11 @@ class Companions:
         """Send the writes about one group: no pod may name a group that could not be created."""
         while line:
             request = line[0]
+            # Whoever names a group that could not be created is wanted again when that is tried again.
             if isinstance(request, effects.Create) or group not in self._absent:
                 async with self._slots:
                     failure = await self._failure(request)
-            else:
-                failure = self._absent[group]
-            self._settle(request, failure)
+                self._settle(request, failure)
             line.popleft()
         del self._lines[group]
 
@@ -144,8 +144,11 @@ class Companions:
             self._groups.settled(request, failure)
             return
         if creation:
-            self._absent[_group(request)] = effects.Failure("unavailable", f"its group is missing: {failure.message}")
+            self._absent[_group(request)] = None
         self._complain(key, failure)
+        if key in self._pausing:
+            return
+        self._pausing[key] = None
         tries = self._failures[key] = self._failures.get(key, 0) + 1
         pause = min(self._first_pause * 2.0 ** min(tries - 1, 30), _LONGEST_PAUSE)
         asyncio.get_running_loop().call_later(pause, self._again, request, failure)
@@ -162,10 +165,12 @@ class Companions:
             self._told_at, self._untold = now, 0
 
     def _again(self, request: podgroups.Request, failure: effects.Failure) -> None:
+        key = _object(request)
+        self._pausing.pop(key, None)
         if isinstance(request, effects.Create):
             self._absent.pop(_group(request), None)
         self._groups.settled(request, failure)
-        self._paused[_object(request)] = None
+        self._paused[key] = None
         self._stirred.set()
 
 

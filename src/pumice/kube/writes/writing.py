@@ -1,6 +1,7 @@
 """What writing to a cluster is made of: the calls it needs and the parts that may be replaced.
 
-A part answers an effect with its `Outcome`, or raises a `KubeError`, which becomes the failure of that effect. Everything here runs on the
+A part answers an effect with its `Outcome`, or raises a `KubeError`, which becomes the failure of that effect. It writes through the client that it is given, which is the
+fence: one that wrote past it would write without the lease. Everything here runs on the
 event loop of the I/O thread.
 """
 
