@@ -310,7 +310,7 @@ def make(server, identity, monkeypatch, said=None):
         monotonic=lambda: time.now,
         wall=lambda: WALL + time.now,
         rng=random.Random(1),  # noqa: S311  a seeded pause
-        tell=(said if said is not None else []).append,
+        tell=lambda *told: said.append(told) if said is not None else None,
     )
     return api, time, run
 
@@ -329,7 +329,7 @@ def test_a_namespace_that_is_missing_is_said_with_what_to_do(monkeypatch):
     with pytest.raises(EOFError):
         asyncio.run(run.run(lambda _: None, enough))
     hint = "create the namespace, or name another with --leader-elect-resource-namespace"
-    assert said == [f"Lease ns/lock: namespaces ns not found (404 NotFound); {hint}"]
+    assert said == [("untaken", f"Lease ns/lock: namespaces ns not found (404 NotFound); {hint}")]
 
 
 def test_a_leader_renews_without_looking_and_stops_when_renewals_fail_for_the_deadline(monkeypatch):
@@ -349,7 +349,7 @@ def test_a_leader_renews_without_looking_and_stops_when_renewals_fail_for_the_de
     assert api.requests[:4] == ["get", "create", "replace", "replace"]
     assert 14 * SECOND <= time.now <= 15 * SECOND
     assert run.allowance() == 0
-    assert said == ["Lease ns/lock: connection refused"]
+    assert said == [("unrenewed", "Lease ns/lock: connection refused")]
 
 
 def test_a_standby_takes_over_after_a_whole_lease_and_says_once_whom_it_waits_for(monkeypatch):
@@ -368,12 +368,12 @@ def test_a_standby_takes_over_after_a_whole_lease_and_says_once_whom_it_waits_fo
     with pytest.raises(DoneError):
         asyncio.run(run.run(lead))
     assert 15 * SECOND <= time.now <= 18 * SECOND
-    assert said == ["Lease ns/lock is held by dead"]
+    assert said == [("held", "Lease ns/lock is held by dead")]
 
 
 def test_a_leader_that_was_replaced_says_by_whom(monkeypatch):
-    server = Server()
-    api, time, run = make(server, "a", monkeypatch)
+    server, said = Server(), []
+    api, time, run = make(server, "a", monkeypatch, said)
 
     def steal():
         server.spec = {**server.spec, "holderIdentity": "thief"}
@@ -383,6 +383,67 @@ def test_a_leader_that_was_replaced_says_by_whom(monkeypatch):
     with pytest.raises(election.LostLeaseError, match="ns/lock is held by thief"):
         asyncio.run(run.run(lambda _: None))
     assert api.requests[-2:] == ["replace", "get"]
+    assert said == [], "whoever ends does not stand by"
+
+
+def test_an_error_that_keeps_the_lease_from_being_taken_is_repeated_about_once_a_minute(monkeypatch):
+    said = []
+    api, time, run = make(Server(), "a", monkeypatch, said)
+    api.broken = errors.ApiError(403, "Forbidden", "no")
+
+    def mend():
+        if time.now > 150 * SECOND:
+            api.broken = None
+        else:
+            assert (run.leading, run.holder) == (False, "")
+
+    def lead(_):
+        assert (run.leading, run.trouble) == (True, "")
+        raise EOFError
+
+    time.during = mend
+    with pytest.raises(EOFError):
+        asyncio.run(run.run(lead))
+    assert said == [("untaken", "Lease ns/lock: no (403 Forbidden)")] * 3
+
+
+def test_each_time_that_a_leader_cannot_renew_is_told_and_so_is_its_end(monkeypatch):
+    said = []
+    api, time, run = make(Server(), "a", monkeypatch, said)
+
+    def disturb():
+        second = time.now // SECOND
+        assert run.leading
+        api.broken = errors.UnreachableError("gone") if 4 <= second < 8 or 12 <= second < 16 else None
+        if second >= 24:
+            raise EOFError
+
+    time.during = disturb
+    with pytest.raises(EOFError):
+        asyncio.run(run.run(lambda _: None))
+    assert said == [("unrenewed", "Lease ns/lock: gone"), ("renewed", "ns/lock")] * 2
+    assert run.trouble == ""
+
+
+def test_one_who_comes_second_when_the_lease_is_made_stands_by_and_raises_no_alarm(monkeypatch):
+    server, said = Server(), []
+    api, _, run = make(server, "b", monkeypatch, said)
+    create, vain = api.create, []
+
+    async def beaten(kind, manifest):
+        held_by(server, "a")
+        return await create(kind, manifest)
+
+    def stand_by():
+        vain.append(run.holder)
+        if len(vain) > 1:
+            raise EOFError
+
+    api.create = beaten
+    with pytest.raises(EOFError):
+        asyncio.run(run.run(lambda _: None, stand_by))
+    assert [situation for situation, _ in said] == ["held", "held"]
+    assert vain == ["", "a"]
 
 
 def test_release_lets_the_next_one_lead_at_once_and_a_failure_costs_nothing(monkeypatch):
@@ -410,7 +471,8 @@ def test_release_lets_the_next_one_lead_at_once_and_a_failure_costs_nothing(monk
         await run.release()
 
     asyncio.run(again())
-    assert "could not be released: gone" in said[-1]
+    assert said[-1] == ("unreleased", "Lease ns/lock could not be released: gone")
+    assert not run.leading
 
 
 def test_a_write_that_waited_for_its_turn_is_not_sent_after_the_fence_has_closed():

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import types
 
 import aiohttp
 import pytest
 from server_desk import Lines, read
 
-from pumice.server import health, levels, outside, serving
+from pumice.server import health, levels, outside, reporting, serving
 from testbed import certificates
 
 
@@ -165,3 +166,19 @@ def test_health_is_served_over_tls_with_all_three_files(tmp_path):
         assert await get(session, f"https://{places['health']}/healthz", ssl=trusting) == (200, "ok")
 
     asyncio.run(served(settings, Shown(), Lines(), ask))
+
+
+@pytest.mark.parametrize(
+    ("leading", "holder", "trouble", "line"),
+    [
+        (True, "", "", "[+]leading"),
+        (True, "", "connection refused", "[!]leading: the lease is not renewed: connection refused"),
+        (False, "pod-2", "", "[+]standing by: held by pod-2"),
+        (False, "pod-2", "no answer", "[!]standing by: the lease cannot be taken: no answer"),
+        (False, "", "", "[+]standing by: nothing is known of the lease yet"),
+    ],
+)
+def test_who_leads_is_a_line_that_never_fails(leading, holder, trouble, line):
+    election = types.SimpleNamespace(leading=leading, holder=holder, trouble=trouble)
+    checked = health.Health({}, {}, {}, leadership=lambda: reporting.leadership(election))
+    assert checked.ready() == (True, line)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from pumice.api import kinds
 from pumice.kube import errors, lease
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 JITTER: Final = 0.2
 RELEASE_PATIENCE: Final = 2.0
+REMIND: Final = 60 * lease.SECOND  # how often an error that lasts is told of again
+
+Situation = Literal["held", "untaken", "unrenewed", "renewed", "unreleased"]
+"""What is told: another one holds the Lease, an error keeps us from taking or from keeping it, that error is gone, or one came when it was given back."""
 _MISSING, _CONFLICT = 404, 409
 
 
@@ -47,7 +51,7 @@ class Election:
         monotonic: Callable[[], int],
         wall: Callable[[], int],
         rng: random.Random,
-        tell: Callable[[str], None] = lambda _: None,
+        tell: Callable[[Situation, str], None] = lambda _situation, _text: None,
     ) -> None:
         self._client = client
         self._candidate = candidate
@@ -57,7 +61,11 @@ class Election:
         self._wall = wall
         self._rng = rng
         self._tell = tell
-        self._told = ""
+        self._told: tuple[Situation, str] | None = None
+        self._told_at = 0
+        self.leading = False
+        self.holder = ""  # the other one, as far as is known
+        self.trouble = ""  # the error of the latest attempt
 
     def allowance(self) -> float:
         """Say how many seconds a write may take that is sent at this moment; 0 if none may be sent."""
@@ -74,7 +82,7 @@ class Election:
                 break
             stand_by()
             await asyncio.sleep(retry * (1 + JITTER * self._rng.random()))
-        self._say("")
+        self.leading, self.holder = True, ""
         lead(self._candidate.known.version if self._candidate.known is not None else "")
         while True:
             left = self._candidate.deadline() - self._monotonic()
@@ -83,7 +91,7 @@ class Election:
             if left <= 0:
                 raise LostLeaseError(
                     f"Lease {self._namespace}/{self._name} could not be renewed within "
-                    f"{self._candidate.timing.renew_deadline / lease.SECOND:g}s{': ' if self._told else ''}{self._told}"
+                    f"{self._candidate.timing.renew_deadline / lease.SECOND:g}s{': ' if self.trouble else ''}{self.trouble}"
                 )
             await self._attempt(left)
             if not self._candidate.leading:
@@ -95,23 +103,32 @@ class Election:
     async def release(self) -> None:
         """Stop writing at once, then let the next one lead without waiting; what goes wrong costs only time."""
         write = self._candidate.release(self._wall())
+        self.leading = False
         if write is None:
             return
         try:
             async with asyncio.timeout(RELEASE_PATIENCE):
                 await self._store(write)
         except (errors.KubeError, TimeoutError) as error:
-            self._say(f"Lease {self._namespace}/{self._name} could not be released: {error or 'no answer'}")
+            self._say(
+                "unreleased", f"Lease {self._namespace}/{self._name} could not be released: {error or 'no answer'}"
+            )
 
     async def _attempt(self, patience: int) -> bool:
         """Try once to get the Lease, or to keep it; tells whether it is ours now."""
         try:
             async with asyncio.timeout(patience / lease.SECOND):
-                return await self._renew() or await self._acquire()
+                ours = await self._renew() or await self._acquire()
+                self._recover()
+                return ours
         except errors.KubeError as error:
-            self._say(f"Lease {self._namespace}/{self._name}: {error}{_hint(error)}")
+            if not self.leading and isinstance(error, errors.ApiError) and error.status == _CONFLICT:
+                self._recover()
+                self._say("held", f"Lease {self._namespace}/{self._name} was written by another one first")
+            else:
+                self._fail(f"Lease {self._namespace}/{self._name}: {error}{_hint(error)}")
         except TimeoutError:
-            self._say(f"Lease {self._namespace}/{self._name}: no answer within {patience / lease.SECOND:.1f}s")
+            self._fail(f"Lease {self._namespace}/{self._name}: no answer within {patience / lease.SECOND:.1f}s")
         self._candidate.refused()
         return False
 
@@ -135,8 +152,9 @@ class Election:
         found = await self._find()
         write = self._candidate.look(found, self._monotonic(), self._wall())
         if write is None:
-            holder = found.holder if found is not None else "one who lost it"
-            self._say(f"Lease {self._namespace}/{self._name} is held by {holder}")
+            self.holder = found.holder if found is not None else "one who lost it"
+            if not self.leading:
+                self._say("held", f"Lease {self._namespace}/{self._name} is held by {self.holder}")
             return False
         stored = await self._store(write)
         self._candidate.stored(lease.Record.read(stored), self._monotonic())
@@ -163,11 +181,23 @@ class Election:
         metadata["resourceVersion"] = write.replaces
         return await self._client.replace(kinds.LEASE, manifest)
 
-    def _say(self, text: str) -> None:
-        """Tell what keeps us waiting, once as long as it stays the same."""
-        if text and text != self._told:
-            self._tell(text)
-        self._told = text
+    def _fail(self, text: str) -> None:
+        self.trouble = text
+        self._say("unrenewed" if self.leading else "untaken", text)
+
+    def _recover(self) -> None:
+        """Take note of an answer: what was wrong before it is over."""
+        if self.trouble and self.leading and self._candidate.leading:
+            self._say("renewed", f"{self._namespace}/{self._name}")
+        self.trouble = ""
+
+    def _say(self, situation: Situation, text: str) -> None:
+        """Tell what the matter is, once as long as it stays the same; of errors somebody is reminded."""
+        now = self._monotonic()
+        lasts = (situation, text) == self._told
+        if not lasts or (situation != "held" and now - self._told_at >= REMIND):
+            self._told, self._told_at = (situation, text), now
+            self._tell(situation, text)
 
 
 def _hint(error: errors.KubeError) -> str:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pumice.api import printable
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
@@ -19,7 +21,7 @@ STALLED: Final = 300.0  # seconds without a sign of the deciding thread
 class Health:
     """Two sets of checks, each of them empty or a reason: `live` is for whoever would restart the process, `ready` for whoever waits for it.
 
-    `notes` and `signs` are told to the latter and never fail.
+    `notes`, `leadership` and `signs` are told to the latter and never fail.
     """
 
     def __init__(
@@ -28,11 +30,13 @@ class Health:
         ready: Mapping[str, Callable[[], str]],
         notes: Mapping[str, Callable[[], str]],
         signs: Callable[[], Iterable[Line]] = tuple,
+        leadership: Callable[[], Line] | None = None,
     ) -> None:
         self._live = live
         self._ready = ready
         self._notes = notes
         self._signs = signs
+        self._leadership = leadership
 
     def live(self) -> tuple[bool, str]:
         """Tell whether the process works, with one line per check."""
@@ -43,6 +47,9 @@ class Health:
         """Tell whether the process knows its cluster, with one line per check."""
         good, lines = _judge(self._ready)
         lines += [f"[!]{name}: {reason}" for name, note in self._notes.items() if (reason := note())]
+        if self._leadership is not None:
+            name, fine, text = self._leadership()
+            lines.append(f"{'[+]' if fine else '[!]'}{name}{': ' + printable.printable(text) if text else ''}")
         lines += [f"[+]{name} ok: {text}" if fine else f"[!]{name}: {text}" for name, fine, text in self._signs()]
         return good, "\n".join(lines)
 

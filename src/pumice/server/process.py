@@ -110,7 +110,9 @@ class Process:
         # Of its own, so that no number of binds makes a renewal wait.
         self._lease_client = clients.Client(self._connection)
         self._election = self._candidate() if settings.leader_elect else None
-        self._reporter = reporting.Reporter(settings, log, self._policy, self._box, wall, signs=self._signs)
+        self._reporter = reporting.Reporter(
+            settings, log, self._policy, self._box, wall, signs=self._signs, election=self._election
+        )
         self._world = self._reporter.world(self._client, self._component())
         seen = observed.ObservedWorld(self._world, self._reporter.meter)
         self._cache = Cache(seen, self._options, assignment=assignment.from_environment(os.environ))
@@ -151,8 +153,21 @@ class Process:
             monotonic=monotonic,
             wall=wall,
             rng=random.Random(),  # noqa: S311  spreads attempts, guards nothing
-            tell=lambda text: self._log.info("standing by", reason=text),
+            tell=self._tell_of_lease,
         )
+
+    def _tell_of_lease(self, situation: election.Situation, text: str) -> None:
+        match situation:
+            case "held":
+                self._log.info("standing by", reason=text)
+            case "untaken":
+                self._log.warning("the lease cannot be taken", reason=text)
+            case "unrenewed":
+                self._log.warning("the lease is not renewed", reason=text)
+            case "renewed":
+                self._log.info("the lease is renewed again", lease=text)
+            case "unreleased":
+                self._log.warning("the lease is not released", reason=text)
 
     def _allowance(self) -> float:
         """Say how many seconds a write may take: without an election any number, else as long as the lease is surely ours."""

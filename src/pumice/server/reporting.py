@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from pumice.cache.effects import Outcome
     from pumice.framework.record import CycleRecord
     from pumice.kube.calls.client import Client
+    from pumice.kube.election import Election
     from pumice.kube.watches.informers import Informers
     from pumice.scheduler import Scheduler
     from pumice.server.deciding import Decider
     from pumice.server.exposition import Sample
+    from pumice.server.health import Line
     from pumice.server.logs import Log
     from pumice.server.mailbox import Mailbox
     from pumice.server.policy import Policy
@@ -36,7 +38,15 @@ class Reporter:
     """Knows whom to ask. Each part is named when it exists; until then there is nothing to say about it."""
 
     def __init__(
-        self, settings: Settings, log: Log, policy: Policy, box: Mailbox, wall: Callable[[], int], *, signs: Signs
+        self,
+        settings: Settings,
+        log: Log,
+        policy: Policy,
+        box: Mailbox,
+        wall: Callable[[], int],
+        *,
+        signs: Signs,
+        election: Election | None = None,
     ) -> None:
         self._settings = settings
         self._log = log
@@ -55,6 +65,7 @@ class Reporter:
                 "plugins": lambda: policy.unusable,
             },
             signs.lines,
+            None if election is None else lambda: leadership(election),
         )
         self._world: KubeWorld | None = None
         self._informers: Informers | None = None
@@ -224,6 +235,15 @@ class Reporter:
                 errors=report.errors,
                 problem=report.error,
             )
+
+
+def leadership(election: Election) -> Line:
+    """Say who leads, as far as is known."""
+    if election.leading:
+        return "leading", not election.trouble, election.trouble and f"the lease is not renewed: {election.trouble}"
+    if election.trouble:
+        return "standing by", False, f"the lease cannot be taken: {election.trouble}"
+    return "standing by", True, f"held by {election.holder}" if election.holder else "nothing is known of the lease yet"
 
 
 def _of_world(world: KubeWorld) -> Iterator[Sample]:
