@@ -185,6 +185,7 @@ EVENT_FAILED_SCHEDULING: Final = "FailedScheduling"
 EVENT_UNSCHEDULABLE: Final = "Unschedulable"
 EVENT_EVICT: Final = "Evict"
 EVENT_INVALID_SPEC: Final = "InvalidSpec"
+EVENT_NO_EFFECT: Final = "SettingHasNoEffect"
 
 # Operators, effects and policies.
 TAINT_NO_SCHEDULE: Final = "NoSchedule"

@@ -56,6 +56,8 @@ class Publisher:
             # Plugins count a group by its phase, so one that has entered another may make room for others.
             session.progressed |= report.status.phase != report.job.phase
             self._publish_job(report)
+            if not session.job_gradient.active and (idle := _unheeded(report.job)):
+                self._tell(report.job, "Warning", names.EVENT_NO_EFFECT, idle)
             for entry in report.tasks:
                 self._publish_task(entry, session.started)
         for job, message in session.notices:
@@ -277,6 +279,16 @@ def _name(effect: Patch) -> str:
         if effect.namespace
         else f"{effect.kind.name} {effect.name}"
     )
+
+
+def _unheeded(job: Job) -> str:
+    """Say what a group wishes of the network where nobody heeds it; empty if it wishes nothing."""
+    stated = {"spec.networkTopology": job.topology}
+    stated |= {f"spec.subGroupPolicy[{policy.name}].networkTopology": policy.topology for policy in job.policies}
+    wishes = [f"{field} ({topology.mode or names.TOPOLOGY_HARD})" for field, topology in stated.items() if topology]
+    if not wishes:
+        return ""
+    return f'{", ".join(wishes)} is not heeded: no plugin of the configuration does; list "network-topology-aware"'
 
 
 def _status_body(status: scheduling.PodGroupStatus) -> dict[str, Any]:

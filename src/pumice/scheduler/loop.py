@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.api import kinds
+from pumice.api import kinds, names
 from pumice.framework import observing, registry, sampling
 from pumice.framework.configuration import object_warnings
 from pumice.framework.engine import Engine
@@ -112,7 +112,7 @@ class Scheduler:
                 self.cache.record.say("configuration", str(problem))
             if problems:
                 text = "; ".join(f"{problem.key}: {problem.message}" for problem in problems)
-                self.cache.note(kinds.QUEUE, queue.metadata, "Warning", "SettingHasNoEffect", text, once=True)
+                self.cache.note(kinds.QUEUE, queue.metadata, "Warning", names.EVENT_NO_EFFECT, text, once=True)
 
     def _broke(self, step: str, error: Exception) -> None:
         self.cache.record.say("cycle", f"{step} broke down: {type(error).__name__}: {error}")
