@@ -93,6 +93,7 @@ def test_without_history_pages_and_watches_from_before_have_expired(api_server, 
 
 
 def test_an_emptied_server_has_no_pods_nodes_or_custom_objects(api_server, namespace, tmp_path):
+    api_server.empty()  # whatever other tests have left
     (tmp_path / "widgets.yaml").write_text(WIDGETS)
     api_server.crds(tmp_path)
     widgets = f"/apis/example.com/v1/namespaces/{namespace}/widgets"
