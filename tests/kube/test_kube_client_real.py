@@ -174,7 +174,8 @@ def test_a_list_in_pages_and_a_watch_from_its_version(api_server, namespace):
 
 def test_a_watch_of_what_is_not_served_or_not_understood_is_refused(api_server):
     async def use(api):
-        missing = await refusal(anext(api.stream(kinds.HYPER_NODE, silence=30)))
+        unknown = msgspec.structs.replace(kinds.HYPER_NODE, group="nowhere.example.com")
+        missing = await refusal(anext(api.stream(unknown, silence=30)))
         unclear = await refusal(anext(api.stream(kinds.POD, query={"fieldSelector": "no.such=1"}, silence=30)))
         return missing.status, unclear.status
 
