@@ -16,7 +16,7 @@ from pumice.cache.cache import Cache
 from pumice.cache.effects import Bind, Evict, Failure, Outcome
 from pumice.framework import configuration, registry
 from pumice.scheduler import Scheduler
-from pumice.server import deciding, mailbox, metering, observed, policy, reporting, series, signs
+from pumice.server import deciding, failing, mailbox, metering, observed, policy, reporting, series, signs
 
 TIERS = """
 - plugins: [{name: priority}, {name: gang, enablePreemptable: false}]
@@ -109,6 +109,44 @@ def test_a_failed_bind_is_told_of_and_not_counted_as_bound():
     bench.answer("refused")
     assert bench.samples()['volcano_task_scheduling_latency_milliseconds_count{stage="Bound"}'] == 0
     assert bench.lines.of("bind failed")[0]["code"] == "refused"
+
+
+@pytest.mark.parametrize("code", ["unavailable", "unknown"])
+def test_binds_that_fail_in_passing_share_a_line_with_one_example(code):
+    bench = Bench()
+    bench.feed(builders.node("n1", cpu="8"), *gang(3)).cycle()
+    bench.answer(code)
+    assert bench.lines.of("bind failed") == []
+    bench.reporter.meter.failing.tell()
+    bench.reporter.meter.failing.tell()
+    (line,) = bench.lines.of("bind failed")
+    assert (line["level"], line["pods"], line["code"], line["example"]) == ("warning", 3, code, "a/p0")
+    assert line["reason"] == "no"
+
+
+def test_failures_in_passing_are_told_every_second_and_at_the_end(monkeypatch):
+    lines = Lines()
+    told = failing.Failing(lines.log)
+    monkeypatch.setattr(failing, "PAUSE", 0.001)
+
+    async def outage():
+        task = asyncio.create_task(told.run())
+        for name in ("a/p", "a/q"):
+            told.add("bind", name, Failure("unavailable", "refused"))
+            await asyncio.sleep(0.1)
+        told.add("bind", "a/r", Failure("unknown", "cut"))
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(outage())
+    assert [line["example"] for line in lines.of("bind failed")] == ["a/p", "a/q", "a/r"]
+
+
+def test_every_refusal_has_a_line_of_its_own():
+    bench = Bench()
+    bench.feed(builders.node("n1", cpu="8"), *gang(3)).cycle()
+    bench.answer("refused")
+    assert [line["pod"] for line in bench.lines.of("bind failed")] == ["a/p0", "a/p1", "a/p2"]
 
 
 def test_breakdowns_are_counted_by_name_and_noted_until_a_cycle_without_one(monkeypatch):

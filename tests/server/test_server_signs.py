@@ -117,8 +117,8 @@ def test_every_watch_has_a_line_and_so_has_the_server():
         ("api-server", True, "last sign of life 0s ago"),
         ("watch pods", True, "7 objects, last heard 3s ago"),
         ("watch queues", True, "the API server does not serve this kind"),
-        ("watch nodes", False, "waiting, 7 objects, last heard 3s ago; nodes: connection refused"),
-        ("watch services", False, "opened again, nothing heard yet, 7 objects, last heard 9s ago; services: cut"),
+        ("watch nodes", False, "waiting, 7 objects, last heard 3s ago; connection refused"),
+        ("watch services", False, "opened again, nothing heard yet, 7 objects, last heard 9s ago; cut"),
         ("watch volumes", False, "listing, 0 objects, never heard"),
     ]
 
@@ -134,6 +134,7 @@ DOWN = [watch("pods", "waiting", "pods: refused", age=4.0), watch("nodes", "list
         ([watch("pods", age=60.0)], True, 11.0, (False, "no sign of life for 11s; 0 of 1 watches are down")),
         ([*DOWN, watch("queues", "absent", age=9.0)], False, 9.0, (False, "no sign of life for 4s; 2 of 2 watches")),
         ([*DOWN, watch("queues")], False, 9.0, (True, "last sign of life 3s ago")),
+        ([watch("pods", "forbidden", "pods: no"), *DOWN], False, 9.0, (True, "last sign of life 0s ago")),
         ([watch("pods", "forbidden", "no", age=None)], False, 99.0, (True, "last sign of life 0s ago")),
         ([], False, 91.0, (False, "no sign of life for 91s; 0 of 0 watches are down")),
     ],
@@ -157,6 +158,6 @@ def test_a_server_that_is_away_leaves_a_process_ready_that_knows_its_cluster():
     assert text.splitlines() == [
         "[+]informers ok",
         "[!]api-server: no sign of life for 4s; 2 of 2 watches are down",
-        "[!]watch pods: waiting, 7 objects, last heard 4s ago; pods: refused",
-        "[!]watch nodes: listing, 7 objects, last heard 5s ago; nodes: refused",
+        "[!]watch pods: waiting, 7 objects, last heard 4s ago; refused",
+        "[!]watch nodes: listing, 7 objects, last heard 5s ago; refused",
     ]

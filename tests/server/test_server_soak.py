@@ -121,6 +121,7 @@ class Soak:
         self.now += builders.SECOND
         for effect in self.world.of(Bind, Evict, Patch, Read):
             self.answer(effect)
+        self.reporter.meter.failing.tell()
         self.world.effects.clear()
 
     def answer(self, effect):

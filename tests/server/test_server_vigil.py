@@ -9,7 +9,7 @@ from server_desk import Lines
 
 from pumice.api import kinds
 from pumice.kube.watches.informers import WatchReport
-from pumice.server import vigil
+from pumice.server import signs, vigil
 
 
 def watch(name, state="watching", error="", *, synced=True):
@@ -60,6 +60,13 @@ def test_an_interruption_is_told_once_when_it_lasts_and_so_is_its_end(monkeypatc
 def test_a_short_gap_and_a_kind_that_is_not_served_are_not_worth_a_line(monkeypatch):
     absent = [watch("nodes"), watch("pods", "absent", "pods: not found")]
     assert told(monkeypatch, UP, DOWN, UP, DOWN, UP, absent, absent) == []
+
+
+def test_kinds_that_are_not_served_are_counted_neither_as_down_nor_among_all(monkeypatch):
+    absent = watch("queues", "absent", "queues: not found")
+    lines = told(monkeypatch, [*DOWN, absent], [*DOWN, absent], [*UP, absent])
+    assert [(line["msg"], line["of"]) for line in lines] == [("watches are interrupted", 2), ("watches are back", 2)]
+    assert lines[0]["down"] == len(signs.down([*DOWN, absent])) == 1
 
 
 def test_an_interruption_that_moves_from_watch_to_watch_is_one(monkeypatch):

@@ -13,7 +13,7 @@ from pumice.api import core, kinds
 from pumice.cache import effects
 from pumice.framework import observing
 from pumice.model.task import instant
-from pumice.server import logs
+from pumice.server import failing, logs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +40,7 @@ class Meter(observing.Observer):
         self._exposition = exposition
         self._log = log
         self._wall = wall
+        self.failing = failing.Failing(log)
         self.attempts = 0
         self.victims = 0
         self.transactions: dict[str, int] = {}
@@ -134,8 +135,7 @@ class Meter(observing.Observer):
         created = self._sent.pop(effect.uid, None) if isinstance(effect, effects.Bind) else None
         if outcome.failure is not None:
             verb = "bind" if isinstance(effect, effects.Bind) else "eviction"
-            code, text = outcome.failure.code, outcome.failure.message
-            self._log.warning(f"{verb} failed", pod=pod, code=code, reason=text)
+            self.failing.add(verb, pod, outcome.failure)
         elif created is not None:
             self._bound((self._wall() - created) / MILLISECOND)
 

@@ -199,7 +199,7 @@ class Process:
         return informers.Informers(self._client, specs, sink)
 
     def _parts(self) -> outside.Parts:
-        chores: list[Callable[[], Coroutine[Any, Any, None]]] = [self._serve]
+        chores: list[Callable[[], Coroutine[Any, Any, None]]] = [self._serve, self._reporter.meter.failing.run]
         if self._settings.scheduler_conf:
             chores.append(self._follow_configuration)
         return outside.Parts(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pumice.kube.writes import binding, volumes
 from pumice.kube.writes.world import KubeWorld
 from pumice.server import dump, exposition, health, mailbox, metering, observed, views
+from pumice.server.signs import reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -125,7 +126,7 @@ class Reporter:
         if self._informers is None or self._scheduler is None:
             return "starting"
         missing = [report for report in self._informers.report() if not report.synced]
-        return "; ".join(f"not listed yet: {each.watch}{': ' + each.error if each.error else ''}" for each in missing)
+        return "; ".join(f"not listed yet: {each.watch}{': ' + reason(each) if each.error else ''}" for each in missing)
 
     # -- metrics -----------------------------------------------------------------------------------------------
 

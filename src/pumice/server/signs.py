@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 QUIET: Final = 10.0  # seconds without a sign that are nothing to speak of while the Lease is asked for
 QUIET_ALONE: Final = 90.0  # the same where only watches listen
-_DOWN: Final = ("starting", "listing", "waiting")
 _FAULT: Final = 500
 
 
@@ -76,11 +75,26 @@ class Signs:
     def _server(self, reports: Sequence[WatchReport]) -> tuple[bool, str]:
         """Judge by the silence; where no watch is up, nobody needs to wait for it to last."""
         silence = self._silence(reports)
-        followed = [report for report in reports if report.state != "absent"]
-        down = [report for report in followed if report.error and report.state in _DOWN]
-        if silence <= self._quiet and (not down or len(down) < len(followed)):
+        served, lost = followed(reports), down(reports)
+        refused = any(report.state == "forbidden" for report in lost)  # which takes a server
+        if silence <= self._quiet and (refused or not lost or len(lost) < len(served)):
             return True, f"last sign of life {silence:.0f}s ago"
-        return False, f"no sign of life for {silence:.0f}s; {len(down)} of {len(followed)} watches are down"
+        return False, f"no sign of life for {silence:.0f}s; {len(lost)} of {len(served)} watches are down"
+
+
+def followed(reports: Sequence[WatchReport]) -> list[WatchReport]:
+    """Return the watches of kinds that the API server serves."""
+    return [report for report in reports if report.state != "absent"]
+
+
+def down(reports: Sequence[WatchReport]) -> list[WatchReport]:
+    """Return those that an error keeps from hearing anything."""
+    return [report for report in followed(reports) if report.error and report.state != "watching"]
+
+
+def reason(report: WatchReport) -> str:
+    """Return the error of a watch without its name, for lines that begin with it."""
+    return report.error.removeprefix(f"{report.watch}: ")
 
 
 def _watch(report: WatchReport) -> tuple[bool, str]:
@@ -90,7 +104,7 @@ def _watch(report: WatchReport) -> tuple[bool, str]:
     if report.state == "watching" and not report.error:
         return True, f"{report.objects} objects, {age}"
     state = "opened again, nothing heard yet" if report.state == "watching" else report.state
-    return False, f"{state}, {report.objects} objects, {age}{'; ' + report.error if report.error else ''}"
+    return False, f"{state}, {report.objects} objects, {age}{'; ' + reason(report) if report.error else ''}"
 
 
 class _Listening:

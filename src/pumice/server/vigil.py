@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, Protocol
 
+from pumice.server import signs
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
 
 LOOK: Final = 5.0
 NAMED: Final = 3  # errors that are written out; where nothing may be listed there are two dozen, all alike
-_UP: Final = ("watching", "absent")
 
 
 class Reporting(Protocol):
@@ -35,12 +36,12 @@ async def keep(informers: Reporting, log: Log) -> None:
                 "waiting for lists", missing="; ".join(report.watch for report in missing), errors=_errors(missing)
             )
             continue
-        down = [report for report in reports if report.error and report.state not in _UP]
+        down, of = signs.down(reports), len(signs.followed(reports))
         lasting = [report for report in down if report.watch in before]
         if lasting and not told:
-            log.warning("watches are interrupted", down=len(lasting), of=len(reports), errors=_errors(lasting))
+            log.warning("watches are interrupted", down=len(lasting), of=of, errors=_errors(lasting))
         elif told and not down:
-            log.info("watches are back", of=len(reports))
+            log.info("watches are back", of=of)
         told = bool(lasting) or (told and bool(down))
         before = {report.watch for report in down}
 
