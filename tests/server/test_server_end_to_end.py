@@ -158,6 +158,34 @@ def test_files_that_cannot_be_used_are_told_at_the_start_and_keep_it_from_starti
         assert "dumps cannot be written" not in scheduler.log
 
 
+def test_a_plugin_that_breaks_down_is_named_in_the_log_in_readyz_and_in_the_metrics(server, namespace, tmp_path):
+    conf = tmp_path / "conf"
+    body = " points = frozenset({'score'})\n def open(self, session):\n  session.score.add(lambda *_: 1 / 0)\n"
+    (tmp_path / "mine.py").write_text(PLUGIN + body)
+    conf.write_text(GOOD.replace("{name: gang}", "{name: gang}, {name: mine}"))
+    gang(server, namespace, "g", 1)
+    with Process(server, "--leader-elect=false", f"--plugins-dir={tmp_path}", f"--scheduler-conf={conf}") as scheduler:
+        told = "[!]deciding: action allocate broke down in the last cycle: plugin mine: ZeroDivisionError: division by zero"
+        wait_for(lambda: told in scheduler.get("health", "/readyz?verbose")[1], scheduler)
+        fields = 'plugin=mine action=allocate error="ZeroDivisionError: division by zero" exception='
+        assert f'msg="a plugin or action broke down" {fields}' in scheduler.log
+        counted = r'^pumice_breakdowns_total\{action="allocate",plugin="mine"\} [1-9]'
+        assert re.search(counted, scheduler.get("metrics", "/metrics")[1], re.MULTILINE)
+        conf.write_text(GOOD)
+        wait_for(lambda: "[!]deciding" not in scheduler.get("health", "/readyz?verbose")[1], scheduler)
+        wait_for(lambda: placed(server, namespace), scheduler)
+        assert scheduler.stop() == 0
+
+
+def test_a_lease_without_a_namespace_is_a_warning_and_a_note(server):
+    with Process(server, "--leader-elect-resource-namespace=nowhere") as scheduler:
+        told = "[!]standing by: the lease cannot be taken: Lease nowhere/volcano: POST "
+        wait_for(lambda: told in scheduler.get("health", "/readyz?verbose")[1], scheduler)
+        assert 'level=warning msg="the lease cannot be taken"' in scheduler.log
+        assert "standing by" not in scheduler.log
+        assert scheduler.stop() == 0
+
+
 def silence(scheduler):
     found = re.search(
         r"^pumice_api_server_silence_seconds (\S+)", scheduler.get("metrics", "/metrics")[1], re.MULTILINE
@@ -194,6 +222,8 @@ def test_a_standby_is_ready_and_takes_over_at_once_from_a_leader_that_ends(serve
         leader, standby = (first, second) if "msg=leading" in first.log else (second, first)
         leader.deciding()
         standby.ready()
+        assert "[+]leading\n" in leader.get("health", "/readyz?verbose")[1]
+        assert "[+]standing by: held by " in standby.get("health", "/readyz?verbose")[1]
         gang(server, namespace, "one", 2)
         wait_for(lambda: len(placed(server, namespace)) == 2, leader)
         assert f"msg=bind pod={namespace}/one-0" not in standby.log
