@@ -168,9 +168,9 @@ def test_a_plugin_that_breaks_down_is_named_in_the_log_in_readyz_and_in_the_metr
         told = "[!]deciding: action allocate broke down in the last cycle: plugin mine: ZeroDivisionError: division by zero"
         wait_for(lambda: told in scheduler.get("health", "/readyz?verbose")[1], scheduler)
         fields = 'plugin=mine action=allocate error="ZeroDivisionError: division by zero" exception='
-        assert f'msg="a plugin or action broke down" {fields}' in scheduler.log
+        wait_for(lambda: f'msg="a plugin or action broke down" {fields}' in scheduler.log, scheduler)
         counted = r'^pumice_breakdowns_total\{action="allocate",plugin="mine"\} [1-9]'
-        assert re.search(counted, scheduler.get("metrics", "/metrics")[1], re.MULTILINE)
+        wait_for(lambda: re.search(counted, scheduler.get("metrics", "/metrics")[1], re.MULTILINE), scheduler)
         conf.write_text(GOOD)
         wait_for(lambda: "[!]deciding" not in scheduler.get("health", "/readyz?verbose")[1], scheduler)
         wait_for(lambda: placed(server, namespace), scheduler)
@@ -181,7 +181,7 @@ def test_a_lease_without_a_namespace_is_a_warning_and_a_note(server):
     with Process(server, "--leader-elect-resource-namespace=nowhere") as scheduler:
         told = "[!]standing by: the lease cannot be taken: Lease nowhere/volcano: POST "
         wait_for(lambda: told in scheduler.get("health", "/readyz?verbose")[1], scheduler)
-        assert 'level=warning msg="the lease cannot be taken"' in scheduler.log
+        wait_for(lambda: 'level=warning msg="the lease cannot be taken"' in scheduler.log, scheduler)
         assert "standing by" not in scheduler.log
         assert scheduler.stop() == 0
 
@@ -222,8 +222,8 @@ def test_a_standby_is_ready_and_takes_over_at_once_from_a_leader_that_ends(serve
         leader, standby = (first, second) if "msg=leading" in first.log else (second, first)
         leader.deciding()
         standby.ready()
-        assert "[+]leading\n" in leader.get("health", "/readyz?verbose")[1]
-        assert "[+]standing by: held by " in standby.get("health", "/readyz?verbose")[1]
+        wait_for(lambda: "[+]leading\n" in leader.get("health", "/readyz?verbose")[1])
+        wait_for(lambda: "[+]standing by: held by " in standby.get("health", "/readyz?verbose")[1])
         gang(server, namespace, "one", 2)
         wait_for(lambda: len(placed(server, namespace)) == 2, leader)
         assert f"msg=bind pod={namespace}/one-0" not in standby.log
