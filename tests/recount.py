@@ -136,7 +136,7 @@ def actual(cluster):
         names = ["cpu", "memory"] if name == "non_zero" else cluster.vocabulary.names
         found[name] = _clean({r.name: dict(zip(names, matrix[r.row].tolist(), strict=True)) for r in table.records})
         assert not matrix[len(table.records) :].any(), f"{name}: rows that belong to nobody are not zero"
-    queue_rows = {name: row for name, row in cluster._queue_rows.items() if name}
+    queue_rows = {name: row for name, row in cluster.queue_sums.rows.items() if name}
     for of, sums, rows in (
         ("job", cluster.job_sums, {key: job.row for key, job in cluster.jobs.items()}),
         ("queue", cluster.queue_sums, queue_rows),

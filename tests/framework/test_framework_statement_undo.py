@@ -88,7 +88,9 @@ class Game:
     def taken(self):
         """What is allocated or waits in each queue, by resource."""
         sums = self.cluster.queue_sums
-        rows = {name: self.cluster.vocabulary.amounts(sums.held(row)) for name, row in self.cluster._queue_rows.items()}
+        rows = {
+            name: self.cluster.vocabulary.amounts(sums.held(row)) for name, row in self.cluster.queue_sums.rows.items()
+        }
         return {(queue, name): units for queue, amounts in rows.items() for name, units in amounts.items()}
 
     def some(self, statuses, first, count):

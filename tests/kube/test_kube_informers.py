@@ -197,18 +197,28 @@ def test_a_server_that_ends_every_watch_at_once_is_not_asked_without_pause():
     asyncio.run(run())
 
 
+class Forgetful(WatchServer):
+    """Lists, and knows nothing of any history; before that it is away for so many watches."""
+
+    def __init__(self, outage=0):
+        super().__init__()
+        self.outage = outage
+
+    async def list_page(self, kind, *, query):
+        self.requests.append(("list", dict(query)))
+        return b'{"metadata":{"resourceVersion":"7"},"items":[]}'
+
+    async def stream(self, kind, *, query, silence):
+        if "sendInitialEvents" in query:
+            raise errors.ApiError(400, "BadRequest", "no")
+        self.outage -= 1
+        if self.outage >= 0:
+            raise errors.UnreachableError("nobody there")
+        raise errors.ApiError(410, "Expired", "too old")
+        yield b""
+
+
 def test_a_list_that_is_gone_each_time_is_not_repeated_without_pause():
-    class Forgetful(WatchServer):
-        async def list_page(self, kind, *, query):
-            self.requests.append(("list", dict(query)))
-            return b'{"metadata":{"resourceVersion":"7"},"items":[]}'
-
-        async def stream(self, kind, *, query, silence):
-            if "sendInitialEvents" in query:
-                raise errors.ApiError(400, "BadRequest", "no")
-            raise errors.ApiError(410, "Expired", "too old")
-            yield b""
-
     async def run():
         server, clock = Forgetful(), Clock()
         async with running(server, [WatchSpec(KIND)], CheckingSink(), clock):
@@ -223,26 +233,10 @@ def test_a_list_that_is_gone_each_time_is_not_repeated_without_pause():
 def test_after_an_outage_a_history_that_is_gone_is_listed_at_once():
     """However long the pauses had become: a server that answers is back."""
 
-    class Away(WatchServer):
-        outage = 8
-
-        async def list_page(self, kind, *, query):
-            self.requests.append(("list", dict(query)))
-            return b'{"metadata":{"resourceVersion":"7"},"items":[]}'
-
-        async def stream(self, kind, *, query, silence):
-            if "sendInitialEvents" in query:
-                raise errors.ApiError(400, "BadRequest", "no")
-            self.outage -= 1
-            if self.outage > 0:
-                raise errors.UnreachableError("nobody there")
-            raise errors.ApiError(410, "Expired", "too old")
-            yield b""
-
     async def run():
-        server, clock = Away(), Clock()
+        server, clock = Forgetful(outage=7), Clock()
         async with running(server, [WatchSpec(KIND)], CheckingSink(), clock):
-            await until(lambda: server.outage < -2)
+            await until(lambda: server.outage < -3)
         assert max(clock.slept[:7]) > 2
         assert clock.slept[7] == 0
         assert 0.1 < clock.slept[8] < clock.slept[9]

@@ -54,8 +54,7 @@ def load(folder: str) -> OwnRegistry:
 def _load_once(folder: str) -> OwnRegistry:
     try:
         return load(folder)
-    except (
-        plugin_files.FolderError
-    ) as error:  # it has gone since; a process that fails here would be waited for in vain
+    except plugin_files.FolderError as error:
+        # It has gone since; a process that fails here would be waited for in vain.
         known = registry.installed()
         return OwnRegistry(known.plugins, known.actions, {**known.broken, folder: str(error)}, folder)

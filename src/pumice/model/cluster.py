@@ -20,7 +20,7 @@ from pumice.model.phases import Phases
 from pumice.model.queue import Queue
 from pumice.model.shape import Shapes
 from pumice.model.statuses import Status
-from pumice.model.sums import Sums, add_vector
+from pumice.model.sums import QueueSums, Sums, add_vector
 from pumice.model.volumes import Volumes
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Cluster:
         self.shapes = Shapes()
         self.nodes = NodeTable(self.vocabulary)
         self.job_sums = Sums(self.vocabulary)
-        self.queue_sums = Sums(self.vocabulary)
+        self.queue_sums = QueueSums(self.vocabulary)
         self.tasks: dict[str, Task] = {}
         self.jobs: dict[str, Job] = {}
         self.queues: dict[str, Queue] = {}
@@ -56,8 +56,6 @@ class Cluster:
         self.disruptions: dict[str, tuple[str, int]] = {}
         self.changed = 0
         self.gone_jobs: dict[str, None] = {}  # jobs that have left; whoever remembers something of them empties it
-        self._queue_rows: dict[str, int] = {}
-        self._queue_users: dict[str, int] = {}  # jobs by the queue they name, which need not exist
         self._recount = False
         self.phases = Phases()
         self.objects: dict[str, dict[str, meta.KubeObject]] = {}
@@ -174,7 +172,7 @@ class Cluster:
         if job is None:
             return
         times = sign * tasks
-        for sums, row in ((self.job_sums, job.row), (self.queue_sums, self._queue_row(job.queue))):
+        for sums, row in ((self.job_sums, job.row), (self.queue_sums, self.queue_sums.rows[job.queue])):
             if status in statuses.ALLOCATED_LIKE:
                 add_vector(sums.allocated, row, request.vector, times)
             elif status == PENDING:
@@ -350,39 +348,20 @@ class Cluster:
 
     # -- queues ------------------------------------------------------------------------------------------------
 
-    def _queue_row(self, name: str) -> int:
-        row = self._queue_rows.get(name)
-        if row is None:
-            row = self._queue_rows[name] = self.queue_sums.take()
-        return row
-
-    def _let_go_of_row(self, name: str) -> None:
-        """Give the row of a queue back that neither exists nor is named by any job."""
-        if name not in self.queues and name not in self._queue_users and name in self._queue_rows:
-            self.queue_sums.give_back(self._queue_rows.pop(name))
-
     def _enter_queue(self, job: Job, name: str) -> None:
         job.queue = name
-        self._queue_users[name] = self._queue_users.get(name, 0) + 1
-        self._carry(job, self._queue_row(name), 1)
+        self.queue_sums.join(name)
+        self.queue_sums.carry(name, self.job_sums, job.row, 1)
         queue = self.queues.get(name)
         if queue is not None:
             queue.jobs[job.key] = None
 
     def _leave_queue(self, job: Job) -> None:
-        self._carry(job, self._queue_row(job.queue), -1)
+        self.queue_sums.carry(job.queue, self.job_sums, job.row, -1)
         queue = self.queues.get(job.queue)
         if queue is not None:
             queue.jobs.pop(job.key, None)
-        self._queue_users[job.queue] -= 1
-        if not self._queue_users[job.queue]:
-            del self._queue_users[job.queue]
-            self._let_go_of_row(job.queue)
-
-    def _carry(self, job: Job, row: int, sign: int) -> None:
-        """Add a job's sums to those of a queue, or take them away."""
-        for attribute in ("allocated", "pending", "pipelined"):
-            getattr(self.queue_sums, attribute)[row] += sign * getattr(self.job_sums, attribute)[job.row]
+        self.queue_sums.part(job.queue)
 
     def _change_queue(self, job: Job, name: str) -> None:
         if job.queue != name:
@@ -395,7 +374,7 @@ class Cluster:
         name = found.metadata.name
         queue = self.queues.get(name)
         if queue is None:
-            queue = self.queues[name] = Queue(name, self._queue_row(name))
+            queue = self.queues[name] = Queue(name, self.queue_sums.join(name))
             queue.jobs = {key: None for key, job in self.jobs.items() if job.queue == name}
         queue.bad = ""
         try:
@@ -409,8 +388,8 @@ class Cluster:
     def remove_queue(self, name: str) -> None:
         """Drop a Queue; its jobs wait until it is back."""
         self.changed += 1
-        self.queues.pop(name, None)
-        self._let_go_of_row(name)
+        if self.queues.pop(name, None) is not None:
+            self.queue_sums.part(name)
 
     def queue_of(self, job: Job) -> Queue | None:
         """Return the queue of a job if it exists and is valid."""

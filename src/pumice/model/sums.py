@@ -58,6 +58,38 @@ class Sums:
             setattr(self, attribute, new)
 
 
+class QueueSums(Sums):
+    """Sums by the name of a queue; a name has a row while anybody uses it: the queue itself, or a job that names it, whether or not it exists."""
+
+    __slots__ = ("_users", "rows")
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__(vocabulary)
+        self.rows: dict[str, int] = {}
+        self._users: dict[str, int] = {}
+
+    def join(self, name: str) -> int:
+        """Use a name once more, and return its row."""
+        self._users[name] = self._users.get(name, 0) + 1
+        if name not in self.rows:
+            self.rows[name] = self.take()
+        return self.rows[name]
+
+    def part(self, name: str) -> None:
+        """Use a name once less; the last one gives its row back."""
+        self._users[name] -= 1
+        if not self._users[name]:
+            del self._users[name]
+            self.give_back(self.rows.pop(name))
+
+    def carry(self, name: str, other: Sums, row: int, sign: int) -> None:
+        """Add a row of other sums to those of a queue, or take it away."""
+        own = self.rows[name]
+        self.allocated[own] += sign * other.allocated[row]
+        self.pending[own] += sign * other.pending[row]
+        self.pipelined[own] += sign * other.pipelined[row]
+
+
 def add_vector(matrix: Matrix, row: int, vector: Vector, times: int) -> None:
     """Add a vector to one row, a number of times."""
     matrix[row] += vector if times == 1 else vector * times
