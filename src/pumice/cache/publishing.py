@@ -283,6 +283,8 @@ def _name(effect: Patch) -> str:
 
 def _unheeded(job: Job) -> str:
     """Say what a group wishes of the network where nobody heeds it; empty if it wishes nothing."""
+    if job.topology is None and not job.policies:
+        return ""
     stated = {"spec.networkTopology": job.topology}
     stated |= {f"spec.subGroupPolicy[{policy.name}].networkTopology": policy.topology for policy in job.policies}
     wishes = [f"{field} ({topology.mode or names.TOPOLOGY_HARD})" for field, topology in stated.items() if topology]

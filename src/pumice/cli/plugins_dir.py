@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -30,6 +29,6 @@ def load(folder: str) -> Registry:
         raise click.UsageError(str(error)) from error
     for problem in known.broken.values():
         click.echo(f"warning: {problem}", err=True)
-    if folder and not any(Path(folder).glob("*.py")):
+    if folder and not plugin_files.files(folder):
         click.echo(f"warning: --plugins-dir {folder}: a folder without Python files", err=True)
     return known

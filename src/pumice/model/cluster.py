@@ -407,15 +407,7 @@ class Cluster:
             self._recount = True
         if known is None or self.nodes.position != position:
             self.changed += 1
-        ready = all(c.status == "True" for c in node.status.conditions if c.type == "Ready")
-        taints = tuple(node.spec.taints)
-        labels = node.metadata.labels
-        stated = (labels, taints, node.spec.unschedulable, ready)
-        fetched = known is None or known.status.images != node.status.images
-        if fetched:
-            record.images = {name: max(0, i.size_bytes) for i in node.status.images for name in i.names}
-        if fetched or stated != (record.labels, record.taints, record.unschedulable, record.ready):
-            record.labels, record.taints, record.unschedulable, record.ready = stated
+        if record.state(known, node):
             self.changed += 1
             self.nodes.restate()
 

@@ -56,6 +56,18 @@ class NodeRecord:
         self.volume_version = 0  # counts what may have changed the volumes in use here
         self.images: dict[str, int] = {}  # name -> bytes
 
+    def state(self, known: core.Node | None, node: core.Node) -> bool:
+        """Take over what a node says of itself besides amounts, and tell whether that is news; `known` is what it said before."""
+        ready = all(c.status == "True" for c in node.status.conditions if c.type == "Ready")
+        stated = (node.metadata.labels, tuple(node.spec.taints), node.spec.unschedulable, ready)
+        fetched = known is None or known.status.images != node.status.images
+        if fetched:
+            self.images = {name: max(0, i.size_bytes) for i in node.status.images for name in i.names}
+        if not fetched and stated == (self.labels, self.taints, self.unschedulable, self.ready):
+            return False
+        self.labels, self.taints, self.unschedulable, self.ready = stated
+        return True
+
     def __repr__(self) -> str:
         return f"<node {self.name} with {len(self.tasks)} tasks>"
 

@@ -58,7 +58,7 @@ def extend(known: Registry, folder: str) -> Registry:
     """Return a registry with everything that the files of a folder hold added, and everything that is wrong with them."""
     broken = dict(known.broken)
     found: list[Found] = []
-    for file in _files(folder):
+    for file in files(folder):
         try:
             found += _parts(file)
         except (Exception, SystemExit) as error:  # noqa: BLE001  any failure of a foreign file is its own, also that it wants to end the process
@@ -75,21 +75,21 @@ def tell(known: Registry, folder: str, log: Log) -> None:
         log.warning("a plugin or action cannot be used", problem=problem)
     if not folder:
         return
-    files = _files(folder)
-    if not files:
+    found = files(folder)
+    if not found:
         log.warning("--plugins-dir names a folder without Python files", folder=folder)
-    log.detail(logs.CONFIGURATION, "plugin files", folder=folder, files=", ".join(file.name for file in files))
+    log.detail(logs.CONFIGURATION, "plugin files", folder=folder, files=", ".join(file.name for file in found))
 
 
-def _files(folder: str) -> list[Path]:
+def files(folder: str) -> list[Path]:
     """Return the Python files of a folder, by name."""
     try:
-        files = sorted(Path(folder).iterdir())
+        found = sorted(Path(folder).iterdir())
     except FileNotFoundError:
         raise FolderError(f"--plugins-dir {folder}: no such folder") from None
     except OSError as error:
         raise FolderError(f"--plugins-dir {folder}: cannot be read: {error.strerror}") from None
-    return [file for file in files if file.suffix == ".py"]
+    return [file for file in found if file.suffix == ".py"]
 
 
 def _parts(file: Path) -> list[Found]:
