@@ -4,7 +4,7 @@ import pytest
 from capacity_desk import LEVEL, TREE, asked, desk, job, limited, opened, order, reclaimed
 
 from builders import Desk, node, pod, queue
-from pumice.plugins import counters
+from pumice.plugins.sharing import queue_limits
 
 QUEUES = [
     limited("eng", deserved="10c", capability="14c", guarantee="4c"),
@@ -24,7 +24,7 @@ def company(*manifests, text=TREE):
 def test_ca5_limits_come_from_the_top_down():
     _, plugin = opened(company())
     limits = {name: int(plugin.accounts[name].limit[0]) for name in ("root", "eng", "ops", "ml", "web")}
-    unlimited = counters.UNLIMITED
+    unlimited = queue_limits.UNLIMITED
     assert limits == {"root": unlimited, "eng": 14_000, "ops": unlimited, "ml": 13_000, "web": 11_000}
 
 

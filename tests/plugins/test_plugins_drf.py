@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, queue
-from pumice.plugins.drf import Drf, Shares
+from pumice.plugins.drf.plugin import Drf, Shares
 
 CONFIGURATION = """
 actions: "enqueue, allocate, backfill"

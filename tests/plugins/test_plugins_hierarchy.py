@@ -8,8 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, queue
-from pumice.plugins import hierarchy
-from pumice.plugins.drf import Drf
+from pumice.plugins.drf import Drf, weight_tree
 
 CONFIGURATION = """
 actions: "enqueue, allocate, backfill"
@@ -146,7 +145,7 @@ def test_weights_divide_the_cluster():
 def test_a_queue_hangs_where_its_annotations_say(path, weights, expected):
     made = desk(queue("q", annotations={"volcano.sh/hierarchy": path, "volcano.sh/hierarchy-weights": weights}))
     made.apply()
-    assert hierarchy.place(made.cluster.queues["q"]) == expected
+    assert weight_tree.place(made.cluster.queues["q"]) == expected
 
 
 def test_a_queue_without_annotation_hangs_under_the_root_by_itself():
@@ -247,7 +246,7 @@ def fresh(made, plugin_tree):
     members = {}
     for each in made.cluster.jobs.values():
         members.setdefault(each.queue, []).append(each)
-    return hierarchy.Tree(members, made.cluster.queues.values(), made.cluster.job_sums, plugin_tree._total)
+    return weight_tree.Tree(members, made.cluster.queues.values(), made.cluster.job_sums, plugin_tree._total)
 
 
 PATHS = ["root/a", "root/a/x", "root/a/y", "root/b/x", "root/b/y/z", ""]
@@ -317,7 +316,7 @@ class Reference:
         self.weights, self.children, self.leaves = {}, {}, {}
         for each in sorted(cluster.queues.values(), key=lambda q: (q.creation, q.name)):
             jobs = [j for j in cluster.jobs.values() if j.queue == each.name]
-            path, weights = hierarchy.place(each)
+            path, weights = weight_tree.place(each)
             for depth in range(1, len(path) + 1) if jobs else ():
                 self.weights.setdefault(path[:depth], Fraction(weights[depth - 1]))
                 self.children.setdefault(path[: depth - 1], set()).add(path[:depth])
@@ -372,7 +371,7 @@ def test_the_tree_agrees_with_the_rule_written_out(seed):
     busy = [q for q in made.cluster.queues.values() if any(j.queue == q.name for j in made.cluster.jobs.values())]
     for left in busy:
         for right in busy:
-            sign = reference.compare(hierarchy.place(left)[0], hierarchy.place(right)[0])
+            sign = reference.compare(weight_tree.place(left)[0], weight_tree.place(right)[0])
             assert tree.precedes(left, right) == (sign < 0)
             if sign < 0:
                 assert session.queue_order.key(left) < session.queue_order.key(right)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from builders import Desk, group, node, pod
 from pumice.framework.subject import Subject
 from pumice.model.shape import image_name
-from pumice.plugins import images
+from pumice.plugins.nodeorder import images
 
 MI = 2**20
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pods_reference import AFFINITY, ANTI, EXISTING, PREFERRED, REQUIRED
 
 import builders
-from pumice.plugins import interpod
+from pumice.plugins.sharing import interpod
 
 TEXTS = {AFFINITY, ANTI, EXISTING}
 ZONE = reference.ZONE

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from builders import Desk, group, node, pod, queue
 from pumice.api import names
 from pumice.framework import subject
-from pumice.plugins import proportion_legacy
-from pumice.plugins.proportion import Proportion
+from pumice.plugins.proportion import Proportion, kube_batch
 
 CONFIGURATION = """
 actions: "enqueue, allocate, backfill"
@@ -323,11 +322,11 @@ def test_kb1_weights_only():
 @pytest.mark.parametrize(("left", "covered"), [((1009, 10, 9), True), ((1011, 10, 9), False), ((1010, 10, 9), False)])
 def test_kb3_amounts_are_compared_with_a_tolerance(left, covered):
     desk, _, _ = opened(text=LEGACY)
-    tolerance = proportion_legacy.tolerances(desk.cluster.vocabulary)
+    tolerance = kube_batch.tolerances(desk.cluster.vocabulary)
     assert tolerance.tolist() == [10, 10 * 2**20, 0]
     right = tolerance * 0
     right[0] = 1000
-    assert proportion_legacy.covered(right * 0 + left, right, tolerance) is covered
+    assert kube_batch.covered(right * 0 + left, right, tolerance) is covered
 
 
 def test_legacy_overused_within_the_tolerance():

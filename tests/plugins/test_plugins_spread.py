@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pods_reference import HOSTNAME, MISSING, SKEW, ZONE
 
 import builders
-from pumice.plugins import spread as rules
+from pumice.plugins.sharing import spread as rules
 
 TEXTS = {MISSING, SKEW}
 

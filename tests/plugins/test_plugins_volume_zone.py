@@ -12,7 +12,7 @@ from builders import Desk, group, node, pod
 from pumice.api import affinity, meta
 from pumice.framework.subject import Subject
 from pumice.model import selectors
-from pumice.plugins import reach
+from pumice.plugins.predicates import selected_rows
 
 NO_ZONE = "node(s) had no available volume zone"
 KEYS = (world.ZONE, world.REGION, world.OLD_ZONE, world.OLD_REGION)
@@ -64,7 +64,7 @@ labels = st.dictionaries(st.sampled_from("ab"), st.sampled_from("xyz"))
 @given(nodes=st.lists(labels, min_size=1, max_size=6), wanted=st.lists(chosen, min_size=1, max_size=4), data=st.data())
 def test_many_selectors_reach_the_nodes_that_each_of_them_matches(nodes, wanted, data):
     desk = Desk().feed(*(node(f"n{i}", labels=each) for i, each in enumerate(nodes))).apply()
-    together = reach.Reach(wanted, desk.cluster.nodes.attributes)
+    together = selected_rows.Reach(wanted, desk.cluster.nodes.attributes)
     numbers = np.array(data.draw(st.lists(st.integers(0, len(wanted) - 1), max_size=5)), dtype=np.int64)
     found = sorted(zip(*(each.tolist() for each in together.expand(numbers)), strict=True))
     expected = [
@@ -94,5 +94,5 @@ def test_many_selectors_reach_the_nodes_that_each_of_them_matches(nodes, wanted,
 )
 def test_a_label_selector_reaches_the_nodes_it_matches(each, wanted):
     desk = Desk().feed(node("n0", labels=each)).apply()
-    found = reach.rows(reach.of_labels(wanted), desk.cluster.nodes.attributes)
+    found = selected_rows.rows(selected_rows.of_labels(wanted), desk.cluster.nodes.attributes)
     assert bool(len(found)) is selectors.matches(wanted, each)

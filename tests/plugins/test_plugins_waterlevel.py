@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.plugins import waterlevel
+from pumice.plugins.proportion import water_level
 
 GI = 2**30
 C = 1000
@@ -21,7 +21,7 @@ def matrix(rows):
 
 def share_out(total, queues):
     """Queues as (weight, wanted, guarantee), amounts by resource."""
-    return waterlevel.deserved(
+    return water_level.deserved(
         np.array(total, dtype=np.int64),
         [q[0] for q in queues],
         matrix([q[1] for q in queues]),
@@ -79,7 +79,7 @@ def test_worked_case(name):
 
 
 def test_no_queue_at_all_shares_nothing():
-    shares = waterlevel.deserved(np.array([5, 5]), [], np.zeros((0, 2), np.int64), np.zeros((0, 2), np.int64))
+    shares = water_level.deserved(np.array([5, 5]), [], np.zeros((0, 2), np.int64), np.zeros((0, 2), np.int64))
     assert (shares.amounts.shape, shares.exact) == ((0, 2), [])
 
 
@@ -108,7 +108,7 @@ def test_level_is_where_the_vessels_hold_the_total(total, queues):
     if sum(high) <= total:
         assert found == high
         return
-    above, below = waterlevel.level(total, [w for w, _, _ in queues], low, high)
+    above, below = water_level.level(total, [w for w, _, _ in queues], low, high)
     height = Fraction(above, below)
     assert held_at(height, queues) == max(total, sum(low))
     assert found == [
@@ -202,7 +202,7 @@ def test_without_guarantees_the_level_is_where_the_rounds_end(total, queues):
 
 
 def test_kb1_a_queue_short_in_one_resource_keeps_its_surplus_of_the_others():
-    shares = waterlevel.surplus(
+    shares = water_level.surplus(
         np.array([10 * C, 10 * GI, 110]), [1, 1], matrix([(10 * C, 2 * GI, 10), (2 * C, 10 * GI, 10)])
     )
     assert shares.amounts.tolist() == [[5 * C, 5 * GI, 0]] * 2
@@ -210,7 +210,7 @@ def test_kb1_a_queue_short_in_one_resource_keeps_its_surplus_of_the_others():
 
 def test_legacy_queue_that_asks_for_less_of_everything_leaves_the_rest_to_the_others():
     request = matrix([(1 * C, 1 * GI, 1), (20 * C, 20 * GI, 9), (20 * C, 1, 9)])
-    shares = waterlevel.surplus(np.array([10 * C, 10 * GI, 110]), [1, 1, 2], request)
+    shares = water_level.surplus(np.array([10 * C, 10 * GI, 110]), [1, 1, 2], request)
     assert shares.amounts[:, 0].tolist() == [1 * C, 3 * C, 6 * C]
     assert shares.amounts[:, 1].tolist() == [1 * GI, 3 * GI, 6 * GI]
 
@@ -241,5 +241,5 @@ def legacy_rounds(total, weights, request):
 )
 def test_legacy_shares_are_those_of_its_rounds(total, queues):
     weights = [w for w, _, _ in queues]
-    found = waterlevel.surplus(np.array([*total, 0]), weights, matrix([(a, b, 0) for _, a, b in queues]))
+    found = water_level.surplus(np.array([*total, 0]), weights, matrix([(a, b, 0) for _, a, b in queues]))
     assert found.amounts[:, :2].tolist() == legacy_rounds(total, weights, [(a, b) for _, a, b in queues])

@@ -15,7 +15,7 @@ from pumice.actions.eviction import bundles
 from pumice.actions.eviction.planning import Plan
 from pumice.actions.eviction.search import Search
 from pumice.framework import walking
-from pumice.plugins.network_topology_scores import Cells, Fill, Weights
+from pumice.plugins.network_topology.scores import Cells, Fill, Weights
 
 RECLAIM = PREEMPT.replace("gangpreempt", "gangreclaim")
 CLASSES = {"low": 1, "mid": 50, "high": 100}

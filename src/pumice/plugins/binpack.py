@@ -9,7 +9,7 @@ import numpy as np
 from pumice.framework.configuration import Argument
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
-from pumice.plugins.scoring import MAX_SCORE
+from pumice.plugins.sharing.scoring import MAX_SCORE
 
 if TYPE_CHECKING:
     from pumice.framework.evaluation import Floats

@@ -11,7 +11,7 @@ from pumice.framework.configuration import Argument
 from pumice.framework.extensions import PERMIT, Vote, reject
 from pumice.framework.plugin import Plugin
 from pumice.model import resources
-from pumice.plugins import counters
+from pumice.plugins.sharing import admission, queue_limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +47,7 @@ class Overcommit(Plugin):
 
     def __init__(self, arguments: Mapping[str, Any], switches: Mapping[str, bool]) -> None:
         super().__init__(arguments, switches)
-        self.minima = counters.Minima()
+        self.minima = admission.Minima()
 
     def open(self, session: Session) -> None:
         """Register the vote; what it counts is counted when it is first asked."""
@@ -63,11 +63,11 @@ class Overcommit(Plugin):
         if job.min_resources is None:
             return PERMIT
         budget, waiting = self._count()
-        if not counters.shortage(self.cluster, job.min_resources, (budget - waiting).tolist()):
+        if not admission.shortage(self.cluster, job.min_resources, (budget - waiting).tolist()):
             return PERMIT
         # Only who does not fit as things are has to count on eviction.
-        freed = counters.freed_by_eviction(session, job, None)
-        lacking = counters.shortage(self.cluster, job.min_resources, (budget + freed - waiting).tolist())
+        freed = admission.freed_by_eviction(session, job, None)
+        lacking = admission.shortage(self.cluster, job.min_resources, (budget + freed - waiting).tolist())
         if not lacking:
             return PERMIT
         listed = ", ".join(f"overused {name}" for name in lacking)
@@ -94,14 +94,14 @@ class Overcommit(Plugin):
             nodes = self.cluster.nodes
             self.minima.refresh(self.cluster)
             # Only whole units can be exceeded, so the budget may be rounded down.
-            total = counters.total(self.cluster).tolist()
-            offered = [min(int(units * self.factor), counters.UNLIMITED) for units in total]
+            total = queue_limits.total(self.cluster).tolist()
+            offered = [min(int(units * self.factor), queue_limits.UNLIMITED) for units in total]
             used = nodes.used[: nodes.count].sum(axis=0)
             self._counted = (np.array(offered, dtype=np.int64) - used, self._waiting(self.cluster))
         return self._counted
 
     def _waiting(self, cluster: Cluster) -> Vector:
-        inside, beyond = counters.let_in(cluster), counters.running(cluster)
+        inside, beyond = admission.let_in(cluster), admission.running(cluster)
         # A group that is Inqueue counts in full, though some of its pods may be placed already, as in Volcano (test_inqueue_counts_in_full).
         full = self.minima.deducted(self.minima.minimum[[job.row for job in inside]], inside)
         lacking = self.minima.deducted(self.minima.reserved(cluster, beyond), beyond)

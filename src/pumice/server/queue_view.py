@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.model.resources import CPU, MEMORY
-from pumice.plugins import capacity, counters, proportion
+from pumice.plugins import capacity, proportion
+from pumice.plugins.sharing import admission, queue_limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,7 +23,7 @@ class QueueView:
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str], dict[int, None]] = {}
-        self._admitted = counters.Admitted()
+        self._admitted = admission.Admitted()
 
     def samples(self, cluster: Cluster, plugins: Sequence[Sequence[Plugin]]) -> Iterator[Sample]:
         """Return every sample about queues as things stand."""
@@ -84,7 +85,7 @@ class QueueView:
     def _amounts(self, cluster: Cluster, queue: Queue, what: str, vector: Vector) -> Iterator[Sample]:
         seen = self._seen.setdefault((queue.name, what), {})
         for column, (name, units) in enumerate(zip(cluster.vocabulary.names, vector.tolist(), strict=True)):
-            if units >= counters.UNLIMITED:
+            if units >= queue_limits.UNLIMITED:
                 continue
             if column == CPU:
                 yield f"volcano_queue_{what}_milli_cpu", (queue.name,), units

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pumice.plugins import counters, drf
+from pumice.plugins.drf.plugin import Drf, Shares
+from pumice.plugins.sharing import queue_limits
 from pumice.server import queue_view
 
 if TYPE_CHECKING:
@@ -81,10 +82,10 @@ class Views:
 
     def _shares(self) -> Iterator[Sample]:
         cluster = self._cluster
-        if not any(isinstance(plugin, drf.Drf) for tier in self._scheduler.engine.plugins for plugin in tier):
+        if not any(isinstance(plugin, Drf) for tier in self._scheduler.engine.plugins for plugin in tier):
             return
         jobs = [job for job in cluster.jobs.values() if job.group is not None]
-        shares = drf.Shares(counters.total(cluster)).of_each(cluster.job_sums.allocated[[job.row for job in jobs]])
+        shares = Shares(queue_limits.total(cluster)).of_each(cluster.job_sums.allocated[[job.row for job in jobs]])
         for job, share in zip(jobs, shares.tolist(), strict=True):
             yield "volcano_job_share", (job.namespace, job.name), share
 

@@ -1,0 +1,254 @@
+"""capacity: queues with amounts they are due, may borrow beyond, and give back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pumice.framework.configuration import Argument
+from pumice.framework.extensions import PERMIT, Vote, reject
+from pumice.framework.plugin import Plugin
+from pumice.framework.reasons import FitSummary
+from pumice.framework.session import Invalid
+from pumice.model.resources import PODS
+from pumice.plugins.capacity import accounts, queue_tree, victims
+from pumice.plugins.sharing import admission, queue_limits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pumice.framework.session import Session
+    from pumice.framework.statement import Run
+    from pumice.framework.subject import Demand, EvictionContext
+    from pumice.model.cluster import Cluster
+    from pumice.model.job import Job
+    from pumice.model.queue import Queue
+    from pumice.model.resources import Matrix
+    from pumice.model.task import Task
+    from pumice.plugins.capacity.accounts import Account
+
+NO_PLACE = "QueueTakesNoJobs"
+_LATER = "accepted for compatibility; quotas of device classes are not counted yet"
+
+
+class Capacity(Plugin):
+    """Give queues explicit amounts: `deserved` is what a queue is due, `capability` what it may hold at most, `guarantee` what nobody may take from it.
+
+    A queue may borrow beyond its due up to its limit: its `capability`, and what is left of the cluster without the guarantees of others. A resource that `capability` does
+    not list is not limited by it. Reclaim gives queues below their due what others hold above theirs. The queue with the higher `spec.priority` comes first,
+    then the one that holds the smaller part of its due; one that is due nothing comes last.
+
+    With `enableHierarchy: true` queues form a tree by `spec.parent`; without one the parent is `root`, which the cluster's size does not limit. Jobs run in queues without children. Limits
+    hold on every level, and leaves are compared by the branches in which they differ. A queue whose parents are missing or go in a circle takes no jobs and counts for nothing,
+    and neither do jobs of queues that have children; everybody else is served as if they were not there. With `ancestorReclaimLevel` above 0, that many ancestors of a victim's queue must
+    be above their due too, and a queue may reclaim if one of that many ancestors is below its own.
+    """
+
+    name = "capacity"
+    points = frozenset(
+        {
+            "QueueOrder",
+            "VictimQueueOrder",
+            "JobValid",
+            "Allocatable",
+            "Preemptive",
+            "Reclaimable",
+            "UnifiedEvictable",
+            "Due",
+            "Protection",
+            "JobEnqueueable",
+            "JobEnqueued",
+            "Hierarchy",
+        }
+    )
+    arguments = (
+        Argument(
+            name="ancestorReclaimLevel",
+            kind="int",
+            default=0,
+            minimum=0,
+            replacement=0,
+            help="how many ancestors of a queue take part when something is reclaimed; 0 asks the queue alone",
+        ),
+        Argument(name="capacity.DynamicResourceAllocationEnable", kind="bool", default=False, help=_LATER),
+        Argument(name="capacity.DRAConsumableCapacityEnable", kind="bool", default=False, help=_LATER),
+    )
+
+    def __init__(self, arguments: Mapping[str, Any], switches: Mapping[str, bool]) -> None:
+        super().__init__(arguments, switches)
+        self.limits = queue_limits.Limits()
+        self.admitted = admission.Admitted()
+        self.tree: queue_tree.Tree | None = None
+        self.accounts: dict[str, Account] = {}
+        self._seen: list[object] = []
+
+    def open(self, session: Session) -> None:
+        """Bring limits and dues up to date and register the rules."""
+        self.session = session
+        self.cluster = session.cluster
+        self._refresh(session.cluster)
+        self.level = int(self.settings["ancestorReclaimLevel"]) if self.tree is not None else 0
+        self.victims = victims.Victims(session.cluster, self.accounts, self.level)
+        if self.tree is None:
+            session.queue_order.add(self.order)
+            self.admitted.open(session.cluster)
+        else:
+            self._register_tree(session, self.tree)
+            self.admitted.open(session.cluster, self.tree.rows_above())
+        session.allocatable.add(self.refuse)
+        session.preemptive.add(self.may_not_reclaim)
+        session.reclaimable.add(self.victims.reclaimable)
+        session.unified_evictable.add(self.evictable)
+        session.protection.add(self.victims.protection)
+        session.due.add(self.due)
+        session.job_enqueueable.add(self.vote)
+        session.job_enqueued.add(self.let_in)
+
+    def _refresh(self, cluster: Cluster) -> None:
+        """Bring accounts up to date, opening them anew only if some queue, or the cluster's size, says something else."""
+        seen: list[object] = [len(cluster.vocabulary), queue_limits.total(cluster).tolist()]
+        for queue in cluster.queues.values():
+            stated = (queue.parent, queue.priority, queue.capability, queue.guarantee, queue.deserved)
+            seen.append((queue, queue.bad, *stated))
+        changed = seen != self._seen
+        self._seen = seen
+        if self.switches["enableHierarchy"]:
+            if self.tree is None or changed:
+                self.tree = queue_tree.Tree(cluster)
+                self.accounts = self.tree.accounts
+            self.tree.count(cluster)
+        elif changed:
+            self.limits.refresh(cluster)
+            self.accounts = accounts.flat(cluster, self.limits)
+
+    # -- tree --------------------------------------------------------------------------------------------------
+
+    def _register_tree(self, session: Session, tree: queue_tree.Tree) -> None:
+        session.queue_order.add_tree(tree.path)
+        session.victim_queue_order.add(self.victims.nearness)
+        session.job_valid.add(self.out_of_place)
+        session.add_handler(self._follow)
+        for name, problem in tree.problems.items():
+            session.record.say(self.name, f"queue {name} takes no jobs: {problem}")
+
+    def _follow(self, run: Run, sign: int) -> None:
+        """Count a run for the queues above its own."""
+        first = run.tasks[0]
+        account = self.accounts.get(first.job.queue) if first.job is not None else None
+        if account is None or self.tree is None or not account.is_leaf:
+            return
+        change = first.shape.request.vector * (sign * len(run.tasks))
+        for ancestor in account.above:
+            ancestor.add(change)
+        for queue in self.tree.witnesses(account):
+            self.session.queue_order.touch(queue)
+
+    def due(self, _job: Job) -> Matrix:
+        """Return what every queue is due; it does not depend on who asks."""
+        due: Matrix = np.zeros(self.cluster.queue_sums.allocated.shape, dtype=np.int64)
+        for account in self.accounts.values():
+            due[account.queue.row] = account.deserved
+        return due
+
+    def problem(self, queue: Queue) -> str | None:
+        """Say why a queue takes no jobs, whatever their size."""
+        account = self.accounts.get(queue.name)
+        if account is None:
+            why = self.tree.problems.get(queue.name) if self.tree is not None else None
+            return why or f"queue {queue.name} is invalid"
+        if not account.is_leaf:
+            children = sorted(child.queue.name for child in account.children)
+            more = f" and {len(children) - 3} more" if len(children) > 3 else ""
+            return f"it has children ({', '.join(children[:3])}{more}); only queues without children take jobs"
+        return None
+
+    def out_of_place(self, job: Job) -> Invalid | None:
+        """Let jobs wait whose queue takes none."""
+        queue = self.session.queue_of(job)
+        problem = self.problem(queue) if queue is not None else None
+        if problem is None:
+            return None
+        text = f"queue {job.queue}: {problem}"
+        # Conditions of the group and its pods name the reason too.
+        self.session.note_fit(job.pending.values(), FitSummary(0, (), text))
+        return Invalid(NO_PLACE, text)
+
+    # -- order -------------------------------------------------------------------------------------------------
+
+    def order(self, queue: Queue) -> tuple[int, float, bool]:
+        """Put higher priority first, then the smaller share of what is due, then queues that are due something."""
+        account = self.accounts.get(queue.name)
+        return (
+            (-queue.priority, 1.0, True) if account is None else (-queue.priority, account.share, account.best_effort)
+        )
+
+    # -- limits ------------------------------------------------------------------------------------------------
+
+    def refuse(self, queue: Queue, demand: Demand) -> str | None:
+        """Refuse tasks that would take the queue, or one above it, beyond its limit."""
+        closed = self.problem(queue) or queue_limits.closed(queue)
+        if closed is not None:
+            return closed
+        account = self.accounts[queue.name]
+        for each in (account, *account.above):
+            held = each.held
+            beyond = queue_limits.exceeded(demand.amounts, held + demand.amounts, each.limit)
+            if beyond:
+                numbers = accounts.told(self.cluster.vocabulary.names, beyond, held, demand, limit=each.limit)
+                whose = "" if each is account else f" of queue {each.queue.name} above it"
+                return f"beyond the limit{whose}: {numbers}"
+        return None
+
+    def may_not_reclaim(self, queue: Queue, demand: Demand) -> str | None:
+        """Refuse to reclaim for tasks that go beyond the queue's limit, or find it at its due in all they ask for."""
+        closed = self.problem(queue) or queue_limits.closed(queue)
+        if closed is not None:
+            return closed
+        account = self.accounts[queue.name]
+        held = account.held
+        beyond = queue_limits.exceeded(demand.amounts, held + demand.amounts, account.limit)
+        if beyond:
+            numbers = accounts.told(self.cluster.vocabulary.names, beyond, held, demand, limit=account.limit)
+            return f"beyond the limit: {numbers}"
+        candidates = [account, *(each for each in account.above[: self.level] if each.above)]
+        if any(_is_below(each, demand) for each in candidates):
+            return None
+        asked = [int(column) for column in np.flatnonzero(demand.amounts) if column != PODS]
+        numbers = accounts.told(self.cluster.vocabulary.names, asked, held, demand, deserved=account.deserved)
+        return f"beyond its due in all that is asked for: {numbers}" if asked else "nothing but pods is asked for"
+
+    def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> list[Task]:
+        """Leave gangpreempt to others; let gangreclaim take what queues hold above their due."""
+        return self.victims.above_due(candidates) if context.kind == "gangreclaim" else list(candidates)
+
+    # -- letting jobs in ---------------------------------------------------------------------------------------
+
+    def vote(self, job: Job) -> Vote:
+        """Vote whether a job's minimum fits into its queue and the queues above it."""
+        queue = self.cluster.queues[job.queue]
+        closed = self.problem(queue) or queue_limits.closed(queue)
+        if closed is not None:
+            return reject(f"queue {queue.name}: {closed}")
+        if job.min_resources is None:
+            return PERMIT
+        account = self.accounts[queue.name]
+        bounds = (
+            admission.Bound(each.queue, each.held, each.limit, self._rows(each)) for each in (account, *account.above)
+        )
+        return admission.admission(self.session, job, bounds, self.admitted)
+
+    def _rows(self, account: Account) -> Sequence[int]:
+        return (account.queue.row,) if self.tree is None else self.tree.rows_below(account)
+
+    def let_in(self, job: Job) -> None:
+        """Count a job that was let in for its queue and the queues above it."""
+        if self.problem(self.cluster.queues[job.queue]) is None:
+            self.admitted.enter(job)
+
+
+def _is_below(account: Account, demand: Demand) -> bool:
+    """Tell whether a queue would not be beyond its due in at least one resource that is asked for."""
+    below = (demand.amounts > 0) & (account.held + demand.amounts <= account.deserved)
+    below[PODS] = False
+    return bool(below.any())

@@ -1,0 +1,169 @@
+"""drf: jobs that hold little go first, by the resource of which they hold most."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.api import names
+from pumice.framework.plugin import Plugin
+from pumice.model.resources import PODS
+from pumice.plugins.drf import weight_tree
+from pumice.plugins.sharing import queue_limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from pumice.framework.session import Session
+    from pumice.framework.statement import Run
+    from pumice.model.job import Job
+    from pumice.model.queue import Queue
+    from pumice.model.resources import Matrix, Vector
+    from pumice.model.task import Task
+
+# Two shares that differ by less count as equal when a victim is judged (test_a_tie_within_a_millionth_is_accepted).
+TOLERANCE = 1e-6
+
+
+class Shares:
+    """Dominant shares of one cluster total: the largest part that is held of anything the nodes offer."""
+
+    __slots__ = ("_columns", "_totals", "_vector")
+
+    def __init__(self, total: Vector) -> None:
+        self._vector = total
+        self._columns: list[int] = [column for column, units in enumerate(total.tolist()) if units > 0]
+        self._totals: list[int] = [int(total[column]) for column in self._columns]
+
+    def of(self, held: Vector) -> float:
+        """Return the share of one sum. A quotient of integers is rounded correctly, so equal ratios are equal numbers."""
+        amounts = held.tolist()
+        return max([amounts[c] / t for c, t in zip(self._columns, self._totals, strict=True)], default=0.0)
+
+    def of_each(self, held: Matrix) -> npt.NDArray[np.float64]:
+        """Return the share of every row."""
+        parts = held[:, self._columns] / self._vector[self._columns]
+        shares: npt.NDArray[np.float64] = parts.max(axis=1, initial=0.0)
+        return shares
+
+
+class Drf(Plugin):
+    """Serve jobs with a small dominant share first: the largest part of the cluster's total that a job holds of any one resource, pods included.
+
+    A pod may be preempted if its job's share, without it, is still not below that of the claimant's job with the claimant.
+
+    With `enableHierarchy: true` queues are ordered too, as a tree: the annotation `volcano.sh/hierarchy` (`root/eng/prod`) names the branches above a queue's
+    jobs and `volcano.sh/hierarchy-weights` (`1/2/8`) weighs them. On each level branches that still want something come before
+    saturated ones, then those with the smaller share per weight; shares follow every placement. A queue without the annotation hangs
+    directly under the root with weight 1, a missing or bad weight is 1, and where queues disagree about a branch the oldest one with jobs is believed. Reclaim takes pods
+    from queues that would still come after the claimant's.
+    """
+
+    name = "drf"
+    points = frozenset({"JobOrder", "Preemptable", "QueueOrder", "Reclaimable", "Hierarchy"})
+
+    def open(self, session: Session) -> None:
+        """Register the order of jobs and the victim rule, and with hierarchy the same for queues."""
+        cluster = session.cluster
+        self._session = session
+        self._sums = cluster.job_sums
+        total = queue_limits.total(cluster)
+        if session.configuration.rules == "kube-batch":
+            total[PODS] = 0
+        self._shares = Shares(total)
+        self._known = self._shares_of([*cluster.pending_jobs.values(), *cluster.phases.jobs(names.PHASE_PENDING)])
+        self._tree: weight_tree.Tree | None = None
+        session.job_order.add(self.share)
+        session.preemptable.add(self.preemptable)
+        if self.switches["enableHierarchy"]:
+            self._tree = self._grow(session, total)
+            session.queue_order.add_tree(self._path)
+            session.reclaimable.add(self.reclaimable)
+        session.add_handler(self._follow)
+
+    # -- jobs --------------------------------------------------------------------------------------------------
+
+    def _shares_of(self, jobs: Sequence[Job]) -> dict[str, float]:
+        """Compute the shares of the jobs that will be ordered, all at once."""
+        rows = [job.row for job in jobs]
+        shares = self._shares.of_each(self._sums.allocated[rows] + self._sums.pipelined[rows])
+        return dict(zip([job.key for job in jobs], shares.tolist(), strict=True))
+
+    def share(self, job: Job) -> float:
+        """Return a job's share as it is now."""
+        known = self._known.get(job.key)
+        if known is None:
+            known = self._known[job.key] = self._shares.of(self._sums.held(job.row))
+        return known
+
+    def _follow(self, run: Run, _sign: int) -> None:
+        """Forget the share of a job that got or gave back something."""
+        job = run.tasks[0].job
+        if job is None:
+            return
+        self._known.pop(job.key, None)
+        if self._tree is not None:
+            self._tree.follow(job)
+
+    def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
+        """Accept candidates whose job, without them, is no poorer than the claimant's job with the claimant."""
+        if claimant.job is None:
+            return []
+        own = self._shares.of(self._sums.held(claimant.job.row) + claimant.shape.request.vector)
+        left: dict[str, Vector] = {}
+        accepted = []
+        for task in candidates:
+            if task.job is None:
+                continue
+            # A candidate is taken off whether or not it is accepted, as in the peer (test_a_refused_candidate_is_taken_off_too).
+            held = left.get(task.job.key)
+            held = (self._sums.held(task.job.row) if held is None else held) - task.shape.request.vector
+            left[task.job.key] = held
+            if own <= self._shares.of(held) + TOLERANCE:
+                accepted.append(task)
+        return accepted
+
+    # -- queues ------------------------------------------------------------------------------------------------
+
+    def _grow(self, session: Session, total: Vector) -> weight_tree.Tree:
+        """Hang every usable job into the tree."""
+        members: dict[str, list[Job]] = {}
+        for job in session.cluster.jobs.values():
+            if session.usable(job):
+                members.setdefault(job.queue, []).append(job)
+        queues: Iterable[Queue] = (queue for queue in session.cluster.queues.values() if not queue.bad)
+        return weight_tree.Tree(members, queues, self._sums, total)
+
+    def _path(self, queue: Queue) -> tuple[weight_tree.Branch, ...]:
+        """Return the branches above a queue as they are now."""
+        tree = self._settled()
+        return tree.path(queue) if tree is not None else ()
+
+    def _settled(self) -> weight_tree.Tree | None:
+        if self._tree is not None and self._tree.settle():
+            self._session.queue_order.touch_all()
+        return self._tree
+
+    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
+        """Accept candidates whose queue would still come after the claimant's, each judged by itself with the claimant placed."""
+        tree, job = self._settled(), claimant.job
+        queue = self._session.queue_of(job) if job is not None else None
+        if tree is None or job is None or queue is None:
+            return []
+        request = claimant.shape.request.vector
+        tree.shift(job, request)
+        accepted = [task for task in candidates if self._still_after(tree, queue, task)]
+        tree.shift(job, -request)
+        return accepted
+
+    def _still_after(self, tree: weight_tree.Tree, queue: Queue, victim: Task) -> bool:
+        other = self._session.queue_of(victim.job) if victim.job is not None else None
+        if other is None or victim.job is None:
+            return False
+        request = victim.shape.request.vector
+        tree.shift(victim.job, -request)
+        accepted = tree.precedes(queue, other)
+        tree.shift(victim.job, request)
+        return accepted

@@ -1,0 +1,173 @@
+"""nodeorder: prefer nodes as Kubernetes does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pumice.api import names
+from pumice.framework.configuration import Argument
+from pumice.framework.plugin import Plugin
+from pumice.framework.points import Reads
+from pumice.model import selectors, tolerations
+from pumice.model.resources import CPU, MEMORY
+from pumice.plugins.nodeorder import images
+from pumice.plugins.sharing import interpod, scoring, spread
+from pumice.plugins.sharing.scoring import MAX_SCORE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pumice.api import core
+    from pumice.framework.evaluation import Floats
+    from pumice.framework.session import Session
+    from pumice.framework.subject import Subject
+    from pumice.model.nodes import Nodes
+    from pumice.model.resources import Matrix
+
+OTHER_PODS = Reads.NODE | Reads.OTHER_NODES
+
+
+def _weight(name: str, default: int, what: str) -> Argument:
+    return Argument(name=f"{name}.weight", kind="int", default=default, help=f"weight of {what}; 0 switches it off")
+
+
+class NodeOrder(Plugin):
+    """Score nodes by the rules of Kubernetes, each worth 0 to 100 times its weight.
+
+    Least requested spreads pods, most requested packs them; balanced keeps cpu, memory and GPUs of a node equally used; node affinity
+    honours preferences; taint toleration avoids nodes with `PreferNoSchedule` taints; pod affinity brings pods near those they prefer, and topology
+    spread evens out the pods of a constraint, or by default those of a service or an owner; image locality prefers nodes that need not fetch
+    the pod's images, the more so the larger they are and the more nodes have them.
+    """
+
+    name = "nodeorder"
+    points = frozenset({"NodeOrder"})
+    arguments = (
+        _weight("leastrequested", 1, "free cpu and memory"),
+        _weight("mostrequested", 0, "used cpu and memory"),
+        _weight("nodeaffinity", 2, "preferred node affinity"),
+        _weight("balancedresource", 1, "evenly used resources"),
+        _weight("tainttoleration", 3, "untolerated PreferNoSchedule taints"),
+        _weight("imagelocality", 1, "images that the node has already"),
+        _weight("podaffinity", 2, "preferred inter-pod affinity and anti-affinity"),
+        _weight(
+            "podtopologyspread", 2, "soft topology spread, and spreading of a service's or owner's pods by default"
+        ),
+    )
+
+    def open(self, session: Session) -> None:
+        """Register every score whose weight is not 0."""
+        for name, score in (("leastrequested", least), ("mostrequested", most), ("balancedresource", balanced)):
+            if weight := self._weight(name):
+                session.score.add(scoring.weighted(score, weight), reads=Reads.COLUMNS)
+        if weight := self._weight("imagelocality"):
+            session.score.add(scoring.weighted(images.locality, weight), reads=Reads.NODE)
+        if weight := self._weight("nodeaffinity"):
+            session.score.add(preference, reads=Reads.NODE, normalise=scoring.normaliser(weight, reverse=False))
+        if weight := self._weight("tainttoleration"):
+            session.score.add(aversion, reads=Reads.NODE, normalise=scoring.normaliser(weight, reverse=True))
+        if weight := self._weight("podaffinity"):
+            normalise = interpod.normaliser(weight)
+            session.score.add(
+                interpod.attraction,
+                reads=OTHER_PODS,
+                normalise=normalise,
+                steady=interpod.indifferent,
+                follow=interpod.drift(weight),
+            )
+        if weight := self._weight("podtopologyspread"):
+            session.score.add(spread.applies, reads=OTHER_PODS, follow=spread.evenness(weight))
+
+    def _weight(self, name: str) -> int:
+        return int(self.settings[f"{name}.weight"])
+
+
+def _after(subject: Subject, nodes: Nodes) -> Matrix:
+    """Return cpu and memory in use with the pod on the node, pods without requests counting with stand-ins."""
+    after: Matrix = nodes.non_zero + np.array(subject.shape.non_zero, dtype=np.int64)
+    return after
+
+
+def least(subject: Subject, nodes: Nodes) -> Floats:
+    """Score the free part of cpu and memory, 50 to 50, in whole points."""
+    after = _after(subject, nodes)
+    room = nodes.native
+    free = np.where((after > room) | (room == 0), 0, (room - after) * MAX_SCORE // np.maximum(room, 1))
+    score: Floats = (free.sum(axis=1) // 2).astype(np.float64)
+    return score
+
+
+def most(subject: Subject, nodes: Nodes) -> Floats:
+    """Score the used part of cpu and memory, in whole points."""
+    after = _after(subject, nodes)
+    room = nodes.native
+    used = np.where(room == 0, 0, np.minimum(after, room) * MAX_SCORE // np.maximum(room, 1))
+    score: Floats = (used.sum(axis=1) // 2).astype(np.float64)
+    return score
+
+
+def balanced(subject: Subject, nodes: Nodes) -> Floats | None:
+    """Score how much evener the node's resources are used with the pod than without: 75 means no change."""
+    vector = subject.request.vector
+    columns = [CPU, MEMORY]
+    gpu = nodes.table.vocabulary.columns.get(names.NVIDIA_GPU)
+    if gpu is not None and vector[gpu]:
+        columns.append(gpu)
+    if not vector[columns].any():
+        return None
+    room = nodes.allocatable[:, columns]
+    room[:, :2] = nodes.native
+    used = nodes.used[:, columns]
+    before, after = _balance(used, room), _balance(used + vector[columns], room)
+    return (50 + (50 + after - before) // 2).astype(np.float64)
+
+
+def _balance(used: Matrix, room: Matrix) -> Matrix:
+    """Return 100 less the spread of the used fractions, in whole points; a resource that the node lacks is left out."""
+    has = room > 0
+    fraction = np.minimum(1.0, used / np.maximum(room, 1))
+    count = np.maximum(has.sum(axis=1), 1)
+    mean = np.where(has, fraction, 0).sum(axis=1) / count
+    variance = np.where(has, (fraction - mean[:, None]) ** 2, 0).sum(axis=1) / count
+    if room.shape[1] == 2:
+        deviation = np.where(has.all(axis=1), np.abs(fraction[:, 0] - fraction[:, 1]) / 2, 0.0)
+    else:
+        deviation = np.sqrt(variance)
+    return ((1 - deviation) * MAX_SCORE).astype(np.int64)
+
+
+def preference(subject: Subject, nodes: Nodes) -> Floats | None:
+    """Add up the weights of the preferred node affinity terms that a node matches."""
+    terms = preferred_terms(subject.constraints.affinity)
+    if not terms:
+        return None
+    columns = nodes.table.attributes
+    total = np.zeros(columns.count)
+    for term in terms:
+        if term.weight:
+            total += term.weight * selectors.term_mask(term.preference, columns)
+    chosen: Floats = total[nodes.index]
+    return chosen
+
+
+def preferred_terms(affinity: core.Affinity | None) -> Sequence[core.PreferredSchedulingTerm]:
+    """Return the preferred node affinity terms of a pod."""
+    if affinity is None or affinity.node_affinity is None:
+        return ()
+    return affinity.node_affinity.preferred_during_scheduling_ignored_during_execution
+
+
+def aversion(subject: Subject, nodes: Nodes) -> Floats | None:
+    """Count the `PreferNoSchedule` taints that the pod does not tolerate."""
+    sets, codes = nodes.table.attributes.taints
+    soft = [[taint for taint in taints if taint.effect == names.TAINT_PREFER_NO_SCHEDULE] for taints in sets]
+    if not any(soft):
+        return None
+    relevant = [t for t in subject.constraints.tolerations if t.effect in ("", names.TAINT_PREFER_NO_SCHEDULE)]
+    counts = np.array(
+        [sum(not tolerations.tolerates(relevant, taint) for taint in taints) for taints in soft], dtype=np.float64
+    )
+    chosen: Floats = counts[codes[nodes.index]]
+    return chosen

@@ -1,0 +1,182 @@
+"""predicates: a pod goes only where Kubernetes would let it run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pumice.api import core, names
+from pumice.framework.configuration import Argument
+from pumice.framework.plugin import Plugin
+from pumice.framework.points import NODE_TASKS, Reads
+from pumice.framework.reasons import Code, ReasonVector
+from pumice.model import selectors, tolerations
+from pumice.model.resources import PODS
+from pumice.plugins.predicates import volume_rules
+from pumice.plugins.sharing import interpod, spread
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pumice.framework.session import Session
+    from pumice.framework.subject import Subject
+    from pumice.model.nodes import Nodes
+    from pumice.model.shape import HostPort
+
+NOT_READY = "node(s) were not ready"
+UNSCHEDULABLE = "node(s) were unschedulable"
+AFFINITY = "node(s) didn't match Pod's node affinity/selector"
+TAINTS = "node(s) had untolerated taint(s)"
+PORTS = "node(s) didn't have free ports for the requested pod ports"
+POD_NUMBER = "node(s) pod number exceeded"
+CLAIMS = "pod asks for dynamic resource claims, which this version does not place"
+
+OTHER_PODS = Reads.NODE | Reads.OTHER_NODES
+BLOCKING = (names.TAINT_NO_SCHEDULE, names.TAINT_NO_EXECUTE)
+CORDON = core.Taint(key=names.UNSCHEDULABLE_TAINT, effect=names.TAINT_NO_SCHEDULE)
+
+
+def _switch(name: str, what: str) -> Argument:
+    return Argument(name=f"predicate.{name}", kind="bool", default=True, help=f"whether {what} is checked")
+
+
+class Predicates(Plugin):
+    """Filter nodes by the rules of Kubernetes.
+
+    Readiness, cordon, number of pods, node selectors and node affinity, taints, host ports, inter-pod affinity and anti-affinity, topology spread, volumes.
+    Room for the pod's requests is not checked here; the actions ask for it themselves.
+
+    A claim that waits for its first consumer is decided together with the pod's node: it gets the smallest volume that suits it there, or a new one
+    where its class and the driver's free room allow that. What was chosen is nobody else's from that moment, and is bound before the pod
+    is. Volumes of CSI drivers are counted by driver and handle, so that one which several pods of a node share counts once; older in-tree volumes count
+    where the node's CSINode says that they were migrated. As in Volcano, exclusive disks and ReadWriteOncePod are not checked. A pod with
+    dynamic resource claims is not placed by this version.
+    """
+
+    name = "predicates"
+    points = frozenset({"PrePredicate", "Predicate"})
+    arguments = (
+        _switch("NodeAffinityEnable", "node affinity"),
+        _switch("NodePortsEnable", "host ports"),
+        _switch("TaintTolerationEnable", "taints"),
+        _switch("PodAffinityEnable", "inter-pod affinity and anti-affinity"),
+        _switch("PodTopologySpreadEnable", "topology spread"),
+        Argument(
+            name="predicate.CacheEnable",
+            kind="bool",
+            default=False,
+            help="accepted for compatibility; verdicts are always kept per class of equal pods, and are exact",
+        ),
+        *volume_rules.ARGUMENTS,
+        Argument(
+            name="predicate.DynamicResourceAllocationEnable",
+            kind="bool",
+            default=False,
+            help="accepted for compatibility; pods with dynamic resource claims are not placed by this version",
+        ),
+        Argument(
+            name="dynamicresources.filterTimeoutSeconds",
+            kind="int",
+            default=10,
+            help="accepted for compatibility, as predicate.DynamicResourceAllocationEnable",
+        ),
+    )
+    _volume_rules: volume_rules.VolumeRules | None = None
+
+    def open(self, session: Session) -> None:
+        """Register the filters that are switched on."""
+        self._reasons = {
+            text: session.reason(self.name, code, text)
+            for text, code in (
+                (NOT_READY, Code.UNRESOLVABLE),
+                (UNSCHEDULABLE, Code.UNRESOLVABLE),
+                (AFFINITY, Code.UNRESOLVABLE),
+                (TAINTS, Code.UNRESOLVABLE),
+                (PORTS, Code.UNSCHEDULABLE),
+                (POD_NUMBER, Code.UNSCHEDULABLE),
+            )
+        }
+        session.pre_predicate.add(_claims)
+        session.predicate.add(self.pod_number, reads=Reads.COLUMNS)
+        session.predicate.add(self.ready, reads=Reads.NODE)
+        session.predicate.add(self.unschedulable, reads=Reads.NODE)
+        if self._is_on("NodeAffinityEnable"):
+            session.predicate.add(self.affinity, reads=Reads.NODE)
+        if self._is_on("TaintTolerationEnable"):
+            session.predicate.add(self.taints, reads=Reads.NODE)
+        if self._is_on("NodePortsEnable"):
+            session.predicate.add(self.ports, reads=NODE_TASKS)
+        if self._is_on("PodAffinityEnable"):
+            judge = interpod.judge(interpod.reasons(session, self.name))
+            session.predicate.add(judge, reads=OTHER_PODS, steady=interpod.steady, follow=interpod.Follower)
+        if self._is_on("PodTopologySpreadEnable"):
+            judge = spread.judge(spread.reasons(session, self.name))
+            session.predicate.add(judge, reads=OTHER_PODS, steady=spread.steady, follow=spread.Follower)
+        if self.switches["enablePredicate"]:
+            self._volume_rules = self._volume_rules or volume_rules.VolumeRules(session, self.name, self.settings)
+            self._volume_rules.register(session)
+
+    def _is_on(self, name: str) -> bool:
+        return bool(self.settings[f"predicate.{name}"])
+
+    def _refuse(self, refused: Any, text: str) -> ReasonVector:
+        return np.where(refused, self._reasons[text], 0).astype(np.int16)
+
+    # -- filters -----------------------------------------------------------------------------------------------
+
+    def pod_number(self, _subject: Subject, nodes: Nodes) -> ReasonVector:
+        """Refuse nodes that have as many pods as they may."""
+        return self._refuse(nodes.pods >= nodes.allocatable[:, PODS], POD_NUMBER)
+
+    def ready(self, _subject: Subject, nodes: Nodes) -> ReasonVector | None:
+        """Refuse nodes that are not ready."""
+        lost = nodes.table.attributes.not_ready
+        return self._refuse(lost[nodes.index], NOT_READY) if lost.any() else None
+
+    def unschedulable(self, subject: Subject, nodes: Nodes) -> ReasonVector | None:
+        """Refuse cordoned nodes, unless the pod tolerates the taint that stands for it."""
+        cordoned = nodes.table.attributes.cordoned
+        if not cordoned.any() or tolerations.tolerates(subject.constraints.tolerations, CORDON):
+            return None
+        return self._refuse(cordoned[nodes.index], UNSCHEDULABLE)
+
+    def affinity(self, subject: Subject, nodes: Nodes) -> ReasonVector | None:
+        """Refuse nodes outside the pod's node selector or required node affinity."""
+        mask = selectors.node_mask(subject.constraints, nodes.table.attributes)
+        return None if mask is None else self._refuse(~mask[nodes.index], AFFINITY)
+
+    def taints(self, subject: Subject, nodes: Nodes) -> ReasonVector | None:
+        """Refuse nodes with a taint that keeps pods off and that the pod does not tolerate."""
+        sets, codes = nodes.table.attributes.taints
+        if not any(sets):
+            return None
+        refused = [not tolerations.tolerates_all(subject.constraints.tolerations, taints, BLOCKING) for taints in sets]
+        return self._refuse(np.array(refused, dtype=np.bool_)[codes[nodes.index]], TAINTS)
+
+    def ports(self, subject: Subject, nodes: Nodes) -> ReasonVector | None:
+        """Refuse nodes on which a wanted host port is taken."""
+        wanted = subject.constraints.ports
+        if not wanted:
+            return None
+        answer = np.zeros(len(nodes), dtype=np.int16)
+        for position, record in enumerate(nodes.records()):
+            taken = (
+                port
+                for task in record.port_users.values()
+                if not (nodes.released and task.status.name == "RELEASING")
+                for port in task.shape.constraints.ports
+            )
+            if record.port_users and conflict(wanted, taken):
+                answer[position] = self._reasons[PORTS]
+        return answer
+
+
+def _claims(subject: Subject) -> str | None:
+    return CLAIMS if subject.constraints.resource_claims else None
+
+
+def conflict(wanted: Iterable[HostPort], taken: Iterable[HostPort]) -> bool:
+    """Tell whether any wanted port is taken."""
+    used = list(taken)
+    return any(port.conflicts(other) for port in wanted for other in used)

@@ -1,0 +1,254 @@
+"""proportion: queues share the cluster by weight."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from pumice.framework.extensions import PERMIT, Vote, reject
+from pumice.framework.plugin import Plugin
+from pumice.model import resources
+from pumice.plugins.proportion import kube_batch, water_level
+from pumice.plugins.sharing import admission, queue_limits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pumice.framework.session import Session
+    from pumice.framework.subject import Demand
+    from pumice.model.cluster import Cluster
+    from pumice.model.job import Job
+    from pumice.model.queue import Queue
+    from pumice.model.resources import Matrix, Vector
+    from pumice.model.task import Task
+
+
+class Inputs(msgspec.Struct, frozen=True):
+    """What shares follow from; nothing is computed again while it stays the same."""
+
+    rows: list[int]
+    weights: list[int]
+    request: Matrix
+    total: Vector
+    limits: Matrix
+    guarantees: Matrix
+
+    def same(self, other: Inputs) -> bool:
+        """Tell whether both give the same shares."""
+        return (
+            (self.rows, self.weights) == (other.rows, other.weights)
+            and np.array_equal(self.request, other.request)
+            and np.array_equal(self.total, other.total)
+            and np.array_equal(self.limits, other.limits)
+            and np.array_equal(self.guarantees, other.guarantees)
+        )
+
+
+class Proportion(Plugin):
+    """Share the cluster between the queues that have jobs, by `spec.weight`.
+
+    A queue deserves its part by weight of every resource, but not more than its pods ask for nor than its `capability`, and not less than its `guarantee`; what one
+    does not use goes to the others. The queue with the higher `spec.priority` comes first, then the one that holds the smaller part of what it deserves. A queue
+    that holds all it deserves is passed over, no pod is placed that would take a queue beyond, and what a queue holds beyond may be reclaimed.
+
+    A group is let in if its `minResources` fit into the queue's limit beside what the queue holds and has let in. The limit is the cluster without what other
+    queues are guaranteed, or the queue's `capability` if that is less; a resource that `capability` does not list is not limited by it.
+
+    Under kube-batch's rules only the weights count, and a queue keeps its part of every resource unless it asks for less of all of them.
+    """
+
+    name = "proportion"
+    points = frozenset(
+        {
+            "QueueOrder",
+            "Overused",
+            "Allocatable",
+            "Preemptive",
+            "Reclaimable",
+            "JobEnqueueable",
+            "JobEnqueued",
+            "Protection",
+            "Due",
+        }
+    )
+
+    def __init__(self, arguments: Mapping[str, Any], switches: Mapping[str, bool]) -> None:
+        super().__init__(arguments, switches)
+        self.limits = queue_limits.Limits()
+        self.admitted = admission.Admitted()
+        self.inputs: Inputs | None = None
+
+    def open(self, session: Session) -> None:
+        """Work out what every queue deserves and register the rules."""
+        self.cluster = session.cluster
+        self.limits.refresh(session.cluster)
+        legacy = session.configuration.rules == "kube-batch"
+        self._share_out(_inputs(session.cluster, self.limits), legacy=legacy)
+        if legacy:
+            kube_batch.register(session, self.deserved, self.share)
+            return
+        self.admitted.open(session.cluster)
+        session.queue_order.add(self.order)
+        session.overused.add(self.overused)
+        session.allocatable.add(self.refuse)
+        session.preemptive.add(self.refuse)
+        session.reclaimable.add(self.above)
+        session.protection.add(self.protection)
+        session.due.add(self.due)
+        session.job_enqueueable.add(lambda job: self.vote(session, job))
+        session.job_enqueued.add(self.admitted.enter)
+
+    def _share_out(self, inputs: Inputs, *, legacy: bool) -> None:
+        """Bring `deserved`, one row per queue, up to date."""
+        shape = self.cluster.queue_sums.allocated.shape
+        if self.inputs is not None and self.deserved.shape == shape and self.inputs.same(inputs):
+            return
+        self.inputs = inputs
+        self.deserved: Matrix = np.zeros(shape, dtype=np.int64)
+        if legacy:
+            shared = water_level.surplus(inputs.total, inputs.weights, inputs.request)
+        else:
+            wanted = np.minimum(inputs.request, inputs.limits)
+            shared = water_level.deserved(inputs.total, inputs.weights, wanted, inputs.guarantees)
+        self.deserved[inputs.rows] = shared.amounts
+        self._due = dict(zip(inputs.rows, shared.exact, strict=True))
+
+    # -- order -------------------------------------------------------------------------------------------------
+
+    def share(self, queue: Queue) -> float:
+        """Return which part of what it deserves a queue holds, in the resource where that is most; 0 if it deserves nothing."""
+        due = self._due.get(queue.row)
+        if due is None:
+            return 0.0
+        held = self.cluster.queue_sums.held(queue.row).tolist()
+        parts = [held[column] * below / above for column, (above, below) in due.items() if above]
+        return max(parts, default=0.0)
+
+    def order(self, queue: Queue) -> tuple[int, float]:
+        """Put higher priority first, then the smaller share."""
+        return -queue.priority, self.share(queue)
+
+    # -- limits ------------------------------------------------------------------------------------------------
+
+    def overused(self, queue: Queue) -> str | None:
+        """Say what a queue holds if it is all that it deserves."""
+        held = self.cluster.queue_sums.held(queue.row)
+        deserved = self.deserved[queue.row]
+        return self._told(held, deserved) if (deserved <= held).all() else None
+
+    def refuse(self, queue: Queue, demand: Demand) -> str | None:
+        """Refuse tasks that would take the queue beyond what it deserves, in a resource they ask for."""
+        if (closed := queue_limits.closed(queue)) is not None:
+            return closed
+        held = self.cluster.queue_sums.held(queue.row)
+        deserved = self.deserved[queue.row]
+        beyond = queue_limits.exceeded(demand.amounts, held + demand.amounts, deserved)
+        if not beyond:
+            return None
+        names = self.cluster.vocabulary.names
+        asked = ", ".join(f"{names[c]} {resources.shown(names[c], int(demand.amounts[c]))}" for c in beyond)
+        pods = f"{len(demand.tasks)} pods" if len(demand.tasks) > 1 else "a pod"
+        whole = ", which is all there is" if (deserved >= self.limits.total)[beyond].all() else ""
+        return f"{asked} for {pods} goes beyond its share{whole}: {self._told(held, deserved)}"
+
+    def _told(self, held: Vector, deserved: Vector) -> str:
+        names = self.cluster.vocabulary.names
+        parts = [
+            f"{name} {resources.shown(name, have)} of {resources.shown(name, due)}"
+            for name, have, due in zip(names, held.tolist(), deserved.tolist(), strict=True)
+            if have or due
+        ]
+        return f"allocated {', '.join(parts)} deserved" if parts else "it deserves nothing of what the nodes offer"
+
+    def above(self, _claimant: Task, candidates: Sequence[Task]) -> list[Task]:
+        """Offer candidates while their queue holds more than it deserves of some resource."""
+        left: dict[str, Vector] = {}
+        offered = []
+        for task in candidates:
+            queue = self.cluster.queues.get(task.job.queue) if task.job is not None else None
+            if queue is None:
+                continue
+            if queue.name not in left:
+                left[queue.name] = self.cluster.queue_sums.held(queue.row)
+            if (left[queue.name] > self.deserved[queue.row]).any():
+                left[queue.name] = left[queue.name] - task.shape.request.vector
+                offered.append(task)
+        return offered
+
+    def protection(self, claimant: Task | None, victim: Task, _action: str) -> str | None:
+        """Protect pods of other queues that hold no more than they deserve."""
+        if claimant is None or claimant.job is None or victim.job is None or victim.job.queue == claimant.job.queue:
+            return None
+        if self.above(claimant, [victim]):
+            return None
+        queue = self.cluster.queues[victim.job.queue]
+        told = self._told(self.cluster.queue_sums.held(queue.row), self.deserved[queue.row])
+        return f"queue {queue.name} holds no more than it deserves: {told}"
+
+    def due(self, job: Job) -> Matrix:
+        """Return what every queue would deserve if a job's minimum were asked for by its queue."""
+        inputs = self.inputs
+        queue = self.cluster.queues[job.queue]
+        if inputs is None or not job.min_resources:
+            return self.deserved
+        more = _asking_more(inputs, self.limits, queue, self.cluster.vocabulary.vector(job.min_resources))
+        due: Matrix = np.zeros(self.deserved.shape, dtype=np.int64)
+        wanted = np.minimum(more.request, more.limits)
+        due[more.rows] = water_level.deserved(more.total, more.weights, wanted, more.guarantees).amounts
+        return due
+
+    # -- letting jobs in ---------------------------------------------------------------------------------------
+
+    def vote(self, session: Session, job: Job) -> Vote:
+        """Vote whether a job's minimum fits into its queue."""
+        queue = self.cluster.queues[job.queue]
+        if (closed := queue_limits.closed(queue)) is not None:
+            return reject(f"queue {queue.name}: {closed}")
+        if job.min_resources is None:
+            return PERMIT
+        row = queue.row
+        held = self.cluster.queue_sums.held(row)
+        bound = admission.Bound(queue, held, self.limits.real_capability[row], (row,))
+        return admission.admission(session, job, (bound,), self.admitted)
+
+
+def _inputs(cluster: Cluster, limits: queue_limits.Limits) -> Inputs:
+    """Gather what the queues with jobs ask for; pods whose group is missing or invalid ask for nothing."""
+    sums = cluster.queue_sums
+    queues = [queue for queue in cluster.queues.values() if not queue.bad and _has_jobs(cluster, queue)]
+    rows = [queue.row for queue in queues]
+    request = sums.allocated + sums.pipelined + sums.pending
+    for job in cluster.pending_jobs.values():
+        if (job.group is None or job.bad) and (queue := cluster.queues.get(job.queue)) is not None:
+            request[queue.row] -= cluster.job_sums.pending[job.row]
+    return Inputs(
+        rows=rows,
+        weights=[queue.weight for queue in queues],
+        request=request[rows],
+        total=limits.total,
+        limits=limits.real_capability[rows],
+        guarantees=limits.guarantee[rows],
+    )
+
+
+def _asking_more(inputs: Inputs, limits: queue_limits.Limits, queue: Queue, minimum: Vector) -> Inputs:
+    """Return the inputs with a queue asking for more, be it the first that it asks for."""
+    if queue.row in inputs.rows:
+        request = inputs.request.copy()
+        request[inputs.rows.index(queue.row)] += minimum
+        return msgspec.structs.replace(inputs, request=request)
+    return msgspec.structs.replace(
+        inputs,
+        rows=[*inputs.rows, queue.row],
+        weights=[*inputs.weights, queue.weight],
+        request=np.vstack([inputs.request, minimum]),
+        limits=np.vstack([inputs.limits, limits.real_capability[queue.row]]),
+        guarantees=np.vstack([inputs.guarantees, limits.guarantee[queue.row]]),
+    )
+
+
+def _has_jobs(cluster: Cluster, queue: Queue) -> bool:
+    """Tell whether some job of the queue takes part; the first one nearly always does."""
+    return any((job := cluster.jobs[key]).group is not None and not job.bad for key in queue.jobs)

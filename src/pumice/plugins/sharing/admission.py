@@ -1,0 +1,235 @@
+"""What was let in but is not yet taken, and the vote whether a group may be let in beside it.
+
+Matrices of queues have one row per queue (`queue.row`), those of jobs one per job (`job.row`), in the units and columns of the vocabulary. What
+queues hold and ask for is not here: `cluster.queue_sums` has it, live.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from pumice.api import names
+from pumice.framework.extensions import PERMIT, Vote, reject
+from pumice.model import resources
+from pumice.model.statuses import Status
+from pumice.plugins.sharing.evictable import Freeing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pumice.framework.session import Session
+    from pumice.model.cluster import Cluster
+    from pumice.model.job import Job
+    from pumice.model.queue import Queue
+    from pumice.model.resources import Amounts, Matrix, Vector
+
+
+def freed_by_eviction(session: Session, job: Job, queue_rows: Sequence[int] | None) -> Vector:
+    """Return what a job could evict by the evicting actions' own rules: anywhere (None), or inside some queues beyond what is elastic there."""
+    freeing = session.scratch.get("freeing")
+    if not isinstance(freeing, Freeing):
+        freeing = session.scratch["freeing"] = Freeing(session)
+    return freeing.anywhere(job) if queue_rows is None else freeing.inside(job, queue_rows)
+
+
+class Minima:
+    """What the `minResources` of jobs say and what their gated pods ask for; a row is laid out again when its job changes."""
+
+    __slots__ = ("_gates", "_listed", "_width", "gated", "minimum", "queue_rows")
+
+    def __init__(self) -> None:
+        self._width = 0
+        self._reset(0, 0)
+
+    def _reset(self, rows: int, width: int) -> None:
+        self._width = width
+        self._listed: list[Amounts | None] = [None] * rows
+        self._gates: list[tuple[Job | None, int]] = [(None, -1)] * rows
+        self.minimum: Matrix = np.zeros((rows, width), dtype=np.int64)
+        self.queue_rows: Vector = np.zeros(rows, dtype=np.int64)
+        self.gated: dict[int, Vector] = {}
+
+    def refresh(self, cluster: Cluster) -> None:
+        """Follow the jobs of the cluster."""
+        rows, width = cluster.job_sums.allocated.shape
+        if len(self._listed) != rows or self._width != width:
+            self._reset(rows, width)
+        listed, vocabulary = self._listed, cluster.vocabulary
+        for job in cluster.jobs.values():
+            amounts = job.min_resources
+            if listed[job.row] is not amounts:
+                listed[job.row] = amounts
+                self.minimum[job.row] = 0 if amounts is None else vocabulary.vector(amounts)
+        places = {name: queue.row for name, queue in cluster.queues.items()}
+        jobs = cluster.jobs.values()
+        self.queue_rows[[job.row for job in jobs]] = [places.get(job.queue, -1) for job in jobs]
+
+    def reserved(self, cluster: Cluster, jobs: Sequence[Job]) -> Matrix:
+        """Return what jobs still lack to their minimum."""
+        rows = [job.row for job in jobs]
+        missing: Matrix = np.maximum(self.minimum[rows] - cluster.job_sums.allocated[rows], 0)
+        return missing
+
+    def deducted(self, amounts: Matrix, jobs: Sequence[Job]) -> Matrix:
+        """Take the requests of gated pods off amounts of jobs, down to 0; a gate that only waits for the queue does not count."""
+        for position, job in enumerate(jobs):
+            gated = self._gated(job)
+            if gated is not None:
+                amounts[position] = np.maximum(amounts[position] - gated, 0)
+        return amounts
+
+    def _gated(self, job: Job) -> Vector | None:
+        """Return what the gated pods of a job ask for, looking at them only if they changed."""
+        if self._gates[job.row] != (job, job.version):
+            self._gates[job.row] = (job, job.version)
+            requests = [task.shape.request.vector for task in job.pending.values() if task.externally_gated]
+            self.gated.pop(job.row, None)
+            if requests:
+                self.gated[job.row] = np.sum(requests, axis=0)
+        return self.gated.get(job.row)
+
+
+class Admitted:
+    """Per queue, what jobs that were let in may still take (`inqueue`) and what jobs hold beyond their minimum (`elastic`).
+
+    Both are computed at the first question of a cycle. With `above`, which gives the rows of the ancestors of each leaf of a tree, those count everything below them.
+    """
+
+    __slots__ = ("_above", "_cluster", "_elastic", "_inqueue", "minima")
+
+    def __init__(self) -> None:
+        self.minima = Minima()
+
+    def open(self, cluster: Cluster, above: Mapping[int, Sequence[int]] | None = None) -> None:
+        """Start a cycle."""
+        self._cluster = cluster
+        self._above = above or {}
+        self._inqueue: Matrix | None = None
+        self._elastic: Matrix | None = None
+
+    @property
+    def inqueue(self) -> Matrix:
+        """What was let in and is not taken yet: what is missing to the minimum of groups that are Inqueue, or Running with all their members."""
+        if self._inqueue is None:
+            self.minima.refresh(self._cluster)
+            jobs = [*let_in(self._cluster), *running(self._cluster)]
+            missing = self.minima.reserved(self._cluster, jobs)
+            self._inqueue = self._by_queue([job.row for job in jobs], self.minima.deducted(missing, jobs))
+        return self._inqueue
+
+    @property
+    def elastic(self) -> Matrix:
+        """What jobs hold beyond their `minResources`; without any, all they hold."""
+        if self._elastic is None:
+            self.minima.refresh(self._cluster)
+            rows = [job.row for job in self._cluster.jobs.values()]
+            beyond = self._cluster.job_sums.allocated[rows] - self.minima.minimum[rows]
+            self._elastic = self._by_queue(rows, np.maximum(beyond, 0))
+        return self._elastic
+
+    def enter(self, job: Job) -> None:
+        """Count a job that has just been let in, with the whole of its minimum."""
+        if job.min_resources is None:
+            return
+        counted, queue = self.inqueue, self._cluster.queues[job.queue]
+        amounts = self.minima.deducted(self.minima.minimum[[job.row]], [job])[0]
+        for row in (queue.row, *self._above.get(queue.row, ())):
+            counted[row] += amounts
+
+    def _by_queue(self, rows: Sequence[int], amounts: Matrix) -> Matrix:
+        """Add rows of jobs up to their queues, and to the ancestors of these."""
+        sums = np.zeros(self._cluster.queue_sums.allocated.shape, dtype=np.int64)
+        places = self.minima.queue_rows[rows]
+        known = places >= 0
+        np.add.at(sums, places[known], amounts[known])
+        if not self._above:
+            return sums
+        # In a tree, what is not in a leaf counts for nothing.
+        total = np.zeros(sums.shape, dtype=np.int64)
+        for row, ancestors in self._above.items():
+            for place in (row, *ancestors):
+                total[place] += sums[row]
+        return total
+
+
+def let_in(cluster: Cluster) -> list[Job]:
+    """Return the jobs whose group is Inqueue and says what it needs."""
+    return [job for job in cluster.phases.jobs(names.PHASE_INQUEUE) if job.min_resources is not None]
+
+
+def running(cluster: Cluster) -> list[Job]:
+    """Return the jobs whose group is Running with all its members placed, and says what it needs."""
+    return [
+        job
+        for job in cluster.phases.jobs(names.PHASE_RUNNING)
+        if job.min_resources is not None and placed(job) >= job.min_member
+    ]
+
+
+def placed(job: Job) -> int:
+    """Count the tasks of a job that hold room."""
+    counts = job.tally.counts
+    return counts[Status.ALLOCATED] + counts[Status.BINDING] + counts[Status.BOUND] + counts[Status.RUNNING]
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """One queue that limits a job: what it and the queues below it hold, how much they may, and the rows of all of them."""
+
+    queue: Queue
+    held: Vector
+    limit: Vector
+    inside: Sequence[int]
+
+
+def admission(session: Session, job: Job, bounds: Iterable[Bound], admitted: Admitted) -> Vote:
+    """Vote whether the minimum of a job fits its queue and, in a tree, the queues above it, beside what they hold and have let in.
+
+    What the job could evict inside a queue is taken off what that queue holds. A refusal leaves the event that users know.
+    """
+    if job.min_resources is None:
+        return PERMIT
+    for bound in bounds:
+        row = bound.queue.row
+        inelastic = bound.held - admitted.elastic[row]
+        inqueue = admitted.inqueue[row]
+        lacking = shortage(session.cluster, job.min_resources, (bound.limit - inelastic - inqueue).tolist())
+        if lacking:
+            # Only who does not fit as things are has to count on eviction.
+            inelastic = inelastic - freed_by_eviction(session, job, bound.inside)
+            lacking = shortage(session.cluster, job.min_resources, (bound.limit - inelastic - inqueue).tolist())
+        if lacking:
+            session.notices.append((job, f"queue resource quota insufficient: {_listed('insufficient', lacking)}"))
+            columns = session.cluster.vocabulary.columns
+            said = [
+                f"{name} {resources.shown(name, job.min_resources[name])} + {_shown(name, inelastic[columns[name]])} held"
+                f" + {_shown(name, inqueue[columns[name]])} let in, limit {_shown(name, bound.limit[columns[name]])}"
+                if name in columns
+                else f"no node offers {name}"
+                for name in lacking
+            ]
+            return reject(f"queue {bound.queue.name}: minResources exceed its room: {'; '.join(said)}")
+    return PERMIT
+
+
+def shortage(cluster: Cluster, minimum: Amounts, room: Sequence[int]) -> list[str]:
+    """Return the names of which a minimum asks for more than there is room for, pods aside; what no node offers is always short."""
+    columns = cluster.vocabulary.columns
+    short = []
+    for name, units in minimum.items():
+        if units and name != "pods":
+            column = columns.get(name)
+            if column is None or units > room[column]:
+                short.append(name)
+    short.sort(key=lambda name: columns.get(name, len(columns)))
+    return short
+
+
+def _listed(word: str, names: Iterable[str]) -> str:
+    return ", ".join(f"{word} {name}" for name in names)
+
+
+def _shown(name: str, units: np.int64) -> str:
+    return resources.shown(name, int(units))
