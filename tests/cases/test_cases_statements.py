@@ -34,7 +34,7 @@ def test_case_14_discard_restores_victim_claimant_and_node_and_remembers_where_t
     assert (claimant.status, claimant.node) == (Status.PENDING, None)
     assert pools(desk, "n1") == before
     assert len(statement) == 0
-    last = session.last_transactions[claimant.uid]
+    last = session.findings.last_transactions[claimant.uid]
     assert (last.status, last.node, last.evicted) == (Status.PIPELINED, "n1", True)
     assert not desk.world.evictions
 

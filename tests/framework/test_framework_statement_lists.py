@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import recount
 from builders import GANG, Desk, group, node, pod
+from pumice.framework.findings import LastTransaction
 from pumice.framework.plugin import Plugin
-from pumice.framework.statement import LastTransaction, Step
+from pumice.framework.statement import Step
 from pumice.model.statuses import Status
 
 
@@ -107,13 +108,13 @@ def test_discard_remembers_where_tasks_would_have_gone_and_a_bind_forgets_it():
     statement.allocate(tasks[:1], [first])
     statement.pipeline(tasks[1:2], [second], evicted=True)
     statement.discard()
-    assert session.last_transactions == {
+    assert session.findings.last_transactions == {
         tasks[0].uid: LastTransaction(Status.ALLOCATED, "n1", evicted=False),
         tasks[1].uid: LastTransaction(Status.PIPELINED, "n2", evicted=True),
     }
     statement.allocate(tasks[:1], [second])
     statement.commit()
-    assert set(session.last_transactions) == {tasks[1].uid}
+    assert set(session.findings.last_transactions) == {tasks[1].uid}
 
 
 def test_held_tasks_keep_their_room_for_later_actions_and_give_it_back_at_the_end():

@@ -229,7 +229,7 @@ def test_ca4_a_group_is_let_in_if_its_minimum_fits_the_queue(minimum, reason):
     vote = session.job_enqueueable(made.cluster.jobs["a/new"])
     assert vote.reason == reason
     expected = [("new", "queue resource quota insufficient: insufficient cpu")] if reason else []
-    assert [(each.name, text) for each, text in session.notices] == expected
+    assert [(each.name, text) for each, text in session.findings.notices] == expected
 
 
 def test_groups_let_in_earlier_in_the_cycle_count():

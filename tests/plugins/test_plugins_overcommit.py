@@ -43,7 +43,7 @@ def test_ov1_ov2_budget_is_the_cluster_times_the_factor_less_what_is_used(factor
         factor=factor,
     )
     assert votes(desk, session, "a", "b", "c") == [1, -1, 1]
-    assert [text for _, text in session.notices] == ["resource in cluster is overused: overused cpu"]
+    assert [text for _, text in session.findings.notices] == ["resource in cluster is overused: overused cpu"]
 
 
 def test_refusal_tells_the_numbers():
@@ -53,7 +53,7 @@ def test_refusal_tells_the_numbers():
         "overcommit: minResources exceed what may wait for room: cpu 31 + 0 let in, budget 30 (1.2 x all nodes less what is used); "
         "memory 200Gi + 0 let in, budget 119Gi (1.2 x all nodes less what is used)"
     )
-    assert session.notices[0][1] == "resource in cluster is overused: overused cpu, overused memory"
+    assert session.findings.notices[0][1] == "resource in cluster is overused: overused cpu, overused memory"
 
 
 def test_ov3_only_resources_that_the_group_names_are_compared():

@@ -272,7 +272,7 @@ def test_minimum_must_fit_beside_what_is_held_and_let_in(asked, refused):
     )
     vote = session.job_enqueueable(desk.cluster.jobs["a/g"])
     assert vote.value == (-1 if refused else 1)
-    assert [text for _, text in session.notices] == (
+    assert [text for _, text in session.findings.notices] == (
         [f"queue resource quota insufficient: {refused}"] if refused else []
     )
     if refused == "insufficient cpu":

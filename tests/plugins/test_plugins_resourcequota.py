@@ -45,7 +45,7 @@ def test_rq1_what_is_let_in_counts_until_the_end_of_the_cycle():
     )
     assert [ask(desk, session, name).value for name in "abc"] == [1, -1, 1]
     text = "requested: cpu=2, used: cpu=9, limited: cpu=10"
-    assert [told for _, told in session.notices] == [f"resource quota insufficient, {text}"]
+    assert [told for _, told in session.findings.notices] == [f"resource quota insufficient, {text}"]
     session = desk.session()
     vote = ask(desk, session, "b")
     assert vote.value == 1

@@ -113,10 +113,10 @@ class Allocate(Action):
         for job in list({**session.cluster.pending_jobs, **reserved}.values()):
             if not session.usable(job):
                 continue
-            if session.phase(job) == names.PHASE_PENDING:
+            if session.findings.phase(job) == names.PHASE_PENDING:
                 if enqueues:
                     continue
-                session.set_phase(job, names.PHASE_INQUEUE)
+                session.findings.set_phase(job, names.PHASE_INQUEUE)
             if (invalid := session.job_valid(job)) is not None:
                 session.record.judge(job.key, self.name, f"{invalid.reason}: {invalid.message}")
                 continue
@@ -153,7 +153,7 @@ class Allocate(Action):
 
     def _serve(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> bool:
         """Try to bring one job forward; tells whether it should have another turn."""
-        session.attempted[job.key] = job
+        session.findings.attempt(job)
         # What is held for the job is its own to use; whatever it does not use is held for it again.
         lifted = reservations.lift(session, job)
         try:
@@ -177,20 +177,20 @@ class Allocate(Action):
             return False
         if minimum > 1 and any(task.shape is not first.shape or task.bond is not first.bond for task in tasks):
             return False
-        session.attempted[job.key] = job
-        if job.key in session.fit_errors:
-            session.note_fit(reversed(tasks), failure)
+        session.findings.attempt(job)
+        if session.findings.errors(job):
+            session.findings.note_fit(reversed(tasks), failure)
             said = _shortfall(session, job, 0)
         else:
             uids = [first.uid] if minimum == 1 else [task.uid for task in reversed(tasks)]
-            session.fit_errors[job.key] = dict.fromkeys(uids, failure)
+            session.findings.note_fit_of_all(job, uids, failure)
             said = Shortfall(0, minimum - job.tally.ready, minimum, len(job.pending), first.name, failure)
         session.record.judge(job.key, self.name, said)
         return True
 
     def _remember_failure(self, session: Session, queue: Queue, job: Job) -> None:
         """Keep the reason of a job that failed with its first task, for its equals."""
-        errors = session.fit_errors.get(job.key)
+        errors = session.findings.errors(job)
         if errors and not session.evaluator.functions.tells_subjects_apart:
             uid, failure = next(iter(errors.items()))
             self._failures.begin(queue, session.cluster.nodes.position)
@@ -225,18 +225,15 @@ class Allocate(Action):
         ordered = sizes.largest_first(table, slice(table.count), tasks, need, released=True) if need > 1 else None
         if ordered is None:
             return None
-        told = session.fit_errors.pop(job.key, None)
-        last = session.last_transactions
-        remembered = {task.uid: last.pop(task.uid) for task in tasks if task.uid in last}
         statement = session.statement()
-        placing.place_job(placing.Turn(session, statement, queue, job), ordered)
-        again = self._conclude(session, statement, job, ordered)
-        if again is None:
-            statement.rollback(0)
-            last.update(remembered)
-            session.fit_errors.pop(job.key, None)
-            if told is not None:
-                session.fit_errors[job.key] = told
+        with statement.trial() as trial:
+            session.findings.forget_fit(job)
+            for task in tasks:
+                session.findings.forget_transaction(task)
+            placing.place_job(placing.Turn(session, statement, queue, job), ordered)
+            again = self._conclude(session, statement, job, ordered)
+            if again is not None:
+                trial.keep()
         return again
 
     def _conclude(self, session: Session, statement: Statement, job: Job, tasks: list[Task]) -> bool | None:
@@ -261,7 +258,7 @@ class Allocate(Action):
         if placed:
             session.record.say(self.name, f"{job.key}: {placed} pods placed, {len(tasks)} left")
             session.record.acquit(job.key, self.name)
-        elif session.fit_errors.get(job.key):
+        elif session.findings.errors(job):
             session.record.judge(job.key, self.name, _shortfall(session, job, 0))
         return bool(tasks)
 
@@ -301,7 +298,7 @@ class Shortfall(msgspec.Struct, frozen=True, gc=False):
 
 
 def _shortfall(session: Session, job: Job, placed: int) -> Shortfall:
-    failures = session.fit_errors.get(job.key)
+    failures = session.findings.errors(job)
     uid = next(iter(failures)) if failures else ""
     failure = failures[uid] if failures else None
     lacking = job.min_member - job.tally.ready

@@ -40,7 +40,7 @@ class Backfill(Action):
                     self._place(session, job, task)
 
     def _eligible(self, session: Session, job: Job) -> bool:
-        if not session.usable(job) or session.phase(job) == names.PHASE_PENDING:
+        if not session.usable(job) or session.findings.phase(job) == names.PHASE_PENDING:
             return False
         if (invalid := session.job_valid(job)) is not None:
             session.record.judge(job.key, self.name, f"{invalid.reason}: {invalid.message}")
@@ -49,24 +49,26 @@ class Backfill(Action):
 
     def _place(self, session: Session, job: Job, task: Task) -> None:
         """Place one task on the best node, and bind the job's placed tasks if it is ready."""
-        session.attempted[job.key] = job
+        session.findings.attempt(job)
         if task.status == Status.PIPELINED:
             session.release_held(task)
         if (lack := _what_its_sub_group_lacks(session, job, task)) is not None:
-            session.note_fit([task], FitSummary(0, (), lack))
+            session.findings.note_fit([task], FitSummary(0, (), lack))
             session.record.judge(job.key, self.name, f"{task.name}: {lack}")
             return
         looked_for = Subject(task, session.queue_of(job))
         refusal = session.pre_predicate(looked_for)
         if refusal is not None:
-            session.note_fit([task], FitSummary(session.cluster.nodes.count, ((refusal, session.cluster.nodes.count),)))
+            session.findings.note_fit(
+                [task], FitSummary(session.cluster.nodes.count, ((refusal, session.cluster.nodes.count),))
+            )
             return
         evaluation = session.evaluate(looked_for)
         within = session.topology.reach(task)
         rows = selection.choose(evaluation, session.cluster.nodes, 1, released=False, within=within)
         if not rows:
             failure = evaluation.failure(released=False, within=within)
-            session.note_fit([task], failure)
+            session.findings.note_fit([task], failure)
             session.record.judge(job.key, self.name, f"{task.name}: {failure}")
             return
         statement = session.statement()

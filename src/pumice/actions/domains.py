@@ -81,13 +81,13 @@ def search(turn: Turn, goal: Goal, accepted: Outcome | None = None) -> Outcome:
                 return outcome
             turn.statement.rollback(mark)
     if not tried and wanted[-1] is Outcome.WAITS:
-        turn.session.note_fit(reversed(goal.tasks), shortage.why_not(turn, goal, holding))
+        turn.session.findings.note_fit(reversed(goal.tasks), shortage.why_not(turn, goal, holding))
     return Outcome.NOTHING
 
 
 def _attempt(turn: Turn, goal: Goal, domain: HyperNode, stage: Outcome) -> Outcome:
     """Try one domain; where a job is on trial, note what its sub-group scores there."""
-    _forget_errors(turn, goal.tasks)
+    turn.session.findings.forget_fit(turn.job, goal.tasks)
     topology = turn.session.topology
     scores = None if turn.points is None or not goal.is_part else topology.order(goal.sub_job, [domain])
     inside, mark = turn.inside(None if domain is topology.tree.root else domain), turn.statement.checkpoint()
@@ -104,13 +104,13 @@ def _attempt(turn: Turn, goal: Goal, domain: HyperNode, stage: Outcome) -> Outco
 def _attempt_again(turn: Turn, goal: Goal, stage: Outcome, tasks: list[Task]) -> Outcome:
     """Try the same domain with the tasks in another order; if that is no better, what the first order said stays."""
     own = list(goal.tasks)
-    told = dict(turn.session.fit_errors.get(turn.job.key, {}))
-    _forget_errors(turn, own)
-    goal.tasks[:] = tasks
-    outcome = goal.attempt(turn, stage)
-    goal.tasks[:] = own
-    if outcome < stage and told:
-        turn.session.fit_errors[turn.job.key] = told
+    with turn.statement.trial() as trial:
+        turn.session.findings.forget_fit(turn.job, own)
+        goal.tasks[:] = tasks
+        outcome = goal.attempt(turn, stage)
+        goal.tasks[:] = own
+        if outcome >= stage:
+            trial.keep()
     return outcome
 
 
@@ -218,16 +218,8 @@ def _is_refused_by_queue(turn: Turn, goal: Goal) -> bool:
     refusal = session.allocatable(turn.queue, subject.equal_tasks(goal.tasks[-goal.need :]))
     if refusal is None:
         return False
-    session.note_fit(reversed(goal.tasks), FitSummary(0, (), f"queue {turn.queue.name}: {refusal}"))
+    session.findings.note_fit(reversed(goal.tasks), FitSummary(0, (), f"queue {turn.queue.name}: {refusal}"))
     return True
-
-
-def _forget_errors(turn: Turn, tasks: Sequence[Task]) -> None:
-    """Forget what an attempt in another domain said."""
-    errors = turn.session.fit_errors.get(turn.job.key)
-    if errors:
-        for task in tasks:
-            errors.pop(task.uid, None)
 
 
 def reached(*, ready: bool, pipelined: bool) -> Outcome:

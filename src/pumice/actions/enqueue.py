@@ -52,11 +52,11 @@ class Enqueue(Action):
         if job.min_resources is not None and not _may_be_finished(session, job, job.min_resources):
             vote = session.job_enqueueable(job)
             if vote.value < 0:
-                session.attempted[job.key] = job
+                session.findings.attempt(job)
                 session.record.judge(job.key, self.name, f"not let in: {vote.reason}")
                 return
         session.job_enqueued(job)
-        session.set_phase(job, names.PHASE_INQUEUE)
+        session.findings.set_phase(job, names.PHASE_INQUEUE)
         session.record.acquit(job.key, self.name)
         session.record.say(self.name, f"{job.key}: let in")
 

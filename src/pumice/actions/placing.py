@@ -143,8 +143,8 @@ def _note_beyond(session: Session, run: list[Task], placed: int, allowed: int, r
     """Say why tasks beyond what the queue may take on wait: for the queue, unless nodes already stopped an equal one before them."""
     job = run[0].job
     if placed < allowed and job is not None:
-        refusal = session.fit_errors.get(job.key, {}).get(run[placed].uid, refusal)
-    session.note_fit(run[allowed:], refusal)
+        refusal = session.findings.errors(job).get(run[placed].uid, refusal)
+    session.findings.note_fit(run[allowed:], refusal)
 
 
 def _place_run(turn: Turn, run: list[Task], done: Callable[[], bool]) -> tuple[int, bool]:
@@ -153,7 +153,9 @@ def _place_run(turn: Turn, run: list[Task], done: Callable[[], bool]) -> tuple[i
     looked_for = subject.Subject(run[0], turn.queue)
     refusal = session.pre_predicate(looked_for)
     if refusal is not None:
-        session.note_fit(run, FitSummary(session.cluster.nodes.count, ((refusal, session.cluster.nodes.count),)))
+        session.findings.note_fit(
+            run, FitSummary(session.cluster.nodes.count, ((refusal, session.cluster.nodes.count),))
+        )
         return 0, False
     evaluation = session.evaluate(looked_for)
     placed = 0
@@ -176,7 +178,7 @@ def _place_run(turn: Turn, run: list[Task], done: Callable[[], bool]) -> tuple[i
                 # A plugin refused this one placement, and the statement has noted why; the next task may still go.
                 placed += 1
     if placed < len(run):
-        session.note_fit(run[placed:], scope.failure(evaluation))
+        session.findings.note_fit(run[placed:], scope.failure(evaluation))
     return placed, False
 
 
@@ -223,10 +225,10 @@ def _best_node(session: Session, evaluation: Evaluation, within: Rows | None, *,
 
 def _note_like(session: Session, job: Job, run: list[Task]) -> None:
     """Give tasks of a role that already failed the reason of the one that was tried."""
-    errors = session.fit_errors.get(job.key, {})
+    errors = session.findings.errors(job)
     for task in job.pending.values():
         if task.role == run[0].role and task.uid in errors:
-            session.note_fit(run, errors[task.uid])
+            session.findings.note_fit(run, errors[task.uid])
             return
 
 

@@ -22,7 +22,7 @@ NAMED = 3
 
 def why_not(turn: Turn, goal: Goal, holding: Holding) -> FitSummary:
     """Say why no domain was even tried."""
-    errors = turn.session.fit_errors.get(turn.job.key, {})
+    errors = turn.session.findings.errors(turn.job)
     if goal.tasks[-1].uid in errors:
         return errors[goal.tasks[-1].uid]
     tree, limit = turn.session.topology.tree, goal.limit

@@ -59,9 +59,9 @@ def _one_more(turn: Turn, tasks: list[Task]) -> Outcome:
             tasks.pop()
             return outcome
         like = [task for task in tasks if task.likeness == first.likeness]
-        failure = turn.session.fit_errors.get(turn.job.key, {}).get(first.uid)
+        failure = turn.session.findings.errors(turn.job).get(first.uid)
         if failure is not None:
-            turn.session.note_fit(reversed(like), failure)
+            turn.session.findings.note_fit(reversed(like), failure)
         tasks[:] = [task for task in tasks if task.likeness != first.likeness]
     return Outcome.NOTHING
 

@@ -60,9 +60,9 @@ class Publisher:
                 self._tell(report.job, "Warning", names.EVENT_NO_EFFECT, idle)
             for entry in report.tasks:
                 self._publish_task(entry, session.started)
-        for job, message in session.notices:
+        for job, message in session.findings.notices:
             self._tell(job, "Normal", names.EVENT_UNSCHEDULABLE, message)
-        self._warn(session.warnings)
+        self._warn(session.findings.warnings)
         for task in session.reservations.ended(self._cluster):
             session.progressed = True
             self._clear_nomination(task)

@@ -13,8 +13,8 @@ from pumice.model.statuses import ALLOCATED_LIKE, Status
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pumice.framework.findings import LastTransaction
     from pumice.framework.session import Session
-    from pumice.framework.statement import LastTransaction
     from pumice.model.job import Job
     from pumice.model.task import Task
 
@@ -49,22 +49,24 @@ def jobs_to_report(session: Session) -> list[Job]:
 
     A job that stands exactly as it stood when it was last reported is left out: there is nothing new to say.
     """
-    if session.to_report is None:
-        session.to_report = [job for job in _noticed(session) if session.usable(job) and _is_news(session, job)]
-    return session.to_report
+    if session.findings.to_report is None:
+        session.findings.to_report = [
+            job for job in _noticed(session) if session.usable(job) and _is_news(session, job)
+        ]
+    return session.findings.to_report
 
 
 def _is_news(session: Session, job: Job) -> bool:
     """Compare how a job stands with how it stood when it was last reported, and remember it."""
     pending = job.pending
-    errors = session.fit_errors.get(job.key)
+    errors = session.findings.errors(job)
     stands = (
         job.group,
         job.status,
-        session.phase(job),
+        session.findings.phase(job),
         job.version,
         tuple(job.tally.counts),
-        _transactions(session, pending) if session.last_transactions else (),
+        _transactions(session, pending) if session.findings.last_transactions else (),
         tuple(errors.items()) if errors else (),
         [task.refusal for task in pending.values() if task.refusal] or (),
         [task.node for task in job.tasks.values() if task.status in HELD] if len(pending) < len(job.tasks) else (),
@@ -77,13 +79,13 @@ def _is_news(session: Session, job: Job) -> bool:
 
 def _transactions(session: Session, pending: Iterable[str]) -> tuple[LastTransaction | None, ...]:
     """Return where discarded statements had put the pending tasks; nothing at all if none of them was put anywhere."""
-    found = tuple(map(session.last_transactions.get, pending))
+    found = tuple(map(session.findings.last_transactions.get, pending))
     return found if any(found) else ()
 
 
 def _noticed(session: Session) -> list[Job]:
     cluster = session.cluster
-    return list({**cluster.dirty_jobs, **cluster.pending_jobs, **session.attempted}.values())
+    return list({**cluster.dirty_jobs, **cluster.pending_jobs, **session.findings.attempted}.values())
 
 
 def report(session: Session) -> list[JobReport]:
@@ -92,7 +94,7 @@ def report(session: Session) -> list[JobReport]:
         if job.group is not None and not job.bad and not session.usable(job):
             text = _queue_text(session, job)
             session.record.state(job.key, f"not looked at: {text}")
-            session.warnings.append((job, text))
+            session.findings.warn(job, text)
     return [_job_report(session, job) for job in jobs_to_report(session)]
 
 
@@ -125,10 +127,10 @@ def _state_text(session: Session, job: Job, status: scheduling.PodGroupStatus) -
 
 def _status(session: Session, job: Job) -> scheduling.PodGroupStatus:
     counts = job.tally.counts
-    given = session.conditions.get(job.key, [])
+    given = session.findings.conditions.get(job.key, [])
     unschedulable = any(c.type == names.CONDITION_UNSCHEDULABLE for c in given)
     return scheduling.PodGroupStatus(
-        phase=phase(job, session.phase(job), unschedulable=unschedulable),
+        phase=phase(job, session.findings.phase(job), unschedulable=unschedulable),
         conditions=_merged(session, job.status.conditions, given),
         running=counts[Status.RUNNING],
         succeeded=counts[Status.SUCCEEDED],
@@ -194,15 +196,15 @@ def tentative(session: Session, job: Job) -> int:
 
 
 def _was_placed(session: Session, task: Task) -> bool:
-    last = session.last_transactions.get(task.uid)
+    last = session.findings.last_transactions.get(task.uid)
     return last is not None and last.status in ALLOCATED_LIKE
 
 
 def job_text(session: Session, job: Job) -> str:
     """Sum a job up: how many tasks are in which status, why the pending ones wait, and the first task's own reason."""
-    text = session.job_texts.get(job.key)
+    text = session.findings.job_texts.get(job.key)
     if text is None:
-        text = session.job_texts[job.key] = _job_text(session, job)
+        text = session.findings.job_texts[job.key] = _job_text(session, job)
     return text
 
 
@@ -226,19 +228,19 @@ def _pending_reason(session: Session, task: Task) -> str:
 
 def _was_refused(session: Session, task: Task) -> bool:
     """Tell whether a failed bind is the latest news of a task: in this cycle it was not tried, or found a node."""
-    return bool(task.refusal) and task.uid not in session.fit_errors.get(task.job_key, {})
+    return bool(task.refusal) and task.uid not in session.findings.fit_errors.get(task.job_key, {})
 
 
 def _origin(session: Session, job: Job) -> str:
     """Return the reason of one task that could stand for the whole job: a fit error of this cycle, else a bind that failed."""
-    for uid, failure in session.fit_errors.get(job.key, {}).items():
+    for uid, failure in session.findings.errors(job).items():
         return f"{job.tasks[uid].name if uid in job.tasks else uid}: {failure}"
     return next((f"{task.name}: {task.refusal}" for task in job.pending.values() if task.refusal), "")
 
 
 def _task_reports(session: Session, job: Job, waiting: list[Task]) -> list[TaskReport]:
     reports = []
-    errors = session.fit_errors.get(job.key, {})
+    errors = session.findings.errors(job)
     fallback = ""
     for task in waiting:
         if task.gated:
@@ -255,7 +257,7 @@ def _task_reports(session: Session, job: Job, waiting: list[Task]) -> list[TaskR
 def _task_verdict(session: Session, task: Task) -> tuple[str, str, str]:
     """Return reason, message and nominated node from where the task stands, or where a discarded statement had put it."""
     status, node, evicted = task.status, task.node.name if task.node else "", False
-    last = session.last_transactions.get(task.uid)
+    last = session.findings.last_transactions.get(task.uid)
     if status == Status.PENDING and last is not None:
         status, node, evicted = last.status, last.node, last.evicted
     elif status == Status.PIPELINED:

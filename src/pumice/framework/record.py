@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pumice.framework.findings import Journal
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -43,11 +45,13 @@ class CycleRecord:
         "binds",
         "cycle",
         "evictions",
+        "journal",
         "skipped",
         "time",
     )
 
     def __init__(self) -> None:
+        self.journal = Journal()  # a trial that is taken back takes its lines and verdicts with it
         self.cycle = 0
         self.time = 0
         self.binds = 0
@@ -74,7 +78,7 @@ class CycleRecord:
     def say(self, source: str, text: object, job: str = "") -> None:
         """Add a line to the trace."""
         if len(self._lines) < TRACE_LIMIT:
-            self._lines.append((source, job, text))
+            self.journal.append(self._lines, (source, job, text))
         else:
             self._dropped += 1
 
@@ -86,20 +90,18 @@ class CycleRecord:
         verdict = self._latest
         if verdict.said is not text or verdict.source != source or verdict.cycle != self.cycle:
             verdict = self._latest = Verdict(self.cycle, source, text)
-        try:
-            self._verdicts[job][source] = verdict
-        except KeyError:
-            self._verdicts[job] = {source: verdict}
-        if len(self._lines) < TRACE_LIMIT:
-            self._lines.append((source, job, text))
+        known = self._verdicts.get(job)
+        if known is None:
+            self.journal.put(self._verdicts, job, {source: verdict})
         else:
-            self._dropped += 1
+            self.journal.put(known, source, verdict)
+        self.say(source, text, job)
 
     def acquit(self, job: str, source: str) -> None:
         """Take back what a source said about a job."""
         verdicts = self._verdicts.get(job)
         if verdicts is not None:
-            verdicts.pop(source, None)
+            self.journal.drop(verdicts, source)
 
     def state(self, job: str, text: str) -> None:
         """Note how a job stands at the end of a cycle."""

@@ -9,19 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pumice.api import names
 from pumice.framework import observing, ordering
 from pumice.framework.extensions import COMBINERS, Extension, Intersection, Roster, Slot, Vote
+from pumice.framework.findings import Findings, LastTransaction
 from pumice.framework.points import POINTS, Combine, Point
 from pumice.framework.reasons import Code, FitSummary
 from pumice.framework.reservations import Reservations
-from pumice.framework.statement import LastTransaction, Run, Statement
+from pumice.framework.statement import Run, Statement
 from pumice.framework.topology import Topology
 from pumice.model.job import BEST_EFFORT_PENDING
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
-    from pumice.api import scheduling
     from pumice.framework.configuration import Configuration
     from pumice.framework.evaluation import Evaluation, Evaluator, Floats
     from pumice.framework.extensions import (
@@ -133,17 +132,9 @@ class Session:
         self.handlers: list[Handler] = []
         self.handlers_may_refuse = False
         self.divisions: list[Callable[[Task], object]] = []
-        self.phases: dict[str, str] = {}
-        self.conditions: dict[str, list[scheduling.PodGroupCondition]] = {}
-        self.fit_errors: dict[str, dict[str, FitSummary]] = {}
-        self.last_transactions: dict[str, LastTransaction] = {}
-        self.attempted: dict[str, Job] = {}
-        self.notices: list[tuple[Job, str]] = []
-        self.warnings: list[tuple[Job, str]] = []  # about groups that say what cannot be meant
-        self.to_report: list[Job] | None = None
-        self.job_texts: dict[str, str] = {}
+        self.findings = Findings(record.journal)
         self.scratch: dict[str, object] = {}
-        self.progressed = False
+        self._progressed = False
         self.failures: list[Exception] = []
         self.reads_time = False
         self.wake: int | None = None
@@ -182,6 +173,15 @@ class Session:
         self.reads_time = True
         return self.started
 
+    @property
+    def progressed(self) -> bool:
+        """Whether anything was decided, so that the next cycle may decide more."""
+        return self._progressed or bool(self.findings.phases)
+
+    @progressed.setter
+    def progressed(self, value: bool) -> None:
+        self._progressed = value
+
     def wake_at(self, instant: int) -> None:
         """Ask for a cycle at a time, though nothing may have changed by then."""
         self.wake = instant if self.wake is None else min(self.wake, instant)
@@ -213,10 +213,11 @@ class Session:
 
     def tell(self, run: Run, sign: int) -> str | None:
         """Tell the handlers about a run that was applied (sign 1) or undone (-1); evictions count the other way round."""
-        direction = -sign if run.step.value == "evict" else sign
+        direction = sign * run.direction
         refusal = None
-        for handler in self.handlers:
-            answer = self._told(handler, run, direction)
+        seen = run.told()
+        for handler in self.handlers if direction else ():
+            answer = self._told(handler, seen, direction)
             if answer is not None and refusal is None:
                 refusal = answer
                 self.handlers_may_refuse = True
@@ -244,16 +245,6 @@ class Session:
     def queue_of(self, job: Job) -> Queue | None:
         """Return the queue of a job, None if it is missing or invalid."""
         return self.cluster.queue_of(job)
-
-    def phase(self, job: Job) -> str:
-        """Return the phase of a job as this session sees it."""
-        return (self.phases and self.phases.get(job.key)) or job.status.phase or names.PHASE_PENDING
-
-    def set_phase(self, job: Job, phase: str) -> None:
-        """Change the phase of a job; written at close if it is still so."""
-        self.phases[job.key] = phase
-        self.attempted[job.key] = job
-        self.progressed = True
 
     def usable(self, job: Job) -> bool:
         """Tell whether a job has a valid group and a valid queue."""
@@ -316,18 +307,6 @@ class Session:
         """Return the verdicts and scores of all nodes for a subject."""
         return self.evaluator.evaluate(subject)
 
-    def note_fit(self, tasks: Iterable[Task], failure: FitSummary) -> None:
-        """Remember why tasks of one job found no node."""
-        for task in tasks:
-            job = task.job
-            if job is None:
-                continue
-            noted = self.fit_errors.get(job.key)
-            if noted is None:
-                self.fit_errors[job.key] = {task.uid: failure}
-            else:
-                noted[task.uid] = failure
-
     def reason(self, plugin: str, code: Code, text: str) -> int:
         """Return the number that stands for a reason in the answers of filters."""
         return self.evaluator.reasons.number(plugin, code, text)
@@ -350,11 +329,11 @@ class Session:
     def remember(self, run: Run) -> None:
         """Remember where a discarded run had put its tasks."""
         for task, target in zip(run.tasks, run.targets, strict=True):
-            self.last_transactions[task.uid] = LastTransaction(run.after, target.name if target else "", run.evicted)
+            self.findings.remember(task, LastTransaction(run.after, target.name if target else "", run.evicted))
 
     def refused(self, task: Task, reason: str) -> None:
         """Note that a plugin refused a placement."""
-        self.note_fit([task], FitSummary(0, (), reason))
+        self.findings.note_fit([task], FitSummary(0, (), reason))
         self.record.say("statement", f"{task.key}: placement refused: {reason}")
 
     def withheld(self, tasks: Sequence[Task]) -> Mapping[str, str]:
@@ -380,7 +359,7 @@ class Session:
             self.record.binds += len(sent)
             self.progressed = True
         for task in sent:
-            self.last_transactions.pop(task.uid, None)
+            self.findings.forget_transaction(task)
         for uid, reason in refused.items():
             self.record.say("commit", f"{self.cluster.tasks[uid].key}: not bound: {reason}")
         return refused

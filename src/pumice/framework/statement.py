@@ -1,8 +1,10 @@
-"""A statement: decisions already applied to the cluster, to be made real or undone as a whole.
+"""A statement: decisions already applied to the cluster, to be made real or undone as a whole, and what-ifs, which are always undone.
 
 The log holds runs of equal tasks that made the same step. A run knows what its tasks were and what they became; sums are never saved, since
 taking away exactly what was added restores them, in any order. So any task can be undone out of the middle, and merging, saving and
 recovering are operations on lists.
+
+Nothing else changes the cluster inside a cycle. Whoever tries something out does it in a `trial`, which takes back what was done and what was said, unless it is kept.
 """
 
 from __future__ import annotations
@@ -10,21 +12,25 @@ from __future__ import annotations
 import bisect
 import itertools
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from pumice.model.statuses import PREEMPTABLE, Status
+from pumice.model.statuses import ALLOCATED_LIKE, PREEMPTABLE, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from types import TracebackType
 
+    from pumice.framework.findings import Journal
     from pumice.framework.session import Session
     from pumice.model.nodes import NodeRecord
     from pumice.model.task import Task
 
 
 _PENDING = frozenset({Status.PENDING})
+# What counts as having room, for a queue, a budget or whoever follows placements.
+_HAS_ROOM = ALLOCATED_LIKE | {Status.PIPELINED}
 
 
 class Step(Enum):
@@ -33,6 +39,7 @@ class Step(Enum):
     ALLOCATE = "allocate"
     PIPELINE = "pipeline"
     EVICT = "evict"
+    SUPPOSE = "suppose"
 
 
 class Run(msgspec.Struct):
@@ -47,6 +54,19 @@ class Run(msgspec.Struct):
     reason: str = ""
     evicted: bool = False
     serials: list[int] = []
+
+    @property
+    def direction(self) -> int:
+        """1 if the tasks get room by this, -1 if they give it back, 0 if neither."""
+        if self.step is Step.SUPPOSE:
+            return (self.after in _HAS_ROOM) - (self.before in _HAS_ROOM)
+        return -1 if self.step is Step.EVICT else 1
+
+    def told(self) -> Run:
+        """Return the run as handlers see it: its targets are the nodes on which room is taken or given back."""
+        if self.step is Step.SUPPOSE and self.direction < 0:
+            return msgspec.structs.replace(self, targets=self.sources)
+        return self
 
     def pick(self, positions: Sequence[int]) -> Run:
         """Return a run of some of the tasks."""
@@ -73,18 +93,45 @@ class Run(msgspec.Struct):
         )
 
 
-class LastTransaction(msgspec.Struct, frozen=True):
-    """Where a discarded statement had put a task; what users are told about it."""
-
-    status: Status
-    node: str
-    evicted: bool
-
-
 class Saved(msgspec.Struct, frozen=True):
     """A detached copy of decisions that can be applied again: step, tasks, node names, reason, eviction flag."""
 
     steps: tuple[tuple[Step, tuple[Task, ...], tuple[str, ...], str, bool], ...]
+
+
+class Trial:
+    """What is done and said until it is kept; whatever is not kept is taken back when the trial ends, also by an exception."""
+
+    __slots__ = ("_kept", "_mark", "_statement", "_words")
+
+    def __init__(self, statement: Statement) -> None:
+        self._statement = statement
+        self._kept = False
+        self._mark = self._words = 0
+
+    def __enter__(self) -> Self:
+        self._mark = self._statement.checkpoint()
+        self._words = self._statement.journal.begin()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        journal = self._statement.journal
+        try:
+            if not self._kept or error is not None:
+                self.take_back()
+        finally:
+            journal.end()
+
+    def keep(self) -> None:
+        """Let everything stay."""
+        self._kept = True
+
+    def take_back(self) -> None:
+        """Undo what was done and said so far; the trial goes on."""
+        self._statement.rollback(self._mark)
+        self._statement.journal.back_to(self._words)
 
 
 class Statement:
@@ -99,6 +146,11 @@ class Statement:
 
     def __len__(self) -> int:
         return sum(len(run.tasks) for run in self.runs)
+
+    @property
+    def journal(self) -> Journal:
+        """What keeps the words of this cycle that can be taken back."""
+        return self._session.findings.journal
 
     @property
     def has_evictions(self) -> bool:
@@ -128,6 +180,20 @@ class Statement:
         """Release tasks from their nodes."""
         for group in _equal(tasks):
             self._apply(Step.EVICT, Status.RELEASING, group, [task.node for task in group], None, reason=reason)
+
+    def suppose(self, tasks: Sequence[Task], nodes: Sequence[NodeRecord | None], status: Status) -> None:
+        """Ask what would be if tasks were somewhere else, or something else: handlers are told, and it never becomes real.
+
+        It has to be undone before the statement is committed or held; a trial sees to it.
+        """
+        start = 0
+        for group in _equal(tasks):
+            self._apply(Step.SUPPOSE, status, group, nodes[start : start + len(group)], None)
+            start += len(group)
+
+    def trial(self) -> Trial:
+        """Begin to try something out: `with statement.trial() as trial:`."""
+        return Trial(self)
 
     def _place(
         self,
@@ -173,7 +239,7 @@ class Statement:
             raise
         run = Run(step, before, status, list(tasks[:moved]), sources[:moved], list(targets[:moved]), reason, evicted)
         refusal = self._session.tell(run, 1)
-        if refusal is not None and step is not Step.EVICT:
+        if refusal is not None and step not in (Step.EVICT, Step.SUPPOSE):
             self._move_back(run.tasks, run.sources, before)
             self._session.tell(run, -1)
             self._session.refused(run.tasks[0], refusal)
@@ -257,6 +323,7 @@ class Statement:
 
     def commit(self) -> None:
         """Send binds and evictions on their way; pipelined tasks stay held until the session ends."""
+        self._check_that_all_is_meant()
         runs, self.runs = self.runs, []
         withheld = self._session.withheld([task for run in runs if run.step is Step.ALLOCATE for task in run.tasks])
         for run in runs:
@@ -274,8 +341,14 @@ class Statement:
 
     def hold(self) -> None:
         """Keep everything applied, and nothing real, until the session ends."""
+        self._check_that_all_is_meant()
         runs, self.runs = self.runs, []
         self._session.hold(runs)
+
+    def _check_that_all_is_meant(self) -> None:
+        for run in self.runs:
+            if run.step is Step.SUPPOSE:
+                raise RuntimeError(f"{run.tasks[0].key} is only supposed to be {run.after.title}: undo that first")
 
     # -- lists -------------------------------------------------------------------------------------------------
 

@@ -93,7 +93,7 @@ class Topology:
         if tier is None:
             text = f"highestTierName {wish.highest_tier_name} is the tierName of no HyperNode; the job is placed without a limit"
             self._session.record.judge(job.key, SOURCE, text)
-            self._session.warnings.append((job, text))
+            self._session.findings.warn(job, text)
             return None
         self._session.record.acquit(job.key, SOURCE)
         return Limit(tier)

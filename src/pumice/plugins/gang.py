@@ -71,12 +71,12 @@ class Gang(Plugin):
             if not job.tasks:
                 continue
             if self._ready(job):
-                session.conditions.setdefault(job.key, []).append(_condition(names.CONDITION_SCHEDULED, READY_TEXT, ""))
+                session.findings.condition(job, _condition(names.CONDITION_SCHEDULED, READY_TEXT, ""))
             elif not _is_ending(job):
                 missing = job.min_member - job.tally.ready - closing.tentative(session, job)
                 message = f"{missing}/{len(job.tasks)} tasks in gang unschedulable: {closing.job_text(session, job)}"
-                session.conditions.setdefault(job.key, []).append(
-                    _condition(names.CONDITION_UNSCHEDULABLE, names.REASON_NOT_ENOUGH_RESOURCES, message)
+                session.findings.condition(
+                    job, _condition(names.CONDITION_UNSCHEDULABLE, names.REASON_NOT_ENOUGH_RESOURCES, message)
                 )
 
 

@@ -71,7 +71,7 @@ class Overcommit(Plugin):
         if not lacking:
             return PERMIT
         listed = ", ".join(f"overused {name}" for name in lacking)
-        session.notices.append((job, f"resource in cluster is overused: {listed}"))
+        session.findings.notice(job, f"resource in cluster is overused: {listed}")
         said = [self._said(name, job.min_resources[name], budget + freed, waiting) for name in lacking]
         return reject(f"minResources exceed what may wait for room: {'; '.join(said)}")
 

@@ -64,7 +64,7 @@ class ResourceQuota(Plugin):
             beyond = [name for name in masked if taken[name] + asked[name] > quota.hard[name]]
             if beyond:
                 numbers = f"requested: {_told(asked, masked)}, used: {_told(taken, masked)}, limited: {_told(quota.hard, masked)}"
-                session.notices.append((job, f"resource quota insufficient, {numbers}"))
+                session.findings.notice(job, f"resource quota insufficient, {numbers}")
                 return reject(f"quota {job.namespace}/{quota.name} has no room for {', '.join(beyond)}: {numbers}")
         return PERMIT
 

@@ -230,16 +230,17 @@ class Plan:
 
     def _arrange_as_allocate(self, tasks: Sequence[Task], place: Callable[[Turn], Outcome]) -> bool:
         """Let tasks wait where allocate would put them; why they cannot is for allocate to say."""
-        told = self.session.fit_errors.get(self.job.key)
-        self.session.fit_errors[self.job.key] = {}
-        mark = self.statement.checkpoint()
-        outcome = place(placing.Turn(self.session, self.statement, self.queue, self.job, placing.Scope(waits=True)))
-        del self.session.fit_errors[self.job.key]
-        if told is not None:
-            self.session.fit_errors[self.job.key] = told
-        if outcome is Outcome.NOTHING:
-            self.statement.rollback(mark)
-            return False
+        journal = self.session.findings.journal
+        words = journal.begin()
+        try:
+            with self.statement.trial() as trial:
+                turn = placing.Turn(self.session, self.statement, self.queue, self.job, placing.Scope(waits=True))
+                if place(turn) is Outcome.NOTHING:
+                    return False
+                trial.keep()
+        finally:
+            journal.back_to(words)
+            journal.end()
         self.members += [task for task in tasks if task.status == Status.PIPELINED and task not in self.members]
         return True
 

@@ -77,7 +77,9 @@ class Search:
         for job in list(session.cluster.pending_jobs.values()):
             if self.rules.within and len(job.pending) == len(job.tasks):
                 continue
-            if not session.usable(job) or (session.phase(job) == names.PHASE_PENDING and not self._has_no_admission):
+            if not session.usable(job) or (
+                session.findings.phase(job) == names.PHASE_PENDING and not self._has_no_admission
+            ):
                 continue
             if not self._is_anybody_there(job):
                 if not self.rules.within:
@@ -134,7 +136,7 @@ class Search:
 
     def seek(self, queue: Queue, job: Job, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Try to make one plan, if need be on room that is held for somebody weaker; tells whether room was made or found."""
-        self.session.attempted[job.key] = job
+        self.session.findings.attempt(job)
         self.session.observer.sought(self.rules.name)
         simulated = self.rules.simulation
         if simulated is None:

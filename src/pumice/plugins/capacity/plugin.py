@@ -171,7 +171,7 @@ class Capacity(Plugin):
             return None
         text = f"queue {job.queue}: {problem}"
         # Conditions of the group and its pods name the reason too.
-        self.session.note_fit(job.pending.values(), FitSummary(0, (), text))
+        self.session.findings.note_fit(job.pending.values(), FitSummary(0, (), text))
         return Invalid(NO_PLACE, text)
 
     # -- order -------------------------------------------------------------------------------------------------

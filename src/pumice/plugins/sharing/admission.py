@@ -201,7 +201,7 @@ def admission(session: Session, job: Job, bounds: Iterable[Bound], admitted: Adm
             inelastic = inelastic - freed_by_eviction(session, job, bound.inside)
             lacking = shortage(session.cluster, job.min_resources, (bound.limit - inelastic - inqueue).tolist())
         if lacking:
-            session.notices.append((job, f"queue resource quota insufficient: {_listed('insufficient', lacking)}"))
+            session.findings.notice(job, f"queue resource quota insufficient: {_listed('insufficient', lacking)}")
             columns = session.cluster.vocabulary.columns
             said = [
                 f"{name} {resources.shown(name, job.min_resources[name])} + {_shown(name, inelastic[columns[name]])} held"

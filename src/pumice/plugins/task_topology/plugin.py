@@ -74,7 +74,7 @@ class TaskTopology(Plugin):
         except VoidTopologyError as error:
             text = f"the topology is ignored: {error}"
             self._session.record.judge(job.key, self.name, text)
-            self._session.warnings.append((job, f"{self.name}: {text}"))
+            self._session.findings.warn(job, f"{self.name}: {text}")
             return None
         self._session.record.acquit(job.key, self.name)
         return Buckets(roles, job.tasks.values())

@@ -1,0 +1,188 @@
+"""What a cycle has found out: phases, conditions, reasons and texts that are not model state, and how a trial takes its words back.
+
+Everything is written through methods that keep a journal while a trial runs. Taking a trial back applies the journal backwards, so what was said before stays
+exactly as it was, whatever the trial said, and the cost is that of what was said.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import msgspec
+
+from pumice.api import names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pumice.api import scheduling
+    from pumice.framework.reasons import FitSummary
+    from pumice.model.job import Job
+    from pumice.model.statuses import Status
+    from pumice.model.task import Task
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_ABSENT: Final = object()
+
+
+class LastTransaction(msgspec.Struct, frozen=True):
+    """Where a discarded statement had put a task; what users are told about it."""
+
+    status: Status
+    node: str
+    evicted: bool
+
+
+class Journal:
+    """How to take back, newest first, what was written while a trial ran; outside trials nothing is kept."""
+
+    __slots__ = ("_depth", "_entries")
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._entries: list[tuple[Any, Any, Any]] = []
+
+    def begin(self) -> int:
+        """Start a trial, maybe inside another one; returns the mark to go back to."""
+        self._depth += 1
+        return len(self._entries)
+
+    def back_to(self, mark: int) -> None:
+        """Take back everything that was written after a mark."""
+        while len(self._entries) > mark:
+            container, key, before = self._entries.pop()
+            if isinstance(container, list):
+                del container[key:]
+            elif before is _ABSENT:
+                container.pop(key, None)
+            else:
+                container[key] = before
+
+    def end(self) -> None:
+        """End a trial; what it wrote stays, as far as the trial around it stays."""
+        self._depth -= 1
+        if not self._depth:
+            self._entries.clear()
+
+    def put(self, mapping: dict[K, V], key: K, value: V) -> None:
+        """Set an entry of a mapping."""
+        if self._depth:
+            self._entries.append((mapping, key, mapping.get(key, _ABSENT)))
+        mapping[key] = value
+
+    def drop(self, mapping: dict[K, Any], key: K) -> None:
+        """Remove an entry of a mapping, if it is there."""
+        if key in mapping:
+            if self._depth:
+                self._entries.append((mapping, key, mapping[key]))
+            del mapping[key]
+
+    def append(self, items: list[V], item: V) -> None:
+        """Add to the end of a list."""
+        if self._depth:
+            self._entries.append((items, len(items), None))
+        items.append(item)
+
+
+class Findings:
+    """The words of one cycle; read them as attributes, write them through the methods."""
+
+    __slots__ = (
+        "attempted",
+        "conditions",
+        "fit_errors",
+        "job_texts",
+        "journal",
+        "last_transactions",
+        "notices",
+        "phases",
+        "to_report",
+        "warnings",
+    )
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+        self.phases: dict[str, str] = {}
+        self.conditions: dict[str, list[scheduling.PodGroupCondition]] = {}
+        self.fit_errors: dict[str, dict[str, FitSummary]] = {}
+        self.last_transactions: dict[str, LastTransaction] = {}
+        self.attempted: dict[str, Job] = {}
+        self.notices: list[tuple[Job, str]] = []
+        self.warnings: list[tuple[Job, str]] = []  # about groups that say what cannot be meant
+        # Worked out when the cycle is over, and kept for whoever asks next.
+        self.job_texts: dict[str, str] = {}
+        self.to_report: list[Job] | None = None
+
+    # -- jobs --------------------------------------------------------------------------------------------------
+
+    def phase(self, job: Job) -> str:
+        """Return the phase of a job as this cycle sees it."""
+        return (self.phases and self.phases.get(job.key)) or job.status.phase or names.PHASE_PENDING
+
+    def set_phase(self, job: Job, phase: str) -> None:
+        """Change the phase of a job; written at close if it is still so."""
+        self.journal.put(self.phases, job.key, phase)
+        self.attempt(job)
+
+    def attempt(self, job: Job) -> None:
+        """Note that a job was looked at in earnest."""
+        if job.key not in self.attempted:
+            self.journal.put(self.attempted, job.key, job)
+
+    def condition(self, job: Job, condition: scheduling.PodGroupCondition) -> None:
+        """Give a group a condition of this cycle."""
+        given = self.conditions.get(job.key)
+        if given is None:
+            self.journal.put(self.conditions, job.key, [condition])
+        else:
+            self.journal.append(given, condition)
+
+    def notice(self, job: Job, text: str) -> None:
+        """Tell a group's owner that it was not let in, and why."""
+        self.journal.append(self.notices, (job, text))
+
+    def warn(self, job: Job, text: str) -> None:
+        """Tell a group's owner that it says what cannot be meant."""
+        self.journal.append(self.warnings, (job, text))
+
+    # -- tasks -------------------------------------------------------------------------------------------------
+
+    def note_fit(self, tasks: Iterable[Task], failure: FitSummary) -> None:
+        """Remember why tasks found no node."""
+        journal = self.journal
+        for task in tasks:
+            job = task.job
+            if job is None:
+                continue
+            noted = self.fit_errors.get(job.key)
+            if noted is None:
+                journal.put(self.fit_errors, job.key, {task.uid: failure})
+            else:
+                journal.put(noted, task.uid, failure)
+
+    def note_fit_of_all(self, job: Job, uids: Sequence[str], failure: FitSummary) -> None:
+        """Remember one reason for tasks of a job about which nothing is known yet."""
+        self.journal.put(self.fit_errors, job.key, dict.fromkeys(uids, failure))
+
+    def errors(self, job: Job) -> dict[str, FitSummary]:
+        """Return why tasks of a job found no node, by uid, the first that was tried first."""
+        return self.fit_errors.get(job.key) or {}
+
+    def forget_fit(self, job: Job, tasks: Iterable[Task] | None = None) -> None:
+        """Forget why tasks of a job, by default all of them, found no node."""
+        if tasks is None:
+            self.journal.drop(self.fit_errors, job.key)
+        elif noted := self.fit_errors.get(job.key):
+            # A copy, so that taking it back restores the order too, by which the first reason is told.
+            gone = {task.uid for task in tasks}
+            self.journal.put(self.fit_errors, job.key, {k: v for k, v in noted.items() if k not in gone})
+
+    def remember(self, task: Task, last: LastTransaction) -> None:
+        """Remember where a discarded statement had put a task."""
+        self.journal.put(self.last_transactions, task.uid, last)
+
+    def forget_transaction(self, task: Task) -> None:
+        """Forget where a discarded statement had put a task."""
+        self.journal.drop(self.last_transactions, task.uid)
