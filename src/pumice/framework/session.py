@@ -313,9 +313,9 @@ class Session:
 
     # -- statements --------------------------------------------------------------------------------------------
 
-    def statement(self) -> Statement:
-        """Start a statement; one that is neither committed nor held is undone when the session closes."""
-        started = Statement(self)
+    def statement(self, claimant: Task | None = None) -> Statement:
+        """Start a statement, maybe to make room for a claimant; one that is neither committed nor held is undone when the session closes."""
+        started = Statement(self, claimant)
         self._statements.append(started)
         return started
 

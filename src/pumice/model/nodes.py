@@ -14,7 +14,7 @@ import numpy.typing as npt
 from pumice.model.resources import PODS, Matrix, Vector, Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
     from pumice.api import core
     from pumice.model.shape import Constraints, Shape
@@ -67,6 +67,14 @@ class NodeRecord:
             return False
         self.labels, self.taints, self.unschedulable, self.ready = stated
         return True
+
+    def list_as(self, uids: Sequence[str]) -> None:
+        """Bring the tasks back into an order in which they were before."""
+        for users in (self.tasks, self.port_users, self.volume_users):
+            known = [uid for uid in uids if uid in users]
+            ordered = {uid: users[uid] for uid in (*known, *users)}
+            users.clear()
+            users.update(ordered)
 
     def __repr__(self) -> str:
         return f"<node {self.name} with {len(self.tasks)} tasks>"

@@ -91,10 +91,10 @@ class GangRules(Rules):
         owner = self.session.cluster.queues[job.queue]
         return owner.name != own and (bool(owner.guarantee) or not owner.reclaimable)
 
-    def ask(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
+    def ask(self, claimant: Task, candidates: Sequence[Task], domain: HyperNode | None = None) -> list[Task]:
         """Ask who is evictable."""
         return (
-            self.session.unified_evictable(EvictionContext(self.name, claimant.job, self.domain), candidates)
+            self.session.unified_evictable(EvictionContext(self.name, claimant.job, domain), candidates)
             if claimant.job is not None
             else []
         )
@@ -210,7 +210,7 @@ class BundleSearch(Search):
         """Cut the victims that the plugins allow into what their jobs can spare and the rest."""
         found = self._gang_rules.candidates(claimant, plan.domain)
         ordered = self.rules.in_order(claimant, [task for task in found if task.uid not in plan.excluded])
-        allowed = {task.uid for task in self.rules.ask(claimant, ordered)} if ordered else set()
+        allowed = {task.uid for task in self.rules.ask(claimant, ordered, plan.domain)} if ordered else set()
         by_job: dict[str, list[Task]] = {}
         for task in ordered:
             if task.job is not None and task.uid in allowed:

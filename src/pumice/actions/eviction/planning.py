@@ -17,6 +17,7 @@ from pumice.model.statuses import Status
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
+    from pumice.actions.eviction.asking import Wanted
     from pumice.actions.eviction.offers import Market
     from pumice.actions.eviction.rules import Rules
     from pumice.actions.eviction.units import Unit
@@ -25,9 +26,7 @@ if TYPE_CHECKING:
     from pumice.framework.session import Session
     from pumice.framework.statement import Statement
     from pumice.model.hypernodes import HyperNode
-    from pumice.model.job import Job
     from pumice.model.nodes import Rows
-    from pumice.model.queue import Queue
     from pumice.model.task import Task
 
 SMALL = 8
@@ -37,14 +36,15 @@ EXPANSIONS = 4000
 class Plan:
     """One attempt to make room for a job; everything it does is in one statement."""
 
-    def __init__(self, session: Session, rules: Rules, queue: Queue, job: Job, domain: HyperNode | None = None) -> None:
+    def __init__(self, session: Session, rules: Rules, wanted: Wanted, domain: HyperNode | None = None) -> None:
         self.session = session
         self.rules = rules
-        self.queue = queue
-        self.job = job
+        self.queue = wanted.queue
+        self.job = wanted.job
+        self.claimant = wanted.claimant
         # Where members go and victims come from, None for anywhere.
         self.domain = domain
-        self.statement: Statement = session.statement()
+        self.statement: Statement = session.statement(wanted.claimant)
         self.units: list[Unit] = []
         self.members: list[Task] = []
         self.excluded: dict[str, None] = {}
@@ -116,7 +116,9 @@ class Plan:
     def offered_beside(self, tasks: Sequence[Task]) -> list[Task]:
         """Return who is offered on the nodes of some tasks as things stand."""
         records = {task.node.row: task.node for task in tasks if task.node is not None}
-        return [task for record in records.values() for task in self.rules.offered(self.members[0], record)]
+        return [
+            task for record in records.values() for task in self.rules.offered(self.members[0], record, self.domain)
+        ]
 
     # -- placing -----------------------------------------------------------------------------------------------
 

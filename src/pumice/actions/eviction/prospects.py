@@ -77,14 +77,10 @@ class Prospects:
         lacking = job.min_member - job.tally.ready - job.tally.waiting
         if lacking <= 1 or session.is_pipelined(job):
             return 1
-        counts = job.tally.counts
-        counts[Status.PENDING] -= lacking - 1
-        counts[Status.PIPELINED] += lacking - 1
-        try:
+        statement = session.statement()
+        with statement.trial():
+            statement.suppose(self._tasks[: lacking - 1], [None] * (lacking - 1), Status.PIPELINED)
             return 1 if session.is_pipelined(job) else lacking
-        finally:
-            counts[Status.PENDING] += lacking - 1
-            counts[Status.PIPELINED] -= lacking - 1
 
     @functools.cached_property
     def _least(self) -> Vector:

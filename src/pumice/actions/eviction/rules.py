@@ -39,11 +39,9 @@ class Rules:
         asked = arguments or {}
         self.keeps_gangs = session.gangs_are_kept and bool(asked.get(settings.KEEP_GANGS.name, True))
         self.hold_for = int(asked.get(settings.HOLD_FOR.name, settings.HOLD_FOR.default))
-        # The hyper-node that a plan is being made in, None if it may be made anywhere.
-        self.domain: HyperNode | None = None
         self.most_domains = int(asked.get("maxDomains", MOST_DOMAINS))
         aware = bool(asked.get("enableTopologyAwarePreemption")) and simulation.wanted(session)
-        self.simulation = simulation.Simulation(session) if aware else None
+        self.simulation = simulation.of(session) if aware else None
 
     def functions(self) -> list[Registered[..., Any]]:
         """Return the functions that decide about victims."""
@@ -68,8 +66,8 @@ class Rules:
         """Tell whether the action may look at a candidate at all."""
         raise NotImplementedError  # pragma: no cover  every action has its own
 
-    def ask(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
-        """Ask the plugins which candidates may go."""
+    def ask(self, claimant: Task, candidates: Sequence[Task], domain: HyperNode | None = None) -> list[Task]:
+        """Ask the plugins which candidates may go, for a plan in one hyper-node or anywhere."""
         raise NotImplementedError  # pragma: no cover  as above
 
     def may_ask(self, _queue: Queue, _member: Task) -> str | None:
@@ -115,13 +113,13 @@ class Rules:
                 return f"queue {owner.name} holds {held[column]} of {name}, {units} are guaranteed to it"
         return None
 
-    def offered(self, claimant: Task, record: NodeRecord) -> list[Task]:
+    def offered(self, claimant: Task, record: NodeRecord, domain: HyperNode | None = None) -> list[Task]:
         """Return the victims that the plugins offer on a node, the first to go first."""
         candidates = [task for task in record.tasks.values() if self.may_go(claimant, task)]
         if not candidates:
             return []
         ordered = self.in_order(claimant, candidates)
-        allowed = self.ask(claimant, ordered)
+        allowed = self.ask(claimant, ordered, domain)
         return allowed if len(allowed) == len(ordered) else self.in_order(claimant, allowed)
 
     def in_order(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
@@ -142,7 +140,7 @@ class Preempt(Rules):
         own, other = claimant.job, candidate.job
         return own is not None and other is not None and other is not own and other.queue == own.queue
 
-    def ask(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
+    def ask(self, claimant: Task, candidates: Sequence[Task], _domain: HyperNode | None = None) -> list[Task]:
         """Ask who is preemptable."""
         return self.session.preemptable(claimant, candidates)
 
@@ -187,7 +185,7 @@ class Reclaim(Rules):
         """Ask whether the queue may reclaim for a member."""
         return self.session.preemptive(queue, subject.equal_tasks([member]))
 
-    def ask(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
+    def ask(self, claimant: Task, candidates: Sequence[Task], _domain: HyperNode | None = None) -> list[Task]:
         """Ask who is reclaimable."""
         return self.session.reclaimable(claimant, candidates)
 

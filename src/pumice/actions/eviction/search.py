@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.actions.eviction import asking, looping, takeover, trimming
+from pumice.actions.eviction import asking, ping_pong, takeover, trimming
+from pumice.actions.eviction.asking import Wanted
 from pumice.actions.eviction.offers import Market
 from pumice.actions.eviction.planning import Plan
 from pumice.actions.eviction.prospects import Cost, Prospects
@@ -30,15 +31,6 @@ NAMED = 10
 NOBODY = "no pod may be evicted for it"
 NOTHING_HELPS = "no set of pods that may be evicted makes enough room"
 NO_DOMAIN = "no hyper-node that its network topology allows holds the members that run and has room enough, even with everybody gone who may go"
-
-
-class Wanted(msgspec.Struct, frozen=True):
-    """What a plan is looked for: members of a job, of which as many have to be placed as make it enough."""
-
-    queue: Queue
-    job: Job
-    tasks: Sequence[Task]
-    done: Callable[[], bool]
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -138,16 +130,6 @@ class Search:
         """Try to make one plan, if need be on room that is held for somebody weaker; tells whether room was made or found."""
         self.session.findings.attempt(job)
         self.session.observer.sought(self.rules.name)
-        simulated = self.rules.simulation
-        if simulated is None:
-            return self._seek(queue, job, tasks, done)
-        simulated.claimant = tasks[0]
-        try:
-            return self._seek(queue, job, tasks, done)
-        finally:
-            simulated.claimant = None
-
-    def _seek(self, queue: Queue, job: Job, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         wanted = Wanted(queue, job, tasks, done)
         refused = self._settle(wanted)
         if refused is None:
@@ -168,7 +150,7 @@ class Search:
         outlook = self.prospects(wanted.job)
         domains = self.domains(wanted.job, outlook)
         if domains != [self.session.topology.tree.root]:
-            spared = Plan(self.session, self.rules, wanted.queue, wanted.job)
+            spared = Plan(self.session, self.rules, wanted)
             if spared.arrange_anywhere(wanted.tasks):
                 self._keep_room(spared)
                 return None
@@ -223,17 +205,16 @@ class Search:
     def _blank(self, wanted: Wanted, domain: HyperNode) -> Plan:
         """Return a plan for a domain, of which nothing is made yet; the root stands for anywhere."""
         anywhere = domain is self.session.topology.tree.root
-        return Plan(self.session, self.rules, wanted.queue, wanted.job, None if anywhere else domain)
+        return Plan(self.session, self.rules, wanted, None if anywhere else domain)
 
     def _plan(self, wanted: Wanted, domain: HyperNode) -> Plan:
         """Make a plan in a domain that its victims would not undo; one without members if there is none."""
         plan = self._blank(wanted, domain)
         for _ in range(ROUNDS):
-            self.rules.domain = plan.domain
             if not self.fill(plan, wanted.tasks, wanted.done):
                 break
             trimming.trim(plan)
-            returning = looping.those_who_would_return(plan, self._takes_from) if plan.units else []
+            returning = ping_pong.those_who_would_return(plan, self._takes_from) if plan.units else []
             if not returning:
                 return plan
             plan.start_again()
@@ -286,7 +267,6 @@ class Search:
         job = wanted.job
         rival, search = self._blank(wanted, domain), self.fresh()
         members = {member.uid for member in plan.members}
-        self.rules.domain = rival.domain
         for _ in range(ROUNDS):
             if not search.fill(rival, wanted.tasks, wanted.done):
                 break
