@@ -75,8 +75,10 @@ class Rules:
         return None
 
     def may_go(self, claimant: Task, candidate: Task) -> bool:
-        """Tell whether a candidate is neither out of reach nor protected, in the present state of the plan."""
+        """Tell whether a candidate is neither out of reach nor protected, in the present state of the plan; a pod without requests takes only the place of its like."""
         if candidate.status not in self.statuses or candidate.job is None or candidate.job.group is None:
+            return False
+        if claimant.best_effort and not candidate.best_effort:
             return False
         if candidate.job.queue not in self.session.cluster.queues or not self.concerns(claimant, candidate):
             return False
@@ -128,15 +130,13 @@ class Rules:
 
 
 class Preempt(Rules):
-    """Take from other jobs of the claimant's queue; a best-effort pod takes only the place of its like."""
+    """Take from other jobs of the claimant's queue."""
 
     name = "preempt"
     statuses = frozenset({Status.BOUND, Status.RUNNING})
 
     def concerns(self, claimant: Task, candidate: Task) -> bool:
         """Look at other jobs of the same queue."""
-        if claimant.best_effort and not candidate.best_effort:
-            return False
         own, other = claimant.job, candidate.job
         return own is not None and other is not None and other is not own and other.queue == own.queue
 
@@ -166,8 +166,6 @@ class PreemptWithin(Preempt):
 
     def concerns(self, claimant: Task, candidate: Task) -> bool:
         """Look at the claimant's own job."""
-        if claimant.best_effort and not candidate.best_effort:
-            return False
         return candidate.job is claimant.job and candidate.uid != claimant.uid
 
 
@@ -214,27 +212,32 @@ def jobs_of_other_queues(session: Session, claimant: Task) -> list[Job]:
 def victim_order(session: Session, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
     """Sort victims: between queues by VictimQueueOrder, inside a queue by reverse job order, inside a job by reverse task order.
 
-    At equal priority, pods that their job can spare go before pods whose loss would break it.
+    Jobs that the plugins find equal are kept apart, the newest first, then the larger name: if their pods alternated, no gang could go whole.
     """
     if len(candidates) < 2:
         return list(candidates)
-    jobs = {task.job.key: task.job for task in candidates if task.job is not None}
-    parts = {key: session.job_order.parts(job) for key, job in jobs.items()}
-    ranks = {task.uid: rank for rank, task in enumerate(session.task_order.sort(candidates))}
+    by_job: dict[str, list[Task]] = {}
+    for task in candidates:
+        by_job.setdefault(task.job_key, []).append(task)
+    jobs = in_victim_order(session, claimant, [session.cluster.jobs[key] for key in by_job])
+    return [task for job in jobs for task in reversed(session.task_order.sort(by_job[job.key]))]
 
-    def importance(task: Task) -> tuple[Any, int]:
-        return (parts[task.job.key] if task.job is not None else (), ranks[task.uid])
 
-    if len({job.queue for job in jobs.values()}) == 1:
-        return sorted(candidates, key=importance, reverse=True)
+def in_victim_order(session: Session, claimant: Task, jobs: Sequence[Job]) -> list[Job]:
+    """Sort jobs so that the first to lose something comes first."""
+    if len(jobs) == 1:
+        return list(jobs)
+    ranks = {job.key: (session.job_order.parts(job), job.creation, job.key) for job in jobs}
+    if len({job.queue for job in jobs}) == 1:
+        return sorted(jobs, key=lambda job: ranks[job.key], reverse=True)
     queues = session.cluster.queues
     own = queues.get(claimant.job.queue) if claimant.job is not None else None
 
-    def compare(left: Task, right: Task) -> int:
-        if left.job is not None and right.job is not None and left.job.queue != right.job.queue:
-            decided = session.victim_queue_compare(queues[left.job.queue], queues[right.job.queue], own)
+    def compare(left: Job, right: Job) -> int:
+        if left.queue != right.queue:
+            decided = session.victim_queue_compare(queues[left.queue], queues[right.queue], own)
             if decided:
                 return decided
-        return -1 if importance(left) > importance(right) else 1
+        return -1 if ranks[left.key] > ranks[right.key] else 1
 
-    return sorted(candidates, key=functools.cmp_to_key(compare))
+    return sorted(jobs, key=functools.cmp_to_key(compare))

@@ -27,7 +27,7 @@ def trim(plan: Plan) -> None:
     for unit in sorted(plan.units, key=lambda u: (u.priority, len(u.tasks)))[::-1]:
         if unit in plan.units:
             _spare(plan, unit, kinds)
-    if plan.gangs and plan.rules.node_by_node:
+    if plan.gangs:
         tries = [TRIES]
         for job in {u.tasks[0].job.key: u.tasks[0].job for u in plan.units if u.tasks[0].job is not None}.values():
             _take_a_part(plan, job, kinds, tries)
@@ -45,7 +45,7 @@ def _spare(plan: Plan, unit: Unit, kinds: list[Task]) -> None:
                 plan.statement.undo(task)
         returned += loose
         tasks = [task for each in loose for task in each.tasks]
-        if not plan.leaves_gangs_whole([*plan.units, *returned]) or not _still_fits(plan, tasks, kinds):
+        if not plan.leaves_gangs_whole(plan.units) or not _still_fits(plan, tasks, kinds):
             _restore(plan, returned, homes)
             return
         loose = plan.loose_units() if any(member.node is not home for member, home in homes) else []
