@@ -234,7 +234,9 @@ def test_after_a_commit_only_what_is_bound_or_evicted_remains(pick):
     bound = {task.name for task in made.cluster.tasks.values() if task.status == Status.BINDING}
     assert bound == set(made.world.binds)
     assert {task.status for task in made.cluster.tasks.values()} <= set(Status) - {Status.ALLOCATED, Status.PIPELINED}
-    left = {task.name for task in made.cluster.tasks.values() if task.status == Status.RELEASING} - {"going-0"}
+    left = {task.name for task in made.cluster.tasks.values() if task.status in (Status.RELEASING, Status.EVICTING)} - {
+        "going-0"
+    }
     assert left == set(made.world.evictions)
     assert {made.cluster.tasks[uid].name for uid, sign in game.follower.placed.items() if sign > 0} == bound
     assert {made.cluster.tasks[uid].name for uid, sign in game.follower.placed.items() if sign < 0} == left

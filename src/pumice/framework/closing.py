@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.api import names, scheduling, timestamp
-from pumice.model.statuses import ALLOCATED_LIKE, Status
+from pumice.model.statuses import ALLOCATED_LIKE, GOING, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -144,8 +144,8 @@ def phase(job: Job, current: str, *, unschedulable: bool) -> str:
     if counts[Status.RUNNING] and unschedulable:
         return names.PHASE_UNKNOWN
     leaving = (
-        sum(1 for t in job.tasks.values() if t.node is not None and t.status == Status.RELEASING)
-        if counts[Status.RELEASING]
+        sum(1 for t in job.tasks.values() if t.node is not None and t.status in GOING)
+        if counts[Status.RELEASING] or counts[Status.EVICTING]
         else 0
     )
     completed = counts[Status.SUCCEEDED] + counts[Status.FAILED]
@@ -210,7 +210,10 @@ def job_text(session: Session, job: Job) -> str:
 
 def _job_text(session: Session, job: Job) -> str:
     counts = job.tally.counts
-    items = [f"{counts[status]} {status.title}" for status in Status if counts[status]]
+    titles: Counter[str] = Counter()
+    for status in Status:
+        titles[status.title] += counts[status]
+    items = [f"{count} {title}" for title, count in titles.items() if count]
     items.append(f"{job.min_member} minAvailable")
     text = f"{READY if session.job_ready(job) else NOT_READY}, {', '.join(sorted(items))}"
     if job.pending:

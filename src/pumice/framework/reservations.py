@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.model.statuses import Status
+from pumice.model.statuses import GOING, Status
 from pumice.model.task import instant
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _is_stated(cluster: Cluster, uid: str, node: str) -> bool:
 def _last_departure(hold: Hold, cluster: Cluster, others: Iterable[Task]) -> int | None:
     """Return when the last victim that is still there should be gone; None if nobody is there any more."""
     waiting = [cluster.tasks[uid] for uid in hold.victims if uid in cluster.tasks]
-    waiting += [task for task in others if task.status == Status.RELEASING]
+    waiting += [task for task in others if task.status in GOING]
     if not waiting:
         return None
     # A victim whose deletion was not seen yet is on its way out with its whole grace period before it.

@@ -375,6 +375,8 @@ class Session:
         """Hand evictions over."""
         for task in run.tasks:
             self._outlet.evict(task, run.reason)
+        # A delete may be refused: until the pod is terminating it counts in its queue, for whoever is to be bound.
+        self.cluster.move(run.tasks, [task.node for task in run.tasks], Status.EVICTING)
         self.record.evictions += len(run.tasks)
         self.progressed = True
 

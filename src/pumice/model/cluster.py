@@ -179,13 +179,15 @@ class Cluster:
                 add_vector(sums.pending, row, request.vector, times)
             elif status == Status.PIPELINED:
                 add_vector(sums.pipelined, row, request.vector, times)
+            elif status == Status.EVICTING:
+                add_vector(sums.evicting, row, request.vector, times)
 
     def _account_nodes(self, shape: Shape, rows: Sequence[int], status: Status, sign: int) -> None:
         """Add equal tasks in one status to the columns of the nodes they are on."""
         nodes = self.nodes
         if status == Status.PIPELINED:
             matrices = [nodes.pipelined]
-        elif status == Status.RELEASING:
+        elif status in statuses.GOING:
             matrices = [nodes.used, nodes.releasing]
         elif status in statuses.PLACED:
             matrices = [nodes.used]

@@ -18,11 +18,12 @@ class Status(IntEnum):
     SUCCEEDED = 7
     FAILED = 8
     UNKNOWN = 9
+    EVICTING = 10  # its eviction was sent and the pod is not terminating yet: it gives its room back, and still counts in its queue
 
     @property
     def title(self) -> str:
-        """The name users see."""
-        return self.name.capitalize()
+        """The name users see; the peers know one word for pods that are going."""
+        return "Releasing" if self is Status.EVICTING else self.name.capitalize()
 
 
 COUNT = len(Status)
@@ -31,7 +32,8 @@ READY = ALLOCATED_LIKE | {Status.SUCCEEDED}
 PREEMPTABLE = frozenset({Status.BOUND, Status.RUNNING})
 FINISHED = frozenset({Status.SUCCEEDED, Status.FAILED})
 # Statuses that take room on the node they name; a pipelined task is counted in a column of its own.
-PLACED = ALLOCATED_LIKE | {Status.RELEASING, Status.UNKNOWN}
+GOING = frozenset({Status.RELEASING, Status.EVICTING})
+PLACED = ALLOCATED_LIKE | GOING | {Status.UNKNOWN}
 
 
 def from_pod(phase: str, node: str, *, deleting: bool) -> Status:

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 class Sums:
-    """Rows of three sums: the requests of allocated, of pending and of pipelined tasks."""
+    """Rows of four sums: the requests of allocated, of pending and of pipelined tasks, and of those whose eviction was sent and not heeded yet."""
 
-    __slots__ = ("_free", "_used", "_vocabulary", "allocated", "pending", "pipelined")
+    __slots__ = ("_free", "_used", "_vocabulary", "allocated", "evicting", "pending", "pipelined")
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
@@ -22,6 +22,7 @@ class Sums:
         self.allocated: Matrix = np.zeros((64, len(vocabulary)), dtype=np.int64)
         self.pending: Matrix = np.zeros((64, len(vocabulary)), dtype=np.int64)
         self.pipelined: Matrix = np.zeros((64, len(vocabulary)), dtype=np.int64)
+        self.evicting: Matrix = np.zeros((64, len(vocabulary)), dtype=np.int64)
 
     def take(self) -> int:
         """Return a row of zeros."""
@@ -35,14 +36,14 @@ class Sums:
 
     def give_back(self, row: int) -> None:
         """Clear a row for the next one who needs it."""
-        for matrix in (self.allocated, self.pending, self.pipelined):
+        for matrix in (self.allocated, self.pending, self.pipelined, self.evicting):
             matrix[row] = 0
         self._free.append(row)
 
     def widen(self) -> None:
         """Follow the vocabulary, and start counting anew."""
         self._reshape(len(self.allocated))
-        for matrix in (self.allocated, self.pending, self.pipelined):
+        for matrix in (self.allocated, self.pending, self.pipelined, self.evicting):
             matrix[:] = 0
 
     def held(self, row: int) -> Vector:
@@ -51,7 +52,7 @@ class Sums:
         return taken
 
     def _reshape(self, rows: int) -> None:
-        for attribute in ("allocated", "pending", "pipelined"):
+        for attribute in ("allocated", "pending", "pipelined", "evicting"):
             old: Matrix = getattr(self, attribute)
             new = np.zeros((rows, len(self._vocabulary)), dtype=np.int64)
             new[: old.shape[0], : old.shape[1]] = old
@@ -88,6 +89,7 @@ class QueueSums(Sums):
         self.allocated[own] += sign * other.allocated[row]
         self.pending[own] += sign * other.pending[row]
         self.pipelined[own] += sign * other.pipelined[row]
+        self.evicting[own] += sign * other.evicting[row]
 
 
 def add_vector(matrix: Matrix, row: int, vector: Vector, times: int) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from pumice.actions.eviction.planning import Plan
+    from pumice.actions.eviction.successors import Successors
     from pumice.framework.extensions import Registered
     from pumice.framework.session import Session
     from pumice.model.hypernodes import HyperNode
@@ -167,8 +168,10 @@ class Bundle(msgspec.Struct, frozen=True):
 class BundleSearch(Search):
     """Fills plans from bundles: as few as make room for all members."""
 
-    def __init__(self, session: Session, rules: GangRules, *, allow_whole: bool) -> None:
-        super().__init__(session, rules)
+    def __init__(
+        self, session: Session, rules: GangRules, successors: Successors | None = None, *, allow_whole: bool
+    ) -> None:
+        super().__init__(session, rules, successors)
         self._gang_rules = rules
         self._allow_whole = allow_whole
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pumice.framework.session import Session
     from pumice.framework.statement import Statement
     from pumice.model.hypernodes import HyperNode
+    from pumice.model.job import Job
     from pumice.model.nodes import Rows
     from pumice.model.task import Task
 
@@ -49,6 +50,8 @@ class Plan:
         self.members: list[Task] = []
         self.excluded: dict[str, None] = {}
         self.refusal = ""
+        # Who would take the room over, where that is why a plan was given up.
+        self.successor: Job | None = None
         self.gangs = rules.keeps_gangs
 
     # -- questions ---------------------------------------------------------------------------------------------

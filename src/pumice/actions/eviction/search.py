@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from pumice.actions.eviction.rules import Rules
+    from pumice.actions.eviction.successors import Successors
     from pumice.actions.eviction.units import Unit
     from pumice.framework.session import Session
     from pumice.framework.statement import Saved
@@ -53,9 +54,10 @@ def _cost(plan: Plan) -> Cost:
 class Search:
     """Finds plans by the rules of one action."""
 
-    def __init__(self, session: Session, rules: Rules) -> None:
+    def __init__(self, session: Session, rules: Rules, successors: Successors | None = None) -> None:
         self.session = session
         self.rules = rules
+        self._successors = successors
         self._market = Market(session, rules)
         self._anybody: dict[object, bool] = {}
         settings = session.configuration
@@ -214,13 +216,32 @@ class Search:
             if not self.fill(plan, wanted.tasks, wanted.done):
                 break
             trimming.trim(plan)
-            returning = ping_pong.those_who_would_return(plan, self._takes_from) if plan.units else []
+            returning = self._those_who_would_undo_it(plan) if plan.units else []
             if not returning:
                 return plan
             plan.start_again()
             plan.excluded.update(dict.fromkeys(task.uid for task in returning))
         plan.give_up()
         return plan
+
+    def _those_who_would_undo_it(self, plan: Plan) -> list[Task]:
+        """Return the victims that a plan must do without, since it would not last: their job would come back, or another take the room over."""
+        returning = ping_pong.those_who_would_return(plan, self._takes_from)
+        if returning or self._successors is None:
+            return returning
+        plan.successor = self._successors.of(plan)
+        return [] if plan.successor is None else [task for unit in plan.units for task in unit.tasks]
+
+    def could_serve(self, wanted: Wanted, spared: Plan) -> bool:
+        """Tell whether a plan for somebody could be made as things stand, without evicting members of another plan."""
+        for domain in self.domains(wanted.job, self.prospects(wanted.job)):
+            rival = self._blank(wanted, domain)
+            rival.excluded.update(dict.fromkeys(member.uid for member in spared.members))
+            found = self.fill(rival, wanted.tasks, wanted.done)
+            rival.start_again()
+            if found:
+                return True
+        return False
 
     def _carry_out(self, plan: Plan) -> None:
         if plan.units:
@@ -309,6 +330,8 @@ class Search:
     def _why_not(self, plan: Plan) -> str:
         if plan.refusal:
             return plan.refusal
+        if plan.successor is not None:
+            return f"{len(plan.excluded)} pods could be evicted, but {plan.successor.key} of queue {plan.successor.queue} would take the room over in the next cycle"
         if plan.excluded:
             return f"{len(plan.excluded)} pods could be evicted, but would take the room back in the next cycle by the same rules"
         return NOTHING_HELPS

@@ -25,12 +25,10 @@ def holders(session: Session, rules: Rules, claimant: Task) -> list[Job]:
     for task in session.reserved.values():
         if task.job is not None and task.job is not claimant.job and task.status == Status.PIPELINED:
             waiting.setdefault(task.job.key, []).append(task)
-    return [
-        session.cluster.jobs[key] for key, tasks in waiting.items() if _could_evict(session, rules, claimant, tasks)
-    ]
+    return [session.cluster.jobs[key] for key, tasks in waiting.items() if could_evict(session, rules, claimant, tasks)]
 
 
-def _could_evict(session: Session, rules: Rules, claimant: Task, tasks: Sequence[Task]) -> bool:
+def could_evict(session: Session, rules: Rules, claimant: Task, tasks: Sequence[Task]) -> bool:
     """Tell whether a claimant could evict tasks if they ran, and they could not evict it in turn."""
     nodes = list({id(task.node): task.node for task in tasks if task.node is not None}.values())
     statement = session.statement()
