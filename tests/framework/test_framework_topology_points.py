@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from builders import Desk, group, metadata, node, pod
+from pumice.framework.job_domains import Limit, Purpose
 from pumice.framework.plugin import Plugin
-from pumice.framework.topology import Limit, Purpose
 from pumice.model.hypernodes import ROOT
 
 CONFIG = """

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from builders import Desk, group, metadata, node, pod
+from pumice.framework.job_domains import Purpose
 from pumice.framework.subject import Subject
-from pumice.framework.topology import Purpose
 from pumice.model.hypernodes import ROOT
 
 CONFIG = """

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.actions import failures, placing, sizes, topology
+from pumice.actions.placing import inside_domains, known_failures, largest_first, task_runs
 from pumice.api import names
 from pumice.framework import reservations, subject
 from pumice.framework.configuration import Argument
 from pumice.framework.plugin import Action
-from pumice.model.statuses import Status
+from pumice.model.statuses import TENTATIVE, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -45,7 +45,7 @@ class Allocate(Action):
 
     def execute(self, session: Session) -> None:
         """Serve gangs that were left incomplete, then the first job of the first queue until no queue has a job left."""
-        self._failures = failures.Failures()
+        self._failures = known_failures.KnownFailures()
         members, work = self._work(session)
         jobs = {name: session.job_order.queue(listed) for name, listed in members.items()}
         if session.gangs_are_kept:
@@ -160,7 +160,7 @@ class Allocate(Action):
             return self._try(session, queue, job, tasks)
         finally:
             for task in lifted:
-                if task.status in reservations.HELD:
+                if task.status in TENTATIVE:
                     # It still waits, and a stronger job may still take its room over.
                     session.reserved[task.uid] = task
             reservations.put_back(
@@ -199,15 +199,15 @@ class Allocate(Action):
     def _try(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> bool:
         statement = session.statement()
         # Only commit, hold and discard end the attempt; anything still in a statement when the session closes is undone.
-        turn = placing.Turn(session, statement, queue, job)
+        turn = task_runs.Turn(session, statement, queue, job)
         steered = session.topology.steers(job)
         own: list[Task] = []
         if steered:
-            topology.place(turn, tasks)
+            inside_domains.place(turn, tasks)
         else:
-            if job.min_member > 1 and session.gangs_are_kept and not job.policies and sizes.differ(tasks):
+            if job.min_member > 1 and session.gangs_are_kept and not job.policies and largest_first.differ(tasks):
                 own = list(tasks)
-            placing.place_job(turn, tasks)
+            task_runs.place_job(turn, tasks)
         if (again := self._conclude(session, statement, job, tasks)) is not None:
             return again
         placed = len(statement)
@@ -222,7 +222,7 @@ class Allocate(Action):
     def _try_largest_first(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> bool | None:
         """Try a gang of unequal members in another order; if that is no better, None, and what the first order said stays."""
         table, need = session.cluster.nodes, job.min_member - job.tally.ready
-        ordered = sizes.largest_first(table, slice(table.count), tasks, need, released=True) if need > 1 else None
+        ordered = largest_first.reordered(table, slice(table.count), tasks, need, released=True) if need > 1 else None
         if ordered is None:
             return None
         statement = session.statement()
@@ -230,7 +230,7 @@ class Allocate(Action):
             session.findings.forget_fit(job)
             for task in tasks:
                 session.findings.forget_transaction(task)
-            placing.place_job(placing.Turn(session, statement, queue, job), ordered)
+            task_runs.place_job(task_runs.Turn(session, statement, queue, job), ordered)
             again = self._conclude(session, statement, job, ordered)
             if again is not None:
                 trial.keep()

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.actions import placing, subgroups, topology
-from pumice.actions.domains import Outcome
 from pumice.actions.eviction import units
+from pumice.actions.placing import inside_domains, sub_jobs, task_runs
+from pumice.actions.placing.domain_search import Progress
 from pumice.framework import selection, subject
 from pumice.framework.fitting import room
 from pumice.model.statuses import Status
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pumice.actions.eviction.offers import Market
     from pumice.actions.eviction.rules import Rules
     from pumice.actions.eviction.units import Unit
-    from pumice.actions.placing import Turn
+    from pumice.actions.placing.task_runs import Turn
     from pumice.framework.evaluation import Evaluation
     from pumice.framework.session import Session
     from pumice.framework.statement import Statement
@@ -143,7 +143,7 @@ class Plan:
         evaluation.refresh_scores()
         if evaluation.is_stepwise(released=True):
             return []
-        count = min(len(run), placing.lacking(first))
+        count = min(len(run), task_runs.lacking(first))
         return selection.choose(evaluation, nodes, count, released=True, within=self.rows(first))
 
     def place(self, member: Task, market: Market) -> bool:
@@ -204,7 +204,7 @@ class Plan:
         hopeless: dict[Hashable, None] = {}
         stack = list(tasks)[::-1]
         while stack:
-            run = placing.next_run(self.session, stack)
+            run = task_runs.next_run(self.session, stack)
             del stack[-len(run) :]
             if run[0].likeness in hopeless:
                 continue
@@ -221,21 +221,21 @@ class Plan:
 
     def _arrange_sub_groups(self, tasks: Sequence[Task]) -> bool:
         """Place whole sub-groups, as allocate would."""
-        attempt = subgroups.attempts(list(tasks)[::-1])
-        return self._arrange_as_allocate(tasks, lambda turn: attempt(turn.inside(self.domain), Outcome.WAITS))
+        attempt = sub_jobs.attempts(list(tasks)[::-1])
+        return self._arrange_as_allocate(tasks, lambda turn: attempt(turn.inside(self.domain), Progress.WAITS))
 
     def arrange_anywhere(self, tasks: Sequence[Task]) -> bool:
         """Place as many of the tasks as are enough inside any one of the domains of their job, without new victims, as allocate would."""
-        return self._arrange_as_allocate(tasks, lambda turn: topology.place(turn, list(tasks)[::-1]))
+        return self._arrange_as_allocate(tasks, lambda turn: inside_domains.place(turn, list(tasks)[::-1]))
 
-    def _arrange_as_allocate(self, tasks: Sequence[Task], place: Callable[[Turn], Outcome]) -> bool:
+    def _arrange_as_allocate(self, tasks: Sequence[Task], place: Callable[[Turn], Progress]) -> bool:
         """Let tasks wait where allocate would put them; why they cannot is for allocate to say."""
         journal = self.session.findings.journal
         words = journal.begin()
         try:
             with self.statement.trial() as trial:
-                turn = placing.Turn(self.session, self.statement, self.queue, self.job, placing.Scope(waits=True))
-                if place(turn) is Outcome.NOTHING:
+                turn = task_runs.Turn(self.session, self.statement, self.queue, self.job, task_runs.Scope(waits=True))
+                if place(turn) is Progress.NOTHING:
                     return False
                 trial.keep()
         finally:

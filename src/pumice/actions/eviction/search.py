@@ -11,7 +11,7 @@ from pumice.actions.eviction.offers import Market
 from pumice.actions.eviction.planning import Plan
 from pumice.actions.eviction.prospects import Cost, Prospects
 from pumice.api import names
-from pumice.framework.topology import Purpose
+from pumice.framework.job_domains import Purpose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.framework.topology import Purpose
+from pumice.framework.job_domains import Purpose
 from pumice.model.resources import CPU, MEMORY
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from pumice.framework.evaluation import Mask
+    from pumice.framework.job_domains import Groups, Limit
     from pumice.framework.session import Session
-    from pumice.framework.topology import Groups, Limit
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job, SubJob
     from pumice.model.resources import Vector

@@ -5,26 +5,26 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING, Any
 
-from pumice.actions import domains, placing
-from pumice.actions.domains import Goal, Outcome
-from pumice.framework.topology import Purpose
+from pumice.actions.placing import domain_search, task_runs
+from pumice.actions.placing.domain_search import Goal, Progress
+from pumice.framework.job_domains import Purpose
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from pumice.actions.placing import Turn
+    from pumice.actions.placing.task_runs import Turn
     from pumice.framework.ordering import Ordering
     from pumice.model.job import SubJob
     from pumice.model.task import Task
 
 
-def attempts(tasks: list[Task]) -> Callable[[Turn, Outcome], Outcome]:
+def attempts(tasks: list[Task]) -> Callable[[Turn, Progress], Progress]:
     """Return what tries to place the tasks of a job inside a domain."""
     return lambda turn, stage: _attempt(turn, stage, tasks)
 
 
-def _attempt(turn: Turn, stage: Outcome, tasks: list[Task]) -> Outcome:
+def _attempt(turn: Turn, stage: Progress, tasks: list[Task]) -> Progress:
     """Serve sub-groups until the job has what it needs; beyond its minimum, one of them."""
     session, job = turn.session, turn.job
     was_ready, before = session.job_ready(job), len(turn.statement)
@@ -32,25 +32,25 @@ def _attempt(turn: Turn, stage: Outcome, tasks: list[Task]) -> Outcome:
     for task in tasks:
         if task.sub_job is not None:
             stacks.setdefault(task.sub_job.key, []).append(task)
-    for accepted in domains.stages(turn) if stage is Outcome.WAITS else [Outcome.READY]:
+    for accepted in domain_search.stages(turn) if stage is Progress.WAITS else [Progress.READY]:
         _go_through(turn, stacks, accepted, once=was_ready)
         if len(turn.statement) > before and (was_ready or _is_enough(turn, accepted)):
             break
     if len(turn.statement) == before:
-        return Outcome.NOTHING
-    return domains.reached(ready=session.job_ready(job), pipelined=session.is_pipelined(job))
+        return Progress.NOTHING
+    return domain_search.reached(ready=session.job_ready(job), pipelined=session.is_pipelined(job))
 
 
-def _go_through(turn: Turn, stacks: dict[str, list[Task]], accepted: Outcome, *, once: bool) -> None:
+def _go_through(turn: Turn, stacks: dict[str, list[Task]], accepted: Progress, *, once: bool) -> None:
     """Serve one sub-group after the other until it is enough, or until one got something."""
     for sub_job in _work(turn, stacks, complete=once):
-        served = _serve(turn, sub_job, stacks[sub_job.key], accepted) is not Outcome.NOTHING
+        served = _serve(turn, sub_job, stacks[sub_job.key], accepted) is not Progress.NOTHING
         if served and (once or _is_enough(turn, accepted)):
             return
 
 
-def _is_enough(turn: Turn, accepted: Outcome) -> bool:
-    if accepted is Outcome.READY and not turn.scope.waits:
+def _is_enough(turn: Turn, accepted: Progress) -> bool:
+    if accepted is Progress.READY and not turn.scope.waits:
         return turn.session.job_ready(turn.job)
     return turn.session.is_pipelined(turn.job)
 
@@ -99,7 +99,7 @@ def required(turn: Turn, listed: Sequence[SubJob]) -> dict[str, None]:
     return found
 
 
-def _serve(turn: Turn, sub_job: SubJob, stack: list[Task], accepted: Outcome) -> Outcome:
+def _serve(turn: Turn, sub_job: SubJob, stack: list[Task], accepted: Progress) -> Progress:
     """Start a sub-group whole, or place one more of its tasks."""
     session, job = turn.session, turn.job
     topology = session.topology
@@ -108,33 +108,33 @@ def _serve(turn: Turn, sub_job: SubJob, stack: list[Task], accepted: Outcome) ->
         sub_job=sub_job,
         groups=topology.sub_job_domains(sub_job, turn.scope.domain or topology.tree.root, Purpose.ALLOCATE),
         limit=topology.sub_limit(sub_job) if session.sub_job_gradient.active else None,
-        need=domains.needed(sub_job.tally, sub_job.minimum, ready=was_ready),
+        need=domain_search.needed(sub_job.tally, sub_job.minimum, ready=was_ready),
         tasks=stack,
         attempt=_whole_sub_group(sub_job, stack),
         is_part=True,
     )
-    outcome = domains.search(turn, goal, accepted)
-    if outcome is not Outcome.NOTHING:
+    progress = domain_search.search(turn, goal, accepted)
+    if progress is not Progress.NOTHING:
         stack[:] = [task for task in stack if task.status == Status.PENDING]
-    return outcome
+    return progress
 
 
-def _whole_sub_group(sub_job: SubJob, tasks: list[Task]) -> Callable[[Turn, Outcome], Outcome]:
-    def attempt(turn: Turn, _stage: Outcome) -> Outcome:
+def _whole_sub_group(sub_job: SubJob, tasks: list[Task]) -> Callable[[Turn, Progress], Progress]:
+    def attempt(turn: Turn, _stage: Progress) -> Progress:
         session, job = turn.session, turn.job
         mark, before, stack = turn.statement.checkpoint(), len(turn.statement), list(tasks)
         if session.is_sub_job_ready(job, sub_job):
-            placing.place_until(turn, stack, lambda: True)
-            return Outcome.READY if len(turn.statement) > before else Outcome.NOTHING
+            task_runs.place_until(turn, stack, lambda: True)
+            return Progress.READY if len(turn.statement) > before else Progress.NOTHING
         done = session.is_sub_job_pipelined if turn.scope.waits else session.is_sub_job_ready
-        placing.place_until(turn, stack, lambda: done(job, sub_job))
+        task_runs.place_until(turn, stack, lambda: done(job, sub_job))
         if session.is_sub_job_ready(job, sub_job):
-            return Outcome.READY
+            return Progress.READY
         if not session.is_sub_job_pipelined(job, sub_job):
-            return Outcome.NOTHING
+            return Progress.NOTHING
         if not turn.scope.waits:
             # A sub-group starts whole: what is on free room waits for the rest.
             turn.statement.make_wait(mark)
-        return Outcome.WAITS
+        return Progress.WAITS
 
     return attempt

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from pumice.actions import shortage, sizes
-from pumice.actions.holding import Holding
+from pumice.actions.placing import largest_first, shortage
+from pumice.actions.placing.domain_capacity import DomainCapacity
 from pumice.framework import foresight, subject
 from pumice.framework.reasons import FitSummary
 from pumice.model.job import BEST_EFFORT_PENDING
@@ -22,8 +22,8 @@ from pumice.model.job import BEST_EFFORT_PENDING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from pumice.actions.placing import Turn
-    from pumice.framework.topology import Groups, Limit
+    from pumice.actions.placing.task_runs import Turn
+    from pumice.framework.job_domains import Groups, Limit
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import SubJob, Tally
     from pumice.model.task import Task
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 COMPARED = 8
 
 
-class Outcome(IntEnum):
+class Progress(IntEnum):
     """How far a job or sub-group got in a domain: nowhere, to room that it has to wait for, or to all it needs."""
 
     NOTHING = 0
@@ -51,7 +51,7 @@ class Goal(msgspec.Struct):
     limit: Limit | None
     need: int
     tasks: list[Task]
-    attempt: Callable[[Turn, Outcome], Outcome]
+    attempt: Callable[[Turn, Progress], Progress]
     is_part: bool = False
     compares: bool = False
 
@@ -67,74 +67,74 @@ def needed(tally: Tally, minimum: int, *, ready: bool) -> int:
     return max(1, minimum - tally.ready - tally.waiting - tally.counts[BEST_EFFORT_PENDING])
 
 
-def search(turn: Turn, goal: Goal, accepted: Outcome | None = None) -> Outcome:
+def search(turn: Turn, goal: Goal, accepted: Progress | None = None) -> Progress:
     """Try domains until one works: first on free room, then, unless only that is accepted, on room that is being released."""
-    holding = Holding(turn.session, turn.queue, goal.tasks)
+    capacity = DomainCapacity(turn.session, turn.queue, goal.tasks)
     wanted = stages(turn) if accepted is None else [accepted]
     tried = False
     for stage in wanted:
-        for domain in _candidates(turn, goal, holding, stage):
+        for domain in _candidates(turn, goal, capacity, stage):
             tried = True
             mark = turn.statement.checkpoint()
-            outcome = _attempt(turn, goal, domain, stage)
-            if outcome >= stage:
-                return outcome
+            progress = _attempt(turn, goal, domain, stage)
+            if progress >= stage:
+                return progress
             turn.statement.rollback(mark)
-    if not tried and wanted[-1] is Outcome.WAITS:
-        turn.session.findings.note_fit(reversed(goal.tasks), shortage.why_not(turn, goal, holding))
-    return Outcome.NOTHING
+    if not tried and wanted[-1] is Progress.WAITS:
+        turn.session.findings.note_fit(reversed(goal.tasks), shortage.why_not(turn, goal, capacity))
+    return Progress.NOTHING
 
 
-def _attempt(turn: Turn, goal: Goal, domain: HyperNode, stage: Outcome) -> Outcome:
+def _attempt(turn: Turn, goal: Goal, domain: HyperNode, stage: Progress) -> Progress:
     """Try one domain; where a job is on trial, note what its sub-group scores there."""
     turn.session.findings.forget_fit(turn.job, goal.tasks)
     topology = turn.session.topology
     scores = None if turn.points is None or not goal.is_part else topology.order(goal.sub_job, [domain])
     inside, mark = turn.inside(None if domain is topology.tree.root else domain), turn.statement.checkpoint()
-    outcome = goal.attempt(inside, stage)
-    if outcome < stage:
+    progress = goal.attempt(inside, stage)
+    if progress < stage:
         turn.statement.rollback(mark)
         if again := _largest_first(inside, goal, domain, stage):
-            outcome = _attempt_again(inside, goal, stage, again)
-    if turn.points is not None and scores is not None and outcome >= stage:
+            progress = _attempt_again(inside, goal, stage, again)
+    if turn.points is not None and scores is not None and progress >= stage:
         turn.points.append(float(foresight.rounded(scores)[0]))
-    return outcome
+    return progress
 
 
-def _attempt_again(turn: Turn, goal: Goal, stage: Outcome, tasks: list[Task]) -> Outcome:
+def _attempt_again(turn: Turn, goal: Goal, stage: Progress, tasks: list[Task]) -> Progress:
     """Try the same domain with the tasks in another order; if that is no better, what the first order said stays."""
     own = list(goal.tasks)
     with turn.statement.trial() as trial:
         turn.session.findings.forget_fit(turn.job, own)
         goal.tasks[:] = tasks
-        outcome = goal.attempt(turn, stage)
+        progress = goal.attempt(turn, stage)
         goal.tasks[:] = own
-        if outcome >= stage:
+        if progress >= stage:
             trial.keep()
-    return outcome
+    return progress
 
 
-def _largest_first(turn: Turn, goal: Goal, domain: HyperNode, stage: Outcome) -> list[Task] | None:
+def _largest_first(turn: Turn, goal: Goal, domain: HyperNode, stage: Progress) -> list[Task] | None:
     """Return another order of the tasks, if one could help in a domain."""
     if goal.is_part is not bool(turn.job.policies) or (goal.limit is None and turn.scope.domain is None):
         return None
     table = turn.session.cluster.nodes
-    return sizes.largest_first(table, domain.rows, goal.tasks, goal.need, released=stage is Outcome.WAITS)
+    return largest_first.reordered(table, domain.rows, goal.tasks, goal.need, released=stage is Progress.WAITS)
 
 
-def stages(turn: Turn) -> list[Outcome]:
+def stages(turn: Turn) -> list[Progress]:
     """Return what is looked for, in this order; where everything waits anyway, nothing else can be had."""
-    return [Outcome.WAITS] if turn.scope.waits else [Outcome.READY, Outcome.WAITS]
+    return [Progress.WAITS] if turn.scope.waits else [Progress.READY, Progress.WAITS]
 
 
-def _candidates(turn: Turn, goal: Goal, holding: Holding, stage: Outcome) -> Iterator[HyperNode]:
+def _candidates(turn: Turn, goal: Goal, capacity: DomainCapacity, stage: Progress) -> Iterator[HyperNode]:
     """Give the domains that can hold enough, in the order in which they are tried."""
     if goal.limit is None:
         yield from (domain for group in goal.groups for domain in group)
         return
     if _is_refused_by_queue(turn, goal):
         return
-    counts = holding.counts(released=stage is Outcome.WAITS or turn.scope.waits)
+    counts = capacity.counts(released=stage is Progress.WAITS or turn.scope.waits)
     enough = [[each for each in group if counts[each.index] >= goal.need] for group in goal.groups]
     home = goal.rows(turn)
     held = _held(turn, goal, home)
@@ -179,7 +179,7 @@ def _ranked(turn: Turn, sub_job: SubJob, domains: Sequence[HyperNode]) -> Sequen
     return [domains[position] for position in np.argsort(-scores, kind="stable").tolist()]
 
 
-def _compared(turn: Turn, goal: Goal, ranked: Sequence[HyperNode], stage: Outcome) -> Sequence[HyperNode]:
+def _compared(turn: Turn, goal: Goal, ranked: Sequence[HyperNode], stage: Progress) -> Sequence[HyperNode]:
     """Try the first few domains and undo it: the one in which the sub-groups score the most together comes first.
 
     Of domains that look alike only the first that works is tried; if all that are tried fail, the others follow.
@@ -190,9 +190,9 @@ def _compared(turn: Turn, goal: Goal, ranked: Sequence[HyperNode], stage: Outcom
         if outlook in found or len(found) + len(failed) == COMPARED:
             continue
         mark, points = turn.statement.checkpoint(), list[float]()
-        outcome = _attempt(msgspec.structs.replace(turn, points=points), goal, domain, stage)
+        progress = _attempt(msgspec.structs.replace(turn, points=points), goal, domain, stage)
         turn.statement.rollback(mark)
-        if outcome >= stage:
+        if progress >= stage:
             found[outlook] = (sum(points), domain)
         else:
             failed.append(domain)
@@ -222,6 +222,6 @@ def _is_refused_by_queue(turn: Turn, goal: Goal) -> bool:
     return True
 
 
-def reached(*, ready: bool, pipelined: bool) -> Outcome:
+def reached(*, ready: bool, pipelined: bool) -> Progress:
     """Say how far somebody got."""
-    return Outcome.READY if ready else Outcome.WAITS if pipelined else Outcome.NOTHING
+    return Progress.READY if ready else Progress.WAITS if pipelined else Progress.NOTHING

@@ -12,15 +12,15 @@ from pumice.framework.reasons import FitSummary
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pumice.actions.domains import Goal
-    from pumice.actions.holding import Holding
-    from pumice.actions.placing import Turn
+    from pumice.actions.placing.domain_capacity import DomainCapacity
+    from pumice.actions.placing.domain_search import Goal
+    from pumice.actions.placing.task_runs import Turn
     from pumice.model.hypernodes import HyperNode
 
 NAMED = 3
 
 
-def why_not(turn: Turn, goal: Goal, holding: Holding) -> FitSummary:
+def why_not(turn: Turn, goal: Goal, capacity: DomainCapacity) -> FitSummary:
     """Say why no domain was even tried."""
     errors = turn.session.findings.errors(turn.job)
     if goal.tasks[-1].uid in errors:
@@ -31,7 +31,7 @@ def why_not(turn: Turn, goal: Goal, holding: Holding) -> FitSummary:
     near = offered or _unoffered(turn, goal, tier)
     text = _why_none(turn, goal, tier)
     if near:
-        counts = holding.counts(released=True)
+        counts = capacity.counts(released=True)
         best = max(near, key=lambda each: (int(counts[each.index]), -each.index))
         most = int(counts[best.index])
         if offered or most < goal.need:

@@ -22,7 +22,7 @@ def differ(tasks: Sequence[Task]) -> bool:
     return any(task.shape is not first for task in tasks)
 
 
-def largest_first(
+def reordered(
     table: NodeTable, rows: Rows | slice, tasks: list[Task], need: int, *, released: bool
 ) -> list[Task] | None:
     """Reorder tasks (a stack, first one last) so that of the first `need` the largest come first; None if that cannot help.

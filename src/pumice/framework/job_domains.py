@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from pumice.api import names
-from pumice.model.statuses import ALLOCATED_LIKE, Status
+from pumice.model.statuses import SETTLED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pumice.model.nodes import Rows
     from pumice.model.task import Task
 
-SETTLED = ALLOCATED_LIKE | {Status.PIPELINED}
 SOURCE = "topology"
 
 Groups = list[list["HyperNode"]]
@@ -46,7 +45,7 @@ class Limit(msgspec.Struct, frozen=True):
     soft: bool = False
 
 
-class Topology:
+class JobDomains:
     """The limits and domains of one session."""
 
     __slots__ = ("_limits", "_rows", "_session", "tree", "worthwhile")
