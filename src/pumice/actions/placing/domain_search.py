@@ -22,7 +22,7 @@ from pumice.model.job import BEST_EFFORT_PENDING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from pumice.actions.placing.task_runs import Turn
+    from pumice.actions.placing.turns import Turn
     from pumice.framework.job_domains import Groups, Limit
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import SubJob, Tally
@@ -40,18 +40,18 @@ class Progress(IntEnum):
     READY = 2
 
 
-class Goal(msgspec.Struct):
+class Goal(msgspec.Struct, frozen=True):
     """What is looked for: domains for a job, or for one of its sub-groups, in the order of groups; `need` members must fit.
 
-    `attempt` places the tasks in the order that the list has when it is called.
+    `attempt` places tasks inside the domain of a turn, in the order that it is given.
     """
 
     sub_job: SubJob
     groups: Groups
     limit: Limit | None
     need: int
-    tasks: list[Task]
-    attempt: Callable[[Turn, Progress], Progress]
+    tasks: Sequence[Task]
+    attempt: Callable[[Turn, Progress, Sequence[Task]], Progress]
     is_part: bool = False
     compares: bool = False
 
@@ -79,9 +79,10 @@ def search(turn: Turn, goal: Goal, accepted: Progress | None = None) -> Progress
             progress = _attempt(turn, goal, domain, stage)
             if progress >= stage:
                 return progress
+            # What was done is undone; why it was not enough stays said until another domain is tried.
             turn.statement.rollback(mark)
     if not tried and wanted[-1] is Progress.WAITS:
-        turn.session.findings.note_fit(reversed(goal.tasks), shortage.why_not(turn, goal, capacity))
+        turn.session.findings.note_fit(goal.tasks, shortage.why_not(turn, goal, capacity))
     return Progress.NOTHING
 
 
@@ -91,24 +92,21 @@ def _attempt(turn: Turn, goal: Goal, domain: HyperNode, stage: Progress) -> Prog
     topology = turn.session.topology
     scores = None if turn.points is None or not goal.is_part else topology.order(goal.sub_job, [domain])
     inside, mark = turn.inside(None if domain is topology.tree.root else domain), turn.statement.checkpoint()
-    progress = goal.attempt(inside, stage)
+    progress = goal.attempt(inside, stage, goal.tasks)
     if progress < stage:
         turn.statement.rollback(mark)
-        if again := _largest_first(inside, goal, domain, stage):
-            progress = _attempt_again(inside, goal, stage, again)
+        if other := _largest_first(inside, goal, domain, stage):
+            progress = _attempt_again(inside, goal, stage, other)
     if turn.points is not None and scores is not None and progress >= stage:
         turn.points.append(float(foresight.rounded(scores)[0]))
     return progress
 
 
-def _attempt_again(turn: Turn, goal: Goal, stage: Progress, tasks: list[Task]) -> Progress:
+def _attempt_again(turn: Turn, goal: Goal, stage: Progress, tasks: Sequence[Task]) -> Progress:
     """Try the same domain with the tasks in another order; if that is no better, what the first order said stays."""
-    own = list(goal.tasks)
     with turn.statement.trial() as trial:
-        turn.session.findings.forget_fit(turn.job, own)
-        goal.tasks[:] = tasks
-        progress = goal.attempt(turn, stage)
-        goal.tasks[:] = own
+        turn.session.findings.forget_fit(turn.job, tasks)
+        progress = goal.attempt(turn, stage, tasks)
         if progress >= stage:
             trial.keep()
     return progress
@@ -189,9 +187,9 @@ def _compared(turn: Turn, goal: Goal, ranked: Sequence[HyperNode], stage: Progre
     for domain, outlook in zip(ranked, _outlooks(turn, goal, ranked), strict=True):
         if outlook in found or len(found) + len(failed) == COMPARED:
             continue
-        mark, points = turn.statement.checkpoint(), list[float]()
-        progress = _attempt(msgspec.structs.replace(turn, points=points), goal, domain, stage)
-        turn.statement.rollback(mark)
+        points: list[float] = []
+        with turn.statement.trial():
+            progress = _attempt(msgspec.structs.replace(turn, points=points), goal, domain, stage)
         if progress >= stage:
             found[outlook] = (sum(points), domain)
         else:
@@ -212,13 +210,13 @@ def _outlooks(turn: Turn, goal: Goal, domains: Sequence[HyperNode]) -> Iterator[
 
 def _is_refused_by_queue(turn: Turn, goal: Goal) -> bool:
     """Tell, and note, that no domain helps because the queue may not take on what is needed; asked where all tasks are equal."""
-    session, first = turn.session, goal.tasks[-1]
+    session, first = turn.session, goal.tasks[0]
     if not session.allocatable.active or any(task.shape is not first.shape for task in goal.tasks):
         return False
-    refusal = session.allocatable(turn.queue, subject.equal_tasks(goal.tasks[-goal.need :]))
+    refusal = session.allocatable(turn.queue, subject.equal_tasks(goal.tasks[: goal.need]))
     if refusal is None:
         return False
-    session.findings.note_fit(reversed(goal.tasks), FitSummary(0, (), f"queue {turn.queue.name}: {refusal}"))
+    session.findings.note_fit(goal.tasks, FitSummary(0, (), f"queue {turn.queue.name}: {refusal}"))
     return True
 
 

@@ -6,39 +6,36 @@ from typing import TYPE_CHECKING
 
 from pumice.actions.placing import domain_search, sub_jobs, task_runs
 from pumice.actions.placing.domain_search import Goal, Progress
-from pumice.framework.job_domains import Purpose
+from pumice.framework.job_domains import ALLOCATE
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from pumice.actions.placing.task_runs import Turn
+    from pumice.actions.placing.turns import Turn
     from pumice.model.task import Task
 
 
-def place(turn: Turn, tasks: list[Task]) -> Progress:
-    """Bring a job forward; of the tasks (a stack, first one last) those remain that may be tried in its next turn."""
+def place(turn: Turn, tasks: Sequence[Task]) -> tuple[Progress, list[Task]]:
+    """Bring a job forward; returns how far it got, and the tasks that may be tried in its next turn."""
     if turn.session.job_ready(turn.job) and not turn.job.policies:
         return _one_more(turn, tasks)
-    tasks[:] = [task for task in tasks if not task.gated]
-    if not tasks:
-        return Progress.NOTHING
-    attempt = sub_jobs.attempts(tasks) if turn.job.policies else _whole_job(tasks)
-    progress = domain_search.search(turn, _goal(turn, tasks, attempt))
+    free = [task for task in tasks if not task.gated]
+    if not free:
+        return Progress.NOTHING, []
+    progress = domain_search.search(turn, _goal(turn, free, sub_jobs.attempt if turn.job.policies else _whole_job))
     if progress is Progress.NOTHING:
-        tasks.clear()
-    else:
-        tasks[:] = [task for task in tasks if task.status == Status.PENDING]
-    return progress
+        return progress, []
+    return progress, [task for task in free if task.status == Status.PENDING]
 
 
-def _goal(turn: Turn, tasks: list[Task], attempt: Callable[[Turn, Progress], Progress]) -> Goal:
+def _goal(turn: Turn, tasks: Sequence[Task], attempt: Callable[[Turn, Progress, Sequence[Task]], Progress]) -> Goal:
     session, job = turn.session, turn.job
-    first = tasks[-1].sub_job
+    first = tasks[0].sub_job
     return Goal(
         # Domains are compared by the sub-job of the first task.
         sub_job=next(iter(job.sub_jobs.values())) if first is None else first,
-        groups=session.topology.job_domains(job, Purpose.ALLOCATE),
+        groups=session.topology.job_domains(job, ALLOCATE),
         limit=session.topology.limit(job) if session.job_gradient.active else None,
         need=domain_search.needed(job.tally, job.min_member, ready=session.job_ready(job)),
         tasks=tasks,
@@ -47,45 +44,35 @@ def _goal(turn: Turn, tasks: list[Task], attempt: Callable[[Turn, Progress], Pro
     )
 
 
-def _one_more(turn: Turn, tasks: list[Task]) -> Progress:
+def _one_more(turn: Turn, tasks: Sequence[Task]) -> tuple[Progress, list[Task]]:
     """Place one task of a job that has its minimum; those that are like one which fits nowhere are dropped."""
-    while tasks:
-        first = tasks[-1]
-        if first.gated:
-            tasks.pop()
-            continue
-        progress = domain_search.search(turn, _goal(turn, [first], _single(first)))
+    left = [task for task in tasks if not task.gated]
+    while left:
+        first = left[0]
+        progress = domain_search.search(turn, _goal(turn, [first], _single))
         if progress is not Progress.NOTHING:
-            tasks.pop()
-            return progress
-        like = [task for task in tasks if task.likeness == first.likeness]
+            return progress, left[1:]
         failure = turn.session.findings.errors(turn.job).get(first.uid)
         if failure is not None:
-            turn.session.findings.note_fit(reversed(like), failure)
-        tasks[:] = [task for task in tasks if task.likeness != first.likeness]
-    return Progress.NOTHING
+            turn.session.findings.note_fit((task for task in left if task.likeness == first.likeness), failure)
+        left = [task for task in left if task.likeness != first.likeness]
+    return Progress.NOTHING, []
 
 
-def _single(task: Task) -> Callable[[Turn, Progress], Progress]:
-    def attempt(turn: Turn, stage: Progress) -> Progress:
-        before = len(turn.statement)
-        task_runs.place_until(turn, [task], lambda: True)
-        if len(turn.statement) == before:
-            return Progress.NOTHING
-        waits = task.status == Status.PIPELINED and stage is Progress.READY
-        return Progress.WAITS if waits else Progress.READY
-
-    return attempt
+def _single(turn: Turn, stage: Progress, tasks: Sequence[Task]) -> Progress:
+    before = len(turn.statement)
+    task_runs.place_until(turn, tasks, lambda: True)
+    if len(turn.statement) == before:
+        return Progress.NOTHING
+    waits = tasks[0].status == Status.PIPELINED and stage is Progress.READY
+    return Progress.WAITS if waits else Progress.READY
 
 
-def _whole_job(tasks: list[Task]) -> Callable[[Turn, Progress], Progress]:
-    def attempt(turn: Turn, _stage: Progress) -> Progress:
-        session, job = turn.session, turn.job
-        before, stack = len(turn.statement), list(tasks)
-        done = session.is_pipelined if turn.scope.waits else session.job_ready
-        task_runs.place_until(turn, stack, lambda: done(job))
-        if len(turn.statement) == before:
-            return Progress.NOTHING
-        return domain_search.reached(ready=session.job_ready(job), pipelined=session.is_pipelined(job))
-
-    return attempt
+def _whole_job(turn: Turn, _stage: Progress, tasks: Sequence[Task]) -> Progress:
+    session, job = turn.session, turn.job
+    before = len(turn.statement)
+    done = session.is_pipelined if turn.scope.waits else session.job_ready
+    task_runs.place_until(turn, tasks, lambda: done(job))
+    if len(turn.statement) == before:
+        return Progress.NOTHING
+    return domain_search.reached(ready=session.job_ready(job), pipelined=session.is_pipelined(job))

@@ -23,13 +23,13 @@ def differ(tasks: Sequence[Task]) -> bool:
 
 
 def reordered(
-    table: NodeTable, rows: Rows | slice, tasks: list[Task], need: int, *, released: bool
+    table: NodeTable, rows: Rows | slice, tasks: Sequence[Task], need: int, *, released: bool
 ) -> list[Task] | None:
-    """Reorder tasks (a stack, first one last) so that of the first `need` the largest come first; None if that cannot help.
+    """Return tasks in another order, of the first `need` the largest first; None if that cannot help.
 
     It can if they differ, and the rows have enough for them in sum. Who is needed stays the same.
     """
-    needed, rest = tasks[-need:], tasks[:-need]
+    needed = tasks[:need]
     shapes = {task.shape.serial: task.shape.request.vector for task in needed}
     if len(shapes) == 1:
         return None
@@ -41,5 +41,5 @@ def reordered(
     offered = np.maximum(table.allocatable[rows].sum(axis=0), 1)
     share = {serial: float((vector / offered).max()) for serial, vector in shapes.items()}
     # Sorting is stable: among equals the order of tasks stays.
-    ordered = rest + sorted(needed, key=lambda task: share[task.shape.serial])
-    return None if ordered == tasks else ordered
+    largest = sorted(needed, key=lambda task: -share[task.shape.serial])
+    return None if largest == list(needed) else [*largest, *tasks[need:]]

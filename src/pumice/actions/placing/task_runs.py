@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 
 from pumice.framework import selection, subject
@@ -12,116 +11,75 @@ from pumice.framework.points import Reads
 from pumice.framework.reasons import FitSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from pumice.actions.placing.turns import Scope, Turn
     from pumice.framework.evaluation import Evaluation
     from pumice.framework.session import Session
-    from pumice.framework.statement import Statement
-    from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job, SubJob
     from pumice.model.nodes import Rows
     from pumice.model.queue import Queue
     from pumice.model.task import Task
 
 
-class Scope(msgspec.Struct, frozen=True):
-    """Where tasks are placed, and how: in one hyper-node or anywhere; if `waits`, on room that evictions make, so that all of them wait for it."""
-
-    domain: HyperNode | None = None
-    waits: bool = False
-
-    @property
-    def within(self) -> Rows | None:
-        """The nodes that are looked at, None for all."""
-        return None if self.domain is None else self.domain.rows
-
-    def failure(self, evaluation: Evaluation) -> FitSummary:
-        """Say why no node here takes a task."""
-        if self.domain is None:
-            return evaluation.failure()
-        found = evaluation.failure(within=self.domain.rows)
-        prefix = f"In hyperNode {self.domain.name}: 0/{found.nodes} nodes are unavailable"
-        return FitSummary(found.nodes, found.counts, prefix)
-
-
-class Turn(msgspec.Struct, frozen=True):
-    """A job's turn: everything it does goes into one statement. On trial, what each sub-group scores in its domain is noted in `points`."""
-
-    session: Session
-    statement: Statement
-    queue: Queue
-    job: Job
-    scope: Scope = Scope()
-    points: list[float] | None = None
-
-    def inside(self, domain: HyperNode | None) -> Turn:
-        """Return the same turn, with tasks placed inside one hyper-node."""
-        return msgspec.structs.replace(self, scope=msgspec.structs.replace(self.scope, domain=domain))
-
-
-def place_job(turn: Turn, tasks: list[Task]) -> None:
-    """Place tasks (a stack, first one last) until the job is ready, a task that must not be missing fails, or none is left."""
+def place_job(turn: Turn, tasks: Sequence[Task]) -> list[Task]:
+    """Place tasks until the job is ready, a task that must not be missing fails, or none is left; returns those to try in its next turn."""
     if turn.session.job_ready(turn.job):
         # Beyond its minimum a job gets one pod per turn; the first one that finds a node ends the turn.
-        place_until(turn, tasks, lambda: True)
-        return
-    place_until(turn, tasks, lambda: turn.session.job_ready(turn.job))
+        return place_until(turn, tasks, lambda: True)
+    return place_until(turn, tasks, lambda: turn.session.job_ready(turn.job))
 
 
-def place_until(turn: Turn, tasks: list[Task], done: Callable[[], bool]) -> None:
-    """Place tasks (a stack, first one last) until it is enough, a task that must not be missing fails, or none is left."""
+def place_until(turn: Turn, tasks: Sequence[Task], done: Callable[[], bool]) -> list[Task]:
+    """Place tasks until it is enough, a task that must not be missing fails, or none is left; returns those that were not tried."""
     session, job = turn.session, turn.job
     failed_roles: dict[str, None] = {}
-    while tasks:
-        run = next_run(session, tasks)
+    position = 0
+    while position < len(tasks):
+        run = next_run(session, tasks, position)
+        start, position = position, position + len(run)
         first = run[0]
         if first.gated:
-            del tasks[-len(run) :]
             continue
         if first.role and first.role in failed_roles:
             _note_like(session, job, run)
-            del tasks[-len(run) :]
             continue
         allowed, refusal = _allowed(session, turn.queue, run)
         placed, finished = _place_run(turn, run[:allowed], done) if allowed else (0, False)
         if refusal is not None:
             _note_beyond(session, run, placed if not finished else allowed, allowed, refusal)
         if finished:
-            del tasks[-placed:]
-            return
+            return list(tasks[start + placed :])
         if placed < allowed:
             # The run stopped short: no node takes the next task, nor any other that is equal to it.
-            del tasks[-len(run) :]
             failed_roles[first.role] = None
             if not goes_on(job, first.sub_job, failed_roles):
-                return
-            continue
-        del tasks[-len(run) :]
+                break
+    return list(tasks[position:])
 
 
-def next_run(session: Session, tasks: list[Task]) -> list[Task]:
-    """Return the equal tasks at the end of the stack, in order.
+def next_run(session: Session, tasks: Sequence[Task], start: int = 0) -> list[Task]:
+    """Return the equal tasks that begin at a position.
 
     A task with a nominated node stands alone, and so does every task if some function tells equal ones apart. Plugins may divide tasks further.
     """
-    last, divisions = tasks[-1], session.divisions
-    if last.nominated or session.evaluator.functions.reads & Reads.TASK:
-        return [last]
-    parts = [part(last) for part in divisions]
-    end = len(tasks)
-    start = end - 1
-    while start > 0:
-        task = tasks[start - 1]
-        if task.shape is not last.shape or task.role != last.role or task.sub_job is not last.sub_job:
+    first, divisions = tasks[start], session.divisions
+    if first.nominated or session.evaluator.functions.reads & Reads.TASK:
+        return [first]
+    parts = [part(first) for part in divisions]
+    end = start + 1
+    while end < len(tasks):
+        task = tasks[end]
+        if task.shape is not first.shape or task.role != first.role or task.sub_job is not first.sub_job:
             break
-        if task.bond is not last.bond and task.likeness != last.likeness:
+        if task.bond is not first.bond and task.likeness != first.likeness:
             break
-        if task.nominated or task.gated != last.gated:
+        if task.nominated or task.gated != first.gated:
             break
         if divisions and [part(task) for part in divisions] != parts:
             break
-        start -= 1
-    return tasks[start:end][::-1]
+        end += 1
+    return list(tasks[start:end])
 
 
 def _allowed(session: Session, queue: Queue, run: list[Task]) -> tuple[int, FitSummary | None]:
