@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.actions.placing import inside_domains, known_failures, largest_first, task_runs, turns
+from pumice.actions.placing import inside_domains, known_failures, largest_first, minimum, task_runs, turns
 from pumice.api import names
 from pumice.framework import reservations, subject
 from pumice.framework.configuration import Argument
@@ -14,7 +14,7 @@ from pumice.framework.plugin import Action
 from pumice.model.statuses import TENTATIVE, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pumice.framework.ordering import PriorityQueue
     from pumice.framework.reasons import FitSummary
@@ -78,7 +78,7 @@ class Allocate(Action):
             if not len(waiting) or session.overused(queue) is not None:
                 continue
             job = waiting.pop()
-            lacking = work[job.key][: job.min_member - job.tally.ready] if job.is_interrupted else []
+            lacking = _lacking(session, job, work[job.key]) if job.is_interrupted else []
             if not lacking or session.preemptive(queue, subject.demand(lacking)) is not None:
                 waiting.push(job)
                 continue
@@ -171,22 +171,22 @@ class Allocate(Action):
 
     def _is_known_to_fail(self, session: Session, job: Job, tasks: list[Task]) -> bool:
         """Tell at once that a job fails as an equal one has just failed: all its tasks are alike, and no node takes one."""
-        first, minimum = tasks[0], job.min_member
-        if len(tasks) != minimum or session.reserved or first.nominated or first.gated:
+        first, least = tasks[0], job.min_member
+        if len(tasks) != least or session.reserved or first.nominated or first.gated:
             return False
         failure = self._failures.of(first)
         if failure is None or session.topology.steers(job):
             return False
-        if minimum > 1 and any(task.shape is not first.shape or task.bond is not first.bond for task in tasks):
+        if least > 1 and any(task.shape is not first.shape or task.bond is not first.bond for task in tasks):
             return False
         session.findings.attempt(job)
         if session.findings.errors(job):
             session.findings.note_fit(tasks, failure)
             said = _shortfall(session, job, 0)
         else:
-            uids = [first.uid] if minimum == 1 else [task.uid for task in tasks]
+            uids = [first.uid] if least == 1 else [task.uid for task in tasks]
             session.findings.note_fit_of_all(job, uids, failure)
-            said = Shortfall(0, minimum - job.tally.ready, minimum, len(job.pending), first.name, failure)
+            said = Shortfall(0, least - job.tally.ready, least, len(job.pending), first.name, failure)
         session.record.judge(job.key, self.name, said)
         return True
 
@@ -217,18 +217,18 @@ class Allocate(Action):
 
     def _try_largest_first(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> list[Task] | None:
         """Try a gang of unequal members in another order; if that is no better, None, and what the first order said stays."""
-        table, need = session.cluster.nodes, job.min_member - job.tally.ready
-        if need < 2 or not session.gangs_are_kept or not largest_first.differ(tasks):
-            return None
-        ordered = largest_first.reordered(table, slice(table.count), tasks, need, released=True)
-        if ordered is None:
+        if not session.gangs_are_kept or not largest_first.differ(tasks):
             return None
         statement = session.statement()
+        turn, everywhere = turns.Turn(session, statement, queue, job), slice(session.cluster.nodes.count)
+        ordered = largest_first.reordered(turn, everywhere, tasks, None, released=True)
+        if ordered is None:
+            return None
         with statement.trial() as trial:
             session.findings.forget_fit(job)
             for task in tasks:
                 session.findings.forget_transaction(task)
-            left = task_runs.place_job(turns.Turn(session, statement, queue, job), ordered)
+            left = task_runs.place_job(turn, tasks, ordered)
             after = self._conclude(session, statement, job, left)
             if after is not None:
                 trial.keep()
@@ -275,6 +275,11 @@ def _eligible(session: Session, waiting: Iterable[Task]) -> list[Task]:
             # The plan was made for these members, not for others.
             tasks.sort(key=lambda task: task.uid not in session.reserved)
     return tasks
+
+
+def _lacking(session: Session, job: Job, tasks: Sequence[Task]) -> list[Task]:
+    """Return the members that a job still needs."""
+    return minimum.named_first(session, job, tasks)[0][: job.min_member - job.tally.ready]
 
 
 class Shortfall(msgspec.Struct, frozen=True, gc=False):

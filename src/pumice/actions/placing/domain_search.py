@@ -116,8 +116,8 @@ def _largest_first(turn: Turn, goal: Goal, domain: HyperNode, stage: Progress) -
     """Return another order of the tasks, if one could help in a domain."""
     if goal.is_part is not bool(turn.job.policies) or (goal.limit is None and turn.scope.domain is None):
         return None
-    table = turn.session.cluster.nodes
-    return largest_first.reordered(table, domain.rows, goal.tasks, goal.need, released=stage is Progress.WAITS)
+    part = goal.sub_job if goal.is_part else None
+    return largest_first.reordered(turn, domain.rows, goal.tasks, part, released=stage is Progress.WAITS)
 
 
 def stages(turn: Turn) -> list[Progress]:

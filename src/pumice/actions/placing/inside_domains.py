@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.actions.placing import domain_search, sub_jobs, task_runs
+from pumice.actions.placing import domain_search, minimum, sub_jobs, task_runs
 from pumice.actions.placing.domain_search import Goal, Progress
 from pumice.framework.job_domains import ALLOCATE
 from pumice.model.statuses import Status
@@ -23,13 +23,19 @@ def place(turn: Turn, tasks: Sequence[Task]) -> tuple[Progress, list[Task]]:
     free = [task for task in tasks if not task.gated]
     if not free:
         return Progress.NOTHING, []
-    progress = domain_search.search(turn, _goal(turn, free, sub_jobs.attempt if turn.job.policies else _whole_job))
+    if turn.job.policies:
+        goal = _goal(turn, free, 0, sub_jobs.attempt)
+    else:
+        goal = _goal(turn, *minimum.named_first(turn.session, turn.job, free), _whole_job)
+    progress = domain_search.search(turn, goal)
     if progress is Progress.NOTHING:
         return progress, []
     return progress, [task for task in free if task.status == Status.PENDING]
 
 
-def _goal(turn: Turn, tasks: Sequence[Task], attempt: Callable[[Turn, Progress, Sequence[Task]], Progress]) -> Goal:
+def _goal(
+    turn: Turn, tasks: Sequence[Task], named: int, attempt: Callable[[Turn, Progress, Sequence[Task]], Progress]
+) -> Goal:
     session, job = turn.session, turn.job
     first = tasks[0].sub_job
     return Goal(
@@ -37,7 +43,7 @@ def _goal(turn: Turn, tasks: Sequence[Task], attempt: Callable[[Turn, Progress, 
         sub_job=next(iter(job.sub_jobs.values())) if first is None else first,
         groups=session.topology.job_domains(job, ALLOCATE),
         limit=session.topology.limit(job) if session.job_gradient.active else None,
-        need=domain_search.needed(job.tally, job.min_member, ready=session.job_ready(job)),
+        need=max(named, domain_search.needed(job.tally, job.min_member, ready=session.job_ready(job))),
         tasks=tasks,
         attempt=attempt,
         compares=bool(job.policies) and not turn.scope.waits and not session.job_ready(job),
@@ -49,7 +55,7 @@ def _one_more(turn: Turn, tasks: Sequence[Task]) -> tuple[Progress, list[Task]]:
     left = [task for task in tasks if not task.gated]
     while left:
         first = left[0]
-        progress = domain_search.search(turn, _goal(turn, [first], _single))
+        progress = domain_search.search(turn, _goal(turn, [first], 1, _single))
         if progress is not Progress.NOTHING:
             return progress, left[1:]
         failure = turn.session.findings.errors(turn.job).get(first.uid)

@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pumice.actions.placing import minimum
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pumice.model.nodes import NodeTable, Rows
+    from pumice.actions.placing.turns import Turn
+    from pumice.model.job import SubJob
+    from pumice.model.nodes import Rows
+    from pumice.model.resources import Vector
     from pumice.model.task import Task
 
 
@@ -23,23 +28,34 @@ def differ(tasks: Sequence[Task]) -> bool:
 
 
 def reordered(
-    table: NodeTable, rows: Rows | slice, tasks: Sequence[Task], need: int, *, released: bool
+    turn: Turn, rows: Rows | slice, tasks: Sequence[Task], part: SubJob | None, *, released: bool
 ) -> list[Task] | None:
-    """Return tasks in another order, of the first `need` the largest first; None if that cannot help.
+    """Return the tasks of a job, or of a part of it, with the largest first of those that its minimum names; None if that cannot help.
 
-    It can if they differ, and the rows have enough for them in sum. Who is needed stays the same.
+    It can if they differ, and the rows have enough for them in sum. Who is named stays the same, but for those that fit nowhere even alone.
     """
-    needed = tasks[:need]
-    shapes = {task.shape.serial: task.shape.request.vector for task in needed}
-    if len(shapes) == 1:
-        return None
+    table = turn.session.cluster.nodes
     free = table.allocatable[rows] - table.used[rows]
     if released:
         free += table.releasing[rows] - table.pipelined[rows]
-    if (np.maximum(free, 0).sum(axis=0) < sum(shapes[task.shape.serial] for task in needed)).any():
+    possible = _fitting_alone(free, tasks)
+    listed, count = minimum.named_first(turn.session, turn.job, possible, part)
+    named = listed[:count]
+    shapes = {task.shape.serial: task.shape.request.vector for task in named}
+    if len(shapes) < 2 or (np.maximum(free, 0).sum(axis=0) < sum(shapes[task.shape.serial] for task in named)).any():
         return None
     offered = np.maximum(table.allocatable[rows].sum(axis=0), 1)
     share = {serial: float((vector / offered).max()) for serial, vector in shapes.items()}
     # Sorting is stable: among equals the order of tasks stays.
-    largest = sorted(needed, key=lambda task: -share[task.shape.serial])
-    return None if largest == list(needed) else [*largest, *tasks[need:]]
+    largest = sorted(named, key=lambda task: -share[task.shape.serial])
+    return None if largest == named else [*largest, *listed[count:]]
+
+
+def _fitting_alone(free: Vector, tasks: Sequence[Task]) -> list[Task]:
+    """Return the tasks for which some row has room."""
+    shapes = {task.shape.serial: task.shape.request for task in tasks}
+    fitting = {
+        serial: bool((free[:, request.asked] >= request.vector[request.asked]).all(axis=1).any())
+        for serial, request in shapes.items()
+    }
+    return [task for task in tasks if fitting[task.shape.serial]]

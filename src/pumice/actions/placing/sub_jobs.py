@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING, Any
 
-from pumice.actions.placing import domain_search, task_runs
+from pumice.actions.placing import domain_search, minimum, task_runs
 from pumice.actions.placing.domain_search import Goal, Progress
 from pumice.framework.job_domains import ALLOCATE
 from pumice.model.statuses import Status
@@ -106,7 +106,7 @@ def _serve(turn: Turn, sub_job: SubJob, tasks: Sequence[Task], accepted: Progres
         groups=topology.sub_job_domains(sub_job, turn.scope.domain or topology.tree.root, ALLOCATE),
         limit=topology.sub_limit(sub_job) if session.sub_job_gradient.active else None,
         need=domain_search.needed(sub_job.tally, sub_job.minimum, ready=was_ready),
-        tasks=tasks,
+        tasks=minimum.named_first(session, job, tasks, sub_job)[0],
         attempt=_whole_sub_group(sub_job),
         is_part=True,
     )
