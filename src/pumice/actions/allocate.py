@@ -36,8 +36,9 @@ class Allocate(Action):
     """Place pods that ask for resources.
 
     A gang that can start is bound at once; one that could start once room that is being released is free keeps that room, and the room it already has, for
-    the rest of the cycle. Beyond its minimum a job is served pod by pod, taking turns with the others. Where the members of a gang differ and do not fit in their
-    order, they are tried once more with the largest first (not with `compatibility: volcano`).
+    the rest of the cycle. The members that a minimum names, those of each role first, come before surplus. Beyond its minimum a job is served pod by pod,
+    taking turns with the others. Where the members of a gang differ and do not fit in their order, they are tried once more with the largest first. With
+    `compatibility: volcano` the order of tasks alone decides.
     """
 
     name = "allocate"
