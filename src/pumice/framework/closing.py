@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.api import names, scheduling, timestamp
-from pumice.model.statuses import ALLOCATED_LIKE, GOING, Status
+from pumice.model.statuses import ALLOCATED_LIKE, GOING, TENTATIVE, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 READY = "pod group is ready"
 NOT_READY = "pod group is not ready"
 WAITING = frozenset({Status.PENDING, Status.ALLOCATED, Status.PIPELINED})
-HELD = frozenset({Status.ALLOCATED, Status.PIPELINED})
 UNFINISHED_PHASES = frozenset({names.PHASE_UNKNOWN, names.PHASE_PENDING, names.PHASE_INQUEUE})
 
 
@@ -69,7 +68,7 @@ def _is_news(session: Session, job: Job) -> bool:
         _transactions(session, pending) if session.findings.last_transactions else (),
         tuple(errors.items()) if errors else (),
         [task.refusal for task in pending.values() if task.refusal] or (),
-        [task.node for task in job.tasks.values() if task.status in HELD] if len(pending) < len(job.tasks) else (),
+        [task.node for task in job.tasks.values() if task.status in TENTATIVE] if len(pending) < len(job.tasks) else (),
     )
     if session.record.stood(job.key) == stands:
         return False

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pumice.framework import observing, ordering
 from pumice.framework.extensions import COMBINERS, Extension, Intersection, Roster, Slot, Vote
 from pumice.framework.findings import Findings, LastTransaction
+from pumice.framework.job_domains import JobDomains
 from pumice.framework.points import POINTS, Combine, Point
 from pumice.framework.reasons import Code, FitSummary
 from pumice.framework.reservations import Reservations
 from pumice.framework.statement import Run, Statement
-from pumice.framework.topology import Topology
 from pumice.model.job import BEST_EFFORT_PENDING
 from pumice.model.statuses import Status
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
         Union,
         Votes,
     )
+    from pumice.framework.job_domains import Groups, Purpose
     from pumice.framework.ordering import Ordering, TaskOrdering
     from pumice.framework.plugin import Plugin
     from pumice.framework.reasons import ReasonVector
     from pumice.framework.record import CycleRecord
     from pumice.framework.subject import Demand, Subject
-    from pumice.framework.topology import Groups, Purpose
     from pumice.model.cluster import Cluster
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job, SubJob
@@ -142,7 +142,7 @@ class Session:
         self.evicted_for: dict[str, None] = {}
         self.reservations = reservations or Reservations()
         self.reserved: dict[str, Task] = {}
-        self.topology = Topology(self)
+        self.topology = JobDomains(self)
         self._outlet = outlet
         self._held: list[Run] = []
         self._statements: list[Statement] = []

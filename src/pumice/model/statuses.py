@@ -29,6 +29,10 @@ class Status(IntEnum):
 COUNT = len(Status)
 ALLOCATED_LIKE = frozenset({Status.ALLOCATED, Status.BINDING, Status.BOUND, Status.RUNNING})
 READY = ALLOCATED_LIKE | {Status.SUCCEEDED}
+# Decided in this cycle and not sent yet.
+TENTATIVE = frozenset({Status.ALLOCATED, Status.PIPELINED})
+# From the moment a task is placed or waits for room until it is going.
+SETTLED = ALLOCATED_LIKE | TENTATIVE
 PREEMPTABLE = frozenset({Status.BOUND, Status.RUNNING})
 FINISHED = frozenset({Status.SUCCEEDED, Status.FAILED})
 # Statuses that take room on the node they name; a pipelined task is counted in a column of its own.

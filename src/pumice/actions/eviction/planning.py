@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.actions import placing, subgroups, topology
-from pumice.actions.domains import Outcome
 from pumice.actions.eviction import units
+from pumice.actions.placing import inside_domains, sub_jobs, task_runs, turns
+from pumice.actions.placing.domain_search import Progress
 from pumice.framework import selection, subject
 from pumice.framework.fitting import room
 from pumice.model.statuses import Status
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pumice.actions.eviction.offers import Market
     from pumice.actions.eviction.rules import Rules
     from pumice.actions.eviction.units import Unit
-    from pumice.actions.placing import Turn
+    from pumice.actions.placing.turns import Turn
     from pumice.framework.evaluation import Evaluation
     from pumice.framework.session import Session
     from pumice.framework.statement import Statement
@@ -148,7 +148,7 @@ class Plan:
         evaluation.refresh_scores()
         if evaluation.is_stepwise(released=True):
             return []
-        count = min(len(run), placing.lacking(first))
+        count = min(len(run), task_runs.lacking(first))
         return selection.choose(evaluation, nodes, count, released=True, within=self.rows(first))
 
     def place(self, member: Task, market: Market) -> bool:
@@ -207,10 +207,10 @@ class Plan:
     def _arrange_in_order(self, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Place one member after the other until it is enough; those that are like one which finds no room are passed over."""
         hopeless: dict[Hashable, None] = {}
-        stack = list(tasks)[::-1]
-        while stack:
-            run = placing.next_run(self.session, stack)
-            del stack[-len(run) :]
+        start = 0
+        while start < len(tasks):
+            run = task_runs.next_run(self.session, tasks, start)
+            start += len(run)
             if run[0].likeness in hopeless:
                 continue
             ahead: list[int] = []
@@ -226,21 +226,22 @@ class Plan:
 
     def _arrange_sub_groups(self, tasks: Sequence[Task]) -> bool:
         """Place whole sub-groups, as allocate would."""
-        attempt = subgroups.attempts(list(tasks)[::-1])
-        return self._arrange_as_allocate(tasks, lambda turn: attempt(turn.inside(self.domain), Outcome.WAITS))
+        return self._arrange_as_allocate(
+            tasks, lambda turn: sub_jobs.attempt(turn.inside(self.domain), Progress.WAITS, tasks)
+        )
 
     def arrange_anywhere(self, tasks: Sequence[Task]) -> bool:
         """Place as many of the tasks as are enough inside any one of the domains of their job, without new victims, as allocate would."""
-        return self._arrange_as_allocate(tasks, lambda turn: topology.place(turn, list(tasks)[::-1]))
+        return self._arrange_as_allocate(tasks, lambda turn: inside_domains.place(turn, tasks)[0])
 
-    def _arrange_as_allocate(self, tasks: Sequence[Task], place: Callable[[Turn], Outcome]) -> bool:
+    def _arrange_as_allocate(self, tasks: Sequence[Task], place: Callable[[Turn], Progress]) -> bool:
         """Let tasks wait where allocate would put them; why they cannot is for allocate to say."""
         journal = self.session.findings.journal
         words = journal.begin()
         try:
             with self.statement.trial() as trial:
-                turn = placing.Turn(self.session, self.statement, self.queue, self.job, placing.Scope(waits=True))
-                if place(turn) is Outcome.NOTHING:
+                turn = turns.Turn(self.session, self.statement, self.queue, self.job, turns.Scope(waits=True))
+                if place(turn) is Progress.NOTHING:
                     return False
                 trial.keep()
         finally:

@@ -12,7 +12,7 @@ from pumice.actions.eviction.offers import Market
 from pumice.actions.eviction.planning import Plan
 from pumice.actions.eviction.prospects import Cost, Prospects
 from pumice.api import names
-from pumice.framework.topology import Purpose
+from pumice.framework.job_domains import Purpose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -106,8 +106,8 @@ class Search:
         topology = self.session.topology
         if topology.limit(job) is None or not self.session.job_gradient.active:
             return [topology.tree.root]
-        topology.worthwhile = None if prospects is None else prospects.worthwhile()
-        found = [domain for group in topology.job_domains(job, Purpose.EVICT) for domain in group]
+        purpose = Purpose(evicts=True, worthwhile=None if prospects is None else prospects.worthwhile())
+        found = [domain for group in topology.job_domains(job, purpose) for domain in group]
         return found[: self.rules.most_domains]
 
     def _is_anybody_there(self, job: Job) -> bool:

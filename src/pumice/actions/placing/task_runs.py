@@ -7,121 +7,101 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from pumice.actions.placing import minimum, misfits
 from pumice.framework import selection, subject
 from pumice.framework.points import Reads
 from pumice.framework.reasons import FitSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from pumice.actions.placing.turns import Scope, Turn
     from pumice.framework.evaluation import Evaluation
     from pumice.framework.session import Session
-    from pumice.framework.statement import Statement
-    from pumice.model.hypernodes import HyperNode
-    from pumice.model.job import Job, SubJob
     from pumice.model.nodes import Rows
     from pumice.model.queue import Queue
     from pumice.model.task import Task
 
 
-class Scope(msgspec.Struct, frozen=True):
-    """Where tasks are placed, and how: in one hyper-node or anywhere; if `waits`, on room that evictions make, so that all of them wait for it."""
+class Tried(msgspec.Struct, frozen=True):
+    """How far a run got: how many of its tasks are dealt with, how many of these are placed, and whether that is enough."""
 
-    domain: HyperNode | None = None
-    waits: bool = False
-
-    @property
-    def within(self) -> Rows | None:
-        """The nodes that are looked at, None for all."""
-        return None if self.domain is None else self.domain.rows
-
-    def failure(self, evaluation: Evaluation) -> FitSummary:
-        """Say why no node here takes a task."""
-        if self.domain is None:
-            return evaluation.failure()
-        found = evaluation.failure(within=self.domain.rows)
-        prefix = f"In hyperNode {self.domain.name}: 0/{found.nodes} nodes are unavailable"
-        return FitSummary(found.nodes, found.counts, prefix)
+    dealt_with: int
+    placed: int
+    enough: bool = False
 
 
-class Turn(msgspec.Struct, frozen=True):
-    """A job's turn: everything it does goes into one statement. On trial, what each sub-group scores in its domain is noted in `points`."""
+def place_job(turn: Turn, tasks: Sequence[Task], order: Sequence[Task] | None = None) -> list[Task]:
+    """Place tasks until the job is ready, a task that must not be missing fails, or none is left; returns those to try in its next turn.
 
-    session: Session
-    statement: Statement
-    queue: Queue
-    job: Job
-    scope: Scope = Scope()
-    points: list[float] | None = None
-
-    def inside(self, domain: HyperNode | None) -> Turn:
-        """Return the same turn, with tasks placed inside one hyper-node."""
-        return msgspec.structs.replace(self, scope=msgspec.structs.replace(self.scope, domain=domain))
-
-
-def place_job(turn: Turn, tasks: list[Task]) -> None:
-    """Place tasks (a stack, first one last) until the job is ready, a task that must not be missing fails, or none is left."""
-    if turn.session.job_ready(turn.job):
-        # Beyond its minimum a job gets one pod per turn; the first one that finds a node ends the turn.
-        place_until(turn, tasks, lambda: True)
-        return
-    place_until(turn, tasks, lambda: turn.session.job_ready(turn.job))
-
-
-def place_until(turn: Turn, tasks: list[Task], done: Callable[[], bool]) -> None:
-    """Place tasks (a stack, first one last) until it is enough, a task that must not be missing fails, or none is left."""
+    Until it is ready they are tried in the order that is given, by default those first that the minimum names.
+    """
     session, job = turn.session, turn.job
-    failed_roles: dict[str, None] = {}
-    while tasks:
-        run = next_run(session, tasks)
-        first = run[0]
-        if first.gated:
-            del tasks[-len(run) :]
+    if session.job_ready(job):
+        # Beyond its minimum a job gets one pod per turn; the first one that finds a node ends the turn.
+        return place_until(turn, tasks, lambda: True)
+    if order is None:
+        order = minimum.named_first(session, job, tasks)[0]
+    left = {task.uid for task in place_until(turn, order, lambda: session.job_ready(job))}
+    return [task for task in tasks if task.uid in left] if left else []
+
+
+def place_until(turn: Turn, tasks: Sequence[Task], done: Callable[[], bool]) -> list[Task]:
+    """Place tasks until it is enough, a task that must not be missing fails, or none is left; returns those that were not tried.
+
+    They are tried in the given order until one is missing; then those come first that the minimum now asks for.
+    """
+    session, job = turn.session, turn.job
+    failed = misfits.begin(turn)
+    rest = tasks
+    position = 0
+    while position < len(rest):
+        run = next_run(session, rest, position)
+        start, position = position, position + len(run)
+        if run[0].gated:
             continue
-        if first.role and first.role in failed_roles:
-            _note_like(session, job, run)
-            del tasks[-len(run) :]
+        if (known := failed.reason(run[0])) is not None:
+            session.findings.note_fit(run, known)
             continue
         allowed, refusal = _allowed(session, turn.queue, run)
-        placed, finished = _place_run(turn, run[:allowed], done) if allowed else (0, False)
+        tried = _place_run(turn, run[:allowed], done) if allowed else Tried(0, 0)
         if refusal is not None:
-            _note_beyond(session, run, placed if not finished else allowed, allowed, refusal)
-        if finished:
-            del tasks[-placed:]
-            return
-        if placed < allowed:
+            _note_beyond(session, run, tried.dealt_with if not tried.enough else allowed, allowed, refusal)
+        if tried.enough:
+            return list(rest[start + tried.dealt_with :])
+        if tried.placed < len(run):
+            part = run[0].sub_job if job.policies else None
+            rest, position = minimum.named_first(session, job, rest[position:], part)[0], 0
+        if tried.dealt_with < allowed:
             # The run stopped short: no node takes the next task, nor any other that is equal to it.
-            del tasks[-len(run) :]
-            failed_roles[first.role] = None
-            if not goes_on(job, first.sub_job, failed_roles):
-                return
-            continue
-        del tasks[-len(run) :]
+            failed.add(run[tried.dealt_with])
+            if not failed.leave_hope(run[0].sub_job, rest):
+                break
+    return list(rest[position:])
 
 
-def next_run(session: Session, tasks: list[Task]) -> list[Task]:
-    """Return the equal tasks at the end of the stack, in order.
+def next_run(session: Session, tasks: Sequence[Task], start: int = 0) -> list[Task]:
+    """Return the equal tasks that begin at a position.
 
     A task with a nominated node stands alone, and so does every task if some function tells equal ones apart. Plugins may divide tasks further.
     """
-    last, divisions = tasks[-1], session.divisions
-    if last.nominated or session.evaluator.functions.reads & Reads.TASK:
-        return [last]
-    parts = [part(last) for part in divisions]
-    end = len(tasks)
-    start = end - 1
-    while start > 0:
-        task = tasks[start - 1]
-        if task.shape is not last.shape or task.role != last.role or task.sub_job is not last.sub_job:
+    first, divisions = tasks[start], session.divisions
+    if first.nominated or session.evaluator.functions.reads & Reads.TASK:
+        return [first]
+    parts = [part(first) for part in divisions]
+    end = start + 1
+    while end < len(tasks):
+        task = tasks[end]
+        if task.shape is not first.shape or task.role != first.role or task.sub_job is not first.sub_job:
             break
-        if task.bond is not last.bond and task.likeness != last.likeness:
+        if task.bond is not first.bond and task.likeness != first.likeness:
             break
-        if task.nominated or task.gated != last.gated:
+        if task.nominated or task.gated != first.gated:
             break
         if divisions and [part(task) for part in divisions] != parts:
             break
-        start -= 1
-    return tasks[start:end][::-1]
+        end += 1
+    return list(tasks[start:end])
 
 
 def _allowed(session: Session, queue: Queue, run: list[Task]) -> tuple[int, FitSummary | None]:
@@ -147,8 +127,8 @@ def _note_beyond(session: Session, run: list[Task], placed: int, allowed: int, r
     session.findings.note_fit(run[allowed:], refusal)
 
 
-def _place_run(turn: Turn, run: list[Task], done: Callable[[], bool]) -> tuple[int, bool]:
-    """Place equal tasks on free room, then on room that is being released; returns how many are dealt with, and whether it is enough."""
+def _place_run(turn: Turn, run: list[Task], done: Callable[[], bool]) -> Tried:
+    """Place equal tasks on free room, then on room that is being released."""
     session, statement, scope = turn.session, turn.statement, turn.scope
     looked_for = subject.Subject(run[0], turn.queue)
     refusal = session.pre_predicate(looked_for)
@@ -156,9 +136,9 @@ def _place_run(turn: Turn, run: list[Task], done: Callable[[], bool]) -> tuple[i
         session.findings.note_fit(
             run, FitSummary(session.cluster.nodes.count, ((refusal, session.cluster.nodes.count),))
         )
-        return 0, False
+        return Tried(0, 0)
     evaluation = session.evaluate(looked_for)
-    placed = 0
+    placed = refused = 0
     for released in (True,) if scope.waits else (False, True):
         while placed < len(run):
             # No more is chosen ahead than the gang still lacks; what turns out to be needed beyond that is chosen in the next round.
@@ -173,13 +153,14 @@ def _place_run(turn: Turn, run: list[Task], done: Callable[[], bool]) -> tuple[i
                 moved = statement.allocate(batch, records, done)
             placed += moved
             if moved and done():
-                return placed, True
+                return Tried(placed, placed - refused, enough=True)
             if moved < len(batch):
                 # A plugin refused this one placement, and the statement has noted why; the next task may still go.
                 placed += 1
+                refused += 1
     if placed < len(run):
         session.findings.note_fit(run[placed:], scope.failure(evaluation))
-    return placed, False
+    return Tried(placed, placed - refused)
 
 
 def lacking(task: Task) -> int:
@@ -221,29 +202,3 @@ def _best_node(session: Session, evaluation: Evaluation, within: Rows | None, *,
     if named is not None and named in candidates:
         return [named]
     return [selection.best(evaluation, candidates)]
-
-
-def _note_like(session: Session, job: Job, run: list[Task]) -> None:
-    """Give tasks of a role that already failed the reason of the one that was tried."""
-    errors = session.findings.errors(job)
-    for task in job.pending.values():
-        if task.role == run[0].role and task.uid in errors:
-            session.findings.note_fit(run, errors[task.uid])
-            return
-
-
-def goes_on(job: Job, sub_job: SubJob | None, failed_roles: dict[str, None]) -> bool:
-    """Tell whether the remaining tasks are worth trying after one found no node."""
-    if job.min_member == len(job.tasks) or (sub_job is not None and sub_job.minimum >= len(sub_job.tasks)):
-        return False
-    if job.policies:
-        return True
-    if job.min_member < job.min_task_total:
-        others = sum(1 for task in job.pending.values() if task.role not in failed_roles)
-        return job.tally.ready + others >= job.min_member
-    for role in failed_roles:
-        minimum = job.min_task_member.get(role, 0)
-        tally = job.roles.get(role)
-        if minimum > 0 and (tally is None or not tally.is_ready(minimum)):
-            return False
-    return True
