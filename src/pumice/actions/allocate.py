@@ -11,13 +11,13 @@ from pumice.api import names
 from pumice.framework import reservations, subject
 from pumice.framework.configuration import Argument
 from pumice.framework.plugin import Action
+from pumice.framework.reasons import FitSummary
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pumice.framework.ordering import PriorityQueue
-    from pumice.framework.reasons import FitSummary
     from pumice.framework.session import Session
     from pumice.framework.statement import Statement
     from pumice.model.job import Job
@@ -106,7 +106,6 @@ class Allocate(Action):
 
     def _work(self, session: Session) -> tuple[dict[str, list[Job]], dict[str, list[Task]]]:
         """List the jobs to serve by queue, and for each its eligible tasks in order, last first."""
-        enqueues = "enqueue" in session.configuration.action_names
         members: dict[str, list[Job]] = {}
         work: dict[str, list[Task]] = {}
         reserved = {task.job.key: task.job for task in session.reserved.values() if task.job is not None}
@@ -114,9 +113,7 @@ class Allocate(Action):
             if not session.usable(job):
                 continue
             if session.phase(job) == names.PHASE_PENDING:
-                if enqueues:
-                    continue
-                session.set_phase(job, names.PHASE_INQUEUE)
+                continue
             if (invalid := session.job_valid(job)) is not None:
                 session.record.judge(job.key, self.name, f"{invalid.reason}: {invalid.message}")
                 continue
@@ -124,6 +121,11 @@ class Allocate(Action):
             if job.key in reserved:
                 waiting = [*waiting, *(t for t in job.tasks.values() if t.uid in session.reserved)]
             if tasks := _stack(session, waiting):
+                if (closed := session.closed(job)) is not None:
+                    session.attempted[job.key] = job
+                    session.note_fit(reversed(tasks), FitSummary(0, (), closed))
+                    session.record.judge(job.key, self.name, closed)
+                    continue
                 work[job.key] = tasks
                 if job.queue in members:
                     members[job.queue].append(job)

@@ -263,6 +263,13 @@ class Session:
         queue = self.cluster.queues.get(job.queue)
         return queue is not None and not queue.bad
 
+    def closed(self, job: Job) -> str | None:
+        """Say why the queue of a job starts nothing new, whatever plugins are listed; None if it does, or if Volcano's rules leave that to them."""
+        queue = self.cluster.queues.get(job.queue)
+        if queue is None or queue.is_open or self.configuration.compatibility == "volcano":
+            return None
+        return f"queue {queue.name}: {queue.closed}"
+
     def is_pipelined(self, job: Job) -> bool:
         """Ask whether enough of a job is placed or waits for release."""
         return self.job_pipelined(job).value > 0
@@ -410,6 +417,11 @@ class Session:
     def reserve(self, members: Sequence[Task], victims: Sequence[Task], patience: int) -> None:
         """Hold the nodes of a plan's members for them in the cycles to come, for so long after the last victim is gone."""
         self.reservations.add(members, victims, patience)
+
+    def holds_room(self, job: Job) -> bool:
+        """Tell whether some room is held for a job by a plan that was made for it."""
+        holds = self.reservations.holds
+        return bool(holds) and any(uid in holds for uid in job.tasks if uid in self.reserved or uid in job.pending)
 
     def release_held(self, task: Task) -> None:
         """Undo one held task, so that it can be placed anew."""

@@ -187,7 +187,7 @@ class Capacity(Plugin):
 
     def refuse(self, queue: Queue, demand: Demand) -> str | None:
         """Refuse tasks that would take the queue, or one above it, beyond its limit."""
-        closed = self.problem(queue) or queue_limits.closed(queue)
+        closed = self.problem(queue) or queue.closed
         if closed is not None:
             return closed
         account = self.accounts[queue.name]
@@ -202,7 +202,7 @@ class Capacity(Plugin):
 
     def may_not_reclaim(self, queue: Queue, demand: Demand) -> str | None:
         """Refuse to reclaim for tasks that go beyond the queue's limit, or find it at its due in all they ask for."""
-        closed = self.problem(queue) or queue_limits.closed(queue)
+        closed = self.problem(queue) or queue.closed
         if closed is not None:
             return closed
         account = self.accounts[queue.name]
@@ -227,7 +227,7 @@ class Capacity(Plugin):
     def vote(self, job: Job) -> Vote:
         """Vote whether a job's minimum fits into its queue and the queues above it."""
         queue = self.cluster.queues[job.queue]
-        closed = self.problem(queue) or queue_limits.closed(queue)
+        closed = self.problem(queue) or queue.closed
         if closed is not None:
             return reject(f"queue {queue.name}: {closed}")
         if job.min_resources is None:

@@ -140,7 +140,7 @@ class Proportion(Plugin):
 
     def refuse(self, queue: Queue, demand: Demand) -> str | None:
         """Refuse tasks that would take the queue beyond what it deserves, in a resource they ask for."""
-        if (closed := queue_limits.closed(queue)) is not None:
+        if (closed := queue.closed) is not None:
             return closed
         held = self.cluster.queue_sums.held(queue.row)
         deserved = self.deserved[queue.row]
@@ -204,7 +204,7 @@ class Proportion(Plugin):
     def vote(self, session: Session, job: Job) -> Vote:
         """Vote whether a job's minimum fits into its queue."""
         queue = self.cluster.queues[job.queue]
-        if (closed := queue_limits.closed(queue)) is not None:
+        if (closed := queue.closed) is not None:
             return reject(f"queue {queue.name}: {closed}")
         if job.min_resources is None:
             return PERMIT

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.api import names
 from pumice.model import resources
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pumice.model.cluster import Cluster
-    from pumice.model.queue import Queue
     from pumice.model.resources import Amounts, Matrix, Vector, Vocabulary
 
 UNLIMITED = 2**62
@@ -75,11 +73,6 @@ class Limits:
 
 def _is(left: object, right: object) -> bool:
     return left is right
-
-
-def closed(queue: Queue) -> str | None:
-    """Say that a queue takes no new work, if so."""
-    return None if queue.is_open else f"its state is {queue.state}, only {names.QUEUE_OPEN} queues take new work"
 
 
 def exceeded(asked: Vector, wanted: Vector, limit: Vector) -> list[int]:
