@@ -63,6 +63,11 @@ class Publisher:
         for job, message in session.notices:
             self._tell(job, "Normal", names.EVENT_UNSCHEDULABLE, message)
         self._warn(session.warnings)
+        for queue, message in session.queue_warnings:
+            if queue.object is not None:
+                kind = self.queue_kinds.get(queue.name, kinds.QUEUE)
+                reason = names.EVENT_GUARANTEE_REDUCED
+                self._cache.note(kind, queue.object.metadata, "Warning", reason, message, once=True)
         for task in session.reservations.ended(self._cluster):
             session.progressed = True
             self._clear_nomination(task)

@@ -140,6 +140,7 @@ class Session:
         self.attempted: dict[str, Job] = {}
         self.notices: list[tuple[Job, str]] = []
         self.warnings: list[tuple[Job, str]] = []  # about groups that say what cannot be meant
+        self.queue_warnings: list[tuple[Queue, str]] = []  # about queues of which a setting does not count in full
         self.to_report: list[Job] | None = None
         self.job_texts: dict[str, str] = {}
         self.scratch: dict[str, object] = {}

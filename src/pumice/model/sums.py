@@ -61,12 +61,14 @@ class Sums:
 class QueueSums(Sums):
     """Sums by the name of a queue; a name has a row while anybody uses it: the queue itself, or a job that names it, whether or not it exists."""
 
-    __slots__ = ("_users", "rows")
+    __slots__ = ("_users", "changes", "rows")
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         super().__init__(vocabulary)
         self.rows: dict[str, int] = {}
         self._users: dict[str, int] = {}
+        # The rows that steps of the cycle have changed, in order: whoever derives something from the sums follows it from where it last looked.
+        self.changes: list[int] = []
 
     def join(self, name: str) -> int:
         """Use a name once more, and return its row."""

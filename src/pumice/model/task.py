@@ -44,6 +44,7 @@ class Task:
         "role",
         "shape",
         "status",
+        "stays",
         "sub_job",
         "tallies",
         "uid",
@@ -69,6 +70,7 @@ class Task:
         self.creation = instant(meta.creation_timestamp)
         self.index = name_index(meta.name)
         self.status = statuses.from_pod(pod.status.phase, pod.spec.node_name, deleting=bool(meta.deletion_timestamp))
+        self.stays = _stays(pod)
         self.nominated = pod.status.nominated_node_name
         self.node: NodeRecord | None = None
         self.bond: Bond | None = None
@@ -90,6 +92,11 @@ class Task:
 
     def __repr__(self) -> str:
         return f"<task {self.key} {self.status.title}>"
+
+
+def _stays(pod: core.Pod) -> bool:
+    """Tell whether a pod belongs to its node: a static pod, whose controller is the node, or one of a daemon set."""
+    return any(owner.controller and owner.kind in ("Node", "DaemonSet") for owner in pod.metadata.owner_references)
 
 
 def build(pod: core.Pod, shapes: shape.Shapes) -> Task:

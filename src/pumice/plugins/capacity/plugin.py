@@ -13,7 +13,7 @@ from pumice.framework.reasons import FitSummary
 from pumice.framework.session import Invalid
 from pumice.model.resources import PODS
 from pumice.plugins.capacity import accounts, queue_tree, victims
-from pumice.plugins.sharing import admission, queue_limits
+from pumice.plugins.sharing import admission, flat_limits, queue_limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pumice.model.resources import Matrix
     from pumice.model.task import Task
     from pumice.plugins.capacity.accounts import Account
+    from pumice.plugins.sharing import rooms
 
 NO_PLACE = "QueueTakesNoJobs"
 _LATER = "accepted for compatibility; quotas of device classes are not counted yet"
@@ -77,10 +78,11 @@ class Capacity(Plugin):
 
     def __init__(self, arguments: Mapping[str, Any], switches: Mapping[str, bool]) -> None:
         super().__init__(arguments, switches)
-        self.limits = queue_limits.Limits()
+        self.limits = flat_limits.Limits()
         self.admitted = admission.Admitted()
         self.tree: queue_tree.Tree | None = None
         self.accounts: dict[str, Account] = {}
+        self.rooms: rooms.Rooms | None = None
         self._seen: list[object] = []
 
     def open(self, session: Session) -> None:
@@ -89,13 +91,16 @@ class Capacity(Plugin):
         self.cluster = session.cluster
         self._refresh(session.cluster)
         self.level = int(self.settings["ancestorReclaimLevel"]) if self.tree is not None else 0
-        self.victims = victims.Victims(session.cluster, self.accounts, self.level)
+        self.victims = victims.Victims(session.cluster, self.accounts, self.level, whole=session.gangs_are_kept)
         if self.tree is None:
             session.queue_order.add(self.order)
             self.admitted.open(session.cluster)
         else:
             self._register_tree(session, self.tree)
             self.admitted.open(session.cluster, self.tree.rows_above())
+        if self.rooms is not None:
+            self.rooms.open(session.cluster)
+            self.rooms.warn(session)
         session.allocatable.add(self.refuse)
         session.preemptive.add(self.may_not_reclaim)
         session.reclaimable.add(self.victims.reclaimable)
@@ -106,21 +111,27 @@ class Capacity(Plugin):
         session.job_enqueued.add(self.let_in)
 
     def _refresh(self, cluster: Cluster) -> None:
-        """Bring accounts up to date, opening them anew only if some queue, or the cluster's size, says something else."""
+        """Bring accounts up to date, opening them anew only if some queue, the cluster's size or what foreign pods hold says something else."""
+        if not self.switches["enableHierarchy"]:
+            if self.limits.refresh(cluster) or not self.accounts:
+                self.accounts = accounts.flat(cluster, self.limits)
+                self.rooms = self.limits.rooms
+            return
         seen: list[object] = [len(cluster.vocabulary), queue_limits.total(cluster).tolist()]
         for queue in cluster.queues.values():
             stated = (queue.parent, queue.priority, queue.capability, queue.guarantee, queue.deserved)
             seen.append((queue, queue.bad, *stated))
-        changed = seen != self._seen
+        if self.tree is not None and seen == self._seen and self.rooms is not None:
+            # What foreign pods hold bears on guarantees only.
+            seen_there = self.rooms.available if not self.rooms.states_any else self.tree.available(cluster)
+            if np.array_equal(self.rooms.available, seen_there):
+                self.tree.count(cluster)
+                return
         self._seen = seen
-        if self.switches["enableHierarchy"]:
-            if self.tree is None or changed:
-                self.tree = queue_tree.Tree(cluster)
-                self.accounts = self.tree.accounts
-            self.tree.count(cluster)
-        elif changed:
-            self.limits.refresh(cluster)
-            self.accounts = accounts.flat(cluster, self.limits)
+        self.tree = queue_tree.Tree(cluster)
+        self.accounts = self.tree.accounts
+        self.rooms = self.tree.rooms
+        self.tree.count(cluster)
 
     # -- tree --------------------------------------------------------------------------------------------------
 
@@ -195,10 +206,10 @@ class Capacity(Plugin):
             held = each.held
             beyond = queue_limits.exceeded(demand.amounts, held + demand.amounts, each.limit)
             if beyond:
-                numbers = accounts.told(self.cluster.vocabulary.names, beyond, held, demand, limit=each.limit)
+                numbers = queue_limits.told(self.cluster.vocabulary.names, beyond, held, demand, limit=each.limit)
                 whose = "" if each is account else f" of queue {each.queue.name} above it"
                 return f"beyond the limit{whose}: {numbers}"
-        return None
+        return self.rooms.refused(queue, demand, self.cluster.vocabulary.names) if self.rooms is not None else None
 
     def may_not_reclaim(self, queue: Queue, demand: Demand) -> str | None:
         """Refuse to reclaim for tasks that go beyond the queue's limit, or find it at its due in all they ask for."""
@@ -209,18 +220,18 @@ class Capacity(Plugin):
         held = account.held
         beyond = queue_limits.exceeded(demand.amounts, held + demand.amounts, account.limit)
         if beyond:
-            numbers = accounts.told(self.cluster.vocabulary.names, beyond, held, demand, limit=account.limit)
+            numbers = queue_limits.told(self.cluster.vocabulary.names, beyond, held, demand, limit=account.limit)
             return f"beyond the limit: {numbers}"
         candidates = [account, *(each for each in account.above[: self.level] if each.above)]
         if any(_is_below(each, demand) for each in candidates):
             return None
         asked = [int(column) for column in np.flatnonzero(demand.amounts) if column != PODS]
-        numbers = accounts.told(self.cluster.vocabulary.names, asked, held, demand, deserved=account.deserved)
+        numbers = queue_limits.told(self.cluster.vocabulary.names, asked, held, demand, deserved=account.deserved)
         return f"beyond its due in all that is asked for: {numbers}" if asked else "nothing but pods is asked for"
 
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> list[Task]:
         """Leave gangpreempt to others; let gangreclaim take what queues hold above their due."""
-        return self.victims.above_due(candidates) if context.kind == "gangreclaim" else list(candidates)
+        return self.victims.above_due(context.job, candidates) if context.kind == "gangreclaim" else list(candidates)
 
     # -- letting jobs in ---------------------------------------------------------------------------------------
 
