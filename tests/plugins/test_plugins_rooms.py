@@ -6,10 +6,10 @@ from math import floor
 
 import numpy as np
 import pytest
-from builders import Desk, group, node, pod, queue
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders import Desk, group, node, pod, queue
 from pumice.plugins.capacity import Capacity
 from pumice.plugins.proportion import Proportion
 from pumice.plugins.sharing import guarantees
@@ -131,7 +131,7 @@ class Slow:
 
 def world(seed, *, tree):
     """A cluster of one node with queues, running pods of theirs and of others, and one waiting pod in each leaf."""
-    rng = random.Random(seed)
+    rng = random.Random(seed)  # noqa: S311  reproducible, not secret
     names = [f"q{i}" for i in range(rng.randint(1, 5))]
     parents = {name: rng.choice(["root", *names[:i]]) if tree else "root" for i, name in enumerate(names)}
     queues = {
@@ -175,7 +175,7 @@ def test_room_is_that_of_the_rule_also_while_a_statement_moves_pods(seed, text):
     made = Desk(text).feed(node("m", str(total), "64Gi", "1000"), *manifests)
     session, rooms = rooms_of(made)
     slow = Slow(queues, held, total, foreign)
-    rng = random.Random(seed)
+    rng = random.Random(seed)  # noqa: S311  reproducible, not secret
     statement = session.statement()
     placed = []
     for _ in range(6):
@@ -231,10 +231,7 @@ def test_whoever_is_placed_leaves_others_their_guarantee(seed, text):
         ([queue("a", guarantee={"resource": {"cpu": "500"}}, capability={"cpu": "3"})], {}),
         (
             [queue(name, guarantee={"resource": {"cpu": "8"}}) for name in "ab"],
-            {
-                name: "the guarantee of cpu 8 is scaled down: with those of its siblings it is more than there is room for"
-                for name in "ab"
-            },
+            dict.fromkeys("ab", "the guarantee of cpu 8 is scaled down: with those of its siblings it is more than there is room for"),
         ),
         ([queue(name, guarantee={"resource": {"cpu": "5"}}) for name in "ab"], {}),
     ],

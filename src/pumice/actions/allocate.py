@@ -219,6 +219,8 @@ class Allocate(Action):
         if not placed and not steered:
             self._remember_failure(session, queue, job)
         session.record.judge(job.key, self.name, _shortfall(session, job, placed))
+        if session.phase(job) == names.PHASE_INQUEUE:
+            session.never_running.say(job)
         return False
 
     def _try_largest_first(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> bool | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pumice.api import names
 from pumice.framework import observing, ordering
 from pumice.framework.extensions import COMBINERS, Extension, Intersection, Roster, Slot, Vote
+from pumice.framework.never_running import NeverRunning
 from pumice.framework.points import POINTS, Combine, Point
 from pumice.framework.reasons import Code, FitSummary
 from pumice.framework.reservations import Reservations
@@ -153,6 +154,7 @@ class Session:
         self.reservations = reservations or Reservations()
         self.reserved: dict[str, Task] = {}
         self.topology = Topology(self)
+        self.never_running = NeverRunning(self)
         self._outlet = outlet
         self._held: list[Run] = []
         self._statements: list[Statement] = []

@@ -101,6 +101,8 @@ class Capacity(Plugin):
         if self.rooms is not None:
             self.rooms.open(session.cluster)
             self.rooms.warn(session)
+            session.never_running.ceilings = self.rooms.branch_ceilings
+            admission.guard(session, admission.Guard(self.rooms, self.admitted, self.beyond_limit))
         session.allocatable.add(self.refuse)
         session.preemptive.add(self.may_not_reclaim)
         session.reclaimable.add(self.victims.reclaimable)
@@ -197,6 +199,13 @@ class Capacity(Plugin):
     # -- limits ------------------------------------------------------------------------------------------------
 
     def refuse(self, queue: Queue, demand: Demand) -> str | None:
+        """Refuse tasks that would take the queue, or one above it, beyond its limit or into what others are guaranteed."""
+        beyond = self.beyond_limit(queue, demand)
+        if beyond is not None or self.rooms is None:
+            return beyond
+        return self.rooms.refused(queue, demand, self.cluster.vocabulary.names)
+
+    def beyond_limit(self, queue: Queue, demand: Demand) -> str | None:
         """Refuse tasks that would take the queue, or one above it, beyond its limit."""
         closed = self.problem(queue) or queue.closed
         if closed is not None:
@@ -209,7 +218,7 @@ class Capacity(Plugin):
                 numbers = queue_limits.told(self.cluster.vocabulary.names, beyond, held, demand, limit=each.limit)
                 whose = "" if each is account else f" of queue {each.queue.name} above it"
                 return f"beyond the limit{whose}: {numbers}"
-        return self.rooms.refused(queue, demand, self.cluster.vocabulary.names) if self.rooms is not None else None
+        return None
 
     def may_not_reclaim(self, queue: Queue, demand: Demand) -> str | None:
         """Refuse to reclaim for tasks that go beyond the queue's limit, or find it at its due in all they ask for."""

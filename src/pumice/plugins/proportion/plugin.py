@@ -92,6 +92,8 @@ class Proportion(Plugin):
             return
         self.limits.rooms.open(session.cluster)
         self.limits.rooms.warn(session)
+        session.never_running.ceilings = self.limits.rooms.branch_ceilings
+        admission.guard(session, admission.Guard(self.limits.rooms, self.admitted, self.beyond_share))
         self.admitted.open(session.cluster)
         session.queue_order.add(self.order)
         session.overused.add(self.overused)

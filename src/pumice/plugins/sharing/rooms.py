@@ -159,10 +159,22 @@ class Rooms:
         whose = "" if found.queue is queue else f" of {'queue ' + found.queue.name if found.queue else 'the cluster'}"
         return f"beyond the room{whose} that others leave by what they hold or are guaranteed: {numbers}"
 
-    def is_within(self, queue: Queue, amounts: Vector) -> bool:
-        """Tell whether a queue that held some amounts would stay within its guarantee, in what guarantees name and is asked for; if nothing is, it does not."""
+    def knows(self, queue: Queue) -> bool:
+        """Tell whether a queue takes part."""
+        return queue.row in self._place_of
+
+    def is_within(self, queue: Queue, amounts: Vector, taken: Vector) -> bool:
+        """Tell whether a queue stays within its guarantee if it takes amounts beside what is taken, in what guarantees name and is asked for; if nothing is, it does not."""
         asked = self.named & (amounts > 0)
-        return self.active and bool(asked.any()) and bool((amounts <= self.guarantee(queue))[asked].all())
+        if not self.active or not asked.any() or not self.knows(queue):
+            return False
+        return bool((taken + amounts <= self.guarantee(queue))[asked].all())
+
+    def branch_ceilings(self, queue: Queue) -> list[tuple[str, Vector]]:
+        """Return the ceilings of a queue and of those above it, by name."""
+        branch = self._branch(self._place_of[queue.row]) if self.knows(queue) else []
+        found = [(self.places.queues[place], place) for place in reversed(branch)]
+        return [(each.name, self.ceilings[place]) for each, place in found if each is not None]
 
     def _branch(self, place: int) -> list[int]:
         branch = []
