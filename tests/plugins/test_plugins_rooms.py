@@ -231,7 +231,10 @@ def test_whoever_is_placed_leaves_others_their_guarantee(seed, text):
         ([queue("a", guarantee={"resource": {"cpu": "500"}}, capability={"cpu": "3"})], {}),
         (
             [queue(name, guarantee={"resource": {"cpu": "8"}}) for name in "ab"],
-            dict.fromkeys("ab", "the guarantee of cpu 8 is scaled down: with those of its siblings it is more than there is room for"),
+            dict.fromkeys(
+                "ab",
+                "the guarantee of cpu 8 is scaled down: with those of its siblings it is more than there is room for",
+            ),
         ),
         ([queue(name, guarantee={"resource": {"cpu": "5"}}) for name in "ab"], {}),
     ],

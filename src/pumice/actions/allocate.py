@@ -46,6 +46,7 @@ class Allocate(Action):
     def execute(self, session: Session) -> None:
         """Serve gangs that were left incomplete, then the first job of the first queue until no queue has a job left."""
         self._failures = failures.Failures()
+        self._gated: dict[str, None] = {}
         members, work = self._work(session)
         jobs = {name: session.job_order.queue(listed) for name, listed in members.items()}
         if session.gangs_are_kept:
@@ -156,6 +157,9 @@ class Allocate(Action):
     def _serve(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> bool:
         """Try to bring one job forward; tells whether it should have another turn."""
         session.attempted[job.key] = job
+        if session.gates.enabled and job.key not in self._gated:
+            self._gated[job.key] = None
+            session.gates.take_off(queue, [task for task in reversed(tasks) if task.gated])
         # What is held for the job is its own to use; whatever it does not use is held for it again.
         lifted = reservations.lift(session, job)
         try:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pumice.api import names
 from pumice.framework import observing, ordering
 from pumice.framework.extensions import COMBINERS, Extension, Intersection, Roster, Slot, Vote
+from pumice.framework.gates import Gates
 from pumice.framework.never_running import NeverRunning
 from pumice.framework.points import POINTS, Combine, Point
 from pumice.framework.reasons import Code, FitSummary
@@ -62,6 +63,13 @@ class Outlet(Protocol):
 
     def evict(self, task: Task, reason: str) -> None:
         """Send an eviction on its way."""
+
+    @property
+    def takes_gates_off(self) -> bool:
+        """Whether gates that wait for a queue are taken off here."""
+
+    def take_gate_off(self, task: Task) -> bool:
+        """Have the queue's gate taken off a pod; tells whether that is news."""
 
 
 class Invalid:
@@ -155,6 +163,7 @@ class Session:
         self.reserved: dict[str, Task] = {}
         self.topology = Topology(self)
         self.never_running = NeverRunning(self)
+        self.gates = Gates(self)
         self._outlet = outlet
         self._held: list[Run] = []
         self._statements: list[Statement] = []
@@ -201,6 +210,8 @@ class Session:
                 self.observer.spent("plugin open", plugin.name, mark)
         self._roster.slot = None
         self.evaluator.open(self.predicate, self.score, self.number)
+        if self._outlet.takes_gates_off:
+            self.gates.open()
 
     def add_handler(self, handler: Handler, *, may_refuse: bool = False) -> None:
         """Follow placements: called with a run of tasks and 1 when they take room, -1 when they give it back.
@@ -408,6 +419,10 @@ class Session:
             self._outlet.evict(task, run.reason)
         self.record.evictions += len(run.tasks)
         self.progressed = True
+
+    def take_gate_off(self, task: Task) -> bool:
+        """Have the queue's gate taken off a pod; tells whether that was not asked for before."""
+        return self._outlet.take_gate_off(task)
 
     def dispatch(self, job: Job) -> None:
         """Bind every allocated task of a job, also those that earlier actions left held."""

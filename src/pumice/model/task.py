@@ -24,6 +24,7 @@ class Task:
     """One pod; `status` and `node` are what this scheduler believes, which may run ahead of `pod`."""
 
     __slots__ = (
+        "asks_queue",
         "best_effort",
         "bond",
         "creation",
@@ -67,6 +68,7 @@ class Task:
         gates = [gate.name for gate in pod.spec.scheduling_gates]
         self.gated = bool(gates)
         self.externally_gated = self.gated and gates != [names.QUEUE_GATE]
+        self.asks_queue = annotations.get(names.QUEUE_GATE) == "true"
         self.creation = instant(meta.creation_timestamp)
         self.index = name_index(meta.name)
         self.status = statuses.from_pod(pod.status.phase, pod.spec.node_name, deleting=bool(meta.deletion_timestamp))

@@ -72,6 +72,15 @@ class Account:
         """Tell whether the queue has no children, so that it may have jobs."""
         return not self.children
 
+    def leaves(self) -> list[Account]:
+        """Return the queues without children that count here, itself if it has none."""
+        found, leaves = [self], []
+        for account in found:
+            found.extend(account.children)
+            if account.is_leaf:
+                leaves.append(account)
+        return leaves
+
     @property
     def held(self) -> Vector:
         """What the queue holds, as it is now."""

@@ -213,6 +213,10 @@ class Capacity(Plugin):
         account = self.accounts[queue.name]
         for each in (account, *account.above):
             held = each.held
+            if self.session.gates.enabled:
+                leaves = [leaf.queue.name for leaf in each.leaves()]
+                reserved = self.session.gates.reserved(leaves, demand.tasks)
+                held = held if reserved is None else held + reserved
             beyond = queue_limits.exceeded(demand.amounts, held + demand.amounts, each.limit)
             if beyond:
                 numbers = queue_limits.told(self.cluster.vocabulary.names, beyond, held, demand, limit=each.limit)
