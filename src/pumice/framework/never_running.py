@@ -48,6 +48,7 @@ class Memory:
         self.free: Matrix = np.zeros((0, 0), dtype=np.int64)
         self.total: Vector = np.zeros(0, dtype=np.int64)
         self.epoch = 0
+        self.equals: dict[tuple[int, int, int, str], str | None] = {}  # verdicts on gangs of equal members
 
 
 class NeverRunning:
@@ -98,6 +99,7 @@ class NeverRunning:
         around: list[object] = [table.structure, table.static, table.claims, limits]
         if around != memory.surroundings or not np.array_equal(free, memory.free):
             memory.epoch += 1
+            memory.equals.clear()
             memory.surroundings, memory.free = around, free
             memory.total = table.allocatable[: table.count].sum(axis=0)
             memory.verdicts = {key: kept for key, kept in memory.verdicts.items() if key in cluster.jobs}
@@ -111,9 +113,19 @@ class NeverRunning:
             return self._without_members(job)
         # Members without requests count as ready before they have a node.
         sized = [task for task in members if not task.best_effort]
-        needed = _smallest(job, sized, lacking - (len(members) - len(sized)), self._memory.total)
-        if not needed:
+        lacking -= len(members) - len(sized)
+        if lacking <= 0 or not sized:
             return None
+        shape = sized[0].shape
+        if job.min_task_member or any(task.shape is not shape for task in sized):
+            return self._judge_members(job, _smallest(job, sized, lacking, self._memory.total))
+        key = (shape.serial, lacking, job.min_member, job.queue)
+        if key not in self._memory.equals:
+            self._memory.equals[key] = self._judge_members(job, sized[:lacking])
+        return self._memory.equals[key]
+
+    def _judge_members(self, job: Job, needed: Sequence[Task]) -> str | None:
+        """Judge a group by the members that its minimum needs."""
         amounts: Vector = np.sum([task.shape.request.vector for task in needed], axis=0)
         beyond = self._beyond_a_ceiling(job, amounts)
         if beyond is None and not self._have_places(needed):
@@ -199,4 +211,4 @@ def _smallest(job: Job, tasks: Sequence[Task], count: int, total: Vector) -> lis
             chosen.append(task)
         else:
             others.append(task)
-    return [*chosen, *others[: max(count - len(chosen), 0)]] if count > 0 else []
+    return [*chosen, *others[: max(count - len(chosen), 0)]]

@@ -51,7 +51,8 @@ class Proportion(Plugin):
 
     A queue deserves its part by weight of every resource, but not more than its pods ask for nor than its `capability`, and not less than its `guarantee`; what one
     does not use goes to the others. The queue with the higher `spec.priority` comes first, then the one that holds the smaller part of what it deserves. A queue
-    that holds all it deserves is passed over, no pod is placed that would take a queue beyond, and what a queue holds beyond may be reclaimed.
+    that holds all it deserves is passed over, no pod is placed that would take a queue beyond or into what others are guaranteed, and what a queue holds beyond may be reclaimed; for that,
+    shares are of what foreign pods leave.
 
     A group is let in if its `minResources` fit into the queue's limit beside what the queue holds and has let in. The limit is the cluster without what other
     queues are guaranteed, or the queue's `capability` if that is less; a resource that `capability` does not list is not limited by it.
