@@ -15,7 +15,7 @@ HOLDING = {Status.ALLOCATED, Status.BINDING, Status.BOUND, Status.RUNNING}
 GOING = {Status.RELEASING, Status.EVICTING}
 ON_NODE = HOLDING | GOING | {Status.UNKNOWN}
 PLAIN = {"memory", "ephemeral-storage", "pods"}
-NODE_SUMS = ("used", "releasing", "pipelined", "non_zero")
+NODE_SUMS = ("used", "releasing", "pipelined", "foreign", "fixed", "non_zero")
 ROW_SUMS = ("allocated", "pending", "pipelined", "evicting")
 
 
@@ -91,6 +91,10 @@ def _count_on_node(found, task):
         _plus(found["non_zero"], name, asked_non_zero(task.pod))
     if task.status in GOING:
         _plus(found["releasing"], name, amounts)
+    elif task.status in ON_NODE and not task.job_key:
+        _plus(found["foreign"], name, amounts)
+    if any(owner.controller and owner.kind in ("Node", "DaemonSet") for owner in task.pod.metadata.owner_references):
+        _plus(found["fixed"], name, amounts)
 
 
 def _count_in_job(found, cluster, task):

@@ -11,13 +11,13 @@ from pumice.api import names
 from pumice.framework import reservations, subject
 from pumice.framework.configuration import Argument
 from pumice.framework.plugin import Action
+from pumice.framework.reasons import FitSummary
 from pumice.model.statuses import TENTATIVE, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pumice.framework.ordering import PriorityQueue
-    from pumice.framework.reasons import FitSummary
     from pumice.framework.session import Session
     from pumice.framework.statement import Statement
     from pumice.model.job import Job
@@ -47,6 +47,7 @@ class Allocate(Action):
     def execute(self, session: Session) -> None:
         """Serve gangs that were left incomplete, then the first job of the first queue until no queue has a job left."""
         self._failures = known_failures.KnownFailures()
+        self._gated: dict[str, None] = {}
         members, work = self._work(session)
         jobs = {name: session.job_order.queue(listed) for name, listed in members.items()}
         if session.gangs_are_kept:
@@ -108,7 +109,6 @@ class Allocate(Action):
 
     def _work(self, session: Session) -> tuple[dict[str, list[Job]], dict[str, list[Task]]]:
         """List the jobs to serve by queue, and for each its eligible tasks in order."""
-        enqueues = "enqueue" in session.configuration.action_names
         members: dict[str, list[Job]] = {}
         work: dict[str, list[Task]] = {}
         reserved = {task.job.key: task.job for task in session.reserved.values() if task.job is not None}
@@ -116,9 +116,7 @@ class Allocate(Action):
             if not session.usable(job):
                 continue
             if session.findings.phase(job) == names.PHASE_PENDING:
-                if enqueues:
-                    continue
-                session.findings.set_phase(job, names.PHASE_INQUEUE)
+                continue
             if (invalid := session.job_valid(job)) is not None:
                 session.record.judge(job.key, self.name, f"{invalid.reason}: {invalid.message}")
                 continue
@@ -126,6 +124,11 @@ class Allocate(Action):
             if job.key in reserved:
                 waiting = [*waiting, *(t for t in job.tasks.values() if t.uid in session.reserved)]
             if tasks := _eligible(session, waiting):
+                if (closed := session.closed(job)) is not None:
+                    session.findings.attempt(job)
+                    session.findings.note_fit(tasks, FitSummary(0, (), closed))
+                    session.record.judge(job.key, self.name, closed)
+                    continue
                 work[job.key] = tasks
                 if job.queue in members:
                     members[job.queue].append(job)
@@ -157,6 +160,9 @@ class Allocate(Action):
     def _serve(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> list[Task]:
         """Try to bring one job forward; returns the tasks for another turn, none if it should have no other."""
         session.findings.attempt(job)
+        if session.gates.enabled and job.key not in self._gated:
+            self._gated[job.key] = None
+            session.gates.take_off(queue, [task for task in tasks if task.gated])
         # What is held for the job is its own to use; whatever it does not use is held for it again.
         lifted = reservations.lift(session, job)
         try:
@@ -214,6 +220,8 @@ class Allocate(Action):
         if not placed and not steered:
             self._remember_failure(session, queue, job)
         session.record.judge(job.key, self.name, _shortfall(session, job, placed))
+        if session.findings.phase(job) == names.PHASE_INQUEUE:
+            session.never_running.say(job)
         return []
 
     def _try_largest_first(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> list[Task] | None:

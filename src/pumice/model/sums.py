@@ -6,8 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pumice.model.statuses import ALLOCATED_LIKE, Status
+
 if TYPE_CHECKING:
     from pumice.model.resources import Matrix, Vector, Vocabulary
+
+
+_SUMMED: dict[Status, str] = {
+    Status.PENDING: "pending",
+    Status.PIPELINED: "pipelined",
+    Status.EVICTING: "evicting",
+    **dict.fromkeys(ALLOCATED_LIKE, "allocated"),
+}
 
 
 class Sums:
@@ -46,6 +56,12 @@ class Sums:
         for matrix in (self.allocated, self.pending, self.pipelined, self.evicting):
             matrix[:] = 0
 
+    def add(self, row: int, status: Status, vector: Vector, times: int) -> None:
+        """Add, a number of times, what a task in some status asks for."""
+        name = _SUMMED.get(status)
+        if name is not None:
+            getattr(self, name)[row] += vector if times == 1 else vector * times
+
     def held(self, row: int) -> Vector:
         """Return what counts as taken in the middle of a cycle: allocated, or waiting for room that is being released."""
         taken: Vector = self.allocated[row] + self.pipelined[row]
@@ -62,12 +78,14 @@ class Sums:
 class QueueSums(Sums):
     """Sums by the name of a queue; a name has a row while anybody uses it: the queue itself, or a job that names it, whether or not it exists."""
 
-    __slots__ = ("_users", "rows")
+    __slots__ = ("_users", "changes", "rows")
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         super().__init__(vocabulary)
         self.rows: dict[str, int] = {}
         self._users: dict[str, int] = {}
+        # The rows that steps of the cycle have changed, in order: whoever derives something from the sums follows it from where it last looked.
+        self.changes: list[int] = []
 
     def join(self, name: str) -> int:
         """Use a name once more, and return its row."""
@@ -90,8 +108,3 @@ class QueueSums(Sums):
         self.pending[own] += sign * other.pending[row]
         self.pipelined[own] += sign * other.pipelined[row]
         self.evicting[own] += sign * other.evicting[row]
-
-
-def add_vector(matrix: Matrix, row: int, vector: Vector, times: int) -> None:
-    """Add a vector to one row, a number of times."""
-    matrix[row] += vector if times == 1 else vector * times
