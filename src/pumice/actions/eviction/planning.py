@@ -82,7 +82,7 @@ class Plan:
 
     def is_allowed(self, member: Task) -> bool:
         """Ask whether the queue may take the member on."""
-        return self.session.allocatable(self.queue, subject.equal_tasks([member])) is None
+        return self.session.allocatable(self.queue, subject.equal_tasks([member], waits=True)) is None
 
     def fits(self, member: Task, row: int) -> bool:
         """Ask whether a member passes everything on a node that it may go to, taking what is being released as gone."""

@@ -39,7 +39,7 @@ class Simulation:
     def refuses(self, queue: Queue, member: Task, record: NodeRecord) -> bool:
         """Ask whether anything speaks against a member on a node."""
         session = self._session
-        if session.simulate_allocatable(queue, subject.equal_tasks([member])) is not None:
+        if session.simulate_allocatable(queue, subject.equal_tasks([member], waits=True)) is not None:
             return True
         return session.simulate_predicate(member, record) is not None
 

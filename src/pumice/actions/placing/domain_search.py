@@ -213,7 +213,7 @@ def _is_refused_by_queue(turn: Turn, goal: Goal) -> bool:
     session, first = turn.session, goal.tasks[0]
     if not session.allocatable.active or any(task.shape is not first.shape for task in goal.tasks):
         return False
-    refusal = session.allocatable(turn.queue, subject.equal_tasks(goal.tasks[: goal.need]))
+    refusal = session.allocatable(turn.queue, subject.equal_tasks(goal.tasks[: goal.need], waits=turn.scope.waits))
     if refusal is None:
         return False
     session.findings.note_fit(goal.tasks, FitSummary(0, (), f"queue {turn.queue.name}: {refusal}"))

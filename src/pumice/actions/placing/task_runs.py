@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pumice.framework.evaluation import Evaluation
     from pumice.framework.session import Session
     from pumice.model.nodes import Rows
-    from pumice.model.queue import Queue
     from pumice.model.task import Task
 
 
@@ -63,7 +62,7 @@ def place_until(turn: Turn, tasks: Sequence[Task], done: Callable[[], bool]) -> 
         if (known := failed.reason(run[0])) is not None:
             session.findings.note_fit(run, known)
             continue
-        allowed, refusal = _allowed(session, turn.queue, run)
+        allowed, refusal = _allowed(turn, run)
         tried = _place_run(turn, run[:allowed], done) if allowed else Tried(0, 0)
         if refusal is not None:
             _note_beyond(session, run, tried.dealt_with if not tried.enough else allowed, allowed, refusal)
@@ -104,18 +103,19 @@ def next_run(session: Session, tasks: Sequence[Task], start: int = 0) -> list[Ta
     return list(tasks[start:end])
 
 
-def _allowed(session: Session, queue: Queue, run: list[Task]) -> tuple[int, FitSummary | None]:
+def _allowed(turn: Turn, run: list[Task]) -> tuple[int, FitSummary | None]:
     """Return how many tasks of a run the queue may take on, and why no more; limits only ever allow fewer as more is asked."""
-    if not session.allocatable.active or session.allocatable(queue, subject.equal_tasks(run)) is None:
+    session, queue, waits = turn.session, turn.queue, turn.scope.waits
+    if not session.allocatable.active or session.allocatable(queue, subject.equal_tasks(run, waits=waits)) is None:
         return len(run), None
     low, high = 0, len(run)
     while high - low > 1:
         middle = (low + high) // 2
-        if session.allocatable(queue, subject.equal_tasks(run[:middle])) is None:
+        if session.allocatable(queue, subject.equal_tasks(run[:middle], waits=waits)) is None:
             low = middle
         else:
             high = middle
-    refusal = session.allocatable(queue, subject.equal_tasks(run[: low + 1]))
+    refusal = session.allocatable(queue, subject.equal_tasks(run[: low + 1], waits=waits))
     return low, FitSummary(0, (), f"queue {queue.name}: {refusal}")
 
 

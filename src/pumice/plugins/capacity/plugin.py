@@ -218,6 +218,8 @@ class Capacity(Plugin):
                 leaves = [leaf.queue.name for leaf in each.leaves()]
                 reserved = self.session.gates.reserved(leaves, demand.tasks)
                 held = held if reserved is None else held + reserved
+            if not demand.waits:
+                held = held + self.cluster.queue_sums.evicting[list(self._rows(each))].sum(axis=0)
             beyond = queue_limits.exceeded(demand.amounts, held + demand.amounts, each.limit)
             if beyond:
                 numbers = queue_limits.told(self.cluster.vocabulary.names, beyond, held, demand, limit=each.limit)

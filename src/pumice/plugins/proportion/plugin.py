@@ -168,6 +168,8 @@ class Proportion(Plugin):
         if (closed := queue.closed) is not None:
             return closed
         held = self.cluster.queue_sums.held(queue.row)
+        if not demand.waits:
+            held = held + self.cluster.queue_sums.evicting[queue.row]
         deserved = self.deserved[queue.row]
         beyond = queue_limits.exceeded(demand.amounts, held + demand.amounts, deserved)
         if not beyond:
