@@ -104,10 +104,7 @@ class Plan:
         if not self.gangs:
             return True
         jobs = {task.job.key: task.job for unit in taken for task in unit.tasks if task.job is not None}
-        return all(
-            job is self.job or not job.tally.ready + job.tally.waiting or units.keeps_its_minimum(job)
-            for job in jobs.values()
-        )
+        return all(job is self.job or not job.tally.ready or units.keeps_its_minimum(job) for job in jobs.values())
 
     def loose_units(self) -> list[Unit]:
         """Return the units that do not start on the node of any member, where victims are offered node by node."""

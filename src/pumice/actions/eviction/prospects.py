@@ -147,7 +147,7 @@ class Prospects:
         room = np.zeros(len(lacking), dtype=np.int64)
         smallest = 0
         for job, places in jobs.values():
-            spare = job.tally.ready + job.tally.waiting - job.min_member if units.keeps_its_minimum(job) else 0
+            spare = job.tally.ready - job.min_member if units.keeps_its_minimum(job) else 0
             room += min(spare, len(places)) * requests[places].max(axis=0)
             if (room >= lacking).all():
                 return 1

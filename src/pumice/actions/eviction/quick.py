@@ -66,7 +66,7 @@ def _take(plan: Plan, member: Task, offered: Sequence[Task], free: Vector, neede
             if (
                 job.roles_enforced
                 or job.policies
-                or job.tally.ready + job.tally.waiting - spent[job.key] < job.min_member
+                or job.tally.ready - spent[job.key] < job.min_member
             ):
                 return None
         taken.append(victim)

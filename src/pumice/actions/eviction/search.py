@@ -87,8 +87,10 @@ class Search:
         session = self.session
         tasks = asking.claimants(session, job)
         if not session.is_pipelined(job):
-            if tasks:
-                self.seek(queue, job, tasks, lambda: asking.is_enough(session, job))
+            # Members without requests count as placed; the minimum lacks others.
+            needed = [task for task in tasks if not task.best_effort] or tasks
+            if needed:
+                self.seek(queue, job, needed, lambda: asking.is_enough(session, job))
             return
         for members, done in asking.wishes(session, job, tasks):
             if not session.job_starving(job) or not self.seek(queue, job, members, done):
@@ -246,6 +248,9 @@ class Search:
     def _carry_out(self, plan: Plan) -> None:
         if plan.units:
             self._commit(plan)
+        elif all(member.best_effort for member in plan.members):
+            # Pods without requests take no room that would have to be kept; backfill finds them a node.
+            plan.give_up()
         else:
             self._keep_room(plan)
 

@@ -67,14 +67,14 @@ def _take_a_part(plan: Plan, job: Job, kinds: list[Task], tries: list[int]) -> N
     """Take from a gang that goes whole only what it can spare, if some of that is enough."""
     whole = [unit for unit in plan.units if unit.tasks[0].job is job]
     tasks = [task for unit in whole for task in unit.tasks]
-    if len(tasks) == 1 or job.tally.ready + job.tally.waiting or not any(unit.whole for unit in whole):
+    if len(tasks) == 1 or job.tally.ready or not any(unit.whole for unit in whole):
         return
     homes = [(member, member.node) for member in plan.members]
     for task in tasks:
         plan.statement.undo(task)
     plan.units = [unit for unit in plan.units if unit not in whole]
     offered = [task for task in plan.offered_beside(tasks) if task.job is job]
-    for part in _parts(offered, job.tally.ready + job.tally.waiting - job.min_member):
+    for part in _parts(offered, job.tally.ready - job.min_member):
         tries[0] -= 1
         if tries[0] < 0:
             break
