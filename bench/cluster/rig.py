@@ -19,7 +19,7 @@ from pumice.kube.calls.client import Client
 from pumice.kube.watches.informers import Informers, standard
 from pumice.kube.writes.world import KubeWorld
 from pumice.scheduler import Scheduler
-from pumice.server import tuning
+from pumice.server.threads import interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
@@ -54,7 +54,7 @@ class Rig:
         self._finished_at = 0.0
 
     def __enter__(self) -> Self:
-        tuning.tune()
+        interpreter.tune()
         self._thread.start()
         self.run(self._start())
         self.scheduler = Scheduler(

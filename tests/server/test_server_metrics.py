@@ -16,7 +16,12 @@ from pumice.cache.cache import Cache
 from pumice.cache.effects import Bind, Evict, Failure, Outcome
 from pumice.framework import configuration, registry
 from pumice.scheduler import Scheduler
-from pumice.server import deciding, failing, mailbox, metering, observed, policy, reporting, series, signs
+from pumice.server import reporting
+from pumice.server.configuration import policy
+from pumice.server.health import api_silence
+from pumice.server.logs import write_failures
+from pumice.server.metrics import metering, observed, series
+from pumice.server.threads import deciding, mailbox
 
 TIERS = """
 - plugins: [{name: priority}, {name: gang, enablePreemptable: false}]
@@ -35,9 +40,9 @@ class Bench:
         known = registry.catalog()
         text = f'actions: "{actions}"\ntiers:{TIERS.replace("SHARING", sharing)}'
         self.policy = policy.Policy(known, self.lines.log)
-        self.heard = signs.Signs(time.monotonic)
+        self.heard = api_silence.ApiSilence(time.monotonic)
         self.reporter = reporting.Reporter(
-            read(), self.lines.log, self.policy, self.box, lambda: self.now, signs=self.heard
+            read(), self.lines.log, self.policy, self.box, lambda: self.now, api_silence=self.heard
         )
         seen = observed.ObservedWorld(self.world, self.reporter.meter)
         self.cache = Cache(seen)
@@ -117,8 +122,8 @@ def test_binds_that_fail_in_passing_share_a_line_with_one_example(code):
     bench.feed(builders.node("n1", cpu="8"), *gang(3)).cycle()
     bench.answer(code)
     assert bench.lines.of("bind failed") == []
-    bench.reporter.meter.failing.tell()
-    bench.reporter.meter.failing.tell()
+    bench.reporter.meter.write_failures.tell()
+    bench.reporter.meter.write_failures.tell()
     (line,) = bench.lines.of("bind failed")
     assert (line["level"], line["pods"], line["code"], line["example"]) == ("warning", 3, code, "a/p0")
     assert line["reason"] == "no"
@@ -126,8 +131,8 @@ def test_binds_that_fail_in_passing_share_a_line_with_one_example(code):
 
 def test_failures_in_passing_are_told_every_second_and_at_the_end(monkeypatch):
     lines = Lines()
-    told = failing.Failing(lines.log)
-    monkeypatch.setattr(failing, "PAUSE", 0.001)
+    told = write_failures.WriteFailures(lines.log)
+    monkeypatch.setattr(write_failures, "PAUSE", 0.001)
 
     async def outage():
         task = asyncio.create_task(told.run())

@@ -13,7 +13,11 @@ from pumice.cache.cache import Cache
 from pumice.cache.effects import Bind, Evict, Failure, Outcome, Patch, Read
 from pumice.framework import configuration, registry
 from pumice.scheduler import Scheduler
-from pumice.server import deciding, mailbox, observed, policy, reporting, signs, views
+from pumice.server import reporting
+from pumice.server.configuration import policy
+from pumice.server.health import api_silence
+from pumice.server.metrics import job_samples, observed
+from pumice.server.threads import deciding, mailbox
 
 CYCLES = 300
 SHARING = """
@@ -46,8 +50,8 @@ BOUNDED = (
 )
 # How much may be left of what is only looked through when it has grown.
 SPARE = {
-    "Reporter._views._retries": views.SPARE,
-    "Reporter.meter.placed": views.SPARE,
+    "Reporter._views._retries": job_samples.SPARE,
+    "Reporter.meter.placed": job_samples.SPARE,
     "Cache.publisher._setbacks._kept": 2,  # of the queues that stay
 }
 
@@ -82,7 +86,12 @@ class Soak:
         self.world, lines, box = builders.World(), Lines(), mailbox.Mailbox()
         known = registry.catalog()
         self.reporter = reporting.Reporter(
-            read(), lines.log, policy.Policy(known, lines.log), box, lambda: self.now, signs=signs.Signs(lambda: 0.0)
+            read(),
+            lines.log,
+            policy.Policy(known, lines.log),
+            box,
+            lambda: self.now,
+            api_silence=api_silence.ApiSilence(lambda: 0.0),
         )
         seen = observed.ObservedWorld(self.world, self.reporter.meter)
         self.cache = Cache(seen)
@@ -121,7 +130,7 @@ class Soak:
         self.now += builders.SECOND
         for effect in self.world.of(Bind, Evict, Patch, Read):
             self.answer(effect)
-        self.reporter.meter.failing.tell()
+        self.reporter.meter.write_failures.tell()
         self.world.effects.clear()
 
     def answer(self, effect):

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from pumice.kube.writes import binding, volumes
 from pumice.kube.writes.world import KubeWorld
-from pumice.server import dump, exposition, health, mailbox, metering, observed, views
-from pumice.server.signs import reason
+from pumice.server import dump
+from pumice.server.health import checks
+from pumice.server.health.api_silence import reason
+from pumice.server.metrics import exposition, job_samples, metering, observed
+from pumice.server.threads import mailbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,14 +26,14 @@ if TYPE_CHECKING:
     from pumice.kube.election import Election
     from pumice.kube.watches.informers import Informers
     from pumice.scheduler import Scheduler
-    from pumice.server.deciding import Decider
-    from pumice.server.exposition import Sample
-    from pumice.server.health import Line
-    from pumice.server.logs import Log
-    from pumice.server.mailbox import Mailbox
-    from pumice.server.policy import Policy
-    from pumice.server.settings import Settings
-    from pumice.server.signs import Signs
+    from pumice.server.configuration.policy import Policy
+    from pumice.server.flags.settings import Settings
+    from pumice.server.health.api_silence import ApiSilence
+    from pumice.server.health.checks import Line
+    from pumice.server.logs.logs import Log
+    from pumice.server.metrics.exposition import Sample
+    from pumice.server.threads.deciding import Decider
+    from pumice.server.threads.mailbox import Mailbox
 
 PATIENCE: Final = 2.0  # seconds that a scrape waits for a cycle to end before it gets the numbers of the last one
 
@@ -46,7 +49,7 @@ class Reporter:
         box: Mailbox,
         wall: Callable[[], int],
         *,
-        signs: Signs,
+        api_silence: ApiSilence,
         election: Election | None = None,
     ) -> None:
         self._settings = settings
@@ -54,10 +57,10 @@ class Reporter:
         self._policy = policy
         self._box = box
         self._wall = wall
-        self._signs = signs
+        self._api_silence = api_silence
         self._exposition = exposition.Exposition(self._samples)
         self.meter = metering.Meter(self._exposition, log, wall)
-        self.health = health.Health(
+        self.health = checks.Health(
             {"deciding": self._is_stalled},
             {"informers": self._missing},
             {
@@ -65,14 +68,14 @@ class Reporter:
                 "configuration": lambda: policy.problem,
                 "plugins": lambda: policy.unusable,
             },
-            signs.lines,
+            api_silence.lines,
             None if election is None else lambda: leadership(election),
         )
         self._world: KubeWorld | None = None
         self._informers: Informers | None = None
         self._decider: Decider | None = None
         self._scheduler: Scheduler | None = None
-        self._views: views.Views | None = None
+        self._views: job_samples.JobSamples | None = None
         self._latest: list[Sample] = []
         self._scrape: asyncio.Task[bytes] | None = None
         self._cycles = {"decided": 0, "skipped": 0}
@@ -104,12 +107,12 @@ class Reporter:
     def watch(self, informers: Informers) -> None:
         """Name the watches."""
         self._informers = informers
-        self._signs.watch(informers)
+        self._api_silence.watch(informers)
 
     def follow(self, scheduler: Scheduler, decider: Decider) -> None:
         """Name who decides."""
         self._scheduler, self._decider = scheduler, decider
-        self._views = views.Views(scheduler, self.meter.placed)
+        self._views = job_samples.JobSamples(scheduler, self.meter.placed)
 
     # -- health ------------------------------------------------------------------------------------------------
 
@@ -117,7 +120,7 @@ class Reporter:
         if self._decider is None:
             return ""
         silent = time.monotonic() - self._decider.alive_at
-        return f"no cycle has ended for {silent:.0f}s" if silent > health.STALLED else ""
+        return f"no cycle has ended for {silent:.0f}s" if silent > checks.STALLED else ""
 
     def _trouble(self) -> str:
         return self._decider.trouble if self._decider is not None else ""
@@ -162,7 +165,7 @@ class Reporter:
             yield "volcano_eviction_transactions_total", (action,), count
         yield "pumice_configuration_valid", (), int(not self._policy.problem)
         yield "pumice_leading", (), int(self._decider is not None and self._decider.deciding)
-        yield "pumice_api_server_silence_seconds", (), self._signs.silence()
+        yield "pumice_api_server_silence_seconds", (), self._api_silence.silence()
         for outcome, count in self._cycles.items():
             yield "pumice_cycles_total", (outcome,), count
         for names, count in list(self._breakdowns.items()):

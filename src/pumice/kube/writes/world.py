@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.kube.writes import crew, eventing, performing, writing
+from pumice.kube.writes import eventing, performing, worker_pool, writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +70,7 @@ class KubeWorld:
             volume_binder=volume_binder,
         )
         self._events = eventing.EventRecorder(client, now, component)
-        self._crew = crew.Crew(self._performer, self._events, self._settle, workers)
+        self._workers = worker_pool.WorkerPool(self._performer, self._events, self._settle, workers)
         self._inbox: deque[Effect] = deque()
         self._called = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -83,13 +83,13 @@ class KubeWorld:
         """What was done and what is going on; may be read by any thread."""
         return Counts(
             tallies=self._performer.tallies,
-            refused=self._crew.refused,
+            refused=self._workers.refused,
             events=self._events.sent,
             events_dropped=self._events.dropped,
             events_waiting=self._events.waiting,
-            waiting=len(self._inbox) + self._crew.agenda.waiting,
-            in_flight=self._crew.in_flight,
-            waiting_for_volumes=self._crew.waiting_for_volumes,
+            waiting=len(self._inbox) + self._workers.agenda.waiting,
+            in_flight=self._workers.in_flight,
+            waiting_for_volumes=self._workers.waiting_for_volumes,
         )
 
     # -- the deciding thread -----------------------------------------------------------------------------------
@@ -139,19 +139,19 @@ class KubeWorld:
         self._settled, self._wake = settled, wake
         self._loop = asyncio.get_running_loop()
         self._collect()
-        await self._crew.run()
+        await self._workers.run()
 
     async def drain(self, patience: float) -> None:
         """Refuse what waits, let what is in flight end and with it `run`; what is not answered in that many seconds is given up as unknown."""
         self._collect()
-        await self._crew.stop(patience)
+        await self._workers.stop(patience)
 
     def _collect(self) -> None:
         self._called = False
-        inbox, put = self._inbox, self._crew.put
+        inbox, put = self._inbox, self._workers.put
         while inbox:
             put(inbox.popleft())
-        self._crew.rouse()
+        self._workers.rouse()
 
     def _settle(self, outcome: Outcome) -> None:
         self._settled(outcome)
