@@ -67,7 +67,7 @@ class Publisher:
             session.progressed = True
             self._clear_nomination(task)
         for patch in queues.patches(self._cluster, self.queue_kinds):
-            self._cache.world.patch(patch)
+            self._cache.world.send(patch)
 
     def _warn(self, warnings: list[tuple[Job, str]]) -> None:
         """Put all that is wrong with a group into one event, so that the next cycle finds the same said."""
@@ -96,7 +96,7 @@ class Publisher:
         if report.changed:
             body = {"status": _status_body(report.status)}
             self._writing[job.key] = self._writing.get(job.key, 0) + 1
-            self._cache.world.patch(
+            self._cache.world.send(
                 Patch(kind=kind, namespace=job.namespace, name=job.name, uid=group.metadata.uid, body=body)
             )
             self._cluster.set_status(job, report.status)
@@ -252,7 +252,7 @@ class Publisher:
             subresource="status",
             strategic=True,
         )
-        self._cache.world.patch(patch)
+        self._cache.world.send(patch)
 
     def _already_says(self, task: Task, reason: str, message: str) -> bool:
         """Tell whether a pod says so already; which node a member would get once its gang is whole moves with everybody's pods and is no news."""

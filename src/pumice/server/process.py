@@ -22,12 +22,12 @@ from pumice.kube.access import connection
 from pumice.kube.calls import client as clients
 from pumice.kube.watches import informers
 from pumice.kube.writes import companions
+from pumice.kube.writes.world import KubeWorld
 from pumice.scheduler import Scheduler
 from pumice.server import dump, reporting, serving
 from pumice.server.configuration import plugin_files, policy, sources
 from pumice.server.health import api_silence
 from pumice.server.logs import logs, verbosity
-from pumice.server.metrics import observed
 from pumice.server.threads import deciding, interpreter, io_thread, mailbox, required_queues, watch_feed
 
 if TYPE_CHECKING:
@@ -101,10 +101,9 @@ class Process:
         self._reporter = reporting.Reporter(
             settings, log, self._policy, self._box, wall, api_silence=self._api_silence, election=self._election
         )
-        self._world = self._reporter.world(self._client, self._component())
-        seen = observed.ObservedWorld(self._world, self._reporter.meter)
-        self._cache = Cache(seen, self._options, assignment=assignment.from_environment(os.environ))
-        self._settled = self._reporter.looking_at(seen, self._cache)
+        self._world = KubeWorld(self._client, component=self._component(), observer=self._reporter.meter, now=wall)
+        self._cache = Cache(self._world, self._options, assignment=assignment.from_environment(os.environ))
+        self._reporter.look_at(self._world, self._cache)
         self._companions = companions.Companions(
             self._client,
             wanted=self._wants_companions,
@@ -197,7 +196,7 @@ class Process:
             watch_feed.WhenWanted(self._companions.run, self._wants_companions),
             election=self._election,
             prepare=required_queues.Queues(self._client, self._options, self._log, self._may_write).ensure,
-            settled=self._settled,
+            settled=self._cache.settled,
             chores=chores,
         )
 

@@ -8,23 +8,20 @@ import resource
 import time
 from typing import TYPE_CHECKING, Final
 
-from pumice.kube.writes import binding, volumes
-from pumice.kube.writes.world import KubeWorld
 from pumice.server import dump
 from pumice.server.health import checks
 from pumice.server.health.api_silence import reason
-from pumice.server.metrics import exposition, job_samples, metering, observed
+from pumice.server.metrics import exposition, job_samples, metering
 from pumice.server.threads import mailbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pumice.cache.cache import Cache
-    from pumice.cache.effects import Outcome
     from pumice.framework.record import CycleRecord
-    from pumice.kube.calls.client import Client
     from pumice.kube.election import Election
     from pumice.kube.watches.informers import Informers
+    from pumice.kube.writes.world import KubeWorld
     from pumice.scheduler import Scheduler
     from pumice.server.configuration.policy import Policy
     from pumice.server.flags.settings import Settings
@@ -75,7 +72,7 @@ class Reporter:
         self._informers: Informers | None = None
         self._decider: Decider | None = None
         self._scheduler: Scheduler | None = None
-        self._views: job_samples.JobSamples | None = None
+        self._job_samples: job_samples.JobSamples | None = None
         self._latest: list[Sample] = []
         self._scrape: asyncio.Task[bytes] | None = None
         self._cycles = {"decided": 0, "skipped": 0}
@@ -83,26 +80,10 @@ class Reporter:
 
     # -- parts -------------------------------------------------------------------------------------------------
 
-    def world(self, client: Client, component: str) -> KubeWorld:
-        """Make the world whose requests are measured."""
-        self._world = KubeWorld(
-            client,
-            component=component,
-            binder=metering.TimedBinder(binding.ApiBinder(client), self.meter),
-            volume_binder=metering.TimedVolumeBinder(volumes.ApiVolumeBinder(client), self.meter),
-            now=self._wall,
-        )
-        return self._world
-
-    def looking_at(self, world: observed.ObservedWorld, cache: Cache) -> Callable[[Outcome], None]:
-        """Follow what a cache sends; returns where answers go, in place of the cache's own."""
-        world.cluster = cache.cluster
-
-        def settled(outcome: Outcome) -> None:
-            self.meter.answered(outcome)
-            cache.settled(outcome)
-
-        return settled
+    def look_at(self, world: KubeWorld, cache: Cache) -> None:
+        """Name the world, whose effects the meter observes, and the cache that sends them."""
+        self._world = world
+        self.meter.look_at(cache.cluster)
 
     def watch(self, informers: Informers) -> None:
         """Name the watches."""
@@ -112,7 +93,7 @@ class Reporter:
     def follow(self, scheduler: Scheduler, decider: Decider) -> None:
         """Name who decides."""
         self._scheduler, self._decider = scheduler, decider
-        self._views = job_samples.JobSamples(scheduler, self.meter.placed)
+        self._job_samples = job_samples.JobSamples(scheduler, self.meter.placed)
 
     # -- health ------------------------------------------------------------------------------------------------
 
@@ -153,8 +134,8 @@ class Reporter:
 
     def view(self) -> None:
         """Gather the numbers of jobs and queues; called by the deciding thread between cycles."""
-        if self._views is not None:
-            self._latest = self._views.gather()
+        if self._job_samples is not None:
+            self._latest = self._job_samples.gather()
 
     def _samples(self) -> Iterator[Sample]:
         meter = self.meter
@@ -175,6 +156,9 @@ class Reporter:
             yield "pumice_watch_objects", (report.watch,), report.objects
             yield "pumice_watch_lists_total", (report.watch,), report.lists
             yield "pumice_watch_errors_total", (report.watch,), report.errors
+        for verb, writes in meter.writes.items():
+            yield "pumice_writes_total", (verb,), writes.total
+            yield "pumice_write_failures_total", (verb,), writes.failed
         if self._world is not None:
             yield from _of_world(self._world)
 
@@ -188,8 +172,8 @@ class Reporter:
         self._cycles["decided"] += 1
         self.meter.begun = True
         self.meter.cycle(microseconds / 1000)
-        if self._views is not None:
-            self._views.cycled()
+        if self._job_samples is not None:
+            self._job_samples.cycled()
 
     def broke(self, action: str, plugin: str) -> None:
         """Count a breakdown."""
@@ -252,9 +236,6 @@ def leadership(election: Election) -> Line:
 
 def _of_world(world: KubeWorld) -> Iterator[Sample]:
     counts = world.counts
-    for verb, tally in counts.tallies.items():
-        yield "pumice_writes_total", (verb,), tally.sent
-        yield "pumice_write_failures_total", (verb,), tally.failed
     yield "pumice_writes_waiting", (), counts.waiting + counts.in_flight
     yield "pumice_events_total", ("sent",), counts.events
     yield "pumice_events_total", ("dropped",), counts.events_dropped

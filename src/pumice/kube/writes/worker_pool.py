@@ -1,7 +1,7 @@
 """The workers that perform effects: a fixed number, each taking the next thing when it is done with the last.
 
 Events are taken while no urgent effect waits or is in flight and none was for a moment, and a small share of them meanwhile, so that a
-scheduler which is never done still tells. A bind that has to wait for volumes gets a task of its own, up to a limit.
+scheduler which is never done still tells. A bind that has to wait for volumes gets a worker of its own, up to a limit.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from pumice.kube.writes import agenda, eventing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pumice.cache.effects import Bind, Outcome
-    from pumice.kube.writes.agenda import Task
+    from pumice.cache.effects import Answerable, Bind, Outcome
     from pumice.kube.writes.performing import Performer
 
 _VOLUME_SLOTS = 256
@@ -31,19 +30,17 @@ class WorkerPool:
     """Performs what is put on its agenda; everything here is called on the event loop."""
 
     def __init__(
-        self, performer: Performer, events: eventing.EventRecorder, settle: Callable[[Outcome], None], workers: int
+        self, performer: Performer, events: eventing.EventRecorder, answer: Callable[[Outcome], None], workers: int
     ) -> None:
         self.agenda = agenda.Agenda()
         self.in_flight = 0
-        self.waiting_for_volumes = 0
-        self.refused = 0
         self._performer = performer
         self._events = events
-        self._settle = settle
-        self._workers = workers
+        self._answer = answer
+        self._count = workers
         self._stopping = False
         self._idle: list[asyncio.Future[None]] = []
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._workers: set[asyncio.Task[None]] = set()
         self._patient: set[asyncio.Task[None]] = set()
         self._telling = 0
         self._credit = 0.0
@@ -70,12 +67,12 @@ class WorkerPool:
 
     async def run(self) -> None:
         """Work until `stop`, or until it is cancelled: then what is in flight is given up as unknown."""
-        self._tasks = {asyncio.create_task(self._work(), name=f"writer-{n}") for n in range(self._workers)}
+        self._workers = {asyncio.create_task(self._work(), name=f"writer-{n}") for n in range(self._count)}
         self.rouse()
         try:
-            ended, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_EXCEPTION)
-            for task in ended:
-                if not task.cancelled() and (error := task.exception()) is not None:
+            ended, _ = await asyncio.wait(self._workers, return_when=asyncio.FIRST_EXCEPTION)
+            for worker in ended:
+                if not worker.cancelled() and (error := worker.exception()) is not None:
                     raise error
         finally:
             await self.stop(0.0)
@@ -88,25 +85,25 @@ class WorkerPool:
         for effect in self.agenda.clear():
             self._refuse(effect)
         self._events.clear()
-        await asyncio.sleep(0)  # a task that never began could not answer for its effect
-        for task in self._patient:
-            task.cancel()
+        await asyncio.sleep(0)  # a worker that never began could not answer for its effect
+        for worker in self._patient:
+            worker.cancel()
         self._wake_workers(len(self._idle))
-        tasks = [task for task in (*self._tasks, *self._patient) if not task.done()]
-        if tasks:
-            _, late = await asyncio.wait(tasks, timeout=patience)
-            for task in late:
-                task.cancel()
+        busy = [worker for worker in (*self._workers, *self._patient) if not worker.done()]
+        if busy:
+            _, late = await asyncio.wait(busy, timeout=patience)
+            for worker in late:
+                worker.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
     # -- workers -----------------------------------------------------------------------------------------------
 
     async def _work(self) -> None:
         while True:
-            job = self._next()
-            if job is not None:
+            found = self._next()
+            if found is not None:
                 self._wake_workers(1 if self.agenda.has_work or (self._may_tell() and self._is_calm()) else 0)
-                await (self._tell(job) if isinstance(job, eventing.Told) else self._perform(job))
+                await (self._tell(found) if isinstance(found, eventing.Told) else self._perform(found))
             elif self._stopping:
                 return
             else:
@@ -114,7 +111,7 @@ class WorkerPool:
                 self._idle.append(idle)
                 await idle
 
-    def _next(self) -> Task | eventing.Told | None:
+    def _next(self) -> Answerable | eventing.Told | None:
         """Choose what to do next: an event if one has been earned, else an effect, else an event if all is calm."""
         if self._credit >= 1 and self._may_tell():
             self._credit -= 1
@@ -131,7 +128,7 @@ class WorkerPool:
                 idle.set_result(None)
                 count -= 1
 
-    async def _perform(self, effect: Task) -> None:
+    async def _perform(self, effect: Answerable) -> None:
         self.in_flight += 1
         try:
             outcome = await self._performer.perform(effect)
@@ -142,32 +139,27 @@ class WorkerPool:
             self.in_flight -= 1
             self._finish(effect, outcome)
 
-    def _finish(self, effect: Task, outcome: Outcome) -> None:
+    def _finish(self, effect: Answerable, outcome: Outcome) -> None:
         self.agenda.done(effect)
-        self._settle(outcome)
+        self._answer(outcome)
         self._credit = min(self._credit + _EVENT_SHARE, _EVENT_CREDIT)
         self._calm_from = asyncio.get_running_loop().time() + _CALM
         self._start_patient()
         self._tell_in_calm()
 
-    def _refuse(self, effect: Task) -> None:
-        self.refused += 1
-        self._settle(effects.Outcome(effect=effect, failure=effects.Failure("unavailable", _STOPPING)))
+    def _refuse(self, effect: Answerable) -> None:
+        self._answer(effects.Outcome(effect=effect, failure=effects.Failure("unavailable", _STOPPING)))
 
     # -- volumes -----------------------------------------------------------------------------------------------
 
     def _start_patient(self) -> None:
         while len(self._patient) < _VOLUME_SLOTS and (effect := self.agenda.take_patient()) is not None:
-            task = asyncio.create_task(self._perform_patiently(effect))
-            self._patient.add(task)
-            task.add_done_callback(self._patient.discard)
+            worker = asyncio.create_task(self._perform_patiently(effect))
+            self._patient.add(worker)
+            worker.add_done_callback(self._patient.discard)
 
     async def _perform_patiently(self, effect: Bind) -> None:
-        self.waiting_for_volumes += 1
-        try:
-            await self._perform(effect)
-        finally:
-            self.waiting_for_volumes -= 1
+        await self._perform(effect)
         # What waited for the pod is for a worker.
         self.rouse()
 

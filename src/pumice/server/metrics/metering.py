@@ -1,6 +1,6 @@
-"""What is measured while things happen: steps of cycles, decisions on their way out, answers on their way in.
+"""What is measured while things happen: stages of cycles, effects that are sent, performed and answered, pods that appear.
 
-Each hook costs one or two observations of histograms that were bound beforehand. Hooks of decisions run in the deciding thread, those of events and answers in the
+Each hook costs one or two observations of histograms that were bound beforehand. Hooks of cycles and `sent` run in the deciding thread, the others in the
 I/O thread; what both need is a dictionary by uid, written by one and emptied by the other.
 """
 
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from pumice.api import core, kinds
 from pumice.cache import effects
@@ -20,9 +22,8 @@ if TYPE_CHECKING:
 
     from pumice.api import decoding
     from pumice.api.meta import KubeObject
-    from pumice.cache.effects import Bind, Evict, Outcome
+    from pumice.cache.effects import Answerable, Bind, Effect, Outcome, Stage, Verb
     from pumice.cache.reflector import EventType
-    from pumice.kube.writes.writing import AsyncBinder, AsyncVolumeBinder, Step
     from pumice.model.cluster import Cluster
     from pumice.server.logs.logs import Log
     from pumice.server.metrics.exposition import Exposition
@@ -33,7 +34,14 @@ _SEARCH: Final = {"predicate": "Predicate", "scoring": "Scoring"}
 _PREEMPTION: Final = ("preempt", "gangpreempt")
 
 
-class Meter(observing.Observer):
+class Writes(msgspec.Struct):
+    """How many effects of a verb were performed, and how many of them in vain."""
+
+    total: int = 0
+    failed: int = 0
+
+
+class Meter(observing.Observer, effects.EffectObserver):
     """Measures, and logs one line per decision."""
 
     def __init__(self, exposition: Exposition, log: Log, wall: Callable[[], int]) -> None:
@@ -46,8 +54,10 @@ class Meter(observing.Observer):
         self.transactions: dict[str, int] = {}
         self.placed: dict[str, tuple[float, float]] = {}  # by group: milliseconds it took, and when
         self.begun = False
+        self.writes: dict[Verb, Writes] = {verb: Writes() for verb in effects.VERBS.values()}
+        self._cluster: Cluster | None = None
         self._sent: dict[str, int] = {}  # creation of pods whose bind is on its way, by uid
-        self._steps: dict[tuple[str, str], Callable[[float], None]] = {}
+        self._stages: dict[tuple[str, str], Callable[[float], None]] = {}
         self.cycle = exposition.histogram("volcano_e2e_scheduling_latency_milliseconds").observe
         self._opening = exposition.histogram("volcano_open_session_duration_milliseconds").observe
         self._job = exposition.histogram("volcano_e2e_job_scheduling_latency_milliseconds").observe
@@ -55,9 +65,9 @@ class Meter(observing.Observer):
         self._watched, self._assumed, self._pre_bound, self._bound = (
             exposition.histogram(task, name).observe for name in ("Watched", "Assumed", "PreBound", "Bound")
         )
-        self.pre_bind, self.bind = (exposition.histogram(stage, name).observe for name in ("PreBind", "Bind"))
+        self._pre_bind, self._bind = (exposition.histogram(stage, name).observe for name in ("PreBind", "Bind"))
 
-    # -- steps of a cycle --------------------------------------------------------------------------------------
+    # -- stages of a cycle -------------------------------------------------------------------------------------
 
     def mark(self) -> int:
         """Return a moment to measure from."""
@@ -69,12 +79,12 @@ class Meter(observing.Observer):
         if stage == "open":
             self._opening(milliseconds)
             return
-        observe = self._steps.get((stage, label))
+        observe = self._stages.get((stage, label))
         if observe is None:
-            observe = self._steps[stage, label] = self._step(stage, label)
+            observe = self._stages[stage, label] = self._stage(stage, label)
         observe(milliseconds)
 
-    def _step(self, stage: str, label: str) -> Callable[[float], None]:
+    def _stage(self, stage: str, label: str) -> Callable[[float], None]:
         if stage in _SEARCH:
             return self._exposition.histogram("volcano_scheduling_stage_duration_milliseconds", _SEARCH[stage]).observe
         if stage == "action":
@@ -92,13 +102,22 @@ class Meter(observing.Observer):
         if action in _PREEMPTION:
             self.victims = victims
 
-    # -- decisions ---------------------------------------------------------------------------------------------
+    # -- effects -----------------------------------------------------------------------------------------------
 
-    def binding(self, effect: Bind, cluster: Cluster) -> None:
-        """Take note of a bind that is handed over."""
-        if self._log.shows(logs.DECISIONS):
-            self._log.info("bind", pod=f"{effect.namespace}/{effect.name}", node=effect.node)
-        task = cluster.tasks.get(effect.uid)
+    def look_at(self, cluster: Cluster) -> None:
+        """Name the model in which the pods of effects are found."""
+        self._cluster = cluster
+
+    def sent(self, effect: Effect, /) -> None:
+        """Take note of an effect that is handed over, by the deciding thread."""
+        if isinstance(effect, effects.Bind):
+            self._log.detail(logs.DECISIONS, "bind", pod=f"{effect.namespace}/{effect.name}", node=effect.node)
+            self._assume(effect)
+        elif isinstance(effect, effects.Evict):
+            self._log.detail(logs.DECISIONS, "evict", pod=f"{effect.namespace}/{effect.name}", reason=effect.reason)
+
+    def _assume(self, effect: Bind) -> None:
+        task = self._cluster.tasks.get(effect.uid) if self._cluster is not None else None
         if task is None:
             return
         now = self._wall()
@@ -112,21 +131,20 @@ class Meter(observing.Observer):
             self._job(taken)
             self.placed[task.job.key] = (taken, now / 1e6)
 
-    def evicting(self, effect: Evict) -> None:
-        """Take note of an eviction that is handed over."""
-        if self._log.shows(logs.DECISIONS):
-            self._log.info("evict", pod=f"{effect.namespace}/{effect.name}", reason=effect.reason)
-
-    # -- the I/O thread ----------------------------------------------------------------------------------------
-
-    def noticed(self, kind: kinds.Kind, event_type: EventType, found: KubeObject | decoding.Malformed) -> None:
-        """Take note of a new pod; those that are listed at the start are not new."""
-        if not self.begun or kind is not kinds.POD or event_type != "ADDED" or not isinstance(found, core.Pod):
+    def performed(self, effect: Answerable, stage: Stage, seconds: float, *, failed: bool) -> None:
+        """Take note of a stage that has ended: count the effect with its last one, measure those of binds."""
+        if stage == "request" or failed:
+            writes = self.writes[effects.VERBS[type(effect)]]
+            writes.total += 1
+            writes.failed += failed
+        if not isinstance(effect, effects.Bind):
             return
-        if not found.spec.node_name:
-            self._watched((self._wall() - instant(found.metadata.creation_timestamp)) / MILLISECOND)
+        (self._pre_bind if stage == "volumes" else self._bind)(seconds * 1000)
+        created = self._sent.get(effect.uid) if stage == "volumes" and not failed else None
+        if created is not None:
+            self._pre_bound((self._wall() - created) / MILLISECOND)
 
-    def answered(self, outcome: Outcome) -> None:
+    def answered(self, outcome: Outcome, /) -> None:
         """Take note of the answer to an effect."""
         effect = outcome.effect
         if not isinstance(effect, effects.Bind | effects.Evict):
@@ -139,46 +157,11 @@ class Meter(observing.Observer):
         elif created is not None:
             self._bound((self._wall() - created) / MILLISECOND)
 
-    def pre_bound(self, effect: Bind) -> None:
-        """Take note that the volumes of a pod are ready."""
-        created = self._sent.get(effect.uid)
-        if created is not None:
-            self._pre_bound((self._wall() - created) / MILLISECOND)
+    # -- watches -----------------------------------------------------------------------------------------------
 
-
-class TimedBinder:
-    """Measures the requests of a binder."""
-
-    def __init__(self, binder: AsyncBinder, meter: Meter) -> None:
-        self._binder = binder
-        self._meter = meter
-
-    async def bind(self, effect: Bind) -> Outcome:
-        """Bind a pod."""
-        started = time.perf_counter_ns()
-        try:
-            return await self._binder.bind(effect)
-        finally:
-            self._meter.bind((time.perf_counter_ns() - started) / 1e6)
-
-
-class TimedVolumeBinder:
-    """Measures how long volumes take."""
-
-    def __init__(self, binder: AsyncVolumeBinder, meter: Meter) -> None:
-        self._binder = binder
-        self._meter = meter
-
-    async def prepare(self, effect: Bind) -> list[Step]:
-        """Carry out the decisions of a bind and wait for its claims."""
-        started = time.perf_counter_ns()
-        try:
-            steps = await self._binder.prepare(effect)
-        finally:
-            self._meter.pre_bind((time.perf_counter_ns() - started) / 1e6)
-        self._meter.pre_bound(effect)
-        return steps
-
-    async def roll_back(self, steps: list[Step]) -> None:
-        """Undo what was begun."""
-        await self._binder.roll_back(steps)
+    def noticed(self, kind: kinds.Kind, event_type: EventType, found: KubeObject | decoding.Malformed) -> None:
+        """Take note of a new pod; those that are listed at the start are not new."""
+        if not self.begun or kind is not kinds.POD or event_type != "ADDED" or not isinstance(found, core.Pod):
+            return
+        if not found.spec.node_name:
+            self._watched((self._wall() - instant(found.metadata.creation_timestamp)) / MILLISECOND)
