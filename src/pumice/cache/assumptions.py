@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import structs
 
-from pumice.api import core, decoding, kinds, names, timestamp
+from pumice.api import core, decoding, kinds, names
 from pumice.cache import handover, setbacks, shadows
 from pumice.cache.effects import Bind, Evict, Read
 from pumice.model.statuses import ALLOCATED_LIKE, Status
@@ -253,14 +253,3 @@ class Assumptions:
         times = [e.due for e in self._evictions.values() if e.due is not None]
         times += [b.deadline if b.due is None else b.due for b in self._bindings.values()]
         return min(times) if times else None
-
-
-def scheduling_condition(reason: str, message: str, now: int) -> dict[str, str]:
-    """Return the condition that says why a pod has no node."""
-    return {
-        "type": names.CONDITION_POD_SCHEDULED,
-        "status": "False",
-        "reason": reason,
-        "message": message,
-        "lastTransitionTime": timestamp.format_timestamp(now),
-    }

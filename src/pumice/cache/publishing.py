@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from pumice.api import kinds, names, printable, scheduling
+from pumice.api import kinds, names, printable, scheduling, timestamp
 from pumice.cache import queues, reflector, setbacks, shadows
-from pumice.cache.assumptions import scheduling_condition
 from pumice.cache.effects import Outcome, Patch
 from pumice.framework import closing
 
@@ -226,7 +225,7 @@ class Publisher:
             self._write(task, names.REASON_SCHEDULER_ERROR, message, "", now)
 
     def _write(self, task: Task, reason: str, message: str, nominated: str, now: int) -> None:
-        status: dict[str, Any] = {"conditions": [scheduling_condition(reason, message, now)]}
+        status: dict[str, Any] = {"conditions": [_scheduling_condition(reason, message, now)]}
         if nominated:
             status["nominatedNodeName"] = nominated
             task.nominated = nominated
@@ -311,4 +310,15 @@ def _status_body(status: scheduling.PodGroupStatus) -> dict[str, Any]:
         "running": status.running,
         "succeeded": status.succeeded,
         "failed": status.failed,
+    }
+
+
+def _scheduling_condition(reason: str, message: str, now: int) -> dict[str, str]:
+    """Return the condition that says why a pod has no node."""
+    return {
+        "type": names.CONDITION_POD_SCHEDULED,
+        "status": "False",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": timestamp.format_timestamp(now),
     }

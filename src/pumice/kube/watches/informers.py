@@ -81,12 +81,6 @@ class Informers:
         """Return when every watch has seen everything up to a version that was read from the API server, or has listed since."""
         await asyncio.gather(*(follower.catch_up(version) for follower in self._followers))
 
-    @property
-    def newest_version(self) -> str:
-        """The newest version that any watch has seen, empty before the first list."""
-        versions = [follower.version for follower in self._followers]
-        return max(versions, key=lambda version: int(version) if version.isdecimal() else -1, default="")
-
     def report(self) -> list[WatchReport]:
         """Say how each watch is doing."""
         now = self._now()
