@@ -64,9 +64,9 @@ class Informers:
     async def run(self) -> None:
         """Run all watches until cancelled."""
         self._listed()
-        async with asyncio.TaskGroup() as tasks:
+        async with asyncio.TaskGroup() as running:
             for follower in self._followers:
-                tasks.create_task(follower.run(), name=f"watch {follower.spec}")
+                running.create_task(follower.run(), name=f"watch {follower.spec}")
 
     @property
     def synced(self) -> bool:

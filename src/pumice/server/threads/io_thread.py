@@ -114,18 +114,18 @@ class IoThread(threading.Thread):
         async with contextlib.AsyncExitStack() as open_until_the_end:
             for client in self._parts.clients:
                 await open_until_the_end.enter_async_context(client)
-            tasks = self._start()
+            works = self._start()
             stopping = asyncio.create_task(self._stopping.wait())
             try:
-                done, _ = await asyncio.wait([*tasks, stopping], return_when=asyncio.FIRST_COMPLETED)
+                done, _ = await asyncio.wait([*works, stopping], return_when=asyncio.FIRST_COMPLETED)
                 if stopping in done:
                     await self._finish()
                 else:
-                    _raise_first([task for task in tasks if task in done])
+                    _raise_first([work for work in works if work in done])
             finally:
-                for task in (*tasks, stopping):
-                    task.cancel()
-                await asyncio.gather(*tasks, stopping, return_exceptions=True)
+                for work in (*works, stopping):
+                    work.cancel()
+                await asyncio.gather(*works, stopping, return_exceptions=True)
                 if self._parts.election is not None:
                     await self._parts.election.release()
 
@@ -168,8 +168,8 @@ class IoThread(threading.Thread):
             self._box.post(mailbox.Begin())
             await asyncio.gather(watching, parts.companions.run())
         finally:
-            for task in (watching, looking, ready):
-                task.cancel()
+            for work in (watching, looking, ready):
+                work.cancel()
 
     async def _ready_to_decide(self, led: asyncio.Future[str]) -> None:
         informers = self._parts.informers
@@ -205,6 +205,6 @@ async def _never_ending(name: str, work: Awaitable[None]) -> None:
     raise RuntimeError(f"{name} has ended")
 
 
-def _raise_first(tasks: Sequence[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.result()
+def _raise_first(works: Sequence[asyncio.Task[None]]) -> None:
+    for work in works:
+        work.result()
