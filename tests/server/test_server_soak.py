@@ -52,7 +52,7 @@ BOUNDED = (
 SPARE = {
     "Reporter._job_samples._retries": job_samples.SPARE,
     "Reporter.meter.placed": job_samples.SPARE,
-    "Cache.publisher._setbacks._kept": 2,  # of the queues that stay
+    "Cache.publisher._retry_pauses._kept": 2,  # of the queues that stay
 }
 
 

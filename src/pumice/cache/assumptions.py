@@ -12,7 +12,7 @@ import msgspec
 from msgspec import structs
 
 from pumice.api import core, decoding, kinds, names
-from pumice.cache import handover, setbacks, shadows
+from pumice.cache import handover, retry_pauses, shadows
 from pumice.cache.effects import Bind, Evict, Read
 from pumice.model.statuses import ALLOCATED_LIKE, Status
 
@@ -165,13 +165,13 @@ class Assumptions:
         failures.tries += 1
         failures.outrun += failures.tries > 1 and self._bound > failures.others
         failures.others = self._bound
-        again = now + setbacks.delay(failures.tries, code)
+        again = now + retry_pauses.delay(failures.tries, code)
         task.refusal = text
         self._cache.record.say("bind", f"{task.key}: {text}")
         if task.job is not None:
             self._cache.record.judge(task.job.key, "bind", f"{task.name}: {text} (attempt {failures.tries})")
         self._cache.publisher.bind_failed(task, text, now)
-        if setbacks.passes(code) and failures.outrun < OUTRUN:
+        if retry_pauses.passes(code) and failures.outrun < OUTRUN:
             self._bindings[task.uid].due = again
         else:
             self._let_go(task, again)
@@ -198,7 +198,7 @@ class Assumptions:
             # If it is gone, the read or the watch ends the matter; if not, it was somebody else's write that came between.
             self._read(effect.namespace, effect.name, effect.uid)
         eviction.tries += 1
-        eviction.due = now + max(setbacks.FIRST_DELAY, setbacks.delay(eviction.tries, outcome.failure.code))
+        eviction.due = now + max(retry_pauses.FIRST_DELAY, retry_pauses.delay(eviction.tries, outcome.failure.code))
         self._cache.record.say(
             "evict",
             f"{effect.namespace}/{effect.name}: {outcome.failure.message}; attempt {eviction.tries} failed, it will be repeated",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from pumice.api import kinds, names, printable, scheduling, timestamp
-from pumice.cache import queues, reflector, setbacks, shadows
+from pumice.cache import queues, reflector, retry_pauses, shadows
 from pumice.cache.effects import Outcome, Patch
 from pumice.framework import closing
 
@@ -28,7 +28,7 @@ class Publisher:
         self._writing: dict[str, int] = {}
         self._written: dict[str, tuple[str, str, str]] = {}
         self._warned: dict[str, str] = {}
-        self._setbacks = setbacks.Setbacks()
+        self._retry_pauses = retry_pauses.RetryPauses()
         self.queue_kinds: dict[str, kinds.Kind] = {}
         self._kinds: dict[str, kinds.Kind] = {}  # of groups that were read in an older version of the kind
 
@@ -118,9 +118,9 @@ class Publisher:
         if effect.kind.name == kinds.POD_GROUP.name:
             self._settle_group(f"{effect.namespace}/{effect.name}", outcome)
         if outcome.failure is None or not self._is_known(effect):
-            self._setbacks.forget(name)
+            self._retry_pauses.forget(name)
         else:
-            self._setbacks.failed(name, outcome.failure.code, now)
+            self._retry_pauses.failed(name, outcome.failure.code, now)
 
     def _is_known(self, effect: Patch) -> bool:
         """Tell whether the object of a patch is still there: nothing needs to be written about one that is gone."""
@@ -148,7 +148,7 @@ class Publisher:
 
     def review(self, now: int) -> None:
         """Forget what was written as far as it never arrived and its pause is over."""
-        for name in self._setbacks.due(now):
+        for name in self._retry_pauses.due(now):
             kind, _, key = name.partition(" ")
             if kind == kinds.POD.name:
                 self._miss_task(key)
@@ -161,7 +161,7 @@ class Publisher:
 
     def next_wake(self) -> int | None:
         """Return when the next pause is over."""
-        return self._setbacks.next_wake()
+        return self._retry_pauses.next_wake()
 
     def _miss_task(self, uid: str) -> None:
         written = self._written.pop(uid, None)
@@ -199,14 +199,14 @@ class Publisher:
 
     def forget_job(self, key: str) -> None:
         """Drop what is known of a group that is gone."""
-        self._setbacks.forget(f"{kinds.POD_GROUP.name} {key}")
+        self._retry_pauses.forget(f"{kinds.POD_GROUP.name} {key}")
         self._writing.pop(key, None)
         self._warned.pop(key, None)
         self._kinds.pop(key, None)
 
     def forget_queue(self, name: str) -> None:
         """Drop what is known of a queue that is gone."""
-        self._setbacks.forget(f"{kinds.QUEUE.name} {name}")
+        self._retry_pauses.forget(f"{kinds.QUEUE.name} {name}")
         self.queue_kinds.pop(name, None)
 
     # -- pods --------------------------------------------------------------------------------------------------
@@ -263,8 +263,8 @@ class Publisher:
 
     def forget_task(self, uid: str) -> None:
         """Drop what is known of a pod that is gone."""
-        self._setbacks.forget(f"{kinds.POD.name} {uid}")
-        self._setbacks.forget(f"{_NOMINATION} {uid}")
+        self._retry_pauses.forget(f"{kinds.POD.name} {uid}")
+        self._retry_pauses.forget(f"{_NOMINATION} {uid}")
         self._written.pop(uid, None)
 
 

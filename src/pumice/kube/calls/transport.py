@@ -82,13 +82,13 @@ class Transport:
 
     async def exchange(self, request: Request, limit: Callable[[], float]) -> bytes:
         """Send a request once and return the body of a good answer; `limit` is asked how many seconds it may take whenever it leaves, and may raise."""
-        outcome = await self._outcome(request, limit)
+        result = await self._result(request, limit)
         # Raised out here, so that neither aiohttp's error nor its response, which know our headers, hang on to it.
-        if isinstance(outcome, errors.KubeError):
-            raise outcome
-        return outcome
+        if isinstance(result, errors.KubeError):
+            raise result
+        return result
 
-    async def _outcome(self, request: Request, limit: Callable[[], float]) -> bytes | errors.KubeError:
+    async def _result(self, request: Request, limit: Callable[[], float]) -> bytes | errors.KubeError:
         timeout = 0.0
 
         def limits() -> aiohttp.ClientTimeout:

@@ -83,7 +83,7 @@ class Queue(msgspec.Struct, frozen=True):
     groups: dict[str, int]
 
 
-class Sight(msgspec.Struct, frozen=True):
+class Snapshot(msgspec.Struct, frozen=True):
     """Everything at one moment, in microseconds since the start."""
 
     time: int
@@ -95,7 +95,7 @@ class Sight(msgspec.Struct, frozen=True):
     queues: tuple[Queue, ...]
 
 
-def look(cluster: SimulatedCluster, record: CycleRecord, start: int) -> Sight:
+def look(cluster: SimulatedCluster, record: CycleRecord, start: int) -> Snapshot:
     """Read the cluster as it is now."""
     pods = list(cluster.store.scan(kinds.POD))
     by_group: dict[str, list[Mapping[str, Any]]] = {}
@@ -104,7 +104,7 @@ def look(cluster: SimulatedCluster, record: CycleRecord, start: int) -> Sight:
         by_group.setdefault(f"{pod['metadata']['namespace']}/{group}", []).append(pod)
     now = cluster.clock.now()
     groups = sorted(cluster.store.scan(kinds.POD_GROUP), key=lambda g: (_moment(g), _key(g)))
-    return Sight(
+    return Snapshot(
         time=now - start,
         cycle=record.cycle,
         binds=cluster.counts.binds,

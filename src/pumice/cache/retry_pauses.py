@@ -27,22 +27,22 @@ def delay(tries: int, code: FailureCode) -> int:
     return min(LONGEST_PASSING if passes(code) else LONGEST_DELAY, FIRST_DELAY << min(tries - 1, 40))
 
 
-class Setback(msgspec.Struct):
+class RetryPause(msgspec.Struct):
     """Something that failed so many times in a row, and when to try again; None if that is under way."""
 
     tries: int = 0
     due: int | None = None
 
 
-class Setbacks:
+class RetryPauses:
     """What failed and is to be tried again, by name."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, Setback] = {}
+        self._kept: dict[str, RetryPause] = {}
 
     def failed(self, name: str, code: FailureCode, now: int) -> None:
         """Note a failure."""
-        kept = self._kept.setdefault(name, Setback())
+        kept = self._kept.setdefault(name, RetryPause())
         kept.tries += 1
         kept.due = now + delay(kept.tries, code)
 

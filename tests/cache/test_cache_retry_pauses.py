@@ -6,7 +6,7 @@ import pytest
 
 import builders
 from builders import SECOND
-from pumice.cache import setbacks
+from pumice.cache import retry_pauses
 from pumice.cache.effects import Bind, Evict, Patch, Read
 from pumice.model.statuses import Status
 
@@ -56,8 +56,8 @@ def test_room_is_held_for_a_member_whose_bind_fails_in_passing(code):
 
 
 def test_a_pause_after_a_fault_that_passes_is_short_and_after_a_refusal_long():
-    assert [setbacks.delay(tries, "unavailable") for tries in (1, 2, 3, 60)] == [0, 10_000, 20_000, 10 * SECOND]
-    assert [setbacks.delay(tries, "refused") for tries in (1, 2, 3, 60)] == [0, 10_000, 20_000, 1000 * SECOND]
+    assert [retry_pauses.delay(tries, "unavailable") for tries in (1, 2, 3, 60)] == [0, 10_000, 20_000, 10 * SECOND]
+    assert [retry_pauses.delay(tries, "refused") for tries in (1, 2, 3, 60)] == [0, 10_000, 20_000, 1000 * SECOND]
 
 
 def test_room_is_not_held_for_a_member_that_is_refused():
