@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from pumice.api import duration
 from pumice.framework import configuration, points, registry
 from pumice.framework.configuration import arguments
-from pumice.server import flags, series
+from pumice.server.flags import flags
+from pumice.server.metrics import series
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,7 +6,7 @@ import pytest
 from server_desk import Lines
 
 from pumice.framework import configuration, registry
-from pumice.server import plugin_files, policy
+from pumice.server.configuration import plugin_files, policy
 
 GOOD = '''
 from pumice.framework.plugin import Action, Plugin

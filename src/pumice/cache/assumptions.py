@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import structs
 
-from pumice.api import core, decoding, kinds, names, timestamp
-from pumice.cache import handover, setbacks, shadows
-from pumice.cache.effects import Bind, Create, Evict, Outcome, Patch, Read
+from pumice.api import core, decoding, kinds, names
+from pumice.cache import handover, retry_pauses, shadows
+from pumice.cache.effects import Bind, Evict, Read
 from pumice.model.statuses import ALLOCATED_LIKE, Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pumice.cache.cache import Cache
-    from pumice.cache.effects import FailureCode
+    from pumice.cache.effects import FailureCode, Outcome
     from pumice.model.task import Task
 
 PATIENCE = 30_000_000
@@ -88,13 +88,13 @@ class Assumptions:
 
     def _send(self, uid: str, effect: Bind, decided_on: core.Node) -> None:
         self._bindings[uid] = Binding(effect, decided_on, self._now + PATIENCE + effect.volume_patience)
-        self._cache.world.bind(effect)
+        self._cache.world.send(effect)
 
     def evict(self, task: Task, reason: str) -> None:
         """Send an eviction, with the events that tell of it."""
         effect = Evict(namespace=task.namespace, name=task.name, uid=task.uid, reason=reason)
         self._evictions[task.uid] = Eviction(effect)
-        self._cache.world.evict(effect)
+        self._cache.world.send(effect)
         self._cache.note(
             kinds.POD, task.pod.metadata, "Warning", names.EVENT_EVICT, f"Pod is evicted, because of {reason}"
         )
@@ -131,22 +131,8 @@ class Assumptions:
 
     # -- outcomes ----------------------------------------------------------------------------------------------
 
-    def settle(self, outcome: Outcome, now: int) -> None:
-        """Take the answer to an effect."""
-        match outcome.effect:
-            case Bind():
-                self._settle_bind(outcome.effect, outcome, now)
-            case Evict():
-                self._settle_eviction(outcome.effect, outcome, now)
-            case Read():
-                self._settle_read(outcome.effect, outcome)
-            case Create():
-                if outcome.failure is not None:
-                    self._cache.queue_was_not_created()
-            case Patch():
-                self._cache.publisher.settle(outcome.effect, outcome, now)
-
-    def _settle_bind(self, effect: Bind, outcome: Outcome, now: int) -> None:
+    def settle_bind(self, effect: Bind, outcome: Outcome, now: int) -> None:
+        """Take the answer to a bind."""
         binding = self._bindings.get(effect.uid)
         task = self._cluster.tasks.get(effect.uid)
         arrived = binding is None and task is not None and task.pod.spec.node_name == effect.node
@@ -179,13 +165,13 @@ class Assumptions:
         failures.tries += 1
         failures.outrun += failures.tries > 1 and self._bound > failures.others
         failures.others = self._bound
-        again = now + setbacks.delay(failures.tries, code)
+        again = now + retry_pauses.delay(failures.tries, code)
         task.refusal = text
         self._cache.record.say("bind", f"{task.key}: {text}")
         if task.job is not None:
             self._cache.record.judge(task.job.key, "bind", f"{task.name}: {text} (attempt {failures.tries})")
         self._cache.publisher.bind_failed(task, text, now)
-        if setbacks.passes(code) and failures.outrun < OUTRUN:
+        if retry_pauses.passes(code) and failures.outrun < OUTRUN:
             self._bindings[task.uid].due = again
         else:
             self._let_go(task, again)
@@ -203,7 +189,8 @@ class Assumptions:
         else:
             self._let_go(task, now)
 
-    def _settle_eviction(self, effect: Evict, outcome: Outcome, now: int) -> None:
+    def settle_eviction(self, effect: Evict, outcome: Outcome, now: int) -> None:
+        """Take the answer to an eviction; one that failed is repeated."""
         eviction = self._evictions.get(effect.uid)
         if eviction is None or outcome.failure is None:
             return
@@ -211,13 +198,13 @@ class Assumptions:
             # If it is gone, the read or the watch ends the matter; if not, it was somebody else's write that came between.
             self._read(effect.namespace, effect.name, effect.uid)
         eviction.tries += 1
-        eviction.due = now + max(setbacks.FIRST_DELAY, setbacks.delay(eviction.tries, outcome.failure.code))
+        eviction.due = now + max(retry_pauses.FIRST_DELAY, retry_pauses.delay(eviction.tries, outcome.failure.code))
         self._cache.record.say(
             "evict",
             f"{effect.namespace}/{effect.name}: {outcome.failure.message}; attempt {eviction.tries} failed, it will be repeated",
         )
 
-    def _settle_read(self, effect: Read, outcome: Outcome) -> None:
+    def settle_read(self, effect: Read, outcome: Outcome) -> None:
         """Take the pod as it was read; one that is gone is deleted."""
         if outcome.failure is None and outcome.object is not None:
             found = decoding.decode(outcome.object)
@@ -236,7 +223,7 @@ class Assumptions:
             binding.deadline = self._now + ASK_AGAIN
 
     def _read(self, namespace: str, name: str, uid: str) -> None:
-        self._cache.world.read(Read(kind=kinds.POD, namespace=namespace, name=name, uid=uid))
+        self._cache.world.send(Read(kind=kinds.POD, namespace=namespace, name=name, uid=uid))
 
     # -- time --------------------------------------------------------------------------------------------------
 
@@ -247,7 +234,7 @@ class Assumptions:
             if eviction.due is not None and eviction.due <= now:
                 eviction.due = None
                 if uid in self._cluster.tasks:
-                    self._cache.world.evict(eviction.effect)
+                    self._cache.world.send(eviction.effect)
                 else:
                     del self._evictions[uid]
         for uid, binding in list(self._bindings.items()):
@@ -266,14 +253,3 @@ class Assumptions:
         times = [e.due for e in self._evictions.values() if e.due is not None]
         times += [b.deadline if b.due is None else b.due for b in self._bindings.values()]
         return min(times) if times else None
-
-
-def scheduling_condition(reason: str, message: str, now: int) -> dict[str, str]:
-    """Return the condition that says why a pod has no node."""
-    return {
-        "type": names.CONDITION_POD_SCHEDULED,
-        "status": "False",
-        "reason": reason,
-        "message": message,
-        "lastTransitionTime": timestamp.format_timestamp(now),
-    }

@@ -63,11 +63,7 @@ def _take(plan: Plan, member: Task, offered: Sequence[Task], free: Vector, neede
             return None
         if plan.gangs and job is not plan.job:
             spent[job.key] = spent.get(job.key, 0) + 1
-            if (
-                job.roles_enforced
-                or job.policies
-                or job.tally.ready - spent[job.key] < job.min_member
-            ):
+            if job.roles_enforced or job.policies or job.tally.ready - spent[job.key] < job.min_member:
                 return None
         taken.append(victim)
         room = room + victim.shape.request.vector[asked]
