@@ -100,17 +100,20 @@ def _actions(actions: Mapping[str, type[Action]]) -> str:
 
 def _extension_points(plugins: Mapping[str, type[Plugin]]) -> str:
     lines = [NOTICE, "# Extension points", ""]
-    lines += ["Where plugins take part. `session.ATTRIBUTE.add(function)` in `Plugin.open` registers a function there."]
-    lines += ["Points without a plugin are declared, so that a plugin of yours can register; the actions built so far"]
-    lines += ["may not ask all of them yet.", ""]
+    lines += [
+        "Where plugins take part. `session.ATTRIBUTE.add(function)` in `Plugin.open` registers a function there; one that does not take what its",
+        "point asks with is refused, with the name of the plugin. Points without a plugin are asked like the others and wait for one of yours.",
+        "",
+    ]
     rows = []
     for point in points.POINTS:
         users = ", ".join(name for name, plugin in sorted(plugins.items()) if point.name in plugin.points)
-        switch = " or ".join(f"`{name}`" for name in point.switch.split("|")) if point.switch else "-"
+        switch = " or ".join(f"`{name}`" for name in point.switches) or "-"
+        function = f"`{_cell(point.signature)}`"
         rows.append(
-            (point.name, f"`{point.attribute}`", _cell(point.signature), point.combine.value, switch, users or "-")
+            (point.name, f"`{point.attribute}`", function, point.says, point.kind.combines, switch, users or "-")
         )
-    lines += _table(("point", "attribute", "function", "answers combine", "switch", "plugins"), rows)
+    lines += _table(("point", "attribute", "function", "what it does", "answers combine", "switch", "plugins"), rows)
     return _page(lines)
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pumice.framework.reasons import FitSummary, Reasons, summary
+from pumice.framework.functions import answers
+from pumice.framework.reasons import FitSummary, Reasons, ReasonVector, summary
 from pumice.model.resources import PODS
 
 if TYPE_CHECKING:
@@ -55,11 +56,8 @@ def summarise(subject: Subject, nodes: Nodes, functions: Functions, reasons: Rea
         return summary(len(nodes), counted)
     for plugin in dict.fromkeys(f.plugin for f in functions.filters):
         refused = np.zeros(len(nodes), dtype=np.bool_)
-        for function in (f for f in functions.filters if f.plugin == plugin):
-            answer = function.function(subject, nodes)
-            if answer is None:
-                continue
-            answer = np.where(open_rows, answer, 0)
+        for _, said in answers([f for f in functions.filters if f.plugin == plugin], subject, nodes):
+            answer: ReasonVector = np.where(open_rows, said, 0)
             counted += _texts(answer, reasons)
             refused |= answer != 0
             # A reason that eviction cannot cure ends the node's list; a curable one lets the plugin's next filter speak too.

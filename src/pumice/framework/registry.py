@@ -12,7 +12,8 @@ from typing import TypeVar
 
 import msgspec
 
-from pumice.framework.configuration import ActionDescription, Catalog, PluginDescription
+from pumice.framework import points
+from pumice.framework.configuration import ActionDescription, Catalog, PluginDescription, switches
 from pumice.framework.plugin import Action, Plugin
 
 PLUGINS = "pumice.plugins"
@@ -51,6 +52,20 @@ def catalog() -> Catalog:
     return installed().catalog()
 
 
+def undeclared(part: type[Plugin | Action]) -> str:
+    """Say which of the points that a plugin lists does not exist; empty if all do."""
+    listed = part.points if issubclass(part, Plugin) else frozenset()
+    known = {*points.BY_NAME, switches.HIERARCHICAL}
+    return next(
+        (
+            f"it lists {name} among its points, but {points.unknown(name)}"
+            for name in sorted(listed)
+            if name not in known
+        ),
+        "",
+    )
+
+
 def _load(group: str, base: type[C], broken: dict[str, str]) -> dict[str, type[C]]:
     found: dict[str, type[C]] = {}
     # Our own come first, so that no installed package replaces a built-in by accident.
@@ -67,6 +82,8 @@ def _load(group: str, base: type[C], broken: dict[str, str]) -> dict[str, type[C
             broken[entry.name] = f"{entry.value} in group {group} is not a subclass of {base.__name__}"
         elif loaded.name != entry.name:
             broken[entry.name] = f"{entry.value} in group {group} calls itself {loaded.name!r}, not {entry.name!r}"
+        elif problem := undeclared(loaded):
+            broken[entry.name] = f"{entry.value} in group {group} cannot be used: {problem}"
         elif entry.name in found:
             broken[entry.name] = (
                 f"{entry.value} in group {group} has the name of another one: {found[entry.name].__module__}"

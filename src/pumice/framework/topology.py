@@ -137,10 +137,7 @@ class Topology:
 
     def order(self, sub_job: SubJob, domains: Sequence[HyperNode]) -> Floats:
         """Add up what the plugins say about hyper-nodes for a sub-job."""
-        total = np.zeros(len(domains))
-        for registered in self._session.hyper_node_order:
-            total += registered.function(sub_job, domains)
-        return total
+        return self._session.hyper_node_order(sub_job, domains)
 
     def reach(self, task: Task) -> Rows | None:
         """Return the nodes that one more member may go to as things stand, None if it may go anywhere."""

@@ -20,7 +20,7 @@ import msgspec
 
 from pumice.framework.configuration import Argument
 from pumice.framework.plugin import Action, Plugin
-from pumice.framework.registry import Registry
+from pumice.framework.registry import Registry, undeclared
 from pumice.server import logs
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _declaration(part: Part) -> str:
     points: object = part.points if issubclass(part, Plugin) else frozenset()
     if not isinstance(points, frozenset):
         return "its points must be a frozenset of names of extension points"
-    return ""
+    return undeclared(part)
 
 
 def _merged(what: str, known: dict[str, Any], found: list[Found], broken: dict[str, str]) -> dict[str, Any]:

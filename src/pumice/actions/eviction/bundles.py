@@ -66,17 +66,14 @@ class GangRules(Rules):
             tasks = (task for task in here if id(task.job) in jobs)
         own = claimant.job.queue if claimant.job is not None else ""
         guarded = {key for key, job in jobs.items() if self._is_guarded(own, job)}
-        objections = [registered.function for registered in self.session.protection]
+        protection = self.session.protection
         found = []
         for task in tasks:
             if task.status not in self.statuses or not task.preemptable:
                 continue
             if guarded and id(task.job) in guarded and self._queue_protection(own, task) is not None:
                 continue
-            for objection in objections:
-                if objection(claimant, task, self.name) is not None:
-                    break
-            else:
+            if protection(claimant, task, self.name) is None:
                 found.append(task)
         return found
 

@@ -9,8 +9,7 @@ import numpy as np
 from pumice.framework.configuration import Argument
 from pumice.framework.extensions import PERMIT, Vote, reject
 from pumice.framework.plugin import Plugin
-from pumice.framework.reasons import FitSummary
-from pumice.framework.session import Invalid
+from pumice.framework.reasons import FitSummary, Invalid
 from pumice.model.resources import PODS
 from pumice.plugins.capacity import accounts, queue_tree, victims
 from pumice.plugins.sharing import admission, queue_limits

@@ -1,0 +1,79 @@
+"""A plugin as its author would write it; test_framework_typing reads what a type checker says about each line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, reveal_type
+
+import numpy as np
+
+from pumice.framework.extensions import PERMIT, Vote
+from pumice.framework.plugin import Plugin
+from pumice.framework.points import NODE_LOCAL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pumice.framework.evaluation import Floats
+    from pumice.framework.reasons import ReasonVector
+    from pumice.framework.session import Session
+    from pumice.framework.subject import Demand, Subject
+    from pumice.model.job import Job
+    from pumice.model.nodes import Nodes
+    from pumice.model.queue import Queue
+    from pumice.model.task import Task
+
+
+class Typed(Plugin):
+    """Registers what is right and what is wrong."""
+
+    name = "typed"
+    points = frozenset({"Predicate"})
+    reads = NODE_LOCAL
+
+    def open(self, session: Session) -> None:
+        session.predicate.add(self.fits)
+        session.score.add(self.wanted, normalise=self.scaled)
+        session.job_ready.add(lambda job: job.min_member > 0)
+        session.job_order.add(lambda job: -job.priority)
+        session.job_pipelined.add(self.vote)
+        session.pre_predicate.add(self.impossible)
+        session.allocatable.add(self.refuse)
+        session.preemptable.add(self.spare)
+        session.job_ready.add(self.vote)  # refused: expected "Callable[[Job], bool]"
+        session.job_ready.add(self.refuse)  # refused: expected "Callable[[Job], bool]"
+        session.pre_predicate.add(self.number)  # refused: expected "Callable[[Subject], str | None]"
+        session.predicate.add(self.wanted)  # refused: incompatible type
+        session.predicate.add(self.fits, normalise=self.scaled)  # refused: Unexpected keyword argument "normalise"
+        session.job_redy.add(self.vote)  # refused: has no attribute "job_redy"
+
+    def ask(self, session: Session, job: Job, queue: Queue, demand: Demand) -> None:
+        reveal_type(session.job_ready(job))  # is: bool
+        reveal_type(session.job_pipelined(job))  # is: pumice.framework.extensions.Vote
+        reveal_type(session.allocatable(queue, demand))  # is: str | None
+        reveal_type(session.job_order.sort([job]))  # is: list[pumice.model.job.Job]
+        session.job_ready(queue)  # refused: has incompatible type "Queue"; expected "Job"
+        session.allocatable(queue)  # refused: Too few arguments
+
+    def fits(self, subject: Subject, nodes: Nodes) -> ReasonVector:
+        return np.zeros(len(nodes), dtype=np.int16)
+
+    def wanted(self, subject: Subject, nodes: Nodes) -> Floats:
+        return np.ones(len(nodes))
+
+    def scaled(self, raw: Floats) -> Floats:
+        return raw * 2
+
+    def vote(self, job: Job) -> Vote:
+        return PERMIT
+
+    def impossible(self, subject: Subject) -> str | None:
+        return None
+
+    def number(self, subject: Subject) -> int | None:
+        return None
+
+    def refuse(self, queue: Queue, demand: Demand) -> str | None:
+        return None
+
+    def spare(self, claimant: Task, candidates: Sequence[Task]) -> Sequence[Task] | None:
+        return None
