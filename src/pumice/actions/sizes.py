@@ -33,9 +33,7 @@ def largest_first(
     shapes = {task.shape.serial: task.shape.request.vector for task in needed}
     if len(shapes) == 1:
         return None
-    free = table.allocatable[rows] - table.used[rows]
-    if released:
-        free += table.releasing[rows] - table.pipelined[rows]
+    free = table.future_idle_at(rows) if released else table.idle_at(rows)
     if (np.maximum(free, 0).sum(axis=0) < sum(shapes[task.shape.serial] for task in needed)).any():
         return None
     offered = np.maximum(table.allocatable[rows].sum(axis=0), 1)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from pumice.framework.functions import answers
 from pumice.framework.reasons import FitSummary, Reasons, ReasonVector, summary
+from pumice.model.nodes import EVERY
 from pumice.model.resources import PODS
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ def room(subject: Subject, nodes: Nodes) -> Mask:
     if request.unoffered:
         return np.zeros(len(nodes), dtype=np.bool_)
     asked, needed = request.asked, request.needed
-    free = nodes.allocatable[:, asked] - nodes.used[:, asked]
-    later = free + nodes.releasing[:, asked] - nodes.pipelined[:, asked]
+    free = nodes.idle_at((EVERY, asked))
+    later = nodes.after_release(free, (EVERY, asked))
     fits: Mask = np.logical_and.reduce(later >= needed, axis=1)
     if not nodes.released:
         fits &= np.logical_and.reduce(free >= needed, axis=1)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pumice.api import scheduling
     from pumice.framework.evaluation import Floats, Mask
     from pumice.framework.session import Session
-    from pumice.model.hypernodes import HyperNode, Tree
+    from pumice.model.hypernodes import HyperNode, HyperNodeTree
     from pumice.model.job import Job, SubJob
     from pumice.model.nodes import Rows
     from pumice.model.task import Task
@@ -53,7 +53,7 @@ class Topology:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self.tree: Tree = session.cluster.hyper_nodes.tree
+        self.tree: HyperNodeTree = session.cluster.hyper_nodes.tree
         # To evict in: the domains that whoever asks thinks worth offering, None for all.
         self.worthwhile: Mask | None = None
         self._limits: dict[str, Limit | None] = {}

@@ -199,7 +199,7 @@ class BundleSearch(Search):
     def _room(self, plan: Plan) -> Vector:
         table = self.session.cluster.nodes
         n = table.rows if plan.domain is None else plan.domain.rows
-        free = table.allocatable[n] - table.used[n] + table.releasing[n] - table.pipelined[n]
+        free = table.future_idle_at(n)
         total: Vector = np.maximum(free, 0).sum(axis=0)
         return total
 

@@ -78,7 +78,7 @@ class Capacity(Plugin):
         super().__init__(arguments, switches)
         self.limits = queue_limits.Limits()
         self.admitted = admission.Admitted()
-        self.tree: queue_tree.Tree | None = None
+        self.tree: queue_tree.CapacityTree | None = None
         self.accounts: dict[str, Account] = {}
         self._seen: list[object] = []
 
@@ -114,7 +114,7 @@ class Capacity(Plugin):
         self._seen = seen
         if self.switches["enableHierarchy"]:
             if self.tree is None or changed:
-                self.tree = queue_tree.Tree(cluster)
+                self.tree = queue_tree.CapacityTree(cluster)
                 self.accounts = self.tree.accounts
             self.tree.count(cluster)
         elif changed:
@@ -123,7 +123,7 @@ class Capacity(Plugin):
 
     # -- tree --------------------------------------------------------------------------------------------------
 
-    def _register_tree(self, session: Session, tree: queue_tree.Tree) -> None:
+    def _register_tree(self, session: Session, tree: queue_tree.CapacityTree) -> None:
         session.queue_order.add_tree(tree.path)
         session.victim_queue_order.add(self.victims.nearness)
         session.job_valid.add(self.out_of_place)
