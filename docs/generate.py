@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pumice.api import duration
 from pumice.framework import configuration, points, registry
 from pumice.framework.configuration import arguments
+from pumice.framework.plugin import told
 from pumice.server import flags, series
 
 if TYPE_CHECKING:
@@ -85,7 +86,11 @@ def _plugins(plugins: Mapping[str, type[Plugin]]) -> str:
     lines += ["Its functions are registered at [extension points](extension-points.md)."]
     for name, plugin in sorted(plugins.items()):
         lines += ["", f"## {name}", "", inspect.getdoc(plugin) or "", ""]
-        lines += [f"Extension points: {', '.join(sorted(plugin.points)) or 'none'}.", "", *_arguments(plugin.arguments)]
+        lines += [
+            f"Extension points: {', '.join(sorted(plugin.points)) or 'none'}.",
+            "",
+            *_arguments(told(plugin).arguments),
+        ]
     missing = [name for name in configuration.PEER_PLUGINS if name not in plugins]
     return _page([*lines, "", *_missing("plugins", missing)])
 
@@ -93,7 +98,7 @@ def _plugins(plugins: Mapping[str, type[Plugin]]) -> str:
 def _actions(actions: Mapping[str, type[Action]]) -> str:
     lines = [NOTICE, "# Actions", "", "The steps of a cycle, in the order in which the configuration lists them."]
     for name, action in sorted(actions.items()):
-        lines += ["", f"## {name}", "", inspect.getdoc(action) or "", "", *_arguments(action.arguments)]
+        lines += ["", f"## {name}", "", inspect.getdoc(action) or "", "", *_arguments(told(action).arguments)]
     missing = [name for name in configuration.PEER_ACTIONS if name not in actions]
     return _page([*lines, "", *_missing("actions", missing)])
 

@@ -11,6 +11,7 @@ import pytest
 
 import pumice
 from builders import Desk
+from pumice.framework.configuration import Settings
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import POINTS, RegistrationError
 
@@ -57,7 +58,7 @@ WRONG = [
     ),
     (
         "a method",
-        lambda s: s.job_valid.add(Author({}, {}).two),
+        lambda s: s.job_valid.add(Author(Settings(), {}).two),
         "JobValid calls functions with 1 parameter (job: Job), and Author.two",
     ),
     (
@@ -101,7 +102,7 @@ def test_what_a_point_cannot_ask_is_refused_by_name(act, text):
 
 
 RIGHT = [
-    lambda s: s.job_ready.add(Author({}, {}).one),
+    lambda s: s.job_ready.add(Author(Settings(), {}).one),
     lambda s: s.job_ready.add(lambda *_: True),
     lambda s: s.job_ready.add(lambda job, strict=True: strict),
     lambda s: s.job_ready.add(functools.partial(Author.two, None, 1)),

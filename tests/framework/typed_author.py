@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, reveal_type
 
 import numpy as np
 
+from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.extensions import PERMIT, Vote
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import NODE_LOCAL
@@ -23,12 +25,22 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 
+class TypedSettings(Settings):
+    """What a file may say."""
+
+    percent = settings.whole("typed.percent", 20, minimum=0, help="so much")
+    patience = settings.period("typed.patience", None, help="so long")
+    weights = settings.each(settings.number("typed.weight.*", Fraction(1), help="how much each counts"))
+    wrong = settings.whole("typed.wrong", "20", help="a text")  # refused: has incompatible type "str"; expected "int"
+
+
 class Typed(Plugin):
     """Registers what is right and what is wrong."""
 
     name = "typed"
     points = frozenset({"Predicate"})
     reads = NODE_LOCAL
+    settings = Configured(TypedSettings)
 
     def open(self, session: Session) -> None:
         session.predicate.add(self.fits)
@@ -53,6 +65,12 @@ class Typed(Plugin):
         reveal_type(session.job_order.sort([job]))  # is: list[pumice.model.job.Job]
         session.job_ready(queue)  # refused: has incompatible type "Queue"; expected "Job"
         session.allocatable(queue)  # refused: Too few arguments
+
+    def told(self) -> None:
+        reveal_type(self.settings.percent)  # is: int
+        reveal_type(self.settings.patience)  # is: int | None
+        reveal_type(self.settings.weights)  # is: typing.Mapping[str, fractions.Fraction]
+        self.settings.percents  # noqa: B018  # refused: has no attribute "percents"
 
     def fits(self, subject: Subject, nodes: Nodes) -> ReasonVector:
         return np.zeros(len(nodes), dtype=np.int16)

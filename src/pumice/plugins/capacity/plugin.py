@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.framework.configuration import Argument
+from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.extensions import PERMIT, Vote, reject
 from pumice.framework.plugin import Plugin
 from pumice.framework.reasons import FitSummary, Invalid
@@ -29,6 +29,20 @@ if TYPE_CHECKING:
 
 NO_PLACE = "QueueTakesNoJobs"
 _LATER = "accepted for compatibility; quotas of device classes are not counted yet"
+
+
+class CapacitySettings(Settings):
+    """How far reclaim looks up the tree."""
+
+    ancestors = settings.whole(
+        "ancestorReclaimLevel",
+        0,
+        minimum=0,
+        replacement=0,
+        help="how many ancestors of a queue take part when something is reclaimed; 0 asks the queue alone",
+    )
+    device_quotas = settings.truth("capacity.DynamicResourceAllocationEnable", default=False, help=_LATER)
+    consumable_quotas = settings.truth("capacity.DRAConsumableCapacityEnable", default=False, help=_LATER)
 
 
 class Capacity(Plugin):
@@ -61,21 +75,10 @@ class Capacity(Plugin):
             "Hierarchy",
         }
     )
-    arguments = (
-        Argument(
-            name="ancestorReclaimLevel",
-            kind="int",
-            default=0,
-            minimum=0,
-            replacement=0,
-            help="how many ancestors of a queue take part when something is reclaimed; 0 asks the queue alone",
-        ),
-        Argument(name="capacity.DynamicResourceAllocationEnable", kind="bool", default=False, help=_LATER),
-        Argument(name="capacity.DRAConsumableCapacityEnable", kind="bool", default=False, help=_LATER),
-    )
+    settings = Configured(CapacitySettings)
 
-    def __init__(self, arguments: Mapping[str, Any], switches: Mapping[str, bool]) -> None:
-        super().__init__(arguments, switches)
+    def __init__(self, settings: Settings, switches: Mapping[str, bool]) -> None:
+        super().__init__(settings, switches)
         self.limits = queue_limits.Limits()
         self.admitted = admission.Admitted()
         self.tree: queue_tree.CapacityTree | None = None
@@ -87,7 +90,7 @@ class Capacity(Plugin):
         self.session = session
         self.cluster = session.cluster
         self._refresh(session.cluster)
-        self.level = int(self.settings["ancestorReclaimLevel"]) if self.tree is not None else 0
+        self.level = self.settings.ancestors if self.tree is not None else 0
         self.victims = victims.Victims(session.cluster, self.accounts, self.level)
         if self.tree is None:
             session.queue_order.add(self.order)
