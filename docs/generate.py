@@ -107,7 +107,8 @@ def _extension_points(plugins: Mapping[str, type[Plugin]]) -> str:
     lines = [NOTICE, "# Extension points", ""]
     lines += [
         "Where plugins take part. `session.ATTRIBUTE.add(function)` in `Plugin.open` registers a function there; one that does not take what its",
-        "point asks with is refused, with the name of the plugin. Points without a plugin are asked like the others and wait for one of yours.",
+        "point asks with is refused, with the name of the plugin. Points without a plugin are asked like the others and wait for one of yours. Functions",
+        "about nodes answer for many at once, or [one at a time](../plugins.md#one-node-at-a-time).",
         "",
     ]
     rows = []

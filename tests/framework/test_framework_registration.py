@@ -16,6 +16,7 @@ from pumice.framework.plugin import Plugin
 from pumice.framework.points import POINTS, RegistrationError
 
 CONFIG = 'actions: "allocate"\ntiers:\n- plugins: [{name: author}]\n'
+ROOT = Path(__file__).parents[2]
 SOURCE = Path(pumice.__file__).parent
 
 
@@ -116,6 +117,22 @@ RIGHT = [
 class Invalidating:
     def __call__(self, job):
         return None
+
+
+def test_the_message_is_the_one_that_the_documentation_shows():
+    class Headroom(Plugin):
+        name = "headroom"
+
+        def open(self, session):
+            session.predicate.add(self.fits)
+
+        def fits(self, subject):
+            return None
+
+    Headroom.fits.__qualname__ = "Headroom.fits"
+    with pytest.raises(RegistrationError) as refused:
+        Desk('actions: "allocate"\ntiers:\n- plugins: [{name: headroom}]\n', Headroom).session()
+    assert str(refused.value) in (ROOT / "docs/plugins.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("act", RIGHT)

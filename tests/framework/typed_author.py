@@ -9,6 +9,7 @@ import numpy as np
 
 from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.extensions import PERMIT, Vote
+from pumice.framework.per_node import Node, filter_per_node, score_per_node
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import NODE_LOCAL
 
@@ -65,6 +66,23 @@ class Typed(Plugin):
         reveal_type(session.job_order.sort([job]))  # is: list[pumice.model.job.Job]
         session.job_ready(queue)  # refused: has incompatible type "Queue"; expected "Job"
         session.allocatable(queue)  # refused: Too few arguments
+
+    @filter_per_node
+    def fits_one(self, subject: Subject, node: Node) -> int:
+        return 0 if node.idle("cpu") > 0 else 1
+
+    @score_per_node
+    def wanted_one(self, subject: Subject, node: Node) -> float:
+        return node.used("memory") / 2
+
+    def register(self, session: Session) -> None:
+        session.predicate.add(self.fits_one)
+        session.score.add(self.wanted_one)
+        session.predicate.add(self.wanted_one)  # refused: incompatible type
+        session.predicate.add(filter_per_node(self.named_one))  # refused: has incompatible type
+
+    def named_one(self, subject: Subject, node: Node) -> str:
+        return node.name
 
     def told(self) -> None:
         reveal_type(self.settings.percent)  # is: int

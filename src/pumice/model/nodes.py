@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 Rows = npt.NDArray[np.int64]
-Place = int | slice | Rows | tuple[slice, Rows | int]
+Place = int | slice | Rows | tuple[slice | int, Rows | int]
 EVERY = slice(None)
 LOG_LIMIT = 1 << 18
 
