@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 import pumice
-from bench import affinity, cases, eviction, sharing, topology, trees, volumes
+from bench import affinity, cases, eviction, scalars, sharing, topology, trees, volumes
 from pumice.server.threads import interpreter
 
 
@@ -30,6 +30,7 @@ def main() -> None:
         *cases.everything(),
         sharing.figures,
         trees.figures,
+        scalars.per_node,
         *affinity.everything(),
         volumes.local_volumes,
         volumes.shared_volume,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.actions.allocate import ERROR_CACHE
+from pumice.actions.allocate import PlacingSettings
 from pumice.api import names
 from pumice.framework import selection
+from pumice.framework.configuration import Configured
 from pumice.framework.plugin import Action
 from pumice.framework.reasons import FitSummary
 from pumice.framework.subject import Subject
@@ -26,7 +27,7 @@ class Backfill(Action):
     """
 
     name = "backfill"
-    arguments = (ERROR_CACHE,)
+    settings = Configured(PlacingSettings)
 
     def execute(self, session: Session) -> None:
         """Go through queues, jobs and tasks in their orders."""

@@ -67,7 +67,7 @@ class GangRules(Rules):
             tasks = (task for task in here if id(task.job) in jobs)
         own = claimant.job.queue if claimant.job is not None else ""
         guarded = {key for key, job in jobs.items() if self._is_guarded(own, job)}
-        objections = [registered.function for registered in self.session.protection]
+        protection = self.session.protection
         found = []
         for task in tasks:
             if task.status not in self.statuses or not task.preemptable:
@@ -76,10 +76,7 @@ class GangRules(Rules):
                 continue
             if guarded and id(task.job) in guarded and self._queue_protection(own, task) is not None:
                 continue
-            for objection in objections:
-                if objection(claimant, task, self.name) is not None:
-                    break
-            else:
+            if protection(claimant, task, self.name) is None:
                 found.append(task)
         return found
 
@@ -230,7 +227,7 @@ class BundleSearch(Search):
     def _room(self, plan: Plan) -> Vector:
         table = self.session.cluster.nodes
         n = table.rows if plan.domain is None else plan.domain.rows
-        free = table.allocatable[n] - table.used[n] + table.releasing[n] - table.pipelined[n]
+        free = table.future_idle_at(n)
         total: Vector = np.maximum(free, 0).sum(axis=0)
         return total
 

@@ -204,7 +204,7 @@ def could_fit(member: Task, record: NodeRecord, offered: Sequence[Task], plan: P
     request = member.shape.request
     if request.unoffered:
         return False
-    free = table.allocatable[row] - table.used[row] + table.releasing[row] - table.pipelined[row]
+    free = table.future_idle_at(row)
     jobs = {task.job.key for task in offered if task.job is not None}
     leaving = (
         [task for task in record.tasks.values() if task.job is not None and task.job.key in jobs]

@@ -37,7 +37,7 @@ def assess(
     table = plan.session.cluster.nodes
     row = record.row
     asked, needed = request.asked, request.needed
-    free = (table.allocatable[row] - table.used[row] + table.releasing[row] - table.pipelined[row])[asked]
+    free = table.future_idle_at(row)[asked]
     taken = _take(plan, member, offered, free, needed)
     if not taken:
         return None if taken is None else []

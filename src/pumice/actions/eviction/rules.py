@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from pumice.actions.eviction import settings, simulation
+from pumice.actions.eviction import simulation
+from pumice.actions.eviction.settings import Asked
 from pumice.framework import subject
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from pumice.framework.extensions import Registered
     from pumice.framework.session import Session
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 
-MOST_DOMAINS = 8
-
-
 class Rules:
     """The conditions of one action; plugins are asked through `offered`."""
 
@@ -34,13 +32,13 @@ class Rules:
     node_by_node: ClassVar[bool] = True
     statuses: ClassVar[frozenset[Status]] = frozenset({Status.RUNNING})
 
-    def __init__(self, session: Session, arguments: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, session: Session, asked: Asked | None = None) -> None:
         self.session = session
-        asked = arguments or {}
-        self.keeps_gangs = session.gangs_are_kept and bool(asked.get(settings.KEEP_GANGS.name, True))
-        self.hold_for = int(asked.get(settings.HOLD_FOR.name, settings.HOLD_FOR.default))
-        self.most_domains = int(asked.get("maxDomains", MOST_DOMAINS))
-        aware = bool(asked.get("enableTopologyAwarePreemption")) and simulation.wanted(session)
+        asked = asked or Asked()
+        self.keeps_gangs = session.gangs_are_kept and asked.keeps_gangs
+        self.hold_for = asked.hold_for
+        self.most_domains = asked.most_domains
+        aware = asked.simulates and simulation.wanted(session)
         self.simulation = simulation.of(session) if aware else None
 
     def functions(self) -> list[Registered[..., Any]]:

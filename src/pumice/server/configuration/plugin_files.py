@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pumice.framework.configuration import Argument
 from pumice.framework.plugin import Action, Plugin
-from pumice.framework.registry import Registry
+from pumice.framework.registry import Registry, misdeclared
 from pumice.server.logs import logs
 
 if TYPE_CHECKING:
@@ -134,17 +133,6 @@ def _named(found: list[Found], broken: dict[str, str]) -> list[Found]:
     return named
 
 
-def _declaration(part: Part) -> str:
-    """Say what is wrong with what a class declares about itself; nobody else could read it then."""
-    arguments: object = part.arguments
-    if not (isinstance(arguments, tuple) and all(isinstance(each, Argument) for each in arguments)):
-        return "its arguments must be a tuple of pumice.framework.configuration.Argument"
-    points: object = part.points if issubclass(part, Plugin) else frozenset()
-    if not isinstance(points, frozenset):
-        return "its points must be a frozenset of names of extension points"
-    return ""
-
-
 def _merged(what: str, known: dict[str, Any], found: list[Found], broken: dict[str, str]) -> dict[str, Any]:
     """Add classes to those that are known, apart from those that cannot be used and from names that two of them claim."""
     claims: dict[str, list[Found]] = {}
@@ -157,7 +145,7 @@ def _merged(what: str, known: dict[str, Any], found: list[Found], broken: dict[s
             merged.pop(name, None)
             text = f"claims the name {name!r}, as does {' and '.join(others)}; give each {what} a name of its own"
             _add(broken, name, f"{claimants[0].place} {text}")
-        elif problem := _declaration(claimants[0].part):
+        elif problem := misdeclared(claimants[0].part):
             _add(broken, name, f"{claimants[0].place}: {problem}")
         else:
             merged[name] = claimants[0].part
