@@ -20,9 +20,13 @@ def main():
     parser.add_argument("--policy", default="", help="only policies whose name holds this text")
     parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
     parser.add_argument("--check", default="", help="only findings of this check")
+    parser.add_argument("--skip", default="", help="checks whose findings are left out, such as let_in,quiet")
     parser.add_argument("--shrink", action="store_true", help="write a smaller life with the same finding")
     parser.add_argument("--scenario", help="write the life as a scenario file")
+    parser.add_argument("--files", nargs="+", help="judge scenario files instead")
     options = parser.parse_args()
+    if options.files:
+        raise SystemExit(stories.judge_files(options.files))
     if options.seed is not None:
         raise SystemExit(stories.tell(options))
     raise SystemExit(_search(options))
@@ -36,7 +40,7 @@ def _search(options):
         for seed, number, findings in pool.imap_unordered(live, seeds, chunksize=4):
             cycles, count = cycles + number, count + 1
             for check, text in findings:
-                if options.check in ("", check):
+                if options.check in ("", check) and check not in options.skip.split(","):
                     found[check].append((seed, text))
             if count % 500 == 0:
                 print(f"{count} lives, {sum(map(len, found.values()))} findings", file=sys.stderr)  # noqa: T201

@@ -51,8 +51,8 @@ def budgets(view):
             and pod.name not in status.get("disruptedPods", {})
         ]
         version, spent = view.history.spent.get(key, ("", set()))
-        if version != metadata["resourceVersion"]:
-            spent = set()
+        if version != metadata["resourceVersion"] or view.cycle.restarted:
+            spent = set()  # nothing in the cluster tells a new scheduler of pods that are gone
         spent |= {pod.uid for pod in matched}
         view.history.spent[key] = (metadata["resourceVersion"], spent)
         if matched and len(spent) > status.get("disruptionsAllowed", 0):
@@ -208,14 +208,14 @@ def _not_above(view, plan, rooms):
         queue = view.before.queue_of(pod)
         whole = pod.group in view.before.groups and not view.after.alive(pod.group)
         units.setdefault(queue, {}).setdefault(pod.group if whole else pod.key, []).append(pod)
-    for queue, parts in units.items():
-        parts = list(parts.values())
+    for queue, by_name in units.items():
+        parts = list(by_name.values())
         if queue not in view.before.queues or len(parts) > 5:
             continue
         due = _due(view, rooms, queue)
         if not any(_goes(order, rooms.held[queue], due, view.policy) for order in itertools.permutations(parts)):
             named = {key: (str(rooms.held[queue].get(key, 0)), str(value)) for key, value in due.items()}
-            yield f"queue {queue} is not above its due (held, due): {named}, and loses {_keys(sum(parts, []))} for {plan.claimant}"
+            yield f"queue {queue} is not above its due (held, due): {named}, and loses {_keys(itertools.chain(*parts))} for {plan.claimant}"
 
 
 def _due(view, rooms, queue):
@@ -228,7 +228,9 @@ def _goes(order, held, due, policy):
         asked = {key for key, value in taken.items() if value}
         if policy.lists("capacity"):
             named = {key for key in asked if due.get(key, 0) > 0 or (key in due and key not in ("cpu", "memory"))}
-            above = not {key for key in asked if due.get(key, 0) > 0} or any(held.get(key, 0) > due[key] for key in named)
+            above = not {key for key in asked if due.get(key, 0) > 0} or any(
+                held.get(key, 0) > due[key] for key in named
+            )
         else:
             above = any(held.get(key, 0) > due.get(key, 0) for key in held)
         if asked and not above:
@@ -246,9 +248,20 @@ def _single(view):
         return None
     plan = view.plans[0]
     fresh = [member for member in plan.members if _is_fresh(view, member)]
-    if not plan.complete or len(plan.victims) > MOST_VICTIMS or len(fresh) != plan.count or len(plan.members) > len(fresh):
+    if (
+        not plan.complete
+        or len(plan.victims) > MOST_VICTIMS
+        or len(fresh) != plan.count
+        or len(plan.members) > len(fresh)
+    ):
         return None
     if plan.claimant not in view.before.groups or plan.claimant in view.faulted:
+        return None
+    # Room that is being released may be kept in this cycle for pods of others, which nobody can see from outside.
+    others = any(
+        pod.state == "pending" and not pod.foreign and pod.group != plan.claimant for pod in view.after.pods.values()
+    )
+    if others and any(pod.state == "leaving" for pod in view.before.pods.values()):
         return None
     return plan
 
@@ -277,7 +290,8 @@ def _on_nodes(view, plan, victims):
     """Tell whether pods run on nodes that some member may use."""
     rooms = Rooms(view.before)
     return all(
-        pod.node in view.before.nodes and any(rooms.admits(member, pod.node) for member in plan.members) for pod in victims
+        pod.node in view.before.nodes and any(rooms.admits(member, pod.node) for member in plan.members)
+        for pod in victims
     )
 
 

@@ -132,7 +132,8 @@ class Node:
     room: dict
     labels: dict
     tainted: bool
-    usable: bool
+    cordoned: bool
+    ready: bool
 
 
 def _pod(manifest):
@@ -211,7 +212,8 @@ def _node(manifest):
         room=amounts(status["allocatable"]),
         labels=manifest["metadata"].get("labels", {}),
         tainted=any(t["effect"] in ("NoSchedule", "NoExecute") for t in spec.get("taints", [])),
-        usable=ready and not spec.get("unschedulable", False),
+        cordoned=spec.get("unschedulable", False),
+        ready=ready,
     )
 
 
@@ -224,7 +226,9 @@ class Facts:
         known = {} if known is None else known  # manifests read before; they never change
         self.pods = {key: _remembered(known, m, _pod) for key, m in objects["Pod"].items()}
         classes = objects["PriorityClass"]
-        self.groups = {key: _remembered(known, m, lambda each: _group(each, classes)) for key, m in objects["PodGroup"].items()}
+        self.groups = {
+            key: _remembered(known, m, lambda each: _group(each, classes)) for key, m in objects["PodGroup"].items()
+        }
         self.queues = {key: _remembered(known, m, _queue) for key, m in objects["Queue"].items()}
         self.nodes = {key: _remembered(known, m, _node) for key, m in objects["Node"].items()}
         self.budgets = objects["PodDisruptionBudget"]
@@ -258,11 +262,7 @@ class Facts:
             pod
             for pod in self.members[key]
             if pod.uid not in gone
-            and (
-                pod.uid in there
-                or pod.state in ("on", "succeeded")
-                or (pod.state == "pending" and pod.best_effort)
-            )
+            and (pod.uid in there or pod.state in ("on", "succeeded") or (pod.state == "pending" and pod.best_effort))
         ]
         return len(ready), {role: sum(pod.role == role for pod in ready) for role in self.groups[key].roles}
 

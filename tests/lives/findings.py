@@ -45,8 +45,6 @@ def plans(cycle, before, after):
         victims = [before.pods[name] for name in names if name in before.pods]
         plan = Plan(action, claimant, int(members), victims, cycle=cycle.number)
         plan.complete = len(victims) == int(number) and all(pod.uid in cycle.evicted for pod in victims)
-        plan.members = [
-            pod for pod in after.members.get(claimant, []) if pod.nominated and pod.state == "pending"
-        ]
+        plan.members = [pod for pod in after.members.get(claimant, []) if pod.nominated and pod.state == "pending"]
         found.append(plan)
     return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
-from tests.lives import facts
 from tests.lives.evictions import may_take
 from tests.lives.rooms import Rooms
 
@@ -51,9 +50,9 @@ def let_in(view):
     for key, group in view.before.groups.items():
         queue = view.before.queues.get(group.queue)
         later = view.after.groups.get(key)
-        if group.phase == "Pending" and queue is not None and queue.is_open and later is not None:
-            if later.phase == "Pending" and not _ends_pending(view, key):
-                yield f"{key} of the Open queue {queue.name} stays Pending"
+        stays = group.phase == "Pending" and later is not None and later.phase == "Pending"
+        if stays and queue is not None and queue.is_open and not _ends_pending(view, key):
+            yield f"{key} of the Open queue {queue.name} stays Pending"
 
 
 def ping_pong(view):
@@ -93,7 +92,13 @@ def work_conserving(view):
     seen = view.after
     for key, group in seen.groups.items():
         queue = seen.queues.get(group.queue)
-        if queue is None or not queue.is_open or group.phase == "Pending" or not seen.is_valid(key) or key in view.faulted:
+        if (
+            queue is None
+            or not queue.is_open
+            or group.phase == "Pending"
+            or not seen.is_valid(key)
+            or key in view.faulted
+        ):
             continue
         waiting = [pod for pod in seen.members[key] if pod.state == "pending" and not pod.best_effort]
         found = _fitting(seen, key, waiting)
@@ -108,7 +113,13 @@ def unequal_gangs(view):
     seen = view.after
     for key, group in seen.groups.items():
         queue = seen.queues.get(group.queue)
-        if queue is None or not queue.is_open or group.phase == "Pending" or not seen.is_valid(key) or key in view.faulted:
+        if (
+            queue is None
+            or not queue.is_open
+            or group.phase == "Pending"
+            or not seen.is_valid(key)
+            or key in view.faulted
+        ):
             continue
         waiting = [pod for pod in seen.members[key] if pod.state == "pending" and not pod.best_effort]
         if len({pod.shape for pod in waiting}) > 1 and not seen.is_ready(key):
@@ -125,7 +136,13 @@ def best_effort_bound(view):
     rooms = Rooms(seen)
     for key, group in seen.groups.items():
         queue = seen.queues.get(group.queue)
-        if queue is None or not queue.is_open or group.phase == "Pending" or not seen.is_valid(key) or not seen.is_ready(key):
+        if (
+            queue is None
+            or not queue.is_open
+            or group.phase == "Pending"
+            or not seen.is_valid(key)
+            or not seen.is_ready(key)
+        ):
             continue
         if view.policy.tree and rooms.children(group.queue):
             continue
@@ -142,9 +159,9 @@ def enqueued(view):
         return
     for key, group in view.after.groups.items():
         queue = view.after.queues.get(group.queue)
-        if group.phase == "Pending" and group.min_resources is None and queue is not None and queue.is_open:
-            if not _ends_pending(view, key):
-                yield f"{key} asks for no minResources and stays Pending"
+        stays = group.phase == "Pending" and group.min_resources is None
+        if stays and queue is not None and queue.is_open and not _ends_pending(view, key):
+            yield f"{key} asks for no minResources and stays Pending"
 
 
 def phases(view):
@@ -154,11 +171,18 @@ def phases(view):
     seen = view.after
     for key, group in seen.groups.items():
         members = seen.members[key]
-        scheduled = [pod for pod in members if pod.state in ("on", "succeeded", "failed") or (pod.state == "leaving" and pod.node)]
+        if group.queue not in seen.queues:
+            continue
+        scheduled = [
+            pod
+            for pod in members
+            if pod.state in ("on", "succeeded", "failed") or (pod.state == "leaving" and pod.node)
+        ]
         complete = [pod for pod in members if pod.state in ("succeeded", "failed")]
         running = any(pod.state == "on" for pod in members)
         lacking = view.policy.lists("gang") and not seen.is_ready(key)
-        if running and lacking:
+        idle = any(pod.state == "pending" for pod in members) or len(scheduled) < group.minimum
+        if running and lacking and idle:
             wanted = {"Unknown"}
         elif len(scheduled) >= group.minimum and len(scheduled) == len(complete):
             wanted = {"Completed"}

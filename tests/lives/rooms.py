@@ -54,7 +54,7 @@ class Rooms:
         node = self.seen.nodes[name]
         if not self.seen.policy.lists("predicates"):
             return True
-        if not node.usable or (node.tainted and not pod.tolerates):
+        if not node.ready or ((node.tainted or node.cordoned) and not pod.tolerates):
             return False
         return all(node.labels.get(key) == value for key, value in pod.selector.items())
 
@@ -67,7 +67,9 @@ class Rooms:
     def place(self, pods):
         """Try every way to give pods nodes; give one that works, or None."""
         self._trials = 0
-        return self._place(sorted(pods, key=lambda p: p.shape, reverse=True), {n: dict(f) for n, f in self.free.items()})
+        return self._place(
+            sorted(pods, key=lambda p: p.shape, reverse=True), {n: dict(f) for n, f in self.free.items()}
+        )
 
     def _place(self, pods, free):
         if not pods:
@@ -79,7 +81,11 @@ class Rooms:
         tried = set()
         for name in sorted(free):
             alike = tuple(sorted(free[name].items()))
-            if not self.admits(pod, name) or not self.fits(pod, name, free) or (alike, name if pod.selector else "") in tried:
+            if (
+                not self.admits(pod, name)
+                or not self.fits(pod, name, free)
+                or (alike, name if pod.selector else "") in tried
+            ):
                 continue
             tried.add((alike, name if pod.selector else ""))
             before = free[name]
@@ -187,8 +193,7 @@ class Rooms:
         for sibling in self.children(parent):
             if sibling != name:
                 kept, held = self.guarantees[sibling], self.held[sibling]
-                for key in left:
-                    left[key] -= max(kept.get(key, 0), held.get(key, 0))
+                left = {key: value - max(kept.get(key, 0), held.get(key, 0)) for key, value in left.items()}
         own = self.seen.queues[name].capability
         return {key: min(value, own.get(key, value)) for key, value in left.items()}
 
@@ -223,9 +228,9 @@ class Rooms:
         found = dict(queue.deserved)
         if not self.seen.policy.tree:
             others = facts.total(self.guarantees.values())
-            for key in found:
+            for key, value in queue.deserved.items():
                 most = max(0, self.offered.get(key, 0) - others.get(key, 0)) + kept.get(key, 0)
-                found[key] = min(found[key], most, queue.capability.get(key, most))
+                found[key] = min(value, most, queue.capability.get(key, most))
         return {key: max(found.get(key, 0), kept.get(key, 0)) for key in {**found, **kept}}
 
     def level(self, whole, requests=None):

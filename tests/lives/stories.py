@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
-from tests.lives import decisions, judge, scripts
+from tests.lives import decisions, files, judge, scripts, shrinking
 
 
 def tell(options):
     """Print the history of one seed; give the exit status."""
     script = scripts.draw(options.seed, options.policy)
     life, findings = judge.judge(script)
-    if options.shrink:
-        from tests.lives import shrinking
-
+    if options.shrink and findings:
         check = options.check or findings[0].check
         script = shrinking.shrink(life.written_out(), check)
         life, findings = judge.judge(script)
@@ -22,9 +21,22 @@ def tell(options):
     for finding in findings:
         print(finding)  # noqa: T201
     if options.scenario:
-        with open(options.scenario, "w", encoding="utf-8") as file:  # noqa: PTH123
-            file.write(scenario(life.written_out(), findings))
+        Path(options.scenario).write_text(files.write(life.written_out(), findings), encoding="utf-8")
     return 1 if findings else 0
+
+
+def judge_files(paths):
+    """Let the oracle judge scenario files; give the exit status."""
+    status = 0
+    for path in paths:
+        for script in files.read(path):
+            findings = judge.judge(script)[1]
+            first = {finding.check: finding for finding in reversed(findings)}
+            print(f"{path}: {script.policy.name}")  # noqa: T201
+            for finding in first.values():
+                print(f"  {finding}")  # noqa: T201
+            status = 1 if findings else status
+    return status
 
 
 def history(life):
@@ -41,7 +53,11 @@ def history(life):
         shown = [line for line in changes if not line.startswith(("condition", "event", "queue"))]
         trace = [line for line in cycle.trace if shown]
         if shown:
-            lines += [f"-- cycle {cycle.number}", *(f"   {line}" for line in shown), *(f"      {line}" for line in trace)]
+            lines += [
+                f"-- cycle {cycle.number}",
+                *(f"   {line}" for line in shown),
+                *(f"      {line}" for line in trace),
+            ]
     return lines
 
 
@@ -57,24 +73,3 @@ def _short(manifest):
     rest = {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind", "metadata")}
     notes = {key: metadata[key] for key in ("labels", "annotations") if key in metadata}
     return f"{manifest['kind']} {metadata['name']} {json.dumps({**notes, **rest})}"
-
-
-def scenario(script, findings):
-    """Write a script as a scenario file; `restart` is not in that format and is left as a comment."""
-    lines = [f"# {finding}" for finding in findings[:6]]
-    lines += [f"scenario: {json.dumps(f'life {script.seed} of {script.policy.name}')}", "config: |"]
-    lines += [f"  {line}" for line in script.policy.text.splitlines()]
-    lines += ["given:", *(f"- {json.dumps(manifest)}" for manifest in script.given), "steps:"]
-    number = 0
-    for step in script.steps:
-        if "cycles" in step:
-            number += step["cycles"]
-            continue
-        if number:
-            lines.append(f"- cycles: {number}")
-            number = 0
-        lines.append("# the scheduler is started again" if "restart" in step else f"- {json.dumps(step)}")
-    if number:
-        lines.append(f"- cycles: {number}")
-    lines.append("- expect: {counts: {binds: \">= 0\"}}")
-    return "\n".join(lines) + "\n"
