@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tests.lives import binds, evictions, rest
+from tests import recount
+from tests.lives import binds, evictions, liveness, rest
 from tests.lives.facts import Facts
 from tests.lives.findings import Finding, plans
 from tests.lives.player import Player
@@ -70,7 +71,7 @@ class Judge:
         for line in cycle.trace:
             if "broke down" in line:
                 self._say("broke_down", cycle, line)
-        for check in (*binds.CHECKS, *evictions.CHECKS, *rest.CHECKS):
+        for check in (*binds.CHECKS, *evictions.CHECKS, *rest.CHECKS, *liveness.CHECKS):
             for text in check(view):
                 self._say(check.__name__, cycle, text)
 
@@ -79,7 +80,11 @@ class Judge:
 
 
 def judge(script):
-    """Play a script and give the life and the findings."""
-    watching = Judge(script)
-    life = Player(script).play(watching.watch)
+    """Play a script and give the life and the findings; at its end the sums of the model are counted again."""
+    watching, player = Judge(script), Player(script)
+    life = player.play(watching.watch)
+    try:
+        recount.check(player.stage.model)
+    except AssertionError as error:
+        watching.findings.append(Finding("recount", len(life.cycles), str(error).splitlines()[0]))
     return life, watching.findings

@@ -87,7 +87,7 @@ def quiet(view):
 
 def work_conserving(view):
     """At rest no gang waits that fits, and whose queue may take it (21, 27; actions 2)."""
-    if view.cycle.remaining != 0 or not _at_rest(view):
+    if view.cycle.remaining != 0 or not at_rest(view):
         return
     seen = view.after
     for key, group in seen.groups.items():
@@ -108,7 +108,7 @@ def work_conserving(view):
 
 def unequal_gangs(view):
     """At rest no gang of unequal members waits that fits in some way (17, 21; actions 2)."""
-    if view.cycle.remaining != 0 or not _at_rest(view):
+    if view.cycle.remaining != 0 or not at_rest(view):
         return
     seen = view.after
     for key, group in seen.groups.items():
@@ -130,7 +130,7 @@ def unequal_gangs(view):
 
 def best_effort_bound(view):
     """At rest no pod without requests of a job that is ready waits where a node has a slot for it (17, 18; actions 3)."""
-    if view.cycle.remaining != 0 or not _at_rest(view) or "backfill" not in view.policy.actions:
+    if view.cycle.remaining != 0 or not at_rest(view) or "backfill" not in view.policy.actions:
         return
     seen = view.after
     rooms = Rooms(seen)
@@ -155,7 +155,7 @@ def best_effort_bound(view):
 
 def enqueued(view):
     """At rest a group without minResources is let in (actions 1)."""
-    if view.cycle.remaining != 0 or not _at_rest(view) or "enqueue" not in view.policy.actions:
+    if view.cycle.remaining != 0 or not at_rest(view) or "enqueue" not in view.policy.actions:
         return
     for key, group in view.after.groups.items():
         queue = view.after.queues.get(group.queue)
@@ -166,7 +166,7 @@ def enqueued(view):
 
 def phases(view):
     """At rest the phase of a group is what the table of framework 8.1 says."""
-    if view.cycle.remaining != 0 or not _at_rest(view):
+    if view.cycle.remaining != 0 or not at_rest(view):
         return
     seen = view.after
     for key, group in seen.groups.items():
@@ -210,7 +210,8 @@ def _moved(view):
     return moved
 
 
-def _at_rest(view):
+def at_rest(view):
+    """Tell whether nothing has changed for a while."""
     return view.history.still > CALM
 
 
