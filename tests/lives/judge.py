@@ -44,8 +44,9 @@ class History:
 class Judge:
     """Watches one life."""
 
-    def __init__(self, script):
+    def __init__(self, script, optional=()):
         self.script = script
+        self.checks = (*binds.CHECKS, *evictions.CHECKS, *rest.CHECKS, *liveness.CHECKS, *optional)
         self.findings = []
         self._known = {}
         self._history = History()
@@ -71,7 +72,7 @@ class Judge:
         for line in cycle.trace:
             if "broke down" in line:
                 self._say("broke_down", cycle, line)
-        for check in (*binds.CHECKS, *evictions.CHECKS, *rest.CHECKS, *liveness.CHECKS):
+        for check in self.checks:
             for text in check(view):
                 self._say(check.__name__, cycle, text)
 

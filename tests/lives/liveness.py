@@ -69,7 +69,7 @@ def voted_in(view):
         queue = seen.queues.get(group.queue)
         if group.phase != "Pending" or not group.min_resources or queue is None or not queue.is_open:
             continue
-        if view.policy.tree and rooms.children(group.queue):
+        if not rooms.is_placed(group.queue):
             continue
         if any(pod.state in ("on", "leaving", "succeeded", "failed") for pod in seen.members[key]):
             continue
@@ -295,7 +295,8 @@ def _never_runs(seen, rooms, key):
     group = seen.groups[key]
     if any(pod.state != "pending" for pod in seen.members[key]):
         return False
-    if any(
+    limited = seen.policy.lists("capacity") or seen.policy.lists("proportion")
+    if limited and any(
         value > seen.queues[name].capability.get(resource, value)
         for name in [*rooms.branch(group.queue), "root"]
         if name in seen.queues

@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
+from tests.lives import facts
 from tests.lives.evictions import may_take
 from tests.lives.rooms import Rooms
 
 PATIENCE = 5  # cycles after the last victim is gone
 CALM = 6  # quiet cycles at the end
 MOST_WAYS = 60
+MOST_MEMBERS = 6
+MOST_STATES = 3000
 
 
 @dataclass
@@ -86,46 +89,72 @@ def quiet(view):
 
 
 def work_conserving(view):
-    """At rest no gang waits that fits, and whose queue may take it (21, 27; actions 2)."""
-    if view.cycle.remaining != 0 or not at_rest(view):
-        return
-    seen = view.after
-    for key, group in seen.groups.items():
-        queue = seen.queues.get(group.queue)
-        if (
-            queue is None
-            or not queue.is_open
-            or group.phase == "Pending"
-            or not seen.is_valid(key)
-            or key in view.faulted
-        ):
-            continue
-        waiting = [pod for pod in seen.members[key] if pod.state == "pending" and not pod.best_effort]
-        found = _fitting(seen, key, waiting)
-        if found:
+    """At rest no gang waits that fits however its members are tried, and whose queue may take it (17, 21, 27; actions 2)."""
+    for key, waiting in _waiting(view):
+        if fits_surely(view.after, key, waiting):
+            yield f"{key} waits ({view.after.groups[key].phase}), and {', '.join(pod.key for pod in waiting)} fit in any order"
+
+
+def packing(view):
+    """At rest no gang waits that fits in some way; no rule promises to find it, so this is asked only on demand."""
+    for key, waiting in _waiting(view):
+        if not fits_surely(view.after, key, waiting) and (found := _fitting(view.after, key, waiting)):
             yield found
 
 
-def unequal_gangs(view):
-    """At rest no gang of unequal members waits that fits in some way (17, 21; actions 2)."""
+def _waiting(view):
+    """Give, at rest, the groups that may start and the members with requests that wait."""
     if view.cycle.remaining != 0 or not at_rest(view):
         return
     seen = view.after
+    rooms = Rooms(seen)
     for key, group in seen.groups.items():
         queue = seen.queues.get(group.queue)
-        if (
-            queue is None
-            or not queue.is_open
-            or group.phase == "Pending"
-            or not seen.is_valid(key)
-            or key in view.faulted
-        ):
+        if queue is None or not queue.is_open or not rooms.is_placed(group.queue):
             continue
         waiting = [pod for pod in seen.members[key] if pod.state == "pending" and not pod.best_effort]
-        if len({pod.shape for pod in waiting}) > 1 and not seen.is_ready(key):
-            found = _fitting(seen, key, waiting, unequal=True)
-            if found:
-                yield found
+        if waiting and group.phase != "Pending" and seen.is_valid(key) and key not in view.faulted:
+            yield key, waiting
+
+
+def fits_surely(seen, key, waiting):
+    """Tell whether a gang starts in whatever order its members are tried, on whatever nodes, the minimum first (17).
+
+    Of a gang that has its minimum one member is enough, and each that fits must be tried.
+    """
+    rooms = Rooms(seen, mine=key)
+    if seen.is_ready(key) or not seen.policy.lists("gang"):
+        alone = [(pod, rooms.place([pod])) for pod in waiting]
+        return any(where is not None and may_take(seen, [pod], where, mine=key) for pod, where in alone)
+    anywhere = {pod.uid: next(iter(seen.nodes), "") for pod in waiting}
+    number, _ = seen.counts(key)
+    need = max(seen.groups[key].minimum - number, sum(_lacking(seen, key, ()).values()))
+    largest = [max(waiting, key=lambda pod: sum(pod.request.values()))] * need
+    if len({pod.shape for pod in waiting}) == 1 and not may_take(seen, waiting[:need], anywhere, mine=key):
+        return False
+    if len({pod.shape for pod in waiting}) > 1 and not may_take(seen, [*waiting, *largest], anywhere, mine=key):
+        return False
+    if len(waiting) > MOST_MEMBERS:
+        return False
+    return _never_stuck(rooms, key, waiting, (), {name: dict(free) for name, free in rooms.free.items()}, {})
+
+
+def _never_stuck(rooms, key, waiting, placed, free, known):  # noqa: PLR0917  a state of a search
+    seen = rooms.seen
+    if seen.is_ready(key, extra=placed):
+        return True
+    state = (frozenset(pod.uid for pod in placed), tuple(tuple(sorted(room.items())) for room in free.values()))
+    if state not in known:
+        lacking = _lacking(seen, key, placed)
+        turn = [pod for pod in waiting if pod not in placed and (not any(lacking.values()) or lacking.get(pod.role))]
+        ways = [(pod, n) for pod in turn for n in free if rooms.admits(pod, n) and rooms.fits(pod, n, free)]
+        known[state] = bool(ways) and len(known) < MOST_STATES
+        for pod, name in ways:
+            left = {**free, name: facts.plus(free[name], {**pod.request, "pods": 1}, -1)}
+            if not known[state] or not _never_stuck(rooms, key, waiting, (*placed, pod), left, known):
+                known[state] = False
+                break
+    return known[state]
 
 
 def best_effort_bound(view):
@@ -144,7 +173,7 @@ def best_effort_bound(view):
             or not seen.is_ready(key)
         ):
             continue
-        if view.policy.tree and rooms.children(group.queue):
+        if not rooms.is_placed(group.queue):
             continue
         for pod in seen.members[key]:
             if pod.state == "pending" and pod.best_effort and key not in view.faulted:
@@ -228,21 +257,15 @@ def _ends_pending(view, key):
     return any(pod.state in ("on", "leaving", "succeeded", "failed") for pod in view.after.members.get(key, []))
 
 
-def _fitting(seen, key, waiting, *, unequal=False):
+def _fitting(seen, key, waiting):
     """Say which members of a group could start now, or nothing."""
     group = seen.groups[key]
-    if not waiting:
-        return ""
     if seen.is_ready(key) or not seen.policy.lists("gang"):
-        ways = [] if unequal else [(pod,) for pod in waiting]
-    else:
-        number, _ = seen.counts(key)
-        need = max(group.minimum - number, sum(_lacking(seen, key).values()), 1)
-        ways = itertools.combinations(waiting, need)
-    for chosen in itertools.islice(ways, MOST_WAYS):
-        if not seen.is_ready(key, extra=chosen) and seen.policy.lists("gang"):
-            continue
-        if not unequal and len({pod.shape for pod in waiting}) > 1 and not seen.is_ready(key):
+        return ""
+    number, _ = seen.counts(key)
+    need = max(group.minimum - number, sum(_lacking(seen, key, ()).values()), 1)
+    for chosen in itertools.islice(itertools.combinations(waiting, need), MOST_WAYS):
+        if not seen.is_ready(key, extra=chosen):
             continue
         where = Rooms(seen, mine=key).place(chosen)
         if where is not None and may_take(seen, chosen, where, mine=key):
@@ -251,8 +274,8 @@ def _fitting(seen, key, waiting, *, unequal=False):
     return ""
 
 
-def _lacking(seen, key):
-    _, roles = seen.counts(key)
+def _lacking(seen, key, placed):
+    _, roles = seen.counts(key, extra=placed)
     return {role: max(0, least - roles[role]) for role, least in seen.groups[key].roles.items()}
 
 
@@ -263,8 +286,8 @@ CHECKS = (
     ping_pong,
     evictions_end,
     work_conserving,
-    unequal_gangs,
     best_effort_bound,
     enqueued,
     phases,
 )
+OPTIONAL = (packing,)

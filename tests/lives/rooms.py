@@ -112,6 +112,13 @@ class Rooms:
             name = self.parents[name]
         return found
 
+    def is_placed(self, name):
+        """Tell whether jobs may stand in a queue: in a tree it hangs under root and has no children (10)."""
+        if not self.seen.policy.tree:
+            return True
+        branch = self.branch(name)
+        return bool(branch) and self.parents[branch[-1]] == "root" and not self.children(name)
+
     def children(self, name):
         """Give the queues directly below one."""
         return [child for child, parent in self.parents.items() if parent == name]
