@@ -69,7 +69,7 @@ def voted_in(view):
         queue = seen.queues.get(group.queue)
         if group.phase != "Pending" or not group.min_resources or queue is None or not queue.is_open:
             continue
-        if not rooms.is_placed(group.queue):
+        if not rooms.is_placed(group.queue) or not set(group.min_resources) <= set(rooms.offered):
             continue
         if any(pod.state in ("on", "leaving", "succeeded", "failed") for pod in seen.members[key]):
             continue
