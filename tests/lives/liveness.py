@@ -139,7 +139,19 @@ def _is_spare(seen, action, pod):
         return True
     if seen.is_ready(pod.group) and seen.is_ready(pod.group, less=[pod]) and not group.roles:
         return True
-    return action in GANG_FORMS and seen.members[pod.group] == [pod] and seen.is_ready(pod.group)
+    if seen.members[pod.group] != [pod] or not seen.is_ready(pod.group):
+        return False
+    return action in GANG_FORMS or (action == "reclaim" and _falls_through(seen, pod))
+
+
+def _falls_through(seen, pod):
+    """Tell whether gang gives nobody on a node, so that a later tier decides (framework 4.4)."""
+    tiers = [[plugin["name"] for plugin in tier] for tier in seen.policy.tiers]
+    sharing = [index for index, tier in enumerate(tiers) if "capacity" in tier or "proportion" in tier]
+    gang = [index for index, tier in enumerate(tiers) if "gang" in tier]
+    here = [other for other in seen.pods.values() if other.node == pod.node and other.group in seen.groups]
+    spare = [each for each in here if each.state == "on" and seen.is_ready(each.group, less=[each])]
+    return bool(sharing and gang and gang[0] < sharing[0]) and not spare
 
 
 def _is_budgeted(seen, pod):
@@ -153,7 +165,7 @@ def _may_reclaim(seen, action, group, members, pod):
     policy, queue = seen.policy, seen.queue_of(pod)
     if queue not in seen.queues or not seen.queues[queue].reclaimable or policy.level:
         return False
-    if not (policy.lists("capacity") or policy.lists("proportion")) or policy.lists("drf"):
+    if not (policy.lists("capacity") or policy.lists("proportion")):
         return False
     if not any(value and members[0].request.get(key) for key, value in pod.request.items()):
         return False
@@ -164,11 +176,15 @@ def _may_reclaim(seen, action, group, members, pod):
         mine, theirs = rooms.due(group.queue), rooms.due(queue)
     else:
         mine, theirs = rooms.level(rooms.offered)[group.queue], rooms.level(rooms.usable)[queue]
-    if not all(more.get(key, 0) <= mine.get(key, 0) for key in asked):
+    # capacity asks only about what it says a queue deserves, proportion about everything.
+    if policy.lists("capacity"):
+        asked = {key for key in asked if mine.get(key)}
+    if not asked or not all(more.get(key, 0) <= mine.get(key, 0) for key in asked):
         return False
     held = rooms.held[queue]
     named = [key for key, value in pod.request.items() if value]
-    if not all(held.get(key, 0) > theirs.get(key, 0) for key in named):
+    judged = [key for key in named if theirs.get(key)] if policy.lists("capacity") else named
+    if not all(held.get(key, 0) > theirs.get(key, 0) for key in judged):
         return False
     claimants = rooms.branch(group.queue)
     return all(
