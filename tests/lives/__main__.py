@@ -44,6 +44,7 @@ def _search(options):
             for check, text in findings:
                 if options.check in ("", check) and check not in options.skip.split(","):
                     found[check].append((seed, text))
+                    print(f"seed {seed}: {text}", file=sys.stderr)  # noqa: T201
             if count % 500 == 0:
                 print(f"{count} lives, {sum(map(len, found.values()))} findings", file=sys.stderr)  # noqa: T201
     for check, each in sorted(found.items()):

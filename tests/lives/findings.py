@@ -43,6 +43,9 @@ def plans(cycle, before, after):
         action, claimant, number, members, listed = match.groups()
         names = [name for name in listed.split(" and ")[0].split(", ") if name]
         victims = [before.pods[name] for name in names if name in before.pods]
+        if " and " in listed:  # only the first ones are named
+            named = {pod.uid for pod in victims}
+            victims += [before.by_uid[uid] for uid in cycle.evicted if uid in before.by_uid and uid not in named]
         plan = Plan(action, claimant, int(members), victims, cycle=cycle.number)
         plan.complete = len(victims) == int(number) and all(pod.uid in cycle.evicted for pod in victims)
         plan.members = [pod for pod in after.members.get(claimant, []) if pod.nominated and pod.state == "pending"]
