@@ -134,6 +134,9 @@ def apply(session: Session, reservations: Reservations) -> None:
         job = task.job
         if job is None or not session.usable(job) or task.gated:
             continue
+        if session.closed(job) is not None:
+            reservations.drop([task])
+            continue
         put_back(session, reservations, [task])
     if (deadline := reservations.deadline(session.started)) is not None:
         session.wake_at(deadline)

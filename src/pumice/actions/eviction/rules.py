@@ -10,6 +10,7 @@ import numpy as np
 from pumice.actions.eviction import simulation
 from pumice.actions.eviction.settings import Asked
 from pumice.framework import subject
+from pumice.framework.reads import Reads
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
@@ -96,14 +97,26 @@ class Rules:
                 return reason
         return self.session.protection(claimant, candidate, self.name)
 
+    def budget(self, claimant: Task | None, candidate: Task) -> str | None:
+        """Return which budget of disruptions a candidate would break, counting those who go before it; None if it breaks none."""
+        for registered in self.session.protection:
+            if registered.reads & Reads.OTHER_NODES and not registered.reads & Reads.QUEUE:
+                reason = registered.function(claimant, candidate, self.name)
+                if reason is not None:
+                    return reason
+        return None
+
     def _queue_protection(self, queue: str, candidate: Task) -> str | None:
-        """Protect queues that must not be reclaimed from, and what is guaranteed to them."""
+        """Protect queues that must not be reclaimed from, and, where no plugin that shares does it, what is guaranteed to them."""
         job = candidate.job
         owner = self.session.cluster.queues.get(job.queue) if job else None
         if owner is None or owner.name == queue:
             return None
         if not owner.reclaimable:
             return f"queue {owner.name} is not reclaimable"
+        settings = self.session.configuration
+        if settings.plugin("capacity") is not None or settings.plugin("proportion") is not None:
+            return None
         cluster = self.session.cluster
         held = cluster.queue_sums.held(owner.row)
         for name, units in owner.guarantee.items():

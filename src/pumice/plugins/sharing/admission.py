@@ -178,7 +178,7 @@ def let_in(cluster: Cluster) -> list[Job]:
 
 def never_running(session: Session) -> list[Job]:
     """Return the jobs that were let in, say what they need and can never run; they are told so."""
-    return [job for job in let_in(session.cluster) if session.never_running.say(job)]
+    return [job for job in let_in(session.cluster) if session.never_running.passes_over(job)]
 
 
 def running(cluster: Cluster) -> list[Job]:
