@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any, Self
 
 from pumice.cache.cache import Cache
-from pumice.cache.effects import Answerable, Bind, EffectObserver, Outcome, Read, Stage
+from pumice.cache.effects import Answerable, Bind, EffectObserver, Outcome, Read, Work
 from pumice.framework import configuration, registry
 from pumice.kube.calls.client import Client
 from pumice.kube.watches.informers import Informers, standard
@@ -94,9 +94,9 @@ class Rig(EffectObserver):
                 await task
         await self.client.__aexit__(None, None, None)
 
-    def performed(self, effect: Answerable, stage: Stage, seconds: float, *, failed: bool) -> None:  # noqa: ARG002
+    def performed(self, effect: Answerable, work: Work, seconds: float, *, failed: bool) -> None:  # noqa: ARG002
         """Count writes."""
-        self.written += stage == "request" and not isinstance(effect, Read)
+        self.written += work == "request" and not isinstance(effect, Read)
 
     def answered(self, outcome: Outcome, /) -> None:
         """Count binds, and tell when they are all answered."""

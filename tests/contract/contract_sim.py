@@ -19,9 +19,9 @@ class Seen(effects.EffectObserver):
     def sent(self, effect):
         self.told.append(("sent", effect))
 
-    def performed(self, effect, stage, seconds, *, failed):
+    def performed(self, effect, work, seconds, *, failed):
         assert seconds >= 0
-        self.told.append((f"{stage} {'failed' if failed else 'done'}", effect))
+        self.told.append((f"{work} {'failed' if failed else 'done'}", effect))
 
     def answered(self, outcome):
         self.told.append((f"answered {outcome.failure.code if outcome.failure else 'well'}", outcome.effect))

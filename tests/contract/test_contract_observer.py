@@ -48,7 +48,7 @@ def test_a_lost_reply_is_a_request_that_failed_and_an_answer_that_nobody_knows(h
     assert harness.seen.of(effect) == ["sent", "request failed", "answered unknown"]
 
 
-def test_volumes_are_a_stage_of_their_own_and_the_last_one_if_they_fail(harness):
+def test_volumes_are_work_of_their_own_and_the_last_one_if_they_fail(harness):
     name = f"v-{harness.namespace}"
     harness.apply(claim(harness), volume(name), pod(harness))
     known = uid(harness, kinds.PERSISTENT_VOLUME_CLAIM, "c")

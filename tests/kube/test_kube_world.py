@@ -336,9 +336,9 @@ def test_an_observer_hears_what_was_performed_and_that_it_took_time():
         def __init__(self):
             self.told = []
 
-        def performed(self, effect, stage, seconds, *, failed):
+        def performed(self, effect, work, seconds, *, failed):
             assert seconds > 0
-            self.told.append((effect.name, stage, failed))
+            self.told.append((effect.name, work, failed))
 
     async def scene(stage):
         stage.world.send(bind("p"))
@@ -356,7 +356,7 @@ def test_an_effect_that_is_given_up_was_performed_in_vain_and_one_that_is_refuse
         def __init__(self):
             self.told = []
 
-        def performed(self, effect, stage, seconds, *, failed):
+        def performed(self, effect, work, seconds, *, failed):
             self.told.append((effect.name, failed))
 
         def answered(self, outcome):

@@ -123,7 +123,7 @@ class World(Protocol):
         """Take an effect over; what becomes of it is told later."""
 
 
-Stage = Literal["volumes", "request"]
+Work = Literal["volumes", "request"]
 """What performing consists of: bringing the volumes of a bind in place, then the request itself."""
 
 
@@ -136,8 +136,8 @@ class EffectObserver:
     def sent(self, effect: Effect, /) -> None:
         """Take note of an effect that is handed over."""
 
-    def performed(self, effect: Answerable, stage: Stage, seconds: float, *, failed: bool) -> None:
-        """Take note of a stage that has ended; the last of an effect is its request, or the volumes if they failed."""
+    def performed(self, effect: Answerable, work: Work, seconds: float, *, failed: bool) -> None:
+        """Take note of work that has ended; the last of an effect is its request, or the volumes if they failed."""
 
     def answered(self, outcome: Outcome, /) -> None:
         """Take note of an answer, before the cache gets it."""

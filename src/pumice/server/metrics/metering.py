@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pumice.api import decoding
     from pumice.api.meta import KubeObject
-    from pumice.cache.effects import Answerable, Bind, Effect, Outcome, Stage, Verb
+    from pumice.cache.effects import Answerable, Bind, Effect, Outcome, Verb, Work
     from pumice.cache.reflector import EventType
     from pumice.model.cluster import Cluster
     from pumice.server.logs.logs import Log
@@ -131,16 +131,16 @@ class Meter(observing.Observer, effects.EffectObserver):
             self._job(taken)
             self.placed[task.job.key] = (taken, now / 1e6)
 
-    def performed(self, effect: Answerable, stage: Stage, seconds: float, *, failed: bool) -> None:
-        """Take note of a stage that has ended: count the effect with its last one, measure those of binds."""
-        if stage == "request" or failed:
+    def performed(self, effect: Answerable, work: Work, seconds: float, *, failed: bool) -> None:
+        """Take note of work that has ended: count the effect with its last one, measure binds."""
+        if work == "request" or failed:
             writes = self.writes[effects.VERBS[type(effect)]]
             writes.total += 1
             writes.failed += failed
         if not isinstance(effect, effects.Bind):
             return
-        (self._pre_bind if stage == "volumes" else self._bind)(seconds * 1000)
-        created = self._sent.get(effect.uid) if stage == "volumes" and not failed else None
+        (self._pre_bind if work == "volumes" else self._bind)(seconds * 1000)
+        created = self._sent.get(effect.uid) if work == "volumes" and not failed else None
         if created is not None:
             self._pre_bound((self._wall() - created) / MILLISECOND)
 
