@@ -233,6 +233,19 @@ class Assumptions:
     def review(self, now: int) -> None:
         """Repeat evictions that are due, and ask after binds that nobody has confirmed for long."""
         self._now = now
+        self._review_evictions(now)
+        for uid, binding in list(self._bindings.items()):
+            task = self._cluster.tasks.get(uid)
+            if task is None:
+                del self._bindings[uid]
+            elif binding.due is not None:
+                if binding.due <= now:
+                    self._repeat(task, binding, now)
+            elif binding.deadline <= now:
+                binding.deadline = now + PATIENCE
+                self._read(binding.effect.namespace, binding.effect.name, binding.effect.uid)
+
+    def _review_evictions(self, now: int) -> None:
         for uid, eviction in list(self._evictions.items()):
             if eviction.due is None:
                 continue
@@ -244,16 +257,6 @@ class Assumptions:
             elif eviction.due <= now:
                 eviction.due = None
                 self._cache.world.send(eviction.effect)
-        for uid, binding in list(self._bindings.items()):
-            task = self._cluster.tasks.get(uid)
-            if task is None:
-                del self._bindings[uid]
-            elif binding.due is not None:
-                if binding.due <= now:
-                    self._repeat(task, binding, now)
-            elif binding.deadline <= now:
-                binding.deadline = now + PATIENCE
-                self._read(binding.effect.namespace, binding.effect.name, binding.effect.uid)
 
     def _withdraw(self, task: Task, eviction: Eviction, now: int) -> None:
         """Let a pod stay whose eviction was refused, and for which nobody waits any more; for a while it is no candidate."""
