@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 
+def _counts_evictions(reads: Reads) -> bool:
+    """Tell a protection that counts who goes, anywhere, from those that look at one pod and from queues, which judge what goes together once."""
+    return bool(reads & Reads.OTHER_NODES) and not reads & Reads.QUEUE
+
+
 class Rules:
     """The conditions of one action; plugins are asked through `offered`."""
 
@@ -108,12 +113,7 @@ class Rules:
 
     def budget(self, claimant: Task | None, candidate: Task) -> str | None:
         """Return which budget of disruptions a candidate would break, counting those who go before it; None if it breaks none."""
-        for registered in self.session.protection:
-            if registered.reads & Reads.OTHER_NODES and not registered.reads & Reads.QUEUE:
-                reason = registered.function(claimant, candidate, self.name)
-                if reason is not None:
-                    return reason
-        return None
+        return self.session.protection.among(_counts_evictions, claimant, candidate, self.name)
 
     def _queue_protection(self, queue: str, candidate: Task) -> str | None:
         """Protect queues that must not be reclaimed from, and, where no plugin that shares does it, what is guaranteed to them."""
