@@ -108,6 +108,7 @@ class GangPreempt(GangRules):
     """Take from jobs of lower priority in the same queue."""
 
     name = "gangpreempt"
+    own_queue = True
     statuses = frozenset({Status.BOUND, Status.RUNNING})
 
     def concerns_job(self, own: Job, other: Job) -> bool:

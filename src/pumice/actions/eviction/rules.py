@@ -35,6 +35,7 @@ class Rules:
 
     name: ClassVar[str] = ""
     within: ClassVar[bool] = False
+    own_queue: ClassVar[bool] = False  # whether victims are of the claimant's queue
     node_by_node: ClassVar[bool] = True
     statuses: ClassVar[frozenset[Status]] = frozenset({Status.RUNNING})
 
@@ -153,6 +154,7 @@ class Preempt(Rules):
     """Take from other jobs of the claimant's queue."""
 
     name = "preempt"
+    own_queue = True
     statuses = frozenset({Status.BOUND, Status.RUNNING})
 
     def concerns(self, claimant: Task, candidate: Task) -> bool:
