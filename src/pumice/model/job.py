@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from pumice.api import names, scheduling
@@ -10,7 +11,7 @@ from pumice.model.statuses import Status
 from pumice.model.task import instant, is_preemptable, positive_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pumice.model.task import Task
 
@@ -207,16 +208,19 @@ class Job:
         """Role minimums count only if the gang is at least as large as their sum."""
         return bool(self.min_task_member) and self.min_member >= self.min_task_total
 
-    def roles_reach(self, *, pipelined: bool) -> bool:
-        """Tell whether every role has its minimum placed (or, pipelined, waiting for room)."""
+    def roles_reach(self, *, pipelined: bool, without: Iterable[Task] = ()) -> bool:
+        """Tell whether every role has its minimum placed (or, pipelined, waiting for room), not counting some tasks that are."""
         if not self.roles_enforced:
             return True
+        lost = Counter(task.role for task in without)
         for role, minimum in self.min_task_member.items():
             tally = self.roles.get(role)
             if tally is None:
                 if minimum > 0:
                     return False
-            elif not (tally.is_pipelined(minimum) if pipelined else tally.is_ready(minimum)):
+                continue
+            wanted = minimum + lost[role] if minimum > 0 else 0
+            if not (tally.is_pipelined(wanted) if pipelined else tally.is_ready(wanted)):
                 return False
         return True
 
@@ -231,8 +235,9 @@ class Job:
                 return role, valid, minimum
         return None
 
-    def sub_jobs_reach(self, *, pipelined: bool) -> bool:
-        """Tell whether each policy has its minimum number of complete sub-groups."""
+    def sub_jobs_reach(self, *, pipelined: bool, without: Iterable[Task] = ()) -> bool:
+        """Tell whether each policy has its minimum number of complete sub-groups, not counting some tasks that are placed or wait for room."""
+        lost = Counter(id(task.sub_job) for task in without) if self.policies else Counter[int]()
         for policy in self.policies:
             if policy.min_sub_groups <= 0:
                 continue
@@ -241,7 +246,11 @@ class Job:
                 1
                 for sub in self.sub_jobs.values()
                 if sub.group == group
-                and (sub.tally.is_pipelined(sub.minimum) if pipelined else sub.tally.is_ready(sub.minimum))
+                and (
+                    sub.tally.is_pipelined(sub.minimum + lost[id(sub)])
+                    if pipelined
+                    else sub.tally.is_ready(sub.minimum + lost[id(sub)])
+                )
             )
             if complete < policy.min_sub_groups:
                 return False

@@ -49,6 +49,8 @@ class Plan:
         self.members: list[Task] = []
         self.excluded: dict[str, None] = {}
         self.refusal = ""
+        # Which bound of the search was reached, if one was.
+        self.cut_short = ""
         self.gangs = rules.keeps_gangs
 
     # -- questions ---------------------------------------------------------------------------------------------

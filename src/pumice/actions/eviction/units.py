@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 
 class Unit(msgspec.Struct, frozen=True):
-    """Victims that go or stay together."""
+    """Victims that go or stay together; it `breaks` a gang if one that is complete, and no job with a minimum of one, is lost with them."""
 
     tasks: tuple[Task, ...]
     whole: bool
+    breaks: bool = False
 
     @property
     def priority(self) -> tuple[int, int]:
@@ -28,12 +29,12 @@ class Unit(msgspec.Struct, frozen=True):
         return max((task.job.priority if task.job else 0, task.priority) for task in self.tasks)
 
 
-def keeps_its_minimum(job: Job) -> bool:
-    """Tell whether the gang, its roles and its sub-groups are complete without counting on pending members."""
+def keeps_its_minimum(job: Job, without: Sequence[Task] = ()) -> bool:
+    """Tell whether the gang, its roles and its sub-groups are complete without counting on pending members, nor on some that have room."""
     tally = job.tally
-    if tally.ready + tally.waiting < job.min_member:
+    if tally.ready + tally.waiting - len(without) < job.min_member:
         return False
-    return job.roles_reach(pipelined=True) and job.sub_jobs_reach(pipelined=True)
+    return job.roles_reach(pipelined=True, without=without) and job.sub_jobs_reach(pipelined=True, without=without)
 
 
 def unit_of(plan: Plan, claimant: Task, victim: Task) -> Unit | None:
@@ -42,53 +43,37 @@ def unit_of(plan: Plan, claimant: Task, victim: Task) -> Unit | None:
     The victim is still counted as placed when this is asked.
     """
     job = victim.job
-    if not plan.gangs or job is None or job is claimant.job or spares_one(job, victim):
+    if not plan.gangs or job is None or job is claimant.job or keeps_its_minimum(job, (victim,)):
         return Unit((victim,), whole=False)
     rest = [task for task in job.tasks.values() if task.status in ALLOCATED_LIKE and task.uid != victim.uid]
     if rest and not may_all_go(plan, claimant, (victim, *rest)):
         return None
-    return Unit((victim, *rest), whole=True)
+    return whole_job(job, (victim, *rest))
+
+
+def whole_job(job: Job, tasks: tuple[Task, ...]) -> Unit:
+    """Return all that is left of a job as one unit."""
+    return Unit(tasks, whole=True, breaks=job.min_member > 1 and keeps_its_minimum(job))
 
 
 def may_all_go(plan: Plan, claimant: Task | None, tasks: Sequence[Task]) -> bool:
     """Tell whether tasks may go together: none is protected once those before it are gone; budgets and guarantees count them all."""
     if len(tasks) == 1:
         return plan.rules.protection(claimant, tasks[0]) is None
-    mark = plan.statement.checkpoint()
-    try:
+    with plan.statement.trial():
         for task in tasks:
             if plan.rules.protection(claimant, task) is not None:
                 return False
             plan.statement.evict([task], plan.rules.name)
-    finally:
-        plan.statement.rollback(mark)
     return True
 
 
 def spared(job: Job, victims: Sequence[Task]) -> list[Task]:
-    """Return the victims, taken in order, without whom a job stays complete; it has lost those before, and nobody is evicted to find out."""
+    """Return the victims, taken in order, without all of whom a job stays complete."""
+    if not job.roles_enforced and not job.policies:
+        return list(victims[: max(0, job.tally.ready + job.tally.waiting - job.min_member)])
     gone: list[Task] = []
-    try:
-        for victim in victims:
-            for tally in victim.tallies:
-                tally.counts[victim.status] -= 1
+    for victim in victims:
+        if keeps_its_minimum(job, (*gone, victim)):
             gone.append(victim)
-            if not keeps_its_minimum(job):
-                for tally in gone.pop().tallies:
-                    tally.counts[victim.status] += 1
-        return list(gone)
-    finally:
-        for victim in gone:
-            for tally in victim.tallies:
-                tally.counts[victim.status] += 1
-
-
-def spares_one(job: Job, victim: Task) -> bool:
-    """Tell whether a job stays complete without one more of its placed tasks."""
-    for tally in victim.tallies:
-        tally.counts[victim.status] -= 1
-    try:
-        return keeps_its_minimum(job)
-    finally:
-        for tally in victim.tallies:
-            tally.counts[victim.status] += 1
+    return gone
