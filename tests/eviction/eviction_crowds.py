@@ -48,6 +48,8 @@ def crowd(seed, name):
             spec["guarantee"] = {"resource": {"cpu": str(pick.randint(1, 2))}}
         if pick.random() < 0.1:
             spec["reclaimable"] = False
+        rule = "requiredDuringSchedulingIgnoredDuringExecution"
+        spec["affinity"] = {"nodeGroupAffinity": {rule: pick.choice([["g"], ["g", "h"]])}}
         desk.feed(queue(f"q{index}", **spec, **(limits if pick.random() < 0.3 else {})))
     free = {}
     for index in range(pick.randint(2, 7)):

@@ -84,6 +84,6 @@ def test_offers_of_every_kind_are_compared():
     for name in PLUGINS:
         asked = [answer for seed in range(25) for answer in compared(crowd(seed, name))]
         made = [answer for answer in asked if answer is not None]
-        assert len(made) >= 5, f"{name}: {len(made)} offers"
+        assert len(made) >= 3, f"{name}: {len(made)} offers"
         sizes += [sum(len(unit.tasks) for unit in answer.units) for answer in made]
     assert sum(size > 1 for size in sizes) >= 20, sorted(sizes)

@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 
 from pumice.actions.eviction import ranking, units
+from pumice.actions.eviction.queue_protections import QueueProtections
 from pumice.actions.eviction.rules import Reclaim
-from pumice.framework.points import Reads
 from pumice.model.statuses import ALLOCATED_LIKE
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 # A loss is a whole number of any size; as columns it is cut into digits of so many bits, the highest first.
 DIGIT = 50
-Group = tuple[str, int]
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -41,7 +40,7 @@ class Item(msgspec.Struct, frozen=True):
     loss: int
     freed: Vector
     tasks: tuple[Task, ...]
-    groups: tuple[int, ...]
+    groups: int
 
 
 class Standing:
@@ -57,7 +56,7 @@ class Standing:
         self.most = 0
         self.stands: Hashable = None
         self.whole: tuple[int, bool, int, int] | None = None
-        self.groups: tuple[int, ...] = ()
+        self.groups = -1
 
 
 class Columns:
@@ -74,10 +73,7 @@ class Columns:
         # Grows whenever everything was laid out anew, and whenever somebody who had gone is back.
         self.epoch = 0
         self.revivals = 0
-        # The rows that were laid out again, in order; whoever follows remembers how far it has read.
-        self.log: list[int] = []
-        self.groups: dict[Group, int] = {}
-        self.closed: dict[int, Task] = {}
+        self.protections = QueueProtections(session, rules)
         self._build()
 
     # -- laying out --------------------------------------------------------------------------------------------
@@ -86,6 +82,8 @@ class Columns:
         table = self.table
         self.position = table.position
         self.epoch += 1
+        # The rows that were laid out again since then, in order; whoever follows remembers how far it has read.
+        self.log: list[int] = []
         self._standings: dict[str, Standing] = {}
         self._rows: dict[int, dict[str, Standing]] = {}
         self._alive: dict[str, bool] = {}
@@ -120,7 +118,8 @@ class Columns:
             self._standings[job.key] = standing
             standing.most = max(map(len, standing.by_row.values()))
             here = (task for tasks in standing.by_row.values() for task in tasks)
-            standing.groups = tuple({self._group(job, task): None for task in here})
+            groups = dict.fromkeys(self.protections.group(job.queue, task) for task in here)
+            standing.groups = self.protections.number(tuple(groups))
             for row in standing.by_row:
                 self._rows.setdefault(row, {})[job.key] = standing
 
@@ -133,6 +132,7 @@ class Columns:
         self.loss: Matrix = np.zeros((length, self.digits), dtype=np.int64)
         self.freed: Matrix = np.zeros((length, width), dtype=np.int64)
         self.job: Rows = np.full(length, -1, dtype=np.int64)
+        self.groups: Rows = np.zeros(length, dtype=np.int64)
         self.items: list[Item | None] = [None] * length
 
     def _size(self, row: int) -> int:
@@ -152,6 +152,7 @@ class Columns:
             self.loss[at] = split(item.loss, self.digits)
             self.freed[at] = item.freed
             self.job[at] = job
+            self.groups[at] = item.groups
             self.items[at] = item
 
     # -- units -------------------------------------------------------------------------------------------------
@@ -188,16 +189,13 @@ class Columns:
             loss=loss,
             freed=task.shape.request.vector,
             tasks=(task,),
-            groups=(self._group(job, task),),
+            groups=self.protections.number((self.protections.group(job.queue, task),)),
         )
 
     def _whole(self, standing: Standing, here: Sequence[Task]) -> Item:
         priority, breaks, count, loss = standing.whole or (0, False, 0, 0)
         freed: Vector = np.sum([task.shape.request.vector for task in here], axis=0)
         return Item(priority, breaks, count, loss, freed, tuple(here), standing.groups)
-
-    def _group(self, job: Job, task: Task) -> int:
-        return self.groups.setdefault((job.queue, task.shape.serial), len(self.groups))
 
     def _judge(self, standing: Standing) -> bool:
         """Work out which units a job gives, and tell whether that may have changed."""
@@ -293,38 +291,21 @@ class Columns:
         return -1 if standing is None else standing.number
 
     def protected(self, claimant: Task) -> Mask | None:
-        """Mark the units that are known to be protected by what their queues hold; None if there are none."""
-        for group in [g for g, task in self.closed.items() if not self._is_closed(claimant, task)]:
-            del self.closed[group]
-        if not self.closed:
-            return None
-        kept = [item is not None and all(group in self.closed for group in item.groups) for item in self.items]
-        return np.array(kept, dtype=np.bool_)
+        """Mark the units that are known to be protected by their queues; None if there are none."""
+        self.protections.look_again(claimant)
+        kept = self.protections.kept()
+        return None if kept is None else kept[self.groups]
 
     def having(self, uids: Container[str]) -> Mask:
         """Mark the units that hold one of some pods."""
         held = [item is not None and any(task.uid in uids for task in item.tasks) for item in self.items]
         return np.array(held, dtype=np.bool_)
 
-    def close(self, claimant: Task, row: int) -> bool:
-        """Note whom on a node the protections of their queues keep, and tell whether that is news."""
+    def learn(self, claimant: Task, row: int) -> bool:
+        """Find out whom on a node the protections of their queues keep, and tell whether that is news."""
         place = self.segments[row]
-        before = len(self.closed)
-        for at in range(int(self.starts[place]), int(self.ends[place])):
-            item = self.items[at] if self.alive[at] else None
-            for task in item.tasks if item is not None else ():
-                group = self.groups[task.job.queue, task.shape.serial] if task.job is not None else -1
-                if group not in self.closed and self._is_closed(claimant, task):
-                    self.closed[group] = task
-        return len(self.closed) > before
-
-    def _is_closed(self, claimant: Task, task: Task) -> bool:
-        """Ask the protections that know of a pod no more than its queue and its shape."""
-        name = self._rules.name
-        return any(
-            registered.reads == Reads.QUEUE and registered.function(claimant, task, name) is not None
-            for registered in self._session.protection
-        )
+        held = [self.items[at] for at in range(int(self.starts[place]), int(self.ends[place])) if self.alive[at]]
+        return self.protections.learn(claimant, [task for item in held if item is not None for task in item.tasks])
 
 
 def _tallies(job: Job) -> list[Tally]:

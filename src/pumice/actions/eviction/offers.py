@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from pumice.model.resources import Matrix
     from pumice.model.task import Task
 
-# How many nodes are looked at more closely at a time.
+# How many nodes are looked at more closely at a time, and how many are asked once there is an offer: the best so far is then good enough.
 BATCH = 1024
+ASKED = 100
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -173,21 +174,23 @@ class Market:
         if sets.lasts:
             left[[columns.segments[row] for row in shelf.useless]] = False
         best: Offer | None = None
+        asked = 0
         while (place := bounds.lowest(left, scores)) is not None:
             row, score = int(columns.rows[place]), int(scores[place])
             bound = (bounds.rank(place), -score, row)
-            if best is not None and bound > best.rank:
+            if best is not None and (bound > best.rank or asked >= ASKED):
                 break
             if not bounds.settled[place]:
                 shelf.tighten(place, left)
                 continue
             found = sets.cheapest(row)
+            asked += 1
             left[place] = False
             if found is None and sets.lasts:
                 shelf.useless[row] = None
             elif found is not None and (best is None or (found[0], -score, row) < best.rank):
                 best = Offer(row, found[1], (found[0], -score, row))
-            if (found is None or found[0] > bound[0]) and columns.close(member, row):
+            if (found is None or found[0] > bound[0]) and columns.learn(member, row):
                 # Others are protected like somebody here: no need to find that out node by node.
                 shelf.refresh(plan, member)
         return best
