@@ -12,10 +12,11 @@ from pumice.api import quantity
 from pumice.model.statuses import Status
 
 HOLDING = {Status.ALLOCATED, Status.BINDING, Status.BOUND, Status.RUNNING}
-ON_NODE = HOLDING | {Status.RELEASING, Status.UNKNOWN}
+GOING = {Status.RELEASING, Status.EVICTING}
+ON_NODE = HOLDING | GOING | {Status.UNKNOWN}
 PLAIN = {"memory", "ephemeral-storage", "pods"}
-NODE_SUMS = ("used", "releasing", "pipelined", "non_zero")
-ROW_SUMS = ("allocated", "pending", "pipelined")
+NODE_SUMS = ("used", "releasing", "pipelined", "foreign", "fixed", "non_zero")
+ROW_SUMS = ("allocated", "pending", "pipelined", "evicting")
 
 
 def units(name, text):
@@ -88,13 +89,17 @@ def _count_on_node(found, task):
     if task.status in ON_NODE:
         _plus(found["used"], name, amounts)
         _plus(found["non_zero"], name, asked_non_zero(task.pod))
-    if task.status == Status.RELEASING:
+    if task.status in GOING:
         _plus(found["releasing"], name, amounts)
+    elif task.status in ON_NODE and not task.job_key:
+        _plus(found["foreign"], name, amounts)
+    if any(owner.controller and owner.kind in ("Node", "DaemonSet") for owner in task.pod.metadata.owner_references):
+        _plus(found["fixed"], name, amounts)
 
 
 def _count_in_job(found, cluster, task):
     group = cluster.jobs[task.job_key].group
-    sums = {Status.PENDING: "pending", Status.PIPELINED: "pipelined"}
+    sums = {Status.PENDING: "pending", Status.PIPELINED: "pipelined", Status.EVICTING: "evicting"}
     name = "allocated" if task.status in HOLDING else sums.get(task.status)
     if name:
         _plus(found[f"job {name}"], task.job_key, asked(task.pod))

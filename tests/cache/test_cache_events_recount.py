@@ -176,7 +176,7 @@ def _check_status(task, manifest):
     phase, bound = manifest["status"]["phase"], bool(manifest["spec"]["nodeName"])
     deleting = "deletionTimestamp" in manifest["metadata"]
     if deleting and phase in ("Pending", "Running"):
-        assert task.status == Status.RELEASING
+        assert task.status in (Status.RELEASING, Status.EVICTING)
     elif task.status == Status.BINDING:
         assert (phase, bound) == ("Pending", False)
     else:

@@ -329,7 +329,7 @@ def test_an_evicted_pod_counts_as_leaving_though_its_object_does_not_say_so_yet(
     made = Desk().feed(node("n1"), group("g"), pod("p", "g", cpu="2", node="n1"))
     evicted(made)
     made.modify(pod("p", "g", cpu="2", node="n1", labels={"any": "change"})).apply()
-    assert made.task("p").status == Status.RELEASING
+    assert made.task("p").status == Status.EVICTING
     assert made.cluster.nodes.releasing[0].tolist()[0] == 2000
 
 

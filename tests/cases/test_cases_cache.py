@@ -107,7 +107,7 @@ def test_case_10_an_eviction_is_told_on_the_pod_and_on_its_group():
     statement.commit()
     (effect,) = desk.world.of(Evict)
     assert (effect.name, effect.reason) == ("v", "preempt")
-    assert desk.task("v").status == Status.RELEASING
+    assert desk.task("v").status == Status.EVICTING
     assert ("v", "Evict", "Pod is evicted, because of preempt") in desk.world.notes
     assert ("g", "Evict", "preempt") in desk.world.notes
 

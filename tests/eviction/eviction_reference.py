@@ -182,23 +182,15 @@ class Reference:
 
 
 class GangReference(Reference):
-    """The same for gangpreempt: of each job either some of what it can spare, in victim order, or everything; on any nodes."""
+    """The same for gangpreempt: of each job any pods it can spare, or everything; on any nodes."""
 
     def pieces(self, job):
         """Return the sets of pods that one job may lose."""
-        mine = sorted((m for m in self.placed if m.group == job), key=lambda m: m.name, reverse=True)
+        mine = [m for m in self.placed if m.group == job]
         free = [m for m in mine if self.is_candidate(m)]
         if self.priority(job) >= self.priority(self.job):
             return [()]
-        safe = []
-        if self.stands(job, mine):
-            for m in free:
-                if self.stands(job, [p for p in mine if p not in safe and p is not m]):
-                    safe.append(m)
-        found = [chosen for size in range(len(safe) + 1) for chosen in itertools.combinations(safe, size)]
-        rest = tuple(m for m in mine if m not in safe)
-        if len(free) == len(mine) and rest:
-            found += [chosen + rest for chosen in found]
+        found = [chosen for size in range(len(free) + 1) for chosen in itertools.combinations(free, size)]
         return [lost for lost in found if self.keeps_gangs(lost)]
 
     def sets(self):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recount
 from builders import GANG, Desk, group, node, pod, queue
 from pumice.framework.plugin import Plugin
+from pumice.framework.reasons import FitSummary
 from pumice.model.statuses import Status
 
 HELD = "{name: follower}, {name: picky}"
@@ -232,7 +234,96 @@ def test_after_a_commit_only_what_is_bound_or_evicted_remains(pick):
     bound = {task.name for task in made.cluster.tasks.values() if task.status == Status.BINDING}
     assert bound == set(made.world.binds)
     assert {task.status for task in made.cluster.tasks.values()} <= set(Status) - {Status.ALLOCATED, Status.PIPELINED}
-    left = {task.name for task in made.cluster.tasks.values() if task.status == Status.RELEASING} - {"going-0"}
+    left = {task.name for task in made.cluster.tasks.values() if task.status in (Status.RELEASING, Status.EVICTING)} - {
+        "going-0"
+    }
     assert left == set(made.world.evictions)
     assert {made.cluster.tasks[uid].name for uid, sign in game.follower.placed.items() if sign > 0} == bound
     assert {made.cluster.tasks[uid].name for uid, sign in game.follower.placed.items() if sign < 0} == left
+
+
+SUPPOSED = (Status.PENDING, Status.PIPELINED, Status.RUNNING, Status.BOUND)
+
+
+def suppose(game, statement, pick):
+    """Suppose that some tasks are something else, on a node that fits that, or on none."""
+    known = [task for task in game.cluster.tasks.values() if task.job is not None and task.node is not None]
+    known += [task for task in game.cluster.tasks.values() if task.status == Status.PENDING and task.job is not None]
+    task, status = pick.choice(known), pick.choice(SUPPOSED)
+    record = None if status == Status.PENDING else task.node or pick.choice(game.cluster.nodes.records)
+    statement.suppose([task], [record], status)
+
+
+def words(findings):
+    """Everything that was said, in its order."""
+    errors = {job: list(told.items()) for job, told in findings.fit_errors.items()}
+    return errors, *(
+        repr(getattr(findings, name)) for name in ("phases", "last_transactions", "attempted", "notices", "conditions")
+    )
+
+
+def speak(game, pick):
+    """Say something about a job, or take it back."""
+    findings, job = game.session.findings, pick.choice(list(game.cluster.jobs.values()))
+    tasks = list(job.tasks.values())
+    match pick.randint(0, 5):
+        case 0:
+            findings.note_fit(pick.sample(tasks, min(2, len(tasks))), FitSummary(0, (), f"reason {pick.random()}"))
+        case 1:
+            findings.forget_fit(job, pick.sample(tasks, min(2, len(tasks))))
+        case 2:
+            findings.forget_fit(job)
+        case 3:
+            findings.set_phase(job, pick.choice(["Inqueue", "Pending"]))
+        case 4:
+            findings.notice(job, "a notice")
+        case _:
+            game.session.record.judge(job.key, "test", f"verdict {pick.random()}")
+
+
+@settings(max_examples=60, deadline=None)
+@given(pick=ANYTHING)
+def test_a_trial_takes_back_what_it_did_supposed_and_said(pick):
+    made = desk(picky=False)
+    game = Game(made)
+    statement, record = game.statements[0], game.session.record
+    for move in moves(pick, 6, Game.place, Game.evict):
+        game.play(move)
+    for _ in range(3):
+        speak(game, pick)
+
+    def everything():
+        verdicts = {key: [(v.source, v.text) for v in record.verdicts(key)] for key in game.cluster.jobs}
+        return recount.fingerprint(made.cluster), words(game.session.findings), verdicts, record.trace()
+
+    def play(depth):
+        before = everything()
+        with statement.trial() as trial:
+            for _ in range(pick.randint(1, 5)):
+                pick.choice([lambda: suppose(game, statement, pick), lambda: speak(game, pick)])()
+                recount.check(made.cluster)
+                change = {key: units - game.start.get(key, 0) for key, units in game.taken().items()}
+                change |= {key: -units for key, units in game.start.items() if key not in game.taken()}
+                assert game.follower.by_queue == {key: units for key, units in change.items() if units}
+                if depth < 3 and pick.randint(0, 2) == 0:
+                    play(depth + 1)
+            if depth and pick.randint(0, 1):
+                trial.keep()
+                return
+        assert everything() == before
+
+    play(0)
+    play(0)
+
+
+def test_what_is_only_supposed_is_never_sent():
+    made = desk(picky=False)
+    game = Game(made)
+    statement = game.statements[0]
+    task = game.some({Status.PENDING}, 0, 1)[0]
+    statement.suppose([task], [made.cluster.nodes.records[0]], Status.RUNNING)
+    for send in (statement.commit, statement.hold):
+        with pytest.raises(RuntimeError, match=f"{task.key} is only supposed to be Running"):
+            send()
+    statement.discard()
+    assert task.status == Status.PENDING

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from builders import Desk, group, metadata, node, pod
+from pumice.framework.job_domains import ALLOCATE, Limit
 from pumice.framework.plugin import Plugin
-from pumice.framework.topology import Limit, Purpose
 from pumice.model.hypernodes import ROOT
 
 CONFIG = """
@@ -70,7 +70,7 @@ def world(first="", second="", *classes):
 def test_the_first_plugin_that_answers_decides_about_domains_alone(first, second, domains):
     desk = world(first, second, Picky, Fond)
     session = desk.session()
-    found = session.topology.job_domains(desk.cluster.jobs["a/g"], Purpose.ALLOCATE)
+    found = session.topology.job_domains(desk.cluster.jobs["a/g"], ALLOCATE)
     assert [[domain.name for domain in group] for group in found] == domains
 
 
@@ -79,7 +79,7 @@ def test_without_an_answer_a_sub_job_may_use_the_whole_domain_of_its_job():
     session = desk.session()
     inside = session.topology.tree.by_name["s0"]
     sub_job = desk.task("g-0").sub_job
-    assert session.topology.sub_job_domains(sub_job, inside, Purpose.ALLOCATE) == [[inside]]
+    assert session.topology.sub_job_domains(sub_job, inside, ALLOCATE) == [[inside]]
 
 
 def test_scores_of_hyper_nodes_add_up():

@@ -42,7 +42,7 @@ def recounted(cluster, thing):
             amount = sum(same)
         else:
             amount = all(means(cluster, picker, task) for picker in thing.pickers)
-        sums = going if task.status == Status.RELEASING else staying
+        sums = going if task.status in (Status.RELEASING, Status.EVICTING) else staying
         sums[task.node.name] = sums.get(task.node.name, 0) + int(amount)
     return tuple({name: amount for name, amount in sums.items() if amount} for sums in (staying, going))
 

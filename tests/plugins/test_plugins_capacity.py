@@ -140,14 +140,14 @@ def test_what_is_guaranteed_is_never_given_back():
     assert reclaimed(made, "c-w0", "j-0", "j-1") == ["j-0"]
 
 
-def test_a_guarantee_that_the_nodes_do_not_offer_protects_everything():
+def test_a_guarantee_that_the_nodes_do_not_offer_counts_as_absent():
     made = desk(
         queue("q", guarantee={"resource": {"nvidia.com/gpu": "1"}}),
         limited("r", deserved="9c"),
         *job("j", "q", "2c"),
         *job("c", "r", wanted=["2c"]),
     )
-    assert reclaimed(made, "c-w0", "j-0") == []
+    assert reclaimed(made, "c-w0", "j-0") == ["j-0"]
 
 
 def test_a_victim_must_hold_something_that_is_asked_for():
@@ -182,7 +182,8 @@ NODE_WITH_GPUS = {
 
 
 def test_what_a_queue_is_due_is_protected_whatever_other_plugins_offer():
-    made = quarry(*job("o", "ore", "4c", "4c"), *job("t", "tin", wanted=["1c"]), *job("u", "ore", wanted=["1c"]))
+    waiting = [*job("t", "tin", wanted=["1c"]), *job("u", "ore", wanted=["1c"])]
+    made = quarry(*job("o", "ore", "4c/1Gi", "4c"), *waiting)
     session, _ = opened(made)
     victim = made.task("o-0")
     assert session.protection(made.task("t-w0"), victim, "reclaim") == (

@@ -177,12 +177,22 @@ def test_victims_leave_every_queue_its_guarantee_and_take_only_what_is_above_a_d
     mine = next(registered for registered in session.reclaimable if registered.plugin == "capacity")
     victims = mine.function(claimant, running)
     left = {name: account.held for name, account in plugin.accounts.items()}
+    stays = {j.key: {t.uid: t for t in j.tasks.values() if t.node is not None} for j in made.cluster.jobs.values()}
     for task in victims:
+        if task.uid not in stays[task.job.key]:
+            continue  # it went with its gang, which was judged once
+        gang = stays[task.job.key]
+        unit = list(gang.values()) if len(gang) - 1 < task.job.min_member else [task]
+        for member in unit:
+            del gang[member.uid]
         account = plugin.accounts[task.job.queue]
-        asked = task.shape.request.vector > 0
-        asked[2] = False
+        amounts = sum(member.shape.request.vector for member in unit)
+        asked = amounts > 0
         above = (left[task.job.queue] > account.deserved) & asked & account.compared
-        lent = not account.named & {name for name, units in task.shape.request.amounts.items() if units}
-        assert above.any() or lent
-        left[task.job.queue] = left[task.job.queue] - task.shape.request.vector
-        assert (left[task.job.queue] >= account.guarantee).all()
+        named = {name for member in unit for name, units in member.shape.request.amounts.items() if units}
+        assert (above[[0, 1, *range(3, len(above))]]).any() or not account.named & named
+        own = plugin.accounts[claimant.job.queue]
+        for each in (account, *account.above):
+            left[each.queue.name] = left[each.queue.name] - amounts
+            if each not in (own, *own.above):
+                assert (left[each.queue.name] >= each.guarantee)[asked].all()

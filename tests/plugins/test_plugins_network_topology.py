@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from builders import Desk, group, metadata, node, pod
+from pumice.framework.job_domains import ALLOCATE, EVICT
 from pumice.framework.subject import Subject
-from pumice.framework.topology import Purpose
 from pumice.model.hypernodes import ROOT
 
 CONFIG = """
@@ -135,7 +135,7 @@ def test_a_limit_groups_hyper_nodes_with_enough_free_by_tier():
     desk, session = gradient_world(
         group("g", 1, minResources={"cpu": "16"}, **hard(2)), *(pod(f"g-{i}", "g", cpu="1") for i in range(2))
     )
-    assert names(session.topology.job_domains(desk.cluster.jobs["a/g"], Purpose.ALLOCATE)) == [
+    assert names(session.topology.job_domains(desk.cluster.jobs["a/g"], ALLOCATE)) == [
         ["s0", "s2"],
         ["s4", "s5"],
     ]
@@ -147,17 +147,17 @@ def test_members_that_run_open_everything_below_the_highest_hyper_node_that_hold
         pod("g-0", "g", cpu="0", node="n2"),
         pod("g-1", "g", cpu="1"),
     )
-    assert names(session.topology.job_domains(desk.cluster.jobs["a/g"], Purpose.ALLOCATE)) == [["s0", "s1"], ["s4"]]
+    assert names(session.topology.job_domains(desk.cluster.jobs["a/g"], ALLOCATE)) == [["s0", "s1"], ["s4"]]
 
 
 def test_to_evict_in_the_widest_come_first_and_only_as_many_as_are_asked_for():
     members = (group("g", 1, minResources={"cpu": "20"}, **hard(2)), pod("g-0", "g", cpu="1"))
     desk, session = gradient_world(*members)
     job = desk.cluster.jobs["a/g"]
-    assert names(session.topology.job_domains(job, Purpose.EVICT)) == [["s4", "s5"], ["s0", "s1", "s2", "s3"]]
+    assert names(session.topology.job_domains(job, EVICT)) == [["s4", "s5"], ["s0", "s1", "s2", "s3"]]
     desk, session = opened(*tree(), *members, arguments="hypernode.gradient.evict.max-hypernodes: 3")
     job = desk.cluster.jobs["a/g"]
-    assert names(session.topology.job_domains(job, Purpose.EVICT)) == [["s4", "s5"], ["s3"]]
+    assert names(session.topology.job_domains(job, EVICT)) == [["s4", "s5"], ["s3"]]
 
 
 def test_room_that_will_be_released_counts_as_free():
@@ -166,7 +166,7 @@ def test_room_that_will_be_released_counts_as_free():
         *(pod(f"p-{i}", "old", cpu="8", node=f"n{i}") for i in range(2, 8)),
         group("g", 1, minResources={"cpu": "16"}, **hard(1)), pod("g-0", "g", cpu="1"),
     )  # fmt: skip
-    assert names(session.topology.job_domains(desk.cluster.jobs["a/g"], Purpose.ALLOCATE)) == [["s0"]]
+    assert names(session.topology.job_domains(desk.cluster.jobs["a/g"], ALLOCATE)) == [["s0"]]
 
 
 def test_a_sub_job_asks_for_what_its_minimum_still_lacks():
@@ -180,14 +180,14 @@ def test_a_sub_job_asks_for_what_its_minimum_still_lacks():
     desk, session = gradient_world(group("g", 1, subGroupPolicy=[policy]), *members)
     sub_job = desk.task("g-0").sub_job
     root = session.topology.tree.root
-    assert names(session.topology.sub_job_domains(sub_job, root, Purpose.ALLOCATE)) == [["s0", "s2"]]
+    assert names(session.topology.sub_job_domains(sub_job, root, ALLOCATE)) == [["s0", "s2"]]
     s4 = session.topology.tree.by_name["s4"]
-    assert names(session.topology.sub_job_domains(sub_job, s4, Purpose.ALLOCATE)) == [["s0"]]
+    assert names(session.topology.sub_job_domains(sub_job, s4, ALLOCATE)) == [["s0"]]
 
 
 def test_a_soft_wish_reaches_up_to_the_virtual_root():
     desk, session = opened(*tree(), group("g", 1, networkTopology={"mode": "soft"}), pod("g-0", "g", cpu="1"))
-    groups = names(session.topology.job_domains(desk.cluster.jobs["a/g"], Purpose.ALLOCATE))
+    groups = names(session.topology.job_domains(desk.cluster.jobs["a/g"], ALLOCATE))
     assert groups == [["s0", "s1", "s2", "s3"], ["s4", "s5"], ["s6"], [ROOT]]
 
 
@@ -195,7 +195,7 @@ def test_a_resource_that_no_node_offers_is_free_nowhere():
     desk, session = opened(
         *tree(), group("g", 1, minResources={"example.com/gpu": "1"}, **hard(2)), pod("g-0", "g", cpu="1")
     )
-    assert session.topology.job_domains(desk.cluster.jobs["a/g"], Purpose.ALLOCATE) == []
+    assert session.topology.job_domains(desk.cluster.jobs["a/g"], ALLOCATE) == []
 
 
 # ---- NT4: ordinary pods
@@ -249,4 +249,4 @@ def test_further_resources_count_if_they_are_named():
 def test_without_hyper_nodes_no_score_is_registered():
     desk, session = opened(node("n0"), group("g", 1), pod("g-0", "g", cpu="1"))
     assert not session.score.active
-    assert names(session.topology.job_domains(desk.cluster.jobs["a/g"], Purpose.ALLOCATE)) == [[ROOT]]
+    assert names(session.topology.job_domains(desk.cluster.jobs["a/g"], ALLOCATE)) == [[ROOT]]

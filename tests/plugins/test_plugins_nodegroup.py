@@ -248,7 +248,9 @@ def test_what_is_held_follows_every_step_and_every_undo(seed):
             there = [
                 t
                 for t in made.cluster.tasks.values()
-                if t.node is not None and t.node.labels.get(LABEL) == name and t.status != Status.RELEASING
+                if t.node is not None
+                and t.node.labels.get(LABEL) == name
+                and t.status not in (Status.RELEASING, Status.EVICTING)
             ]
             expected = sum((t.shape.request.vector[ceiling.columns] for t in there), np.zeros_like(ceiling.held))
             assert ceiling.held.tolist() == expected.tolist()

@@ -131,7 +131,7 @@ def test_queue_without_pending_work_counts_as_overused():
     )
 
 
-def test_guarantee_of_a_queue_without_jobs_is_off_the_limit_of_others_but_not_off_their_share():
+def test_guarantee_of_a_queue_without_jobs_is_off_the_limit_of_others_and_off_their_share():
     desk, _, plugin = opened(
         queue("idle", guarantee={"resource": {"cpu": "4"}}),
         queue("red"),
@@ -139,7 +139,7 @@ def test_guarantee_of_a_queue_without_jobs_is_off_the_limit_of_others_but_not_of
         *waiting("r", "red", ("10", "1Gi")),
         *waiting("b", "blue", ("10", "1Gi")),
     )
-    assert deserved(desk, plugin, "red", "blue", "idle") == [(5, 1), (5, 1), (0, 0)]
+    assert deserved(desk, plugin, "red", "blue", "idle") == [(3, 1), (3, 1), (4, 0)]
     assert plugin.limits.real_capability[desk.cluster.queues["red"].row, 0] == 6000
 
 

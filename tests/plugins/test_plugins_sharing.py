@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from builders import Desk, group, node, pod, queue
-from pumice.plugins.sharing import admission, queue_limits
+from pumice.plugins.sharing import admission, flat_limits, queue_limits
 
 GATED = {"schedulingGates": [{"name": "example.com/wait"}]}
 QUEUE_GATED = {"schedulingGates": [{"name": "scheduling.volcano.sh/queue-allocation-gate"}]}
@@ -54,18 +54,18 @@ def test_ca1_limit_is_the_cluster_without_the_guarantees_of_others():
         queue("tin"),
         queue("bad", guarantee={"resource": {"cpu": "9"}}, capability={"cpu": "-1"}),
     )
-    limits = queue_limits.Limits()
+    limits = flat_limits.Limits()
     assert limits.refresh(made)
     rows = {name: limits.real_capability[made.queues[name].row][:2].tolist() for name in ("ore", "tin")}
     assert rows == {"ore": [12_000, 40 * GI], "tin": [18_000, 36 * GI]}
     assert not limits.refresh(made)
 
 
-def test_guarantees_beyond_the_cluster_leave_each_queue_its_own():
+def test_guarantees_that_together_exceed_the_cluster_are_scaled_down():
     made = cluster(*(queue(name, guarantee={"resource": {"cpu": "15"}}) for name in ("a", "b")))
-    limits = queue_limits.Limits()
+    limits = flat_limits.Limits()
     limits.refresh(made)
-    assert limits.real_capability[made.queues["a"].row, 0] == 15_000
+    assert limits.real_capability[made.queues["a"].row, 0] == 10_000
     assert limits.real_capability[made.queues["default"].row, 0] == 0
 
 

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.actions import failures, placing, sizes, topology
+from pumice.actions.placing import inside_domains, known_failures, largest_first, minimum, task_runs, turns
 from pumice.api import names
 from pumice.framework import reservations, subject
 from pumice.framework.configuration import Argument
 from pumice.framework.plugin import Action
-from pumice.model.statuses import Status
+from pumice.framework.reasons import FitSummary
+from pumice.model.statuses import TENTATIVE, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pumice.framework.ordering import PriorityQueue
-    from pumice.framework.reasons import FitSummary
     from pumice.framework.session import Session
     from pumice.framework.statement import Statement
     from pumice.model.job import Job
@@ -36,8 +36,9 @@ class Allocate(Action):
     """Place pods that ask for resources.
 
     A gang that can start is bound at once; one that could start once room that is being released is free keeps that room, and the room it already has, for
-    the rest of the cycle. Beyond its minimum a job is served pod by pod, taking turns with the others. Where the members of a gang differ and do not fit in their
-    order, they are tried once more with the largest first (not with `compatibility: volcano`).
+    the rest of the cycle. The members that a minimum names, those of each role first, come before surplus. Beyond its minimum a job is served pod by pod,
+    taking turns with the others. Where the members of a gang differ and do not fit in their order, they are tried once more with the largest first. With
+    `compatibility: volcano` the order of tasks alone decides.
     """
 
     name = "allocate"
@@ -45,7 +46,8 @@ class Allocate(Action):
 
     def execute(self, session: Session) -> None:
         """Serve gangs that were left incomplete, then the first job of the first queue until no queue has a job left."""
-        self._failures = failures.Failures()
+        self._failures = known_failures.KnownFailures()
+        self._gated: dict[str, None] = {}
         members, work = self._work(session)
         jobs = {name: session.job_order.queue(listed) for name, listed in members.items()}
         if session.gangs_are_kept:
@@ -78,11 +80,12 @@ class Allocate(Action):
             if not len(waiting) or session.overused(queue) is not None:
                 continue
             job = waiting.pop()
-            lacking = work[job.key][job.tally.ready - job.min_member :] if job.is_interrupted else []
+            lacking = _lacking(session, job, work[job.key]) if job.is_interrupted else []
             if not lacking or session.preemptive(queue, subject.demand(lacking)) is not None:
                 waiting.push(job)
                 continue
-            if self._serve(session, queue, job, work[job.key]):
+            work[job.key] = self._serve(session, queue, job, work[job.key])
+            if work[job.key]:
                 waiting.push(job)
             queues.push(queue)
 
@@ -98,15 +101,14 @@ class Allocate(Action):
             tasks = work[job.key]
             if self._is_known_to_fail(session, job, tasks):
                 continue
-            again = self._serve(session, queue, job, tasks)
-            if again:
+            work[job.key] = left = self._serve(session, queue, job, tasks)
+            if left:
                 jobs.push(job)
-            if again or table.position != position:
+            if left or table.position != position:
                 return
 
     def _work(self, session: Session) -> tuple[dict[str, list[Job]], dict[str, list[Task]]]:
-        """List the jobs to serve by queue, and for each its eligible tasks in order, last first."""
-        enqueues = "enqueue" in session.configuration.action_names
+        """List the jobs to serve by queue, and for each its eligible tasks in order."""
         members: dict[str, list[Job]] = {}
         work: dict[str, list[Task]] = {}
         reserved = {task.job.key: task.job for task in session.reserved.values() if task.job is not None}
@@ -114,16 +116,19 @@ class Allocate(Action):
             if not session.usable(job):
                 continue
             if session.findings.phase(job) == names.PHASE_PENDING:
-                if enqueues:
-                    continue
-                session.findings.set_phase(job, names.PHASE_INQUEUE)
+                continue
             if (invalid := session.job_valid(job)) is not None:
                 session.record.judge(job.key, self.name, f"{invalid.reason}: {invalid.message}")
                 continue
             waiting: Iterable[Task] = job.pending.values()
             if job.key in reserved:
                 waiting = [*waiting, *(t for t in job.tasks.values() if t.uid in session.reserved)]
-            if tasks := _stack(session, waiting):
+            if tasks := _eligible(session, waiting):
+                if (closed := session.closed(job)) is not None:
+                    session.findings.attempt(job)
+                    session.findings.note_fit(tasks, FitSummary(0, (), closed))
+                    session.record.judge(job.key, self.name, closed)
+                    continue
                 work[job.key] = tasks
                 if job.queue in members:
                     members[job.queue].append(job)
@@ -138,7 +143,8 @@ class Allocate(Action):
         while len(jobs):
             job = jobs.pop()
             if self._holds_too_much(session, queue, job):
-                if self._serve(session, queue, job, work[job.key]):
+                work[job.key] = self._serve(session, queue, job, work[job.key])
+                if work[job.key]:
                     jobs.push(job)
             else:
                 session.record.judge(job.key, self.name, f"queue {queue.name} is overused: {reason}")
@@ -151,16 +157,19 @@ class Allocate(Action):
         finally:
             reservations.put_back(session, session.reservations, lifted)
 
-    def _serve(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> bool:
-        """Try to bring one job forward; tells whether it should have another turn."""
+    def _serve(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> list[Task]:
+        """Try to bring one job forward; returns the tasks for another turn, none if it should have no other."""
         session.findings.attempt(job)
+        if session.gates.enabled and job.key not in self._gated:
+            self._gated[job.key] = None
+            session.gates.take_off(queue, [task for task in tasks if task.gated])
         # What is held for the job is its own to use; whatever it does not use is held for it again.
         lifted = reservations.lift(session, job)
         try:
             return self._try(session, queue, job, tasks)
         finally:
             for task in lifted:
-                if task.status in reservations.HELD:
+                if task.status in TENTATIVE:
                     # It still waits, and a stronger job may still take its room over.
                     session.reserved[task.uid] = task
             reservations.put_back(
@@ -169,22 +178,22 @@ class Allocate(Action):
 
     def _is_known_to_fail(self, session: Session, job: Job, tasks: list[Task]) -> bool:
         """Tell at once that a job fails as an equal one has just failed: all its tasks are alike, and no node takes one."""
-        first, minimum = tasks[-1], job.min_member
-        if len(tasks) != minimum or session.reserved or first.nominated or first.gated:
+        first, least = tasks[0], job.min_member
+        if len(tasks) != least or session.reserved or first.nominated or first.gated:
             return False
         failure = self._failures.of(first)
         if failure is None or session.topology.steers(job):
             return False
-        if minimum > 1 and any(task.shape is not first.shape or task.bond is not first.bond for task in tasks):
+        if least > 1 and any(task.shape is not first.shape or task.bond is not first.bond for task in tasks):
             return False
         session.findings.attempt(job)
         if session.findings.errors(job):
-            session.findings.note_fit(reversed(tasks), failure)
+            session.findings.note_fit(tasks, failure)
             said = _shortfall(session, job, 0)
         else:
-            uids = [first.uid] if minimum == 1 else [task.uid for task in reversed(tasks)]
+            uids = [first.uid] if least == 1 else [task.uid for task in tasks]
             session.findings.note_fit_of_all(job, uids, failure)
-            said = Shortfall(0, minimum - job.tally.ready, minimum, len(job.pending), first.name, failure)
+            said = Shortfall(0, least - job.tally.ready, least, len(job.pending), first.name, failure)
         session.record.judge(job.key, self.name, said)
         return True
 
@@ -196,50 +205,49 @@ class Allocate(Action):
             self._failures.begin(queue, session.cluster.nodes.position)
             self._failures.add(job.tasks[uid], failure)
 
-    def _try(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> bool:
+    def _try(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> list[Task]:
         statement = session.statement()
         # Only commit, hold and discard end the attempt; anything still in a statement when the session closes is undone.
-        turn = placing.Turn(session, statement, queue, job)
+        turn = turns.Turn(session, statement, queue, job)
         steered = session.topology.steers(job)
-        own: list[Task] = []
-        if steered:
-            topology.place(turn, tasks)
-        else:
-            if job.min_member > 1 and session.gangs_are_kept and not job.policies and sizes.differ(tasks):
-                own = list(tasks)
-            placing.place_job(turn, tasks)
-        if (again := self._conclude(session, statement, job, tasks)) is not None:
-            return again
+        left = inside_domains.place(turn, tasks)[1] if steered else task_runs.place_job(turn, tasks)
+        if (after := self._conclude(session, statement, job, left)) is not None:
+            return after
         placed = len(statement)
         statement.discard()
-        if own and (again := self._try_largest_first(session, queue, job, own)) is not None:
-            return again
+        if not steered and (after := self._try_largest_first(session, queue, job, tasks)) is not None:
+            return after
         if not placed and not steered:
             self._remember_failure(session, queue, job)
         session.record.judge(job.key, self.name, _shortfall(session, job, placed))
-        return False
+        if session.findings.phase(job) == names.PHASE_INQUEUE:
+            session.never_running.say(job)
+        return []
 
-    def _try_largest_first(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> bool | None:
+    def _try_largest_first(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> list[Task] | None:
         """Try a gang of unequal members in another order; if that is no better, None, and what the first order said stays."""
-        table, need = session.cluster.nodes, job.min_member - job.tally.ready
-        ordered = sizes.largest_first(table, slice(table.count), tasks, need, released=True) if need > 1 else None
-        if ordered is None:
+        if not session.gangs_are_kept or not largest_first.differ(tasks):
             return None
         statement = session.statement()
+        turn, everywhere = turns.Turn(session, statement, queue, job), slice(session.cluster.nodes.count)
+        ordered = largest_first.reordered(turn, everywhere, tasks, None, released=True)
+        if ordered is None:
+            return None
         with statement.trial() as trial:
             session.findings.forget_fit(job)
             for task in tasks:
                 session.findings.forget_transaction(task)
-            placing.place_job(placing.Turn(session, statement, queue, job), ordered)
-            again = self._conclude(session, statement, job, ordered)
-            if again is not None:
+            left = task_runs.place_job(turn, tasks, ordered)
+            after = self._conclude(session, statement, job, left)
+            if after is not None:
                 trial.keep()
-        return again
+        return after
 
-    def _conclude(self, session: Session, statement: Statement, job: Job, tasks: list[Task]) -> bool | None:
-        """Bind a job that is ready, or hold room for one that soon is; tells whether it should have another turn, None if it is neither."""
+    def _conclude(self, session: Session, statement: Statement, job: Job, left: list[Task]) -> list[Task] | None:
+        """Bind a job that is ready, or hold room for one that soon is; returns the tasks for another turn, None if it is neither."""
         if session.job_ready(job):
-            return self._commit(session, statement, job, tasks)
+            self._commit(session, statement, job, left)
+            return left
         if not session.is_pipelined(job):
             return None
         waiting = job.tally.waiting
@@ -249,22 +257,21 @@ class Allocate(Action):
             f"holds room: {job.tally.ready} of {job.min_member} members placed, {waiting} wait for pods being released",
         )
         statement.hold()
-        return False
+        return []
 
-    def _commit(self, session: Session, statement: Statement, job: Job, tasks: list[Task]) -> bool:
-        """Bind what was placed; a job that has tasks left and got something comes again."""
+    def _commit(self, session: Session, statement: Statement, job: Job, left: list[Task]) -> None:
+        """Bind what was placed."""
         placed = len(statement)
         statement.commit()
         if placed:
-            session.record.say(self.name, f"{job.key}: {placed} pods placed, {len(tasks)} left")
+            session.record.say(self.name, f"{job.key}: {placed} pods placed, {len(left)} left")
             session.record.acquit(job.key, self.name)
         elif session.findings.errors(job):
             session.record.judge(job.key, self.name, _shortfall(session, job, 0))
-        return bool(tasks)
 
 
-def _stack(session: Session, waiting: Iterable[Task]) -> list[Task]:
-    """Return the tasks that may be tried in order, last first; whoever room is held for comes before others of the job."""
+def _eligible(session: Session, waiting: Iterable[Task]) -> list[Task]:
+    """Return the tasks that may be tried, in order; whoever room is held for comes before others of the job."""
     started = session.started
     tasks = [
         task
@@ -276,8 +283,12 @@ def _stack(session: Session, waiting: Iterable[Task]) -> list[Task]:
         if session.reserved:
             # The plan was made for these members, not for others.
             tasks.sort(key=lambda task: task.uid not in session.reserved)
-        tasks.reverse()
     return tasks
+
+
+def _lacking(session: Session, job: Job, tasks: Sequence[Task]) -> list[Task]:
+    """Return the members that a job still needs."""
+    return minimum.named_first(session, job, tasks)[0][: job.min_member - job.tally.ready]
 
 
 class Shortfall(msgspec.Struct, frozen=True, gc=False):

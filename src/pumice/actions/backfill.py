@@ -45,6 +45,10 @@ class Backfill(Action):
         if (invalid := session.job_valid(job)) is not None:
             session.record.judge(job.key, self.name, f"{invalid.reason}: {invalid.message}")
             return False
+        if (closed := session.closed(job)) is not None:
+            session.findings.note_fit(_tasks(session, job), FitSummary(0, (), closed))
+            session.record.judge(job.key, self.name, closed)
+            return False
         return True
 
     def _place(self, session: Session, job: Job, task: Task) -> None:

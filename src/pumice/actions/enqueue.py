@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class Enqueue(Action):
     """Move PodGroups from Pending to Inqueue: queues by QueueOrder, jobs of a queue by JobOrder.
 
-    A group without `minResources` is always let in, and so is a gang with started members if what it lacks of its minimum is free; the others need the vote of
-    JobEnqueueable. One that is refused does not hold up those behind it.
+    A group without `minResources` is always let in, and so are one for which room is held and a gang with started members if what it lacks of its minimum is free; the
+    others need the vote of JobEnqueueable. One that is refused does not hold up those behind it.
     Controllers create the pods of a group when they see the phase Inqueue.
     """
 
@@ -49,7 +49,7 @@ class Enqueue(Action):
 
     def _ask(self, session: Session, job: Job) -> None:
         """Let one job in, or note who was against it and why."""
-        if job.min_resources is not None and not _may_be_finished(session, job, job.min_resources):
+        if job.min_resources is not None and not _is_expected(session, job, job.min_resources):
             vote = session.job_enqueueable(job)
             if vote.value < 0:
                 session.findings.attempt(job)
@@ -59,6 +59,14 @@ class Enqueue(Action):
         session.findings.set_phase(job, names.PHASE_INQUEUE)
         session.record.acquit(job.key, self.name)
         session.record.say(self.name, f"{job.key}: let in")
+
+
+def _is_expected(session: Session, job: Job, minimum: Amounts) -> bool:
+    """Tell whether a group needs no vote: room is held for it, or it only has to be finished."""
+    if session.holds_room(job):
+        # Victims have gone for it: whoever refused it now would leave their room empty. A queue that is not open takes nobody all the same.
+        return session.cluster.queues[job.queue].is_open
+    return _may_be_finished(session, job, minimum)
 
 
 def _may_be_finished(session: Session, job: Job, minimum: Amounts) -> bool:

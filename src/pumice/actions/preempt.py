@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.actions.allocate import ERROR_CACHE
-from pumice.actions.eviction import asking, rules, search, settings
+from pumice.actions.eviction import asking, listed, rules, search, settings
+from pumice.actions.eviction.successors import Successors
 from pumice.framework.configuration import Argument
 from pumice.framework.plugin import Action
 
@@ -65,7 +66,7 @@ class Preempt(Action):
 
     def execute(self, session: Session) -> None:
         """Serve starving jobs, queue by queue: first from other jobs, then from their own."""
-        between = search.Search(session, rules.Preempt(session, self.settings))
+        between = search.Search(session, rules.Preempt(session, self.settings), Successors(session, listed.searches))
         within = search.Search(session, rules.PreemptWithin(session, self.settings))
         starving, own = between.starving_jobs(), within.starving_jobs()
         for queue in session.queue_order.sort(session.cluster.queues[name] for name in {**starving, **own}):

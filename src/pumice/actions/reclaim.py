@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.actions.allocate import ERROR_CACHE
-from pumice.actions.eviction import rules, search, settings
+from pumice.actions.eviction import listed, rules, search, settings
+from pumice.actions.eviction.successors import Successors
 from pumice.framework.plugin import Action
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class Reclaim(Action):
 
     def execute(self, session: Session) -> None:
         """Serve starving jobs of queues that are not overused."""
-        found = search.Search(session, rules.Reclaim(session, self.settings))
+        found = search.Search(session, rules.Reclaim(session, self.settings), Successors(session, listed.searches))
         starving = found.starving_jobs()
         for queue in session.queue_order.sort(session.cluster.queues[name] for name in starving):
             if (reason := session.overused(queue)) is not None:

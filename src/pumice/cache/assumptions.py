@@ -110,7 +110,7 @@ class Assumptions:
             if made.status in (Status.RELEASING, Status.SUCCEEDED, Status.FAILED):
                 del self._evictions[made.uid]
             elif made.status in ALLOCATED_LIKE:
-                made.status = Status.RELEASING
+                made.status = Status.EVICTING
         if node:
             made.refusal = ""
             binding = self._bindings.pop(made.uid, None)

@@ -229,6 +229,15 @@ class Cache:
         """Send an eviction, and keep at it until the pod is going."""
         self.assumptions.evict(task, reason)
 
+    @property
+    def takes_gates_off(self) -> bool:
+        """Whether gates that wait for a queue are taken off here."""
+        return self.options.takes_gates_off
+
+    def take_gate_off(self, task: Task) -> bool:
+        """Have the queue's gate taken off a pod; tells whether that was not asked for before."""
+        return self.publisher.take_gate_off(task)
+
     def publish(self, session: Session) -> None:
         """Write what the cycle found out, as far as it is news."""
         self.publisher.publish(session)

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
+QUEUE_ADMISSION = "SchedulingGatesQueueAdmission"
+LISTS = frozenset({"scheduler_name", "node_selector", "feature_gates"})
+
+
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Flags by name, `-` written as `_`."""
 
@@ -23,6 +27,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     minimum_feasible_nodes: int = 100
     minimum_percentage_nodes_to_find: int = 5
     percentage_nodes_to_find: int = 0
+    feature_gates: tuple[str, ...] = ()
 
     @classmethod
     def from_flags(cls, flags: Mapping[str, Any]) -> Options:
@@ -35,15 +40,19 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
                 near = documents.nearest(flag, known)
                 hint = f"; did you mean {near}?" if near else f"; known flags: {', '.join(sorted(known))}"
                 raise ValueError(f"unknown flag {flag!r}{hint}")
-            values[field] = (
-                [value] if isinstance(value, str) and field in ("scheduler_name", "node_selector") else value
-            )
+            values[field] = [value] if isinstance(value, str) and field in LISTS else value
         try:
             options = msgspec.convert(values, cls)
         except msgspec.ValidationError as error:
             raise ValueError(f"flags: {error}") from None
         _check(options)
         return options
+
+    @property
+    def takes_gates_off(self) -> bool:
+        """Whether gates that wait for a queue are taken off once the queue may take a pod on."""
+        pairs = [entry.partition("=") for entry in self.feature_gates]
+        return [value.lower() == "true" for name, _, value in pairs if name == QUEUE_ADMISSION][-1:] == [True]
 
     def selects(self, labels: Mapping[str, str]) -> bool:
         """Tell whether a node with these labels is ours."""
@@ -55,6 +64,10 @@ def _check(options: Options) -> None:
     if not options.scheduler_name or not all(options.scheduler_name):
         raise ValueError("flag scheduler-name: at least one name is needed, and none may be empty")
     _check_selector(options.node_selector)
+    for entry in options.feature_gates:
+        name, _, value = entry.partition("=")
+        if not name or value.lower() not in ("true", "false"):
+            raise ValueError(f"flag feature-gates: {entry!r} is not of the form Name=true or Name=false")
     for field in ("minimum_feasible_nodes", "minimum_percentage_nodes_to_find", "percentage_nodes_to_find"):
         if getattr(options, field) < 0:
             raise ValueError(f"flag {field.replace('_', '-')}: {getattr(options, field)} is negative")

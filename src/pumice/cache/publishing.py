@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 _NOMINATION = "nomination"
+_GATE = "gate"
 READY_PHASES = frozenset({names.PHASE_RUNNING, names.PHASE_COMPLETED})
 
 
@@ -29,6 +30,7 @@ class Publisher:
         self._writing: dict[str, int] = {}
         self._written: dict[str, tuple[str, str, str]] = {}
         self._warned: dict[str, str] = {}
+        self._ungated: dict[str, None] = {}
         self._setbacks = setbacks.Setbacks()
         self.queue_kinds: dict[str, kinds.Kind] = {}
         self._kinds: dict[str, kinds.Kind] = {}  # of groups that were read in an older version of the kind
@@ -63,6 +65,11 @@ class Publisher:
         for job, message in session.findings.notices:
             self._tell(job, "Normal", names.EVENT_UNSCHEDULABLE, message)
         self._warn(session.findings.warnings)
+        for queue, message in session.findings.queue_warnings:
+            if queue.object is not None:
+                kind = self.queue_kinds.get(queue.name, kinds.QUEUE)
+                reason = names.EVENT_GUARANTEE_REDUCED
+                self._cache.note(kind, queue.object.metadata, "Warning", reason, message, once=True)
         for task in session.reservations.ended(self._cluster):
             session.progressed = True
             self._clear_nomination(task)
@@ -155,6 +162,9 @@ class Publisher:
                 self._miss_task(key)
             elif kind == _NOMINATION:
                 self._miss_removal(key)
+            elif kind == _GATE:
+                self._ungated.pop(key, None)
+                self._cluster.changed += 1
             elif kind == kinds.QUEUE.name:
                 self._miss_queue(key)
             else:
@@ -235,6 +245,17 @@ class Publisher:
         self._patch_status(task, status)
         self._cache.note(kinds.POD, task.pod.metadata, "Warning", names.EVENT_FAILED_SCHEDULING, message)
 
+    def take_gate_off(self, task: Task) -> bool:
+        """Take the one gate off a pod that waits for its queue, and tell whether that was not asked for before."""
+        if task.uid in self._ungated:
+            return False
+        self._ungated[task.uid] = None
+        # Gates are never added to a pod, and this one was the last.
+        body = {"spec": {"schedulingGates": None}}
+        patch = Patch(kind=kinds.POD, namespace=task.namespace, name=task.name, uid=task.uid, body=body)
+        self._cache.world.patch(patch)
+        return True
+
     def _clear_nomination(self, task: Task) -> None:
         """Take a nomination off a pod; the room is no longer held for it."""
         task.nominated = ""
@@ -266,11 +287,15 @@ class Publisher:
         """Drop what is known of a pod that is gone."""
         self._setbacks.forget(f"{kinds.POD.name} {uid}")
         self._setbacks.forget(f"{_NOMINATION} {uid}")
+        self._setbacks.forget(f"{_GATE} {uid}")
+        self._ungated.pop(uid, None)
         self._written.pop(uid, None)
 
 
 def _name(effect: Patch) -> str:
     """Name what a patch is about: pods by their uid, groups by their job's key. The end of a nomination counts by itself."""
+    if effect.kind.name == kinds.POD.name and not effect.subresource:
+        return f"{_GATE} {effect.uid}"
     if effect.kind.name == kinds.POD.name:
         removal = effect.body["status"].get("nominatedNodeName", "") is None
         return f"{_NOMINATION if removal else effect.kind.name} {effect.uid}"

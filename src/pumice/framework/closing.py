@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.api import names, scheduling, timestamp
-from pumice.model.statuses import ALLOCATED_LIKE, Status
+from pumice.model.statuses import ALLOCATED_LIKE, GOING, TENTATIVE, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 READY = "pod group is ready"
 NOT_READY = "pod group is not ready"
 WAITING = frozenset({Status.PENDING, Status.ALLOCATED, Status.PIPELINED})
-HELD = frozenset({Status.ALLOCATED, Status.PIPELINED})
 UNFINISHED_PHASES = frozenset({names.PHASE_UNKNOWN, names.PHASE_PENDING, names.PHASE_INQUEUE})
 
 
@@ -69,7 +68,7 @@ def _is_news(session: Session, job: Job) -> bool:
         _transactions(session, pending) if session.findings.last_transactions else (),
         tuple(errors.items()) if errors else (),
         [task.refusal for task in pending.values() if task.refusal] or (),
-        [task.node for task in job.tasks.values() if task.status in HELD] if len(pending) < len(job.tasks) else (),
+        [task.node for task in job.tasks.values() if task.status in TENTATIVE] if len(pending) < len(job.tasks) else (),
     )
     if session.record.stood(job.key) == stands:
         return False
@@ -144,8 +143,8 @@ def phase(job: Job, current: str, *, unschedulable: bool) -> str:
     if counts[Status.RUNNING] and unschedulable:
         return names.PHASE_UNKNOWN
     leaving = (
-        sum(1 for t in job.tasks.values() if t.node is not None and t.status == Status.RELEASING)
-        if counts[Status.RELEASING]
+        sum(1 for t in job.tasks.values() if t.node is not None and t.status in GOING)
+        if counts[Status.RELEASING] or counts[Status.EVICTING]
         else 0
     )
     completed = counts[Status.SUCCEEDED] + counts[Status.FAILED]
@@ -210,7 +209,10 @@ def job_text(session: Session, job: Job) -> str:
 
 def _job_text(session: Session, job: Job) -> str:
     counts = job.tally.counts
-    items = [f"{counts[status]} {status.title}" for status in Status if counts[status]]
+    titles: Counter[str] = Counter()
+    for status in Status:
+        titles[status.title] += counts[status]
+    items = [f"{count} {title}" for title, count in titles.items() if count]
     items.append(f"{job.min_member} minAvailable")
     text = f"{READY if session.job_ready(job) else NOT_READY}, {', '.join(sorted(items))}"
     if job.pending:

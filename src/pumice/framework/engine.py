@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pumice.api import names
 from pumice.framework import observing, reservations
 from pumice.framework.evaluation import Evaluator
 from pumice.framework.reasons import Reasons
@@ -84,6 +85,8 @@ class Engine:
 
     def decide(self, session: Session) -> None:
         """Run the actions, then let the plugins look back; one that breaks down is named and stops nobody else."""
+        if "enqueue" not in self.configuration.action_names:
+            _let_everybody_in(session)
         for action in self.actions:
             mark = self.observer.mark()
             known = len(session.failures)
@@ -125,3 +128,10 @@ class Engine:
         own = [plugin.name for plugin in plugins if plugin is bound]
         near = [plugin.name for plugin in plugins if type(plugin).__module__ == module]
         return own[0] if own else near[0] if len(near) == 1 else ""
+
+
+def _let_everybody_in(session: Session) -> None:
+    """Where nobody asks for votes, let every valid group of an open queue in, pods or not: controllers create pods only then."""
+    for job in session.cluster.phases.jobs(names.PHASE_PENDING):
+        if session.usable(job) and session.cluster.queues[job.queue].is_open:
+            session.findings.set_phase(job, names.PHASE_INQUEUE)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pumice.framework import fitting, observing
+from pumice.framework import fitting, never_running, observing
 from pumice.framework.functions import LOCAL, SINGLE, Functions
 from pumice.framework.points import Reads
 from pumice.framework.walking import Followers
@@ -363,6 +363,7 @@ class Evaluator:
         self._masks: dict[bytes, tuple[tuple[int, int], Mask]] = {}
         self._identity: tuple[Hashable, ...] | None = None
         self.functions: Functions
+        self.never_running = never_running.Memory()
         self._cycle = 0
 
     def open(self, predicate: Extension[..., Any], score: Extension[..., Any], cycle: int) -> None:
@@ -373,6 +374,7 @@ class Evaluator:
             self._identity = identity
             self._kept.clear()
             self._masks.clear()
+            self.never_running = never_running.Memory()
         self._cycle = cycle
 
     def evaluate(self, subject: Subject) -> Evaluation:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pumice.api import scheduling
     from pumice.framework.reasons import FitSummary
     from pumice.model.job import Job
+    from pumice.model.queue import Queue
     from pumice.model.statuses import Status
     from pumice.model.task import Task
 
@@ -98,6 +99,7 @@ class Findings:
         "last_transactions",
         "notices",
         "phases",
+        "queue_warnings",
         "to_report",
         "warnings",
     )
@@ -111,6 +113,7 @@ class Findings:
         self.attempted: dict[str, Job] = {}
         self.notices: list[tuple[Job, str]] = []
         self.warnings: list[tuple[Job, str]] = []  # about groups that say what cannot be meant
+        self.queue_warnings: list[tuple[Queue, str]] = []  # about queues of which a setting does not count in full
         # Worked out when the cycle is over, and kept for whoever asks next.
         self.job_texts: dict[str, str] = {}
         self.to_report: list[Job] | None = None
@@ -146,6 +149,10 @@ class Findings:
     def warn(self, job: Job, text: str) -> None:
         """Tell a group's owner that it says what cannot be meant."""
         self.journal.append(self.warnings, (job, text))
+
+    def warn_queue(self, queue: Queue, text: str) -> None:
+        """Tell a queue's owner that one of its settings does not count in full."""
+        self.journal.append(self.queue_warnings, (queue, text))
 
     # -- tasks -------------------------------------------------------------------------------------------------
 

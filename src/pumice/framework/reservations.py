@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.model.statuses import Status
+from pumice.model.statuses import GOING, TENTATIVE, Status
 from pumice.model.task import instant
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ PATIENCE = 60_000_000
 
 
 # What a task that only holds room may be: waiting for it, or already on it and waiting for the rest of its gang.
-HELD = frozenset({Status.PIPELINED, Status.ALLOCATED})
 
 
 class Hold(msgspec.Struct):
@@ -121,7 +120,7 @@ def _is_stated(cluster: Cluster, uid: str, node: str) -> bool:
 def _last_departure(hold: Hold, cluster: Cluster, others: Iterable[Task]) -> int | None:
     """Return when the last victim that is still there should be gone; None if nobody is there any more."""
     waiting = [cluster.tasks[uid] for uid in hold.victims if uid in cluster.tasks]
-    waiting += [task for task in others if task.status == Status.RELEASING]
+    waiting += [task for task in others if task.status in GOING]
     if not waiting:
         return None
     # A victim whose deletion was not seen yet is on its way out with its whole grace period before it.
@@ -167,7 +166,7 @@ def lift(session: Session, job: Job) -> list[Task]:
     """Take the job's own reservations off, so that it can be placed anew; returns the tasks that were waiting by them."""
     if not session.reserved:
         return []
-    lifted = [task for task in job.tasks.values() if task.uid in session.reserved and task.status in HELD]
+    lifted = [task for task in job.tasks.values() if task.uid in session.reserved and task.status in TENTATIVE]
     for task in lifted:
         session.release_held(task)
         del session.reserved[task.uid]

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pumice.framework import observing, ordering
 from pumice.framework.extensions import COMBINERS, Extension, Intersection, Roster, Slot, Vote
 from pumice.framework.findings import Findings, LastTransaction
+from pumice.framework.gates import Gates
+from pumice.framework.job_domains import JobDomains
+from pumice.framework.never_running import NeverRunning
 from pumice.framework.points import POINTS, Combine, Point
 from pumice.framework.reasons import Code, FitSummary
 from pumice.framework.reservations import Reservations
 from pumice.framework.statement import Run, Statement
-from pumice.framework.topology import Topology
 from pumice.model.job import BEST_EFFORT_PENDING
 from pumice.model.statuses import Status
 
@@ -32,12 +34,12 @@ if TYPE_CHECKING:
         Union,
         Votes,
     )
+    from pumice.framework.job_domains import Groups, Purpose
     from pumice.framework.ordering import Ordering, TaskOrdering
     from pumice.framework.plugin import Plugin
     from pumice.framework.reasons import ReasonVector
     from pumice.framework.record import CycleRecord
     from pumice.framework.subject import Demand, Subject
-    from pumice.framework.topology import Groups, Purpose
     from pumice.model.cluster import Cluster
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job, SubJob
@@ -60,6 +62,13 @@ class Outlet(Protocol):
 
     def evict(self, task: Task, reason: str) -> None:
         """Send an eviction on its way."""
+
+    @property
+    def takes_gates_off(self) -> bool:
+        """Whether gates that wait for a queue are taken off here."""
+
+    def take_gate_off(self, task: Task) -> bool:
+        """Have the queue's gate taken off a pod; tells whether that is news."""
 
 
 class Invalid:
@@ -142,7 +151,9 @@ class Session:
         self.evicted_for: dict[str, None] = {}
         self.reservations = reservations or Reservations()
         self.reserved: dict[str, Task] = {}
-        self.topology = Topology(self)
+        self.topology = JobDomains(self)
+        self.never_running = NeverRunning(self)
+        self.gates = Gates(self)
         self._outlet = outlet
         self._held: list[Run] = []
         self._statements: list[Statement] = []
@@ -198,6 +209,8 @@ class Session:
                 self.observer.spent("plugin open", plugin.name, mark)
         self._roster.slot = None
         self.evaluator.open(self.predicate, self.score, self.number)
+        if self._outlet.takes_gates_off:
+            self.gates.open()
 
     def add_handler(self, handler: Handler, *, may_refuse: bool = False) -> None:
         """Follow placements: called with a run of tasks and 1 when they take room, -1 when they give it back.
@@ -253,6 +266,13 @@ class Session:
         # Asked of every waiting job by every action, so without asking `queue_of`.
         queue = self.cluster.queues.get(job.queue)
         return queue is not None and not queue.bad
+
+    def closed(self, job: Job) -> str | None:
+        """Say why the queue of a job starts nothing new, whatever plugins are listed; None if it does, or if Volcano's rules leave that to them."""
+        queue = self.cluster.queues.get(job.queue)
+        if queue is None or queue.is_open or self.configuration.compatibility == "volcano":
+            return None
+        return f"queue {queue.name}: {queue.closed}"
 
     def is_pipelined(self, job: Job) -> bool:
         """Ask whether enough of a job is placed or waits for release."""
@@ -313,9 +333,9 @@ class Session:
 
     # -- statements --------------------------------------------------------------------------------------------
 
-    def statement(self) -> Statement:
-        """Start a statement; one that is neither committed nor held is undone when the session closes."""
-        started = Statement(self)
+    def statement(self, claimant: Task | None = None) -> Statement:
+        """Start a statement, maybe to make room for a claimant; one that is neither committed nor held is undone when the session closes."""
+        started = Statement(self, claimant)
         self._statements.append(started)
         return started
 
@@ -375,8 +395,14 @@ class Session:
         """Hand evictions over."""
         for task in run.tasks:
             self._outlet.evict(task, run.reason)
+        # A delete may be refused: until the pod is terminating it counts in its queue, for whoever is to be bound.
+        self.cluster.move(run.tasks, [task.node for task in run.tasks], Status.EVICTING)
         self.record.evictions += len(run.tasks)
         self.progressed = True
+
+    def take_gate_off(self, task: Task) -> bool:
+        """Have the queue's gate taken off a pod; tells whether that was not asked for before."""
+        return self._outlet.take_gate_off(task)
 
     def dispatch(self, job: Job) -> None:
         """Bind every allocated task of a job, also those that earlier actions left held."""
@@ -389,6 +415,11 @@ class Session:
     def reserve(self, members: Sequence[Task], victims: Sequence[Task], patience: int) -> None:
         """Hold the nodes of a plan's members for them in the cycles to come, for so long after the last victim is gone."""
         self.reservations.add(members, victims, patience)
+
+    def holds_room(self, job: Job) -> bool:
+        """Tell whether some room is held for a job by a plan that was made for it."""
+        holds = self.reservations.holds
+        return bool(holds) and any(uid in holds for uid in job.tasks if uid in self.reserved or uid in job.pending)
 
     def release_held(self, task: Task) -> None:
         """Undo one held task, so that it can be placed anew."""

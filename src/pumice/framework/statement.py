@@ -43,7 +43,10 @@ class Step(Enum):
 
 
 class Run(msgspec.Struct):
-    """Equal tasks of one job that made the same step, each with the node and status it came from and the node it went to."""
+    """Equal tasks of one job that made the same step, each with the node and status it came from and the node it went to.
+
+    Of an eviction, `claimant` is the task for which room is made; of a supposition, `listed` are the tasks of the nodes it took tasks from, in their order.
+    """
 
     step: Step
     before: Status
@@ -53,6 +56,8 @@ class Run(msgspec.Struct):
     targets: list[NodeRecord | None]
     reason: str = ""
     evicted: bool = False
+    claimant: Task | None = None
+    listed: list[tuple[NodeRecord, list[str]]] = []
     serials: list[int] = []
 
     @property
@@ -86,8 +91,10 @@ class Run(msgspec.Struct):
         """Tell whether another run can be appended to this one."""
         mine, theirs = self.tasks[0], other.tasks[0]
         return (
-            mine.job is theirs.job
+            self.step is not Step.SUPPOSE
+            and mine.job is theirs.job
             and mine.shape is theirs.shape
+            and self.claimant is other.claimant
             and (self.step, self.before, self.after, self.reason, self.evicted)
             == (other.step, other.before, other.after, other.reason, other.evicted)
         )
@@ -137,10 +144,11 @@ class Trial:
 class Statement:
     """Decisions of one action about one job (or one task), applied at once and reversible until committed."""
 
-    __slots__ = ("_serial", "_session", "runs")
+    __slots__ = ("_claimant", "_serial", "_session", "runs")
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, claimant: Task | None = None) -> None:
         self._session = session
+        self._claimant = claimant
         self._serial = 0
         self.runs: list[Run] = []
 
@@ -188,7 +196,11 @@ class Statement:
         """
         start = 0
         for group in _equal(tasks):
-            self._apply(Step.SUPPOSE, status, group, nodes[start : start + len(group)], None)
+            targets = nodes[start : start + len(group)]
+            left = {id(t.node): t.node for t, target in zip(group, targets, strict=True) if t.node is not target}
+            listed = [(record, list(record.tasks)) for record in left.values() if record is not None]
+            self._apply(Step.SUPPOSE, status, group, targets, None)
+            self.runs[-1].listed = listed
             start += len(group)
 
     def trial(self) -> Trial:
@@ -237,7 +249,10 @@ class Statement:
         except Exception:
             self._move_back([task for task in tasks if task.status == status], sources, before)
             raise
-        run = Run(step, before, status, list(tasks[:moved]), sources[:moved], list(targets[:moved]), reason, evicted)
+        claimant = self._claimant if step is Step.EVICT else None
+        run = Run(
+            step, before, status, list(tasks[:moved]), sources[:moved], list(targets[:moved]), reason, evicted, claimant
+        )
         refusal = self._session.tell(run, 1)
         if refusal is not None and step not in (Step.EVICT, Step.SUPPOSE):
             self._move_back(run.tasks, run.sources, before)
@@ -317,6 +332,8 @@ class Statement:
             run = run.pick(still)
         if run.tasks:
             self._session.cluster.move(run.tasks, run.sources, run.before)
+            for record, uids in run.listed:
+                record.list_as(uids)
             self._session.tell(run, -1)
 
     # -- making real -------------------------------------------------------------------------------------------

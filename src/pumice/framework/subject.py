@@ -53,13 +53,17 @@ class EvictionContext(msgspec.Struct, frozen=True):
 
 
 class Demand:
-    """Tasks that a queue is asked to take on together, and the sum of what they ask for."""
+    """Tasks that a queue is asked to take on together, and the sum of what they ask for.
 
-    __slots__ = ("amounts", "tasks")
+    If they are only to wait for room (`waits`), evictions that were sent count as carried out; whoever is to be bound has to wait until victims are terminating.
+    """
 
-    def __init__(self, tasks: Sequence[Task], amounts: Vector) -> None:
+    __slots__ = ("amounts", "tasks", "waits")
+
+    def __init__(self, tasks: Sequence[Task], amounts: Vector, *, waits: bool = False) -> None:
         self.tasks = tasks
         self.amounts = amounts
+        self.waits = waits
 
 
 def demand(tasks: Sequence[Task]) -> Demand:
@@ -70,6 +74,6 @@ def demand(tasks: Sequence[Task]) -> Demand:
     return Demand(tasks, total)
 
 
-def equal_tasks(tasks: Sequence[Task]) -> Demand:
+def equal_tasks(tasks: Sequence[Task], *, waits: bool = False) -> Demand:
     """Demand room for tasks that all have one shape."""
-    return Demand(tasks, tasks[0].shape.request.vector * len(tasks))
+    return Demand(tasks, tasks[0].shape.request.vector * len(tasks), waits=waits)

@@ -81,6 +81,8 @@ PERMISSIONS: Final = (
     _may(kinds.POD, "get", "kube.writes.updating:ApiObjects.read"),
     _may(kinds.POD, "create", "kube.writes.binding:ApiBinder.bind", of="binding"),
     _may(kinds.POD, "patch", "kube.writes.updating:ApiUpdater.patch", of="status"),
+    # Only with the feature gate SchedulingGatesQueueAdmission.
+    _may(kinds.POD, "patch", "kube.writes.updating:ApiUpdater.patch"),
     _may(kinds.POD, "delete", "kube.writes.evicting:ApiEvictor.evict"),
     _may(kinds.POD, "patch", "kube.writes.companions:Companions"),
     _may(kinds.POD_GROUP, "create delete get", "kube.writes.companions:Companions"),

@@ -20,7 +20,7 @@ from pumice.model.phases import Phases
 from pumice.model.queue import Queue
 from pumice.model.shape import Shapes
 from pumice.model.statuses import Status
-from pumice.model.sums import QueueSums, Sums, add_vector
+from pumice.model.sums import QueueSums, Sums
 from pumice.model.volumes import Volumes
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ class Cluster:
             task.node = record
             self._put(task, record)
         self.kinship.enter(task)
+        self._fix(task, 1)
         self.account(task.job, task.shape, [task.node.row] if task.node else [], task.status, 1, tasks=1)
 
     def remove_task(self, task: Task) -> None:
@@ -87,6 +88,7 @@ class Cluster:
         del self.tasks[task.uid]
         self.nominated.pop(task.uid, None)
         self.kinship.leave(task)
+        self._fix(task, -1)
         self.account(task.job, task.shape, [task.node.row] if task.node else [], task.status, -1, tasks=1)
         if task.node is not None:
             self._take(task, task.node)
@@ -170,22 +172,27 @@ class Cluster:
         if rows:
             self._account_nodes(shape, rows, status, sign)
         if job is None:
+            if status in statuses.PLACED and status != Status.RELEASING:
+                for row in rows:
+                    self.nodes.foreign[row] += sign * request.vector
             return
         times = sign * tasks
+        self.queue_sums.changes.append(self.queue_sums.rows[job.queue])
         for sums, row in ((self.job_sums, job.row), (self.queue_sums, self.queue_sums.rows[job.queue])):
-            if status in statuses.ALLOCATED_LIKE:
-                add_vector(sums.allocated, row, request.vector, times)
-            elif status == PENDING:
-                add_vector(sums.pending, row, request.vector, times)
-            elif status == Status.PIPELINED:
-                add_vector(sums.pipelined, row, request.vector, times)
+            sums.add(row, status, request.vector, times)
+
+    def _fix(self, task: Task, sign: int) -> None:
+        """Count a static or daemon pod, which stays with its node whatever is evicted; it counts until it is gone."""
+        if task.stays and task.node is not None and not self._recount:
+            self.nodes.fixed[task.node.row] += sign * task.shape.request.vector
+            self.nodes.fixings += 1
 
     def _account_nodes(self, shape: Shape, rows: Sequence[int], status: Status, sign: int) -> None:
         """Add equal tasks in one status to the columns of the nodes they are on."""
         nodes = self.nodes
         if status == Status.PIPELINED:
             matrices = [nodes.pipelined]
-        elif status == Status.RELEASING:
+        elif status in statuses.GOING:
             matrices = [nodes.used, nodes.releasing]
         elif status in statuses.PLACED:
             matrices = [nodes.used]
@@ -423,6 +430,7 @@ class Cluster:
         if self._recount:
             self.recount()
         self.nodes.arrange()
+        self.queue_sums.changes.clear()
         self.kinship.prepare()
         self.hyper_nodes.prepare()
 
@@ -432,8 +440,9 @@ class Cluster:
         self.job_sums.widen()
         self.queue_sums.widen()
         nodes = self.nodes
-        for matrix in (nodes.used, nodes.releasing, nodes.pipelined, nodes.non_zero):
+        for matrix in (nodes.used, nodes.releasing, nodes.pipelined, nodes.foreign, nodes.fixed, nodes.non_zero):
             matrix[:] = 0
         for task in self.tasks.values():
             task.shape.request.lay(self.vocabulary)
+            self._fix(task, 1)
             self.account(task.job, task.shape, [task.node.row] if task.node else [], task.status, 1, tasks=1)

@@ -12,7 +12,7 @@ from pumice.model import bonds, pickers, selectors
 from pumice.model.carriers import Meaning, Register
 from pumice.model.counts import Count, Tallies
 from pumice.model.domains import Topology
-from pumice.model.statuses import Status
+from pumice.model.statuses import GOING, Status
 from pumice.model.workloads import Workloads, owner_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
     from pumice.model.workloads import Owner
 
-RELEASING = Status.RELEASING
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 # How many labels that no rule names any more may stay looked at, beyond as many as are named.
 SPARE_KEYS = 64
@@ -170,11 +169,11 @@ class Kinship:
         bond = task.bond
         if bond is None or not (bond.carried or bond.kin.counts):
             return
-        if record is not task.node or (status == RELEASING) != (task.status == RELEASING):
+        if record is not task.node or (status in GOING) != (task.status in GOING):
             if task.node is not None:
-                self._add(bond, task.node, -1, going=task.status == RELEASING)
+                self._add(bond, task.node, -1, going=task.status in GOING)
             if record is not None:
-                self._add(bond, record, 1, going=status == RELEASING)
+                self._add(bond, record, 1, going=status in GOING)
 
     @staticmethod
     def _add(bond: Bond, record: NodeRecord, sign: int, *, going: bool) -> None:
@@ -193,14 +192,14 @@ class Kinship:
         kin.members[task.uid] = task
         task.bond = bond
         if task.node is not None:
-            self._add(bond, task.node, 1, going=task.status == RELEASING)
+            self._add(bond, task.node, 1, going=task.status in GOING)
 
     def _detach(self, task: Task) -> None:
         bond = task.bond
         if bond is None:
             return
         if task.node is not None:
-            self._add(bond, task.node, -1, going=task.status == RELEASING)
+            self._add(bond, task.node, -1, going=task.status in GOING)
         task.bond = None
         del bond.kin.members[task.uid]
         bond.users -= 1
@@ -277,7 +276,7 @@ class Kinship:
             for kin in count.kins:
                 for task in kin.members.values():
                     if task.node is not None:
-                        count.add(task.node, 1, going=task.status == RELEASING)
+                        count.add(task.node, 1, going=task.status in GOING)
         count.asked = True
         return count
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from pumice.model.resources import PODS, Matrix, Vector, Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
     from pumice.api import core
     from pumice.model.shape import Constraints, Shape
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Rows = npt.NDArray[np.int64]
 LOG_LIMIT = 1 << 18
+SUMS = ("allocatable", "used", "releasing", "pipelined", "foreign", "fixed")
 
 
 class NodeRecord:
@@ -67,6 +68,14 @@ class NodeRecord:
             return False
         self.labels, self.taints, self.unschedulable, self.ready = stated
         return True
+
+    def list_as(self, uids: Sequence[str]) -> None:
+        """Bring the tasks back into an order in which they were before."""
+        for users in (self.tasks, self.port_users, self.volume_users):
+            known = [uid for uid in uids if uid in users]
+            ordered = {uid: users[uid] for uid in (*known, *users)}
+            users.clear()
+            users.update(ordered)
 
     def __repr__(self) -> str:
         return f"<node {self.name} with {len(self.tasks)} tasks>"
@@ -208,6 +217,10 @@ class NodeTable:
         self.used: Matrix = np.zeros((0, width), dtype=np.int64)
         self.releasing: Matrix = np.zeros((0, width), dtype=np.int64)
         self.pipelined: Matrix = np.zeros((0, width), dtype=np.int64)
+        # What pods that belong to no job hold, terminating ones aside; and what static and daemon pods hold, whatever becomes of them.
+        self.foreign: Matrix = np.zeros((0, width), dtype=np.int64)
+        self.fixed: Matrix = np.zeros((0, width), dtype=np.int64)
+        self.fixings = 0
         self.non_zero: Matrix = np.zeros((0, 2), dtype=np.int64)
         # cpu and memory without what oversubscription adds: what Kubernetes' scores go by.
         self.native: Matrix = np.zeros((0, 2), dtype=np.int64)
@@ -274,7 +287,7 @@ class NodeTable:
         kept = present + absent
         order = np.array([record.row for record in kept], dtype=np.int64)
         size = max(64, len(kept))
-        for attribute in ("allocatable", "used", "releasing", "pipelined", "non_zero", "native"):
+        for attribute in (*SUMS, "non_zero", "native"):
             old = getattr(self, attribute)
             new = np.zeros((size, old.shape[1]), dtype=np.int64)
             new[: len(kept)] = old[order]
@@ -288,7 +301,7 @@ class NodeTable:
         self.structure += 1
 
     def _reshape(self, rows: int, width: int) -> None:
-        for attribute in ("allocatable", "used", "releasing", "pipelined"):
+        for attribute in SUMS:
             old = getattr(self, attribute)
             new = np.zeros((rows, width), dtype=np.int64)
             new[: old.shape[0], : old.shape[1]] = old

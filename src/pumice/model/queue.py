@@ -54,6 +54,11 @@ class Queue:
         """Tell whether the queue takes new work."""
         return self.state == names.QUEUE_OPEN
 
+    @property
+    def closed(self) -> str | None:
+        """Why the queue takes no new work; None if it does."""
+        return None if self.is_open else f"its state is {self.state}, only {names.QUEUE_OPEN} queues take new work"
+
     def describe(self, queue: scheduling.Queue) -> None:
         """Take over what a Queue object says, or raise the `BadValueError` that makes it invalid."""
         spec = queue.spec

@@ -18,20 +18,26 @@ class Status(IntEnum):
     SUCCEEDED = 7
     FAILED = 8
     UNKNOWN = 9
+    EVICTING = 10  # its eviction was sent and the pod is not terminating yet: it gives its room back, and still counts in its queue
 
     @property
     def title(self) -> str:
-        """The name users see."""
-        return self.name.capitalize()
+        """The name users see; the peers know one word for pods that are going."""
+        return "Releasing" if self is Status.EVICTING else self.name.capitalize()
 
 
 COUNT = len(Status)
 ALLOCATED_LIKE = frozenset({Status.ALLOCATED, Status.BINDING, Status.BOUND, Status.RUNNING})
 READY = ALLOCATED_LIKE | {Status.SUCCEEDED}
+# Decided in this cycle and not sent yet.
+TENTATIVE = frozenset({Status.ALLOCATED, Status.PIPELINED})
+# From the moment a task is placed or waits for room until it is going.
+SETTLED = ALLOCATED_LIKE | TENTATIVE
 PREEMPTABLE = frozenset({Status.BOUND, Status.RUNNING})
 FINISHED = frozenset({Status.SUCCEEDED, Status.FAILED})
 # Statuses that take room on the node they name; a pipelined task is counted in a column of its own.
-PLACED = ALLOCATED_LIKE | {Status.RELEASING, Status.UNKNOWN}
+GOING = frozenset({Status.RELEASING, Status.EVICTING})
+PLACED = ALLOCATED_LIKE | GOING | {Status.UNKNOWN}
 
 
 def from_pod(phase: str, node: str, *, deleting: bool) -> Status:

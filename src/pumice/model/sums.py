@@ -6,14 +6,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pumice.model.statuses import ALLOCATED_LIKE, Status
+
 if TYPE_CHECKING:
     from pumice.model.resources import Matrix, Vector, Vocabulary
 
 
-class Sums:
-    """Rows of three sums: the requests of allocated, of pending and of pipelined tasks."""
+_SUMMED: dict[Status, str] = {
+    Status.PENDING: "pending",
+    Status.PIPELINED: "pipelined",
+    Status.EVICTING: "evicting",
+    **dict.fromkeys(ALLOCATED_LIKE, "allocated"),
+}
 
-    __slots__ = ("_free", "_used", "_vocabulary", "allocated", "pending", "pipelined")
+
+class Sums:
+    """Rows of four sums: the requests of allocated, of pending and of pipelined tasks, and of those whose eviction was sent and not heeded yet."""
+
+    __slots__ = ("_free", "_used", "_vocabulary", "allocated", "evicting", "pending", "pipelined")
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
@@ -22,6 +32,7 @@ class Sums:
         self.allocated: Matrix = np.zeros((64, len(vocabulary)), dtype=np.int64)
         self.pending: Matrix = np.zeros((64, len(vocabulary)), dtype=np.int64)
         self.pipelined: Matrix = np.zeros((64, len(vocabulary)), dtype=np.int64)
+        self.evicting: Matrix = np.zeros((64, len(vocabulary)), dtype=np.int64)
 
     def take(self) -> int:
         """Return a row of zeros."""
@@ -35,15 +46,21 @@ class Sums:
 
     def give_back(self, row: int) -> None:
         """Clear a row for the next one who needs it."""
-        for matrix in (self.allocated, self.pending, self.pipelined):
+        for matrix in (self.allocated, self.pending, self.pipelined, self.evicting):
             matrix[row] = 0
         self._free.append(row)
 
     def widen(self) -> None:
         """Follow the vocabulary, and start counting anew."""
         self._reshape(len(self.allocated))
-        for matrix in (self.allocated, self.pending, self.pipelined):
+        for matrix in (self.allocated, self.pending, self.pipelined, self.evicting):
             matrix[:] = 0
+
+    def add(self, row: int, status: Status, vector: Vector, times: int) -> None:
+        """Add, a number of times, what a task in some status asks for."""
+        name = _SUMMED.get(status)
+        if name is not None:
+            getattr(self, name)[row] += vector if times == 1 else vector * times
 
     def held(self, row: int) -> Vector:
         """Return what counts as taken in the middle of a cycle: allocated, or waiting for room that is being released."""
@@ -51,7 +68,7 @@ class Sums:
         return taken
 
     def _reshape(self, rows: int) -> None:
-        for attribute in ("allocated", "pending", "pipelined"):
+        for attribute in ("allocated", "pending", "pipelined", "evicting"):
             old: Matrix = getattr(self, attribute)
             new = np.zeros((rows, len(self._vocabulary)), dtype=np.int64)
             new[: old.shape[0], : old.shape[1]] = old
@@ -61,12 +78,14 @@ class Sums:
 class QueueSums(Sums):
     """Sums by the name of a queue; a name has a row while anybody uses it: the queue itself, or a job that names it, whether or not it exists."""
 
-    __slots__ = ("_users", "rows")
+    __slots__ = ("_users", "changes", "rows")
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         super().__init__(vocabulary)
         self.rows: dict[str, int] = {}
         self._users: dict[str, int] = {}
+        # The rows that steps of the cycle have changed, in order: whoever derives something from the sums follows it from where it last looked.
+        self.changes: list[int] = []
 
     def join(self, name: str) -> int:
         """Use a name once more, and return its row."""
@@ -88,8 +107,4 @@ class QueueSums(Sums):
         self.allocated[own] += sign * other.allocated[row]
         self.pending[own] += sign * other.pending[row]
         self.pipelined[own] += sign * other.pipelined[row]
-
-
-def add_vector(matrix: Matrix, row: int, vector: Vector, times: int) -> None:
-    """Add a vector to one row, a number of times."""
-    matrix[row] += vector if times == 1 else vector * times
+        self.evicting[own] += sign * other.evicting[row]

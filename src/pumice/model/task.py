@@ -24,6 +24,7 @@ class Task:
     """One pod; `status` and `node` are what this scheduler believes, which may run ahead of `pod`."""
 
     __slots__ = (
+        "asks_queue",
         "best_effort",
         "bond",
         "creation",
@@ -44,6 +45,7 @@ class Task:
         "role",
         "shape",
         "status",
+        "stays",
         "sub_job",
         "tallies",
         "uid",
@@ -66,9 +68,11 @@ class Task:
         gates = [gate.name for gate in pod.spec.scheduling_gates]
         self.gated = bool(gates)
         self.externally_gated = self.gated and gates != [names.QUEUE_GATE]
+        self.asks_queue = annotations.get(names.QUEUE_GATE) == "true"
         self.creation = instant(meta.creation_timestamp)
         self.index = name_index(meta.name)
         self.status = statuses.from_pod(pod.status.phase, pod.spec.node_name, deleting=bool(meta.deletion_timestamp))
+        self.stays = _stays(pod)
         self.nominated = pod.status.nominated_node_name
         self.node: NodeRecord | None = None
         self.bond: Bond | None = None
@@ -90,6 +94,11 @@ class Task:
 
     def __repr__(self) -> str:
         return f"<task {self.key} {self.status.title}>"
+
+
+def _stays(pod: core.Pod) -> bool:
+    """Tell whether a pod belongs to its node: a static pod, whose controller is the node, or one of a daemon set."""
+    return any(owner.controller and owner.kind in ("Node", "DaemonSet") for owner in pod.metadata.owner_references)
 
 
 def build(pod: core.Pod, shapes: shape.Shapes) -> Task:

@@ -55,6 +55,7 @@ class Overcommit(Plugin):
         self.factor_text = f"{float(self.factor):g}"
         self.cluster = session.cluster
         self._counted: tuple[Vector, Vector] | None = None
+        self._lightened = False
         session.job_enqueueable.add(lambda job: self.vote(session, job))
         session.job_enqueued.add(self.enter)
 
@@ -65,6 +66,7 @@ class Overcommit(Plugin):
         budget, waiting = self._count()
         if not admission.shortage(self.cluster, job.min_resources, (budget - waiting).tolist()):
             return PERMIT
+        waiting = self._without_idle_claims(session, job)
         # Only who does not fit as things are has to count on eviction.
         freed = admission.freed_by_eviction(session, job, None)
         lacking = admission.shortage(self.cluster, job.min_resources, (budget + freed - waiting).tolist())
@@ -74,6 +76,18 @@ class Overcommit(Plugin):
         session.findings.notice(job, f"resource in cluster is overused: {listed}")
         said = [self._said(name, job.min_resources[name], budget + freed, waiting) for name in lacking]
         return reject(f"minResources exceed what may wait for room: {'; '.join(said)}")
+
+    def _without_idle_claims(self, session: Session, job: Job) -> Vector:
+        """Return what waits without groups that can never run, or that only guarantees keep out if the job is within its queue's own."""
+        _, waiting = self._count()
+        if not self._lightened:
+            self._lightened = True
+            idle = admission.never_running(session)
+            waiting -= self.minima.deducted(self.minima.minimum[[other.row for other in idle]], idle).sum(axis=0)
+        kept_out = admission.kept_out_for(session, job)
+        claims = self.minima.deducted(self.minima.minimum[[other.row for other in kept_out]], kept_out)
+        lighter: Vector = waiting - claims.sum(axis=0)
+        return lighter
 
     def _said(self, name: str, asked: int, budget: Vector, waiting: Vector) -> str:
         column = self.cluster.vocabulary.columns.get(name)

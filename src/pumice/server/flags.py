@@ -72,7 +72,7 @@ FLAGS: Final[tuple[Flag, ...]] = (
         "feature-gates",
         "list",
         (),
-        "`Name=true|false` pairs; PriorityClass, WorkLoadSupport, PodDisruptionBudgetsSupport and ResourceTopology turn watches off, others are accepted",
+        "`Name=true|false` pairs; PriorityClass, WorkLoadSupport, PodDisruptionBudgetsSupport and ResourceTopology turn watches off, SchedulingGatesQueueAdmission=true takes the gate `scheduling.volcano.sh/queue-allocation-gate` off pods that ask for it once their queue may take them on, others are accepted",
         SCHEDULING,
     ),
     Flag(

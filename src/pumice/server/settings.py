@@ -70,6 +70,7 @@ def read(given: Mapping[str, Any]) -> Settings:
     shaping = {flag.name: values[flag.name] for flag in flags.FLAGS if flag.shapes}
     gates = read_gates(values["feature-gates"])
     shaping["priority-class"] = shaping["priority-class"] and gates.get("PriorityClass", True)
+    shaping["feature-gates"] = values["feature-gates"]
     fields = {flag.field: values[flag.name] for flag in flags.FLAGS if flag.field in Settings.__struct_fields__}
     unheard = tuple(name for name, flag in flags.BY_NAME.items() if flag.ignored and name in given)
     try:

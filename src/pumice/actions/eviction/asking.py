@@ -6,6 +6,7 @@ import functools
 import itertools
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 if TYPE_CHECKING:
@@ -14,10 +15,25 @@ if TYPE_CHECKING:
     from pumice.actions.eviction.planning import Plan
     from pumice.framework.session import Session
     from pumice.model.job import Job
+    from pumice.model.queue import Queue
     from pumice.model.resources import Vector
     from pumice.model.task import Task
 
 FEW = 4
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What a plan is looked for: members of a job, of which as many have to be placed as make it enough."""
+
+    queue: Queue
+    job: Job
+    tasks: Sequence[Task]
+    done: Callable[[], bool]
+
+    @property
+    def claimant(self) -> Task:
+        """The first member, for which the others stand."""
+        return self.tasks[0]
 
 
 def claimants(session: Session, job: Job) -> list[Task]:

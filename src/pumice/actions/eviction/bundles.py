@@ -13,14 +13,15 @@ from pumice.actions.eviction.asking import least_need, members_lacking
 from pumice.actions.eviction.rules import Rules, jobs_of_other_queues
 from pumice.actions.eviction.search import Search
 from pumice.actions.eviction.units import Unit
-from pumice.framework.subject import EvictionContext
+from pumice.framework.subject import EvictionContext, Subject
 from pumice.model.statuses import ALLOCATED_LIKE, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from pumice.actions.eviction.planning import Plan
+    from pumice.actions.eviction.successors import Successors
     from pumice.framework.extensions import Registered
     from pumice.framework.session import Session
     from pumice.model.hypernodes import HyperNode
@@ -71,6 +72,8 @@ class GangRules(Rules):
         for task in tasks:
             if task.status not in self.statuses or not task.preemptable:
                 continue
+            if claimant.best_effort and not task.best_effort:
+                continue
             if guarded and id(task.job) in guarded and self._queue_protection(own, task) is not None:
                 continue
             for objection in objections:
@@ -91,10 +94,10 @@ class GangRules(Rules):
         owner = self.session.cluster.queues[job.queue]
         return owner.name != own and (bool(owner.guarantee) or not owner.reclaimable)
 
-    def ask(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
+    def ask(self, claimant: Task, candidates: Sequence[Task], domain: HyperNode | None = None) -> list[Task]:
         """Ask who is evictable."""
         return (
-            self.session.unified_evictable(EvictionContext(self.name, claimant.job, self.domain), candidates)
+            self.session.unified_evictable(EvictionContext(self.name, claimant.job, domain), candidates)
             if claimant.job is not None
             else []
         )
@@ -146,6 +149,11 @@ class Bundle(msgspec.Struct, frozen=True):
     broken: bool = False
 
     @property
+    def priority(self) -> tuple[int, int]:
+        """The highest priority among the victims."""
+        return Unit(self.tasks, whole=self.whole).priority
+
+    @property
     def safe(self) -> bool:
         """Whether no gang that could run is lost with it."""
         return self.broken or not self.whole
@@ -160,8 +168,10 @@ class Bundle(msgspec.Struct, frozen=True):
 class BundleSearch(Search):
     """Fills plans from bundles: as few as make room for all members."""
 
-    def __init__(self, session: Session, rules: GangRules, *, allow_whole: bool) -> None:
-        super().__init__(session, rules)
+    def __init__(
+        self, session: Session, rules: GangRules, successors: Successors | None = None, *, allow_whole: bool
+    ) -> None:
+        super().__init__(session, rules, successors)
         self._gang_rules = rules
         self._allow_whole = allow_whole
 
@@ -170,21 +180,39 @@ class BundleSearch(Search):
         return BundleSearch(self.session, self._gang_rules, allow_whole=self._allow_whole)
 
     def fill(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
-        """Add bundles, the safest first, until the members fit."""
+        """Add bundles until the members fit: no more important ones than it takes, the safest of those first."""
         if plan.arrange_enough(tasks, done):
             return True
+        # The demand is that of pods with requests; pods without any are for those to ask who have no others.
+        asking = [task for task in tasks if not task.best_effort] or list(tasks)
         need = sum(
-            (task.shape.request.vector for task in members_lacking(plan.job, tasks)),
+            (task.shape.request.vector for task in members_lacking(plan.job, asking)),
             start=np.zeros(len(self.session.cluster.vocabulary), dtype=np.int64),
         )
+        bundles = self._sorted(plan, self._bundles(plan, asking), need)
+        least, room = least_need(plan.job, asking), self._room(plan)
+        for highest in sorted({bundle.priority for bundle in bundles}):
+            among = [bundle for bundle in bundles if bundle.priority <= highest]
+            freed = (task.shape.request.vector for bundle in among for task in bundle.tasks if plan.covers(task))
+            if (least <= sum(freed, start=room)).all() and self._fill_from(plan, among, asking, done):
+                return True
+        return False
+
+    def _fill_from(
+        self, plan: Plan, bundles: Sequence[Bundle], tasks: Sequence[Task], done: Callable[[], bool]
+    ) -> bool:
+        """Add one bundle after the other until the members fit; if they never do, nothing stays."""
+        mark, count = plan.statement.checkpoint(), len(plan.units)
         least, room = least_need(plan.job, tasks), self._room(plan)
-        for bundle in self._sorted(plan, self._bundles(plan, tasks[0]), need):
+        for bundle in bundles:
             for unit in bundle.units():
                 if self._take(plan, tasks[0], unit):
                     freed = (task.shape.request.vector for task in unit.tasks if plan.covers(task))
                     room = sum(freed, start=room)
             if (least <= room).all() and plan.arrange_enough(tasks, done):
                 return True
+        plan.statement.rollback(mark)
+        del plan.units[count:]
         return False
 
     def _take(self, plan: Plan, claimant: Task, unit: Unit) -> bool:
@@ -206,25 +234,44 @@ class BundleSearch(Search):
         total: Vector = np.maximum(free, 0).sum(axis=0)
         return total
 
-    def _bundles(self, plan: Plan, claimant: Task) -> list[Bundle]:
+    def _bundles(self, plan: Plan, asking: Sequence[Task]) -> list[Bundle]:
         """Cut the victims that the plugins allow into what their jobs can spare and the rest."""
+        claimant = asking[0]
         found = self._gang_rules.candidates(claimant, plan.domain)
         ordered = self.rules.in_order(claimant, [task for task in found if task.uid not in plan.excluded])
-        allowed = {task.uid for task in self.rules.ask(claimant, ordered)} if ordered else set()
+        allowed = {task.uid for task in self.rules.ask(claimant, ordered, plan.domain)} if ordered else set()
         by_job: dict[str, list[Task]] = {}
         for task in ordered:
             if task.job is not None and task.uid in allowed:
                 by_job.setdefault(task.job.key, []).append(task)
         bundles = []
+        useful = self._useful_rows(plan, asking, by_job)
         for key, tasks in by_job.items():
-            bundles += self._cut(plan, self.session.cluster.jobs[key], tasks)
+            bundles += self._cut(plan, self.session.cluster.jobs[key], tasks, useful)
         return bundles
 
-    def _cut(self, plan: Plan, job: Job, tasks: list[Task]) -> list[Bundle]:
-        """Cut one job's victims: those it can spare in victim order, then everybody; a job below its minimum goes in one piece."""
+    def _useful_rows(self, plan: Plan, asking: Sequence[Task], by_job: Mapping[str, Sequence[Task]]) -> frozenset[int]:
+        """Return the nodes that would take one of the members with all candidates gone, as far as that can be told from numbers and Node objects."""
+        table = self.session.cluster.nodes
+        n = table.rows
+        room = table.allocatable[n] - table.used[n] + table.releasing[n] - table.pipelined[n]
+        for tasks in by_job.values():
+            for task in tasks:
+                if task.node is not None and task.node.row < len(room):
+                    room[task.node.row] += task.shape.request.vector
+        useful = np.zeros(len(room), dtype=np.bool_)
+        for member in {task.likeness: task for task in asking}.values():
+            request = member.shape.request
+            if not request.unoffered:
+                fits = (room[:, request.asked] >= request.needed).all(axis=1)
+                useful |= fits & self.session.evaluator.static_mask(Subject(member, plan.queue))
+        return frozenset(np.flatnonzero(useful).tolist())
+
+    def _cut(self, plan: Plan, job: Job, tasks: list[Task], useful: frozenset[int]) -> list[Bundle]:
+        """Cut one job's victims: those it can spare, where they help and in victim order, then everybody; a job below its minimum goes in one piece."""
         if not units.keeps_its_minimum(job):
             return self._everybody(plan, job, tasks, broken=True)
-        safe = units.spared(job, tasks)
+        safe = units.spared(job, sorted(tasks, key=lambda task: task.node is None or task.node.row not in useful))
         bundles = [Bundle(job, tuple(safe), whole=False)] if safe else []
         kept = {task.uid for task in safe}
         rest = [task for task in tasks if task.uid not in kept]
@@ -270,7 +317,7 @@ class BundleSearch(Search):
             gains = gain(right) - gain(left)
             if gains:
                 return -1 if gains < 0 else 1
-            return -1 if left.job.key < right.job.key else 1
+            return -1 if (left.job.creation, left.job.key) > (right.job.creation, right.job.key) else 1
 
         return sorted(bundles, key=functools.cmp_to_key(compare))
 

@@ -46,7 +46,7 @@ class Item(msgspec.Struct, frozen=True):
 class Standing:
     """What is known of a job that victims could come from: its pods by node, and what decides which of them are units."""
 
-    __slots__ = ("by_row", "groups", "job", "most", "number", "stands", "whole")
+    __slots__ = ("by_row", "job", "most", "number", "stands", "whole")
 
     def __init__(self, job: Job, number: int) -> None:
         self.job = job
@@ -56,7 +56,6 @@ class Standing:
         self.most = 0
         self.stands: Hashable = None
         self.whole: tuple[int, bool, int, int] | None = None
-        self.groups = -1
 
 
 class Columns:
@@ -117,9 +116,6 @@ class Columns:
         if standing.by_row:
             self._standings[job.key] = standing
             standing.most = max(map(len, standing.by_row.values()))
-            here = (task for tasks in standing.by_row.values() for task in tasks)
-            groups = dict.fromkeys(self.protections.group(job.queue, task) for task in here)
-            standing.groups = self.protections.number(tuple(groups))
             for row in standing.by_row:
                 self._rows.setdefault(row, {})[job.key] = standing
 
@@ -165,7 +161,7 @@ class Columns:
             if not alive:
                 continue
             job = standing.job
-            spare = job.tally.ready + job.tally.waiting - job.min_member
+            spare = job.tally.ready - job.min_member
             plain = self._singles_only or not (job.roles_enforced or job.policies)
             found += [
                 (self._single(job, task), standing.number)
@@ -189,20 +185,26 @@ class Columns:
             loss=loss,
             freed=task.shape.request.vector,
             tasks=(task,),
-            groups=self.protections.number((self.protections.group(job.queue, task),)),
+            groups=self._number(job, [task], alone=True),
         )
 
     def _whole(self, standing: Standing, here: Sequence[Task]) -> Item:
         priority, breaks, count, loss = standing.whole or (0, False, 0, 0)
         freed: Vector = np.sum([task.shape.request.vector for task in here], axis=0)
-        return Item(priority, breaks, count, loss, freed, tuple(here), standing.groups)
+        spare = standing.job.tally.ready - standing.job.min_member
+        groups = self._number(standing.job, here, alone=spare > 0)
+        return Item(priority, breaks, count, loss, freed, tuple(here), groups)
+
+    def _number(self, job: Job, tasks: Sequence[Task], *, alone: bool) -> int:
+        groups = dict.fromkeys(self.protections.group(job, task, alone=alone) for task in tasks)
+        return self.protections.number(tuple(groups))
 
     def _judge(self, standing: Standing) -> bool:
         """Work out which units a job gives, and tell whether that may have changed."""
         job = standing.job
         if self._singles_only:
             return False
-        spare = job.tally.ready + job.tally.waiting - job.min_member
+        spare = job.tally.ready - job.min_member
         plain = not (job.roles_enforced or job.policies)
         if plain and spare >= standing.most:
             standing.whole = None

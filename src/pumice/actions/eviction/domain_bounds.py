@@ -78,14 +78,10 @@ class DomainBounds:
         lacking = job.min_member - job.tally.ready - job.tally.waiting
         if lacking <= 1 or session.is_pipelined(job):
             return 1
-        counts = job.tally.counts
-        counts[Status.PENDING] -= lacking - 1
-        counts[Status.PIPELINED] += lacking - 1
-        try:
+        statement = session.statement()
+        with statement.trial():
+            statement.suppose(self._tasks[: lacking - 1], [None] * (lacking - 1), Status.PIPELINED)
             return 1 if session.is_pipelined(job) else lacking
-        finally:
-            counts[Status.PENDING] += lacking - 1
-            counts[Status.PIPELINED] -= lacking - 1
 
     @functools.cached_property
     def _least(self) -> Vector:
@@ -159,7 +155,7 @@ class DomainBounds:
         sizes: dict[bool, int] = {}
         for job, places in jobs.values():
             stands = units.keeps_its_minimum(job)
-            spare = min(job.tally.ready + job.tally.waiting - job.min_member if stands else 0, len(places))
+            spare = min(job.tally.ready - job.min_member if stands else 0, len(places))
             most = requests[places].max(axis=0)
             breaks = stands and job.min_member > 1
             spared = spared + spare * most

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pumice.actions.eviction import asking, settings
+from pumice.actions.eviction import asking, listed, settings
 from pumice.actions.eviction.bundles import BundleSearch
+from pumice.actions.eviction.successors import Successors
 from pumice.framework import subject
 from pumice.framework.configuration import Argument
 
@@ -28,7 +29,9 @@ ARGUMENTS = (
 
 def serve(session: Session, rules: GangRules, arguments: Mapping[str, Any], *, reclaims: bool) -> None:
     """Serve starving jobs, queue by queue; a queue that reclaims must not be overused."""
-    found = BundleSearch(session, rules, allow_whole=bool(arguments["allowWholeBundle"]))
+    found = BundleSearch(
+        session, rules, Successors(session, listed.searches), allow_whole=bool(arguments["allowWholeBundle"])
+    )
     starving = found.starving_jobs()
     for queue in session.queue_order.sort(session.cluster.queues[name] for name in starving):
         if reclaims and session.overused(queue) is not None:

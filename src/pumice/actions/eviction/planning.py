@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.actions import placing, subgroups, topology
-from pumice.actions.domains import Outcome
 from pumice.actions.eviction import units
+from pumice.actions.placing import inside_domains, sub_jobs, task_runs, turns
+from pumice.actions.placing.domain_search import Progress
 from pumice.framework import selection, subject
 from pumice.framework.fitting import room
 from pumice.model.statuses import Status
@@ -17,17 +17,17 @@ from pumice.model.statuses import Status
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
+    from pumice.actions.eviction.asking import Wanted
     from pumice.actions.eviction.offers import Market
     from pumice.actions.eviction.rules import Rules
     from pumice.actions.eviction.units import Unit
-    from pumice.actions.placing import Turn
+    from pumice.actions.placing.turns import Turn
     from pumice.framework.evaluation import Evaluation
     from pumice.framework.session import Session
     from pumice.framework.statement import Statement
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job
     from pumice.model.nodes import Rows
-    from pumice.model.queue import Queue
     from pumice.model.task import Task
 
 SMALL = 8
@@ -37,20 +37,23 @@ EXPANSIONS = 4000
 class Plan:
     """One attempt to make room for a job; everything it does is in one statement."""
 
-    def __init__(self, session: Session, rules: Rules, queue: Queue, job: Job, domain: HyperNode | None = None) -> None:
+    def __init__(self, session: Session, rules: Rules, wanted: Wanted, domain: HyperNode | None = None) -> None:
         self.session = session
         self.rules = rules
-        self.queue = queue
-        self.job = job
+        self.queue = wanted.queue
+        self.job = wanted.job
+        self.claimant = wanted.claimant
         # Where members go and victims come from, None for anywhere.
         self.domain = domain
-        self.statement: Statement = session.statement()
+        self.statement: Statement = session.statement(wanted.claimant)
         self.units: list[Unit] = []
         self.members: list[Task] = []
         self.excluded: dict[str, None] = {}
         self.refusal = ""
         # Which bound of the search was reached, if one was.
         self.cut_short = ""
+        # Who would take the room over, where that is why a plan was given up.
+        self.successor: Job | None = None
         self.gangs = rules.keeps_gangs
 
     # -- questions ---------------------------------------------------------------------------------------------
@@ -81,7 +84,7 @@ class Plan:
 
     def is_allowed(self, member: Task) -> bool:
         """Ask whether the queue may take the member on."""
-        return self.session.allocatable(self.queue, subject.equal_tasks([member])) is None
+        return self.session.allocatable(self.queue, subject.equal_tasks([member], waits=True)) is None
 
     def fits(self, member: Task, row: int) -> bool:
         """Ask whether a member passes everything on a node that it may go to, taking what is being released as gone."""
@@ -103,10 +106,7 @@ class Plan:
         if not self.gangs:
             return True
         jobs = {task.job.key: task.job for unit in taken for task in unit.tasks if task.job is not None}
-        return all(
-            job is self.job or not job.tally.ready + job.tally.waiting or units.keeps_its_minimum(job)
-            for job in jobs.values()
-        )
+        return all(job is self.job or not job.tally.ready or units.keeps_its_minimum(job) for job in jobs.values())
 
     def loose_units(self) -> list[Unit]:
         """Return the units that do not start on the node of any member, where victims are offered node by node."""
@@ -118,7 +118,9 @@ class Plan:
     def offered_beside(self, tasks: Sequence[Task]) -> list[Task]:
         """Return who is offered on the nodes of some tasks as things stand."""
         records = {task.node.row: task.node for task in tasks if task.node is not None}
-        return [task for record in records.values() for task in self.rules.offered(self.members[0], record)]
+        return [
+            task for record in records.values() for task in self.rules.offered(self.members[0], record, self.domain)
+        ]
 
     # -- placing -----------------------------------------------------------------------------------------------
 
@@ -145,7 +147,7 @@ class Plan:
         evaluation.refresh_scores()
         if evaluation.is_stepwise(released=True):
             return []
-        count = min(len(run), placing.lacking(first))
+        count = min(len(run), task_runs.lacking(first))
         return selection.choose(evaluation, nodes, count, released=True, within=self.rows(first))
 
     def place(self, member: Task, market: Market) -> bool:
@@ -204,10 +206,10 @@ class Plan:
     def _arrange_in_order(self, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Place one member after the other until it is enough; those that are like one which finds no room are passed over."""
         hopeless: dict[Hashable, None] = {}
-        stack = list(tasks)[::-1]
-        while stack:
-            run = placing.next_run(self.session, stack)
-            del stack[-len(run) :]
+        start = 0
+        while start < len(tasks):
+            run = task_runs.next_run(self.session, tasks, start)
+            start += len(run)
             if run[0].likeness in hopeless:
                 continue
             ahead: list[int] = []
@@ -223,21 +225,22 @@ class Plan:
 
     def _arrange_sub_groups(self, tasks: Sequence[Task]) -> bool:
         """Place whole sub-groups, as allocate would."""
-        attempt = subgroups.attempts(list(tasks)[::-1])
-        return self._arrange_as_allocate(tasks, lambda turn: attempt(turn.inside(self.domain), Outcome.WAITS))
+        return self._arrange_as_allocate(
+            tasks, lambda turn: sub_jobs.attempt(turn.inside(self.domain), Progress.WAITS, tasks)
+        )
 
     def arrange_anywhere(self, tasks: Sequence[Task]) -> bool:
         """Place as many of the tasks as are enough inside any one of the domains of their job, without new victims, as allocate would."""
-        return self._arrange_as_allocate(tasks, lambda turn: topology.place(turn, list(tasks)[::-1]))
+        return self._arrange_as_allocate(tasks, lambda turn: inside_domains.place(turn, tasks)[0])
 
-    def _arrange_as_allocate(self, tasks: Sequence[Task], place: Callable[[Turn], Outcome]) -> bool:
+    def _arrange_as_allocate(self, tasks: Sequence[Task], place: Callable[[Turn], Progress]) -> bool:
         """Let tasks wait where allocate would put them; why they cannot is for allocate to say."""
         journal = self.session.findings.journal
         words = journal.begin()
         try:
             with self.statement.trial() as trial:
-                turn = placing.Turn(self.session, self.statement, self.queue, self.job, placing.Scope(waits=True))
-                if place(turn) is Outcome.NOTHING:
+                turn = turns.Turn(self.session, self.statement, self.queue, self.job, turns.Scope(waits=True))
+                if place(turn) is Progress.NOTHING:
                     return False
                 trial.keep()
         finally:

@@ -39,11 +39,9 @@ class Rules:
         asked = arguments or {}
         self.keeps_gangs = session.gangs_are_kept and bool(asked.get(settings.KEEP_GANGS.name, True))
         self.hold_for = int(asked.get(settings.HOLD_FOR.name, settings.HOLD_FOR.default))
-        # The hyper-node that a plan is being made in, None if it may be made anywhere.
-        self.domain: HyperNode | None = None
         self.most_domains = int(asked.get("maxDomains", MOST_DOMAINS))
         aware = bool(asked.get("enableTopologyAwarePreemption")) and simulation.wanted(session)
-        self.simulation = simulation.Simulation(session) if aware else None
+        self.simulation = simulation.of(session) if aware else None
 
     def functions(self) -> list[Registered[..., Any]]:
         """Return the functions that decide about victims."""
@@ -68,8 +66,8 @@ class Rules:
         """Tell whether the action may look at a candidate at all."""
         raise NotImplementedError  # pragma: no cover  every action has its own
 
-    def ask(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
-        """Ask the plugins which candidates may go."""
+    def ask(self, claimant: Task, candidates: Sequence[Task], domain: HyperNode | None = None) -> list[Task]:
+        """Ask the plugins which candidates may go, for a plan in one hyper-node or anywhere."""
         raise NotImplementedError  # pragma: no cover  as above
 
     def may_ask(self, _queue: Queue, _member: Task) -> str | None:
@@ -77,8 +75,10 @@ class Rules:
         return None
 
     def may_go(self, claimant: Task, candidate: Task) -> bool:
-        """Tell whether a candidate is neither out of reach nor protected, in the present state of the plan."""
+        """Tell whether a candidate is neither out of reach nor protected, in the present state of the plan; a pod without requests takes only the place of its like."""
         if candidate.status not in self.statuses or candidate.job is None or candidate.job.group is None:
+            return False
+        if claimant.best_effort and not candidate.best_effort:
             return False
         if candidate.job.queue not in self.session.cluster.queues or not self.concerns(claimant, candidate):
             return False
@@ -115,13 +115,13 @@ class Rules:
                 return f"queue {owner.name} holds {held[column]} of {name}, {units} are guaranteed to it"
         return None
 
-    def offered(self, claimant: Task, record: NodeRecord) -> list[Task]:
+    def offered(self, claimant: Task, record: NodeRecord, domain: HyperNode | None = None) -> list[Task]:
         """Return the victims that the plugins offer on a node, the first to go first."""
         candidates = [task for task in record.tasks.values() if self.may_go(claimant, task)]
         if not candidates:
             return []
         ordered = self.in_order(claimant, candidates)
-        allowed = self.ask(claimant, ordered)
+        allowed = self.ask(claimant, ordered, domain)
         return allowed if len(allowed) == len(ordered) else self.in_order(claimant, allowed)
 
     def in_order(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
@@ -130,19 +130,17 @@ class Rules:
 
 
 class Preempt(Rules):
-    """Take from other jobs of the claimant's queue; a best-effort pod takes only the place of its like."""
+    """Take from other jobs of the claimant's queue."""
 
     name = "preempt"
     statuses = frozenset({Status.BOUND, Status.RUNNING})
 
     def concerns(self, claimant: Task, candidate: Task) -> bool:
         """Look at other jobs of the same queue."""
-        if claimant.best_effort and not candidate.best_effort:
-            return False
         own, other = claimant.job, candidate.job
         return own is not None and other is not None and other is not own and other.queue == own.queue
 
-    def ask(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
+    def ask(self, claimant: Task, candidates: Sequence[Task], _domain: HyperNode | None = None) -> list[Task]:
         """Ask who is preemptable."""
         return self.session.preemptable(claimant, candidates)
 
@@ -168,8 +166,6 @@ class PreemptWithin(Preempt):
 
     def concerns(self, claimant: Task, candidate: Task) -> bool:
         """Look at the claimant's own job."""
-        if claimant.best_effort and not candidate.best_effort:
-            return False
         return candidate.job is claimant.job and candidate.uid != claimant.uid
 
 
@@ -187,7 +183,7 @@ class Reclaim(Rules):
         """Ask whether the queue may reclaim for a member."""
         return self.session.preemptive(queue, subject.equal_tasks([member]))
 
-    def ask(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
+    def ask(self, claimant: Task, candidates: Sequence[Task], _domain: HyperNode | None = None) -> list[Task]:
         """Ask who is reclaimable."""
         return self.session.reclaimable(claimant, candidates)
 
@@ -216,27 +212,32 @@ def jobs_of_other_queues(session: Session, claimant: Task) -> list[Job]:
 def victim_order(session: Session, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
     """Sort victims: between queues by VictimQueueOrder, inside a queue by reverse job order, inside a job by reverse task order.
 
-    At equal priority, pods that their job can spare go before pods whose loss would break it.
+    Jobs that the plugins find equal are kept apart, the newest first, then the larger name: if their pods alternated, no gang could go whole.
     """
     if len(candidates) < 2:
         return list(candidates)
-    jobs = {task.job.key: task.job for task in candidates if task.job is not None}
-    parts = {key: session.job_order.parts(job) for key, job in jobs.items()}
-    ranks = {task.uid: rank for rank, task in enumerate(session.task_order.sort(candidates))}
+    by_job: dict[str, list[Task]] = {}
+    for task in candidates:
+        by_job.setdefault(task.job_key, []).append(task)
+    jobs = in_victim_order(session, claimant, [session.cluster.jobs[key] for key in by_job])
+    return [task for job in jobs for task in reversed(session.task_order.sort(by_job[job.key]))]
 
-    def importance(task: Task) -> tuple[Any, int]:
-        return (parts[task.job.key] if task.job is not None else (), ranks[task.uid])
 
-    if len({job.queue for job in jobs.values()}) == 1:
-        return sorted(candidates, key=importance, reverse=True)
+def in_victim_order(session: Session, claimant: Task, jobs: Sequence[Job]) -> list[Job]:
+    """Sort jobs so that the first to lose something comes first."""
+    if len(jobs) == 1:
+        return list(jobs)
+    ranks = {job.key: (session.job_order.parts(job), job.creation, job.key) for job in jobs}
+    if len({job.queue for job in jobs}) == 1:
+        return sorted(jobs, key=lambda job: ranks[job.key], reverse=True)
     queues = session.cluster.queues
     own = queues.get(claimant.job.queue) if claimant.job is not None else None
 
-    def compare(left: Task, right: Task) -> int:
-        if left.job is not None and right.job is not None and left.job.queue != right.job.queue:
-            decided = session.victim_queue_compare(queues[left.job.queue], queues[right.job.queue], own)
+    def compare(left: Job, right: Job) -> int:
+        if left.queue != right.queue:
+            decided = session.victim_queue_compare(queues[left.queue], queues[right.queue], own)
             if decided:
                 return decided
-        return -1 if importance(left) > importance(right) else 1
+        return -1 if ranks[left.key] > ranks[right.key] else 1
 
-    return sorted(candidates, key=functools.cmp_to_key(compare))
+    return sorted(jobs, key=functools.cmp_to_key(compare))

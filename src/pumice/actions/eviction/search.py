@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.actions.eviction import asking, looping, ranking, takeover, trimming
+from pumice.actions.eviction import asking, ping_pong, ranking, takeover, trimming
+from pumice.actions.eviction.asking import Wanted
 from pumice.actions.eviction.domain_bounds import Cost, DomainBounds
 from pumice.actions.eviction.offers import Market
 from pumice.actions.eviction.planning import Plan
 from pumice.api import names
-from pumice.framework.topology import Purpose
+from pumice.framework.job_domains import Purpose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from pumice.actions.eviction.rules import Rules
+    from pumice.actions.eviction.successors import Successors
     from pumice.actions.eviction.units import Unit
     from pumice.framework.session import Session
     from pumice.framework.statement import Saved
@@ -30,15 +32,6 @@ NAMED = 10
 NOBODY = "no pod may be evicted for it"
 NOTHING_HELPS = "no set of pods that may be evicted makes enough room"
 NO_DOMAIN = "no hyper-node that its network topology allows holds the members that run and has room enough, even with everybody gone who may go"
-
-
-class Wanted(msgspec.Struct, frozen=True):
-    """What a plan is looked for: members of a job, of which as many have to be placed as make it enough."""
-
-    queue: Queue
-    job: Job
-    tasks: Sequence[Task]
-    done: Callable[[], bool]
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -60,9 +53,10 @@ def _cost(plan: Plan) -> Cost:
 class Search:
     """Finds plans by the rules of one action."""
 
-    def __init__(self, session: Session, rules: Rules) -> None:
+    def __init__(self, session: Session, rules: Rules, successors: Successors | None = None) -> None:
         self.session = session
         self.rules = rules
+        self._successors = successors
         self._market = Market(session, rules)
         self._anybody: dict[object, bool] = {}
         settings = session.configuration
@@ -92,8 +86,10 @@ class Search:
         session = self.session
         tasks = asking.claimants(session, job)
         if not session.is_pipelined(job):
-            if tasks:
-                self.seek(queue, job, tasks, lambda: asking.is_enough(session, job))
+            # Members without requests count as placed; the minimum lacks others.
+            needed = [task for task in tasks if not task.best_effort] or tasks
+            if needed:
+                self.seek(queue, job, needed, lambda: asking.is_enough(session, job))
             return
         for members, done in asking.wishes(session, job, tasks):
             if not session.job_starving(job) or not self.seek(queue, job, members, done):
@@ -111,8 +107,8 @@ class Search:
         topology = self.session.topology
         if topology.limit(job) is None or not self.session.job_gradient.active:
             return [topology.tree.root]
-        topology.worthwhile = None if bounds is None else bounds.worthwhile()
-        found = [domain for group in topology.job_domains(job, Purpose.EVICT) for domain in group]
+        purpose = Purpose(evicts=True, worthwhile=None if bounds is None else bounds.worthwhile())
+        found = [domain for group in topology.job_domains(job, purpose) for domain in group]
         return found[: self.rules.most_domains]
 
     def _is_anybody_there(self, job: Job) -> bool:
@@ -137,16 +133,6 @@ class Search:
         """Try to make one plan, if need be on room that is held for somebody weaker; tells whether room was made or found."""
         self.session.findings.attempt(job)
         self.session.observer.sought(self.rules.name)
-        simulated = self.rules.simulation
-        if simulated is None:
-            return self._seek(queue, job, tasks, done)
-        simulated.claimant = tasks[0]
-        try:
-            return self._seek(queue, job, tasks, done)
-        finally:
-            simulated.claimant = None
-
-    def _seek(self, queue: Queue, job: Job, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         wanted = Wanted(queue, job, tasks, done)
         refused = self._settle(wanted)
         if refused is None:
@@ -167,7 +153,7 @@ class Search:
         outlook = self.domain_bounds(wanted.job)
         domains = self.domains(wanted.job, outlook)
         if domains != [self.session.topology.tree.root]:
-            spared = Plan(self.session, self.rules, wanted.queue, wanted.job)
+            spared = Plan(self.session, self.rules, wanted)
             if spared.arrange_anywhere(wanted.tasks):
                 self._keep_room(spared)
                 return None
@@ -224,17 +210,16 @@ class Search:
     def _blank(self, wanted: Wanted, domain: HyperNode) -> Plan:
         """Return a plan for a domain, of which nothing is made yet; the root stands for anywhere."""
         anywhere = domain is self.session.topology.tree.root
-        return Plan(self.session, self.rules, wanted.queue, wanted.job, None if anywhere else domain)
+        return Plan(self.session, self.rules, wanted, None if anywhere else domain)
 
     def _plan(self, wanted: Wanted, domain: HyperNode) -> Plan:
         """Make a plan in a domain that its victims would not undo; one without members if there is none."""
         plan = self._blank(wanted, domain)
         for _ in range(ROUNDS):
-            self.rules.domain = plan.domain
             if not self.fill(plan, wanted.tasks, wanted.done):
                 break
             trimming.trim(plan)
-            returning = looping.those_who_would_return(plan, self._takes_from) if plan.units else []
+            returning = self._those_who_would_undo_it(plan) if plan.units else []
             if not returning:
                 return plan
             plan.start_again()
@@ -242,9 +227,31 @@ class Search:
         plan.give_up()
         return plan
 
+    def _those_who_would_undo_it(self, plan: Plan) -> list[Task]:
+        """Return the victims that a plan must do without, since it would not last: their job would come back, or another take the room over."""
+        returning = ping_pong.those_who_would_return(plan, self._takes_from)
+        if returning or self._successors is None:
+            return returning
+        plan.successor = self._successors.of(plan)
+        return [] if plan.successor is None else [task for unit in plan.units for task in unit.tasks]
+
+    def could_serve(self, wanted: Wanted, spared: Plan) -> bool:
+        """Tell whether a plan for somebody could be made as things stand, without evicting members of another plan."""
+        for domain in self.domains(wanted.job, self.domain_bounds(wanted.job)):
+            rival = self._blank(wanted, domain)
+            rival.excluded.update(dict.fromkeys(member.uid for member in spared.members))
+            found = self.fill(rival, wanted.tasks, wanted.done)
+            rival.start_again()
+            if found:
+                return True
+        return False
+
     def _carry_out(self, plan: Plan) -> None:
         if plan.units:
             self._commit(plan)
+        elif all(member.best_effort for member in plan.members):
+            # Pods without requests take no room that would have to be kept; backfill finds them a node.
+            plan.give_up()
         else:
             self._keep_room(plan)
 
@@ -287,7 +294,6 @@ class Search:
         job = wanted.job
         rival, search = self._blank(wanted, domain), self.fresh()
         members = {member.uid for member in plan.members}
-        self.rules.domain = rival.domain
         for _ in range(ROUNDS):
             if not search.fill(rival, wanted.tasks, wanted.done):
                 break
@@ -330,6 +336,8 @@ class Search:
     def _why_not(self, plan: Plan) -> str:
         if plan.refusal:
             return plan.refusal
+        if plan.successor is not None:
+            return f"{len(plan.excluded)} pods could be evicted, but {plan.successor.key} of queue {plan.successor.queue} would take the room over in the next cycle"
         if plan.excluded:
             return f"{len(plan.excluded)} pods could be evicted, but would take the room back in the next cycle by the same rules"
         return f"{NOTHING_HELPS}; {plan.cut_short}" if plan.cut_short else NOTHING_HELPS

@@ -24,25 +24,32 @@ class Simulation:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self.claimant: Task | None = None
         session.add_handler(self.follow)
 
     def follow(self, run: Run, direction: int) -> None:
         """Tell of tasks that are taken out of the way, or put back."""
-        if run.step is not Step.EVICT or self.claimant is None:
+        if run.step is not Step.EVICT or run.claimant is None:
             return
         session = self._session
         told = session.simulate_add_task if direction > 0 else session.simulate_remove_task
         for task, record in zip(run.tasks, run.sources, strict=True):
             if record is not None:
-                told(self.claimant, task, record)
+                told(run.claimant, task, record)
 
     def refuses(self, queue: Queue, member: Task, record: NodeRecord) -> bool:
         """Ask whether anything speaks against a member on a node."""
         session = self._session
-        if session.simulate_allocatable(queue, subject.equal_tasks([member])) is not None:
+        if session.simulate_allocatable(queue, subject.equal_tasks([member], waits=True)) is not None:
             return True
         return session.simulate_predicate(member, record) is not None
+
+
+def of(session: Session) -> Simulation:
+    """Return the simulation of a session; there is one, or plugins would be told everything twice."""
+    known = session.scratch.get("simulation")
+    if not isinstance(known, Simulation):
+        known = session.scratch["simulation"] = Simulation(session)
+    return known
 
 
 def wanted(session: Session) -> bool:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from pumice.actions.eviction.rules import Rules
     from pumice.framework.session import Session
+    from pumice.framework.statement import Statement
     from pumice.model.job import Job
     from pumice.model.nodes import NodeRecord
     from pumice.model.task import Task
@@ -24,39 +25,29 @@ def holders(session: Session, rules: Rules, claimant: Task) -> list[Job]:
     for task in session.reserved.values():
         if task.job is not None and task.job is not claimant.job and task.status == Status.PIPELINED:
             waiting.setdefault(task.job.key, []).append(task)
-    return [
-        session.cluster.jobs[key] for key, tasks in waiting.items() if _could_evict(session, rules, claimant, tasks)
-    ]
+    return [session.cluster.jobs[key] for key, tasks in waiting.items() if could_evict(session, rules, claimant, tasks)]
 
 
-def _could_evict(session: Session, rules: Rules, claimant: Task, tasks: Sequence[Task]) -> bool:
+def could_evict(session: Session, rules: Rules, claimant: Task, tasks: Sequence[Task]) -> bool:
     """Tell whether a claimant could evict tasks if they ran, and they could not evict it in turn."""
-    homes = [(task, task.node) for task in tasks]
-    nodes = list({id(record): record for _, record in homes if record is not None}.values())
-    cluster = session.cluster
-    for task, record in homes:
-        cluster.move([task], [record], Status.RUNNING)
-    try:
+    nodes = list({id(task.node): task.node for task in tasks if task.node is not None}.values())
+    statement = session.statement()
+    with statement.trial():
+        statement.suppose(tasks, [task.node for task in tasks], Status.RUNNING)
         wanted = {task.uid for task in tasks}
         places = [record for record in nodes if any(t.uid in wanted for t in rules.offered(claimant, record))]
-        for task, _ in homes:
-            cluster.move([task], [None], Status.PENDING)
-        return bool(places) and not any(_would_be_offered(session, rules, claimant, tasks, place) for place in places)
-    finally:
-        for task, record in homes:
-            cluster.move([task], [record], Status.PIPELINED)
+        statement.suppose(tasks, [None] * len(tasks), Status.PENDING)
+        return bool(places) and not any(_would_be_offered(statement, rules, claimant, tasks, each) for each in places)
 
 
 def _would_be_offered(
-    session: Session, rules: Rules, claimant: Task, others: Sequence[Task], record: NodeRecord
+    statement: Statement, rules: Rules, claimant: Task, others: Sequence[Task], record: NodeRecord
 ) -> bool:
     """Tell whether a claimant that ran on a node would be offered to any of the others."""
-    session.cluster.move([claimant], [record], Status.RUNNING)
-    try:
+    with statement.trial():
+        statement.suppose([claimant], [record], Status.RUNNING)
         kinds = {id(task.shape): task for task in others}.values()
         return any(task.uid == claimant.uid for other in kinds for task in rules.offered(other, record))
-    finally:
-        session.cluster.move([claimant], [None], Status.PENDING)
 
 
 class Lifted:

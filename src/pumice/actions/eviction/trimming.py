@@ -27,7 +27,7 @@ def trim(plan: Plan) -> None:
     for unit in sorted(plan.units, key=lambda u: (u.priority, len(u.tasks)))[::-1]:
         if unit in plan.units:
             _spare(plan, unit, kinds)
-    if plan.gangs and plan.rules.node_by_node:
+    if plan.gangs:
         tries = [TRIES]
         for job in {u.tasks[0].job.key: u.tasks[0].job for u in plan.units if u.tasks[0].job is not None}.values():
             _take_a_part(plan, job, kinds, tries)
@@ -45,7 +45,7 @@ def _spare(plan: Plan, unit: Unit, kinds: list[Task]) -> None:
                 plan.statement.undo(task)
         returned += loose
         tasks = [task for each in loose for task in each.tasks]
-        if not plan.leaves_gangs_whole([*plan.units, *returned]) or not _still_fits(plan, tasks, kinds):
+        if not plan.leaves_gangs_whole(plan.units) or not _still_fits(plan, tasks, kinds):
             _restore(plan, returned, homes)
             return
         loose = plan.loose_units() if any(member.node is not home for member, home in homes) else []
@@ -67,14 +67,14 @@ def _take_a_part(plan: Plan, job: Job, kinds: list[Task], tries: list[int]) -> N
     """Take from a gang that goes whole only what it can spare, if some of that is enough."""
     whole = [unit for unit in plan.units if unit.tasks[0].job is job]
     tasks = [task for unit in whole for task in unit.tasks]
-    if len(tasks) == 1 or job.tally.ready + job.tally.waiting or not any(unit.whole for unit in whole):
+    if len(tasks) == 1 or job.tally.ready or not any(unit.whole for unit in whole):
         return
     homes = [(member, member.node) for member in plan.members]
     for task in tasks:
         plan.statement.undo(task)
     plan.units = [unit for unit in plan.units if unit not in whole]
     offered = [task for task in plan.offered_beside(tasks) if task.job is job]
-    for part in _parts(offered, job.tally.ready + job.tally.waiting - job.min_member):
+    for part in _parts(offered, job.tally.ready - job.min_member):
         tries[0] -= 1
         if tries[0] < 0:
             break

@@ -10,15 +10,12 @@ from pumice.model import resources
 from pumice.model.resources import CPU, MEMORY, PODS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
-    from pumice.framework.subject import Demand
     from pumice.model.cluster import Cluster
     from pumice.model.queue import Queue
     from pumice.model.resources import Amounts, Vector
-    from pumice.plugins.sharing import queue_limits
+    from pumice.plugins.sharing import flat_limits
 
     Mask = npt.NDArray[np.bool_]
 
@@ -42,7 +39,6 @@ class Account:
         "limit",
         "named",
         "queue",
-        "unmet",
     )
 
     def __init__(self, queue: Queue, cluster: Cluster, above: tuple[Account, ...] = ()) -> None:
@@ -55,13 +51,11 @@ class Account:
     def __repr__(self) -> str:
         return f"<account of queue {self.queue.name}>"
 
-    def grant(self, cluster: Cluster, limit: Vector, due: Amounts) -> None:
-        """Set what the queue may hold and what it is due, its guarantee included."""
+    def grant(self, cluster: Cluster, limit: Vector, guarantee: Vector, due: Amounts) -> None:
+        """Set what the queue may hold, what is guaranteed to it in effect, and what it is due, that included."""
         vocabulary = cluster.vocabulary
         self.limit = limit
-        self.guarantee: Vector = vocabulary.vector(self.queue.guarantee)
-        # A guarantee of something that no node offers is never covered.
-        self.unmet = any(units and name not in vocabulary.columns for name, units in self.queue.guarantee.items())
+        self.guarantee = guarantee
         self.deserved: Vector = vocabulary.vector(due)
         self.named = frozenset(name for name, units in due.items() if units)
         self.best_effort = not self.named - {"pods"}
@@ -77,6 +71,15 @@ class Account:
     def is_leaf(self) -> bool:
         """Tell whether the queue has no children, so that it may have jobs."""
         return not self.children
+
+    def leaves(self) -> list[Account]:
+        """Return the queues without children that count here, itself if it has none."""
+        found, leaves = [self], []
+        for account in found:
+            found.extend(account.children)
+            if account.is_leaf:
+                leaves.append(account)
+        return leaves
 
     @property
     def held(self) -> Vector:
@@ -106,32 +109,24 @@ class Account:
         return (share, self.best_effort) if share or self.best_effort else ()
 
 
-def flat(cluster: Cluster, limits: queue_limits.Limits) -> dict[str, Account]:
+def flat(cluster: Cluster, limits: flat_limits.Limits) -> dict[str, Account]:
     """Open an account for every valid queue, side by side."""
     accounts: dict[str, Account] = {}
     for name, queue in cluster.queues.items():
         if queue.bad:
             continue
-        limit = limits.real_capability[queue.row]
+        limit, guarantee = limits.real_capability[queue.row], limits.guarantee[queue.row]
         columns = cluster.vocabulary.columns
         capped = {
             resource: min(units, int(limit[columns[resource]])) if resource in columns else units
             for resource, units in queue.deserved.items()
         }
         account = accounts[name] = Account(queue, cluster)
-        account.grant(cluster, limit, resources.highest(capped, queue.guarantee))
+        account.grant(cluster, limit, guarantee, with_guarantee(cluster, capped, queue, guarantee))
     return accounts
 
 
-def told(names: Sequence[str], columns: list[int], held: Vector, demand: Demand, **bounds: Vector) -> str:
-    """Write the numbers of some resources: what is held, what is asked for, and what bounds them."""
-    ((word, bound),) = bounds.items()
-
-    def shown(column: int, vector: Vector) -> str:
-        return resources.shown(names[column], int(vector[column]))
-
-    pods = f"{len(demand.tasks)} pods" if len(demand.tasks) > 1 else "a pod"
-    return "; ".join(
-        f"{names[c]} {shown(c, held)} held + {shown(c, demand.amounts)} for {pods}, {word} {shown(c, bound)}"
-        for c in columns
-    )
+def with_guarantee(cluster: Cluster, due: Amounts, queue: Queue, guarantee: Vector) -> Amounts:
+    """Raise what a queue is due to what is guaranteed to it in effect; a guarantee that is stated as 0 names its resource too."""
+    named = {name: 0 for name, units in queue.guarantee.items() if not units}
+    return resources.highest(due, named | cluster.vocabulary.amounts(guarantee))

@@ -14,7 +14,7 @@ from pumice.framework.reasons import FitSummary
 from pumice.framework.session import Invalid
 from pumice.model.resources import PODS
 from pumice.plugins.capacity import accounts, queue_tree, victims
-from pumice.plugins.sharing import admission, queue_limits
+from pumice.plugins.sharing import admission, flat_limits, queue_limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pumice.model.resources import Matrix
     from pumice.model.task import Task
     from pumice.plugins.capacity.accounts import Account
+    from pumice.plugins.sharing import rooms
 
 NO_PLACE = "QueueTakesNoJobs"
 _LATER = "accepted for compatibility; quotas of device classes are not counted yet"
@@ -37,7 +38,8 @@ class Capacity(Plugin):
     """Give queues explicit amounts: `deserved` is what a queue is due, `capability` what it may hold at most, `guarantee` what nobody may take from it.
 
     A queue may borrow beyond its due up to its limit: its `capability`, and what is left of the cluster without the guarantees of others. A resource that `capability` does
-    not list is not limited by it. Reclaim gives queues below their due what others hold above theirs. The queue with the higher `spec.priority` comes first,
+    not list is not limited by it. Guarantees hold jointly: what all borrowers together leave is always enough for the guarantees of the others, as far as these count: at most up to the queue's own
+    capability, not at all if one is larger than the cluster without foreign pods, and scaled down where siblings ask for more than there is. Reclaim gives queues below their due what others hold above theirs. The queue with the higher `spec.priority` comes first,
     then the one that holds the smaller part of its due; one that is due nothing comes last.
 
     With `enableHierarchy: true` queues form a tree by `spec.parent`; without one the parent is `root`, which the cluster's size does not limit. Jobs run in queues without children. Limits
@@ -78,10 +80,11 @@ class Capacity(Plugin):
 
     def __init__(self, arguments: Mapping[str, Any], switches: Mapping[str, bool]) -> None:
         super().__init__(arguments, switches)
-        self.limits = queue_limits.Limits()
+        self.limits = flat_limits.Limits()
         self.admitted = admission.Admitted()
         self.tree: queue_tree.Tree | None = None
         self.accounts: dict[str, Account] = {}
+        self.rooms: rooms.Rooms | None = None
         self._seen: list[object] = []
 
     def open(self, session: Session) -> None:
@@ -90,13 +93,18 @@ class Capacity(Plugin):
         self.cluster = session.cluster
         self._refresh(session.cluster)
         self.level = int(self.settings["ancestorReclaimLevel"]) if self.tree is not None else 0
-        self.victims = victims.Victims(session.cluster, self.accounts, self.level)
+        self.victims = victims.Victims(session.cluster, self.accounts, self.level, whole=session.gangs_are_kept)
         if self.tree is None:
             session.queue_order.add(self.order)
             self.admitted.open(session.cluster)
         else:
             self._register_tree(session, self.tree)
             self.admitted.open(session.cluster, self.tree.rows_above())
+        if self.rooms is not None:
+            self.rooms.open(session.cluster)
+            self.rooms.warn(session)
+            session.never_running.ceilings = self.rooms.branch_ceilings
+            admission.guard(session, admission.Guard(self.rooms, self.admitted, self.beyond_limit))
         session.allocatable.add(self.refuse)
         session.preemptive.add(self.may_not_reclaim)
         session.reclaimable.add(self.victims.reclaimable)
@@ -107,21 +115,27 @@ class Capacity(Plugin):
         session.job_enqueued.add(self.let_in)
 
     def _refresh(self, cluster: Cluster) -> None:
-        """Bring accounts up to date, opening them anew only if some queue, or the cluster's size, says something else."""
+        """Bring accounts up to date, opening them anew only if some queue, the cluster's size or what foreign pods hold says something else."""
+        if not self.switches["enableHierarchy"]:
+            if self.limits.refresh(cluster) or not self.accounts:
+                self.accounts = accounts.flat(cluster, self.limits)
+                self.rooms = self.limits.rooms
+            return
         seen: list[object] = [len(cluster.vocabulary), queue_limits.total(cluster).tolist()]
         for queue in cluster.queues.values():
             stated = (queue.parent, queue.priority, queue.capability, queue.guarantee, queue.deserved)
             seen.append((queue, queue.bad, *stated))
-        changed = seen != self._seen
+        if self.tree is not None and seen == self._seen and self.rooms is not None:
+            # What foreign pods hold bears on guarantees only.
+            seen_there = self.rooms.available if not self.rooms.states_any else self.tree.available(cluster)
+            if np.array_equal(self.rooms.available, seen_there):
+                self.tree.count(cluster)
+                return
         self._seen = seen
-        if self.switches["enableHierarchy"]:
-            if self.tree is None or changed:
-                self.tree = queue_tree.Tree(cluster)
-                self.accounts = self.tree.accounts
-            self.tree.count(cluster)
-        elif changed:
-            self.limits.refresh(cluster)
-            self.accounts = accounts.flat(cluster, self.limits)
+        self.tree = queue_tree.Tree(cluster)
+        self.accounts = self.tree.accounts
+        self.rooms = self.tree.rooms
+        self.tree.count(cluster)
 
     # -- tree --------------------------------------------------------------------------------------------------
 
@@ -187,48 +201,61 @@ class Capacity(Plugin):
     # -- limits ------------------------------------------------------------------------------------------------
 
     def refuse(self, queue: Queue, demand: Demand) -> str | None:
+        """Refuse tasks that would take the queue, or one above it, beyond its limit or into what others are guaranteed."""
+        beyond = self.beyond_limit(queue, demand)
+        if beyond is not None or self.rooms is None:
+            return beyond
+        return self.rooms.refused(queue, demand, self.cluster.vocabulary.names)
+
+    def beyond_limit(self, queue: Queue, demand: Demand) -> str | None:
         """Refuse tasks that would take the queue, or one above it, beyond its limit."""
-        closed = self.problem(queue) or queue_limits.closed(queue)
+        closed = self.problem(queue) or queue.closed
         if closed is not None:
             return closed
         account = self.accounts[queue.name]
         for each in (account, *account.above):
             held = each.held
+            if self.session.gates.enabled:
+                leaves = [leaf.queue.name for leaf in each.leaves()]
+                reserved = self.session.gates.reserved(leaves, demand.tasks)
+                held = held if reserved is None else held + reserved
+            if not demand.waits:
+                held = held + self.cluster.queue_sums.evicting[list(self._rows(each))].sum(axis=0)
             beyond = queue_limits.exceeded(demand.amounts, held + demand.amounts, each.limit)
             if beyond:
-                numbers = accounts.told(self.cluster.vocabulary.names, beyond, held, demand, limit=each.limit)
+                numbers = queue_limits.told(self.cluster.vocabulary.names, beyond, held, demand, limit=each.limit)
                 whose = "" if each is account else f" of queue {each.queue.name} above it"
                 return f"beyond the limit{whose}: {numbers}"
         return None
 
     def may_not_reclaim(self, queue: Queue, demand: Demand) -> str | None:
         """Refuse to reclaim for tasks that go beyond the queue's limit, or find it at its due in all they ask for."""
-        closed = self.problem(queue) or queue_limits.closed(queue)
+        closed = self.problem(queue) or queue.closed
         if closed is not None:
             return closed
         account = self.accounts[queue.name]
         held = account.held
         beyond = queue_limits.exceeded(demand.amounts, held + demand.amounts, account.limit)
         if beyond:
-            numbers = accounts.told(self.cluster.vocabulary.names, beyond, held, demand, limit=account.limit)
+            numbers = queue_limits.told(self.cluster.vocabulary.names, beyond, held, demand, limit=account.limit)
             return f"beyond the limit: {numbers}"
         candidates = [account, *(each for each in account.above[: self.level] if each.above)]
         if any(_is_below(each, demand) for each in candidates):
             return None
         asked = [int(column) for column in np.flatnonzero(demand.amounts) if column != PODS]
-        numbers = accounts.told(self.cluster.vocabulary.names, asked, held, demand, deserved=account.deserved)
+        numbers = queue_limits.told(self.cluster.vocabulary.names, asked, held, demand, deserved=account.deserved)
         return f"beyond its due in all that is asked for: {numbers}" if asked else "nothing but pods is asked for"
 
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> list[Task]:
         """Leave gangpreempt to others; let gangreclaim take what queues hold above their due."""
-        return self.victims.above_due(candidates) if context.kind == "gangreclaim" else list(candidates)
+        return self.victims.above_due(context.job, candidates) if context.kind == "gangreclaim" else list(candidates)
 
     # -- letting jobs in ---------------------------------------------------------------------------------------
 
     def vote(self, job: Job) -> Vote:
         """Vote whether a job's minimum fits into its queue and the queues above it."""
         queue = self.cluster.queues[job.queue]
-        closed = self.problem(queue) or queue_limits.closed(queue)
+        closed = self.problem(queue) or queue.closed
         if closed is not None:
             return reject(f"queue {queue.name}: {closed}")
         if job.min_resources is None:

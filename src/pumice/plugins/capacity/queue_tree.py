@@ -8,8 +8,9 @@ import numpy as np
 
 from pumice.api import names
 from pumice.model import resources
+from pumice.plugins.capacity import accounts
 from pumice.plugins.capacity.accounts import Account
-from pumice.plugins.sharing import queue_limits
+from pumice.plugins.sharing import queue_limits, rooms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,6 +43,7 @@ class Tree:
         self._paths: dict[str, tuple[Rank | Account, ...]] = {}
         self._witnesses: dict[str, dict[tuple[int, bool], Queue]] = {}
         self._rows: dict[str, list[int]] = {}
+        self.rooms: rooms.Rooms | None = None
         root = cluster.queues.get(ROOT)
         if root is None or root.bad:
             why = f"queue {ROOT} is invalid ({root.bad})" if root else f"queue {ROOT} does not exist"
@@ -106,22 +108,42 @@ class Tree:
 
     def _grant(self, cluster: Cluster, root: Account) -> None:
         """Set limits and dues from the top down. What the root's capability does not list is unlimited; it is due what its children are."""
-        capability = queue_limits.ceiling(cluster.vocabulary, root.queue.capability)
+        ordered, limits = self._in_order(root), queue_limits
+        places = {account.queue.name: place for place, account in enumerate(ordered)}
+        parents = [-1, *(places[account.above[0].queue.name] for account in ordered[1:])]
+        leaves = [place for place, account in enumerate(ordered) if account.is_leaf]
+        found = rooms.Places([account.queue for account in ordered], parents, leaves)
+        self.rooms = rooms.Rooms(cluster, found, root.queue, self.available(cluster))
+        guaranteed = self.rooms.guaranteed
+        dues = [_due(cluster, account, guaranteed[place]) for place, account in enumerate(ordered)]
         together: resources.Amounts = {}
         for child in root.children:
-            together = resources.add(together, _due(child))
-        root.grant(cluster, capability, together)
-        waiting = [(root, capability)]
-        while waiting:
-            parent, inherited = waiting.pop()
-            guaranteed = np.sum([_guarantee(cluster, child) for child in parent.children], axis=0, dtype=np.int64)
-            for child in parent.children:
-                own = queue_limits.ceiling(cluster.vocabulary, child.queue.capability)
-                capability = np.where(own < queue_limits.UNLIMITED, own, inherited)
-                rest = np.maximum(parent.limit - guaranteed, 0) + _guarantee(cluster, child)
-                room = np.where(parent.limit < queue_limits.UNLIMITED, rest, queue_limits.UNLIMITED)
-                child.grant(cluster, np.minimum(room, capability), _due(child))
-                waiting.append((child, capability))
+            together = resources.add(together, dues[places[child.queue.name]])
+        capability = limits.ceiling(cluster.vocabulary, root.queue.capability)
+        root.grant(cluster, capability, guaranteed[0], together)
+        inherited = {root.queue.name: capability}
+        for parent in ordered:
+            members = [places[child.queue.name] for child in parent.children]
+            taken = guaranteed[members].sum(axis=0)
+            for child, place in zip(parent.children, members, strict=True):
+                own = self.rooms.ceilings[place]
+                capability = np.where(own < limits.UNLIMITED, own, inherited[parent.queue.name])
+                rest = np.maximum(parent.limit - taken, 0) + guaranteed[place]
+                room = np.where(parent.limit < limits.UNLIMITED, rest, limits.UNLIMITED)
+                child.grant(cluster, np.minimum(room, capability), guaranteed[place], dues[place])
+                inherited[child.queue.name] = capability
+
+    def _in_order(self, root: Account) -> list[Account]:
+        """List the accounts, parents before their children."""
+        found = [root]
+        for account in found:
+            found.extend(account.children)
+        return found
+
+    def available(self, cluster: Cluster) -> Vector:
+        """Return what there is for queues that have a place and take jobs."""
+        leaves = {name for name, account in self.accounts.items() if account.is_leaf}
+        return queue_limits.available(cluster, leaves)
 
     def count(self, cluster: Cluster) -> None:
         """Count anew what the leaves below each queue hold."""
@@ -188,12 +210,8 @@ class Tree:
         ]
 
 
-def _due(account: Account) -> resources.Amounts:
-    return resources.highest(account.queue.deserved, account.queue.guarantee)
-
-
-def _guarantee(cluster: Cluster, account: Account) -> Vector:
-    return cluster.vocabulary.vector(account.queue.guarantee)
+def _due(cluster: Cluster, account: Account, guarantee: Vector) -> resources.Amounts:
+    return accounts.with_guarantee(cluster, account.queue.deserved, account.queue, guarantee)
 
 
 def common_depth(left: Account, right: Account) -> int:

@@ -8,11 +8,13 @@ import numpy as np
 
 from pumice.model import resources
 from pumice.plugins.capacity import queue_tree
+from pumice.plugins.sharing.gang_units import Units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pumice.model.cluster import Cluster
+    from pumice.model.job import Job
     from pumice.model.queue import Queue
     from pumice.model.resources import Vector
     from pumice.model.task import Task
@@ -20,66 +22,82 @@ if TYPE_CHECKING:
 
 
 class Ledger:
-    """What queues would hold with the victims chosen so far gone."""
+    """What queues would hold with the victims chosen so far gone, and who goes with whom."""
 
-    __slots__ = ("_left",)
+    __slots__ = ("_left", "units")
 
-    def __init__(self) -> None:
+    def __init__(self, *, whole: bool) -> None:
         self._left: dict[str, Vector] = {}
+        self.units = Units(whole=whole)
 
     def left(self, account: Account) -> Vector:
         """Return what a queue would still hold."""
         left = self._left.get(account.queue.name)
         return account.held if left is None else left
 
-    def take(self, account: Account, amounts: Vector) -> None:
-        """Take a victim off its queue and the queues above."""
+    def take(self, account: Account, going: Going) -> None:
+        """Take what goes together off its queue and the queues above."""
+        self.units.take(going.tasks)
         for each in (account, *account.above):
-            self._left[each.queue.name] = self.left(each) - amounts
+            self._left[each.queue.name] = self.left(each) - going.amounts
+
+
+class Going:
+    """What goes together: one pod, or a whole gang, which is judged once."""
+
+    __slots__ = ("amounts", "names", "tasks")
+
+    def __init__(self, tasks: list[Task]) -> None:
+        self.tasks = tasks
+        self.amounts: Vector = np.sum([task.shape.request.vector for task in tasks], axis=0)
+        self.names = frozenset().union(*map(_names, tasks))
 
 
 def _names(task: Task) -> frozenset[str]:
     return frozenset(name for name, units in task.shape.request.amounts.items() if units)
 
 
-def is_immediate(account: Account, victim: Task) -> bool:
-    """Tell whether a queue is due nothing of what a victim asks for, so that the victim holds only what was lent."""
-    return account.named.isdisjoint(_names(victim))
+def is_immediate(account: Account, names: frozenset[str]) -> bool:
+    """Tell whether a queue is due nothing of what is asked for, so that a victim holds only what was lent."""
+    return account.named.isdisjoint(names)
 
 
 class Victims:
     """The victim rules of one cycle; `level` says how many ancestors must agree."""
 
-    def __init__(self, cluster: Cluster, accounts: Mapping[str, Account], level: int) -> None:
+    def __init__(self, cluster: Cluster, accounts: Mapping[str, Account], level: int, *, whole: bool) -> None:
         self._cluster = cluster
         self._accounts = accounts
         self._level = level
+        self._whole = whole
 
     def _account(self, task: Task) -> Account | None:
         return self._accounts.get(task.job.queue) if task.job is not None else None
 
-    # -- one victim --------------------------------------------------------------------------------------------
+    # -- what goes together ------------------------------------------------------------------------------------
 
-    def _broken(self, account: Account, victim: Task, ledger: Ledger) -> str | None:
-        """Say which guarantee would no longer hold without a victim."""
-        if account.unmet:
-            return f"queue {account.queue.name} is guaranteed more than the nodes offer"
-        left = ledger.left(account) - victim.shape.request.vector
-        broken = np.flatnonzero(left < account.guarantee).tolist()
-        if not broken:
-            return None
-        numbers = self._numbers(broken, left, account.guarantee)
-        return f"queue {account.queue.name} would hold less than is guaranteed to it: {numbers}"
+    def _broken(self, own: Account | None, account: Account, going: Going, ledger: Ledger) -> str | None:
+        """Say which guarantee would no longer hold: of the victims' queue, and of those above it that the claimant is not below."""
+        shared = () if own is None else (own, *own.above)
+        for each in (account, *account.above):
+            if each in shared:
+                break
+            left = ledger.left(each) - going.amounts
+            broken = np.flatnonzero((going.amounts > 0) & (left < each.guarantee)).tolist()
+            if broken:
+                numbers = self._numbers(broken, left, each.guarantee)
+                return f"queue {each.queue.name} would hold less than is guaranteed to it: {numbers}"
+        return None
 
-    def _not_above(self, account: Account, victim: Task, ledger: Ledger) -> str | None:
-        """Say that a queue holds no more than it is due of anything a victim asks for."""
-        if is_immediate(account, victim):
+    def _not_above(self, account: Account, going: Going, ledger: Ledger) -> str | None:
+        """Say that a queue holds no more than it is due of anything that is asked for by what would go."""
+        if is_immediate(account, going.names):
             return None
         left = ledger.left(account)
-        counted = account.compared & (victim.shape.request.vector > 0)
+        counted = account.compared & (going.amounts > 0)
         if (counted & (left > account.deserved)).any():
             return None
-        numbers = self._numbers(np.flatnonzero(victim.shape.request.vector > 0).tolist(), left, account.deserved)
+        numbers = self._numbers(np.flatnonzero(going.amounts > 0).tolist(), left, account.deserved)
         return f"queue {account.queue.name} holds no more than it is due: {numbers}"
 
     def _numbers(self, columns: list[int], held: Vector, due: Vector) -> str:
@@ -89,12 +107,12 @@ class Victims:
             for c in columns
         )
 
-    def _ancestors_not_above(self, own: Account | None, account: Account, victim: Task, ledger: Ledger) -> str | None:
+    def _ancestors_not_above(self, own: Account | None, account: Account, going: Going, ledger: Ledger) -> str | None:
         """Ask the victim's ancestors too, as far up as the level says, apart from the root and what both queues share."""
         for distance in range(min(self._level, len(account.above) - 1)):
             theirs = account.above[distance]
             mine = own.above[distance] if own is not None and distance < len(own.above) else None
-            if theirs is not mine and (reason := self._not_above(theirs, victim, ledger)) is not None:
+            if theirs is not mine and (reason := self._not_above(theirs, going, ledger)) is not None:
                 return reason
         return None
 
@@ -106,7 +124,7 @@ class Victims:
         if own is None:
             return []
         asked = _names(claimant) - {"pods"}
-        ledger = Ledger()
+        ledger = Ledger(whole=self._whole)
         accepted = []
         for task in candidates:
             account = self._account(task)
@@ -114,36 +132,41 @@ class Victims:
                 continue
             if self._refusal(own, account, task, ledger) is None:
                 accepted.append(task)
-                ledger.take(account, task.shape.request.vector)
         return accepted
 
-    def _refusal(self, own: Account | None, account: Account, task: Task, ledger: Ledger) -> str | None:
-        return (
-            self._broken(account, task, ledger)
-            or self._not_above(account, task, ledger)
-            or self._ancestors_not_above(own, account, task, ledger)
-        )
+    def _refusal(
+        self, own: Account | None, account: Account, task: Task, ledger: Ledger, *, family: bool = True
+    ) -> str | None:
+        """Judge the next victim, with its whole gang if that must go with it, and take it off; one that goes with its gang was judged already."""
+        if ledger.units.is_gone(task):
+            return None
+        going = Going(ledger.units.unit(task))
+        reason = self._broken(own, account, going, ledger) or self._not_above(account, going, ledger)
+        if reason is None and family:
+            reason = self._ancestors_not_above(own, account, going, ledger)
+        if reason is None:
+            ledger.take(account, going)
+        return reason
 
     def _is_kept(self, own: Account, account: Account, claimant: Task, task: Task) -> bool:
         """Leave what was lent where it is if the claimant is of the same family and is due nothing of what it asks for either."""
-        if not self._level or not is_immediate(account, task):
+        if not self._level or not is_immediate(account, _names(task)):
             return False
         family = {each.queue.name for each in own.above[: self._level] if each.above}
         if family.isdisjoint(each.queue.name for each in account.above[: self._level]):
             return False
-        return is_immediate(own, claimant)
+        return is_immediate(own, _names(claimant))
 
-    def above_due(self, candidates: Sequence[Task]) -> list[Task]:
+    def above_due(self, claimant: Job | None, candidates: Sequence[Task]) -> list[Task]:
         """Accept candidates of gangreclaim: guarantee and due of their own queue count, whoever asks."""
-        ledger = Ledger()
-        accepted = []
-        for task in candidates:
-            account = self._account(task)
-            if account is None or self._broken(account, task, ledger) or self._not_above(account, task, ledger):
-                continue
-            accepted.append(task)
-            ledger.take(account, task.shape.request.vector)
-        return accepted
+        own = self._accounts.get(claimant.queue) if claimant is not None else None
+        ledger = Ledger(whole=self._whole)
+        return [
+            task
+            for task in candidates
+            if (account := self._account(task)) is not None
+            and self._refusal(own, account, task, ledger, family=False) is None
+        ]
 
     def protection(self, claimant: Task | None, victim: Task, action: str) -> str | None:
         """Protect what a queue is due from every other queue, whatever other plugins offer."""
@@ -151,10 +174,7 @@ class Victims:
         account = self._account(victim)
         if own is None or account is None or own is account:
             return None
-        ledger = Ledger()
-        if action == "gangreclaim":
-            return self._broken(account, victim, ledger) or self._not_above(account, victim, ledger)
-        return self._refusal(own, account, victim, ledger)
+        return self._refusal(own, account, victim, Ledger(whole=self._whole), family=action != "gangreclaim")
 
     def nearness(self, victim: Queue, claimant: Queue) -> int:
         """Take first from queues that are near the claimant's in the tree."""

@@ -77,6 +77,8 @@ class Drf(Plugin):
         self._tree: weight_tree.Tree | None = None
         session.job_order.add(self.share)
         session.preemptable.add(self.preemptable)
+        self._left: weight_tree.Tree | None = None
+        self._total = total
         if self.switches["enableHierarchy"]:
             self._tree = self._grow(session, total)
             session.queue_order.add_tree(self._path)
@@ -106,6 +108,8 @@ class Drf(Plugin):
         self._known.pop(job.key, None)
         if self._tree is not None:
             self._tree.follow(job)
+        if self._left is not None and self._left is not self._tree:
+            self._left.follow(job)
 
     def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
         """Accept candidates whose job, without them, is no poorer than the claimant's job with the claimant."""
@@ -146,9 +150,21 @@ class Drf(Plugin):
             self._session.queue_order.touch_all()
         return self._tree
 
+    def _of_what_is_left(self) -> weight_tree.Tree | None:
+        """Return the tree by which dues are judged: shares of what foreign pods leave, since nobody is above a due that the cluster cannot give."""
+        own = self._settled()
+        if self._left is None and own is not None:
+            cluster = self._session.cluster
+            taking_part = {name for name, queue in cluster.queues.items() if not queue.bad}
+            left = queue_limits.available(cluster, taking_part)
+            self._left = own if (left == self._total).all() else self._grow(self._session, left)
+        if self._left is not None and self._left is not own:
+            self._left.settle()
+        return self._left
+
     def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
         """Accept candidates whose queue would still come after the claimant's, each judged by itself with the claimant placed."""
-        tree, job = self._settled(), claimant.job
+        tree, job = self._of_what_is_left(), claimant.job
         queue = self._session.queue_of(job) if job is not None else None
         if tree is None or job is None or queue is None:
             return []

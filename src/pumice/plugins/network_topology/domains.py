@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.framework.topology import Purpose
 from pumice.model.resources import CPU, MEMORY
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from pumice.framework.evaluation import Mask
+    from pumice.framework.job_domains import Groups, Limit, Purpose
     from pumice.framework.session import Session
-    from pumice.framework.topology import Groups, Limit
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job, SubJob
     from pumice.model.resources import Vector
@@ -52,8 +51,8 @@ class Gradients:
         if not limit.soft and not tree.is_whole:
             # What cannot be read may be a tier below the root.
             allowed[tree.root.index] = False
-        if purpose is Purpose.EVICT and self._topology.worthwhile is not None:
-            allowed &= self._topology.worthwhile
+        if purpose.worthwhile is not None:
+            allowed &= purpose.worthwhile
         if rows:
             inside = np.zeros(len(tree.domains), dtype=np.bool_)
             for top in self._tops(rows, allowed):
@@ -80,7 +79,7 @@ class Gradients:
         for index in indexes:
             groups.setdefault(domains[index].tier, []).append(domains[index])
         listed = list(groups.values())
-        if purpose is Purpose.ALLOCATE:
+        if not purpose.evicts:
             return listed
         left = self._most
         kept: Groups = []
@@ -98,7 +97,7 @@ class Gradients:
             return np.zeros(len(tree.domains), dtype=np.bool_)
         asked = amounts > 0
         asked[[CPU, MEMORY]] = True
-        if purpose is Purpose.EVICT:
+        if purpose.evicts:
             enough: Mask = np.logical_and.reduce(totals.allocatable(tree)[:, asked] >= amounts[asked], axis=1)
             return enough
         now: Mask = np.logical_and.reduce(totals.idle(tree)[:, asked] >= amounts[asked], axis=1)

@@ -10,7 +10,6 @@ import numpy as np
 from pumice.api import names
 from pumice.framework.reasons import Code
 from pumice.model import resources, statuses
-from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from pumice.model.resources import Amounts, Request, Vector
 
 EXCEEDED = "node group resource limit exceeded"
-# What a pod counts for its queue: from the moment it is placed or waits for room until it is going.
-HELD = statuses.ALLOCATED_LIKE | {Status.PIPELINED}
 
 
 def parse(text: str) -> dict[str, Amounts]:
@@ -164,7 +161,7 @@ class Limits:
         """Count what the pods of a queue hold at this moment."""
         for key in queue.jobs:
             for task in self._session.cluster.jobs[key].tasks.values():
-                if task.node is not None and task.status in HELD:
+                if task.node is not None and task.status in statuses.SETTLED:
                     holdings.add(task.node.labels.get(names.NODE_GROUP_NAME), task.shape.request.vector, 1)
 
     def follow(self, run: Run, sign: int) -> None:

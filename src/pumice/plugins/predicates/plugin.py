@@ -13,6 +13,7 @@ from pumice.framework.points import NODE_TASKS, Reads
 from pumice.framework.reasons import Code, ReasonVector
 from pumice.model import selectors, tolerations
 from pumice.model.resources import PODS
+from pumice.model.statuses import GOING
 from pumice.plugins.predicates import volume_rules
 from pumice.plugins.sharing import interpod, spread
 
@@ -164,7 +165,7 @@ class Predicates(Plugin):
             taken = (
                 port
                 for task in record.port_users.values()
-                if not (nodes.released and task.status.name == "RELEASING")
+                if not (nodes.released and task.status in GOING)
                 for port in task.shape.constraints.ports
             )
             if record.port_users and conflict(wanted, taken):

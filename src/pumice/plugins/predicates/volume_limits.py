@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from pumice.api import names
 from pumice.framework.reasons import Code, ReasonVector
-from pumice.model.statuses import Status
+from pumice.model.statuses import GOING
 from pumice.model.volumes import CSI_NODE, Disk, in_tree, migrated_driver
 from pumice.plugins.predicates import claims
 
@@ -137,7 +137,7 @@ class VolumeLimits:
         leaving: Attached = {}
         migrated: frozenset[str] | None = None
         for task in record.volume_users.values():
-            kept = leaving if released and task.status == Status.RELEASING else attached
+            kept = leaving if released and task.status in GOING else attached
             for disk in self._disks(task.shape.constraints):
                 if disk.plugin:
                     migrated = self._migrated(record.name) if migrated is None else migrated

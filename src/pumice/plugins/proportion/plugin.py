@@ -11,8 +11,8 @@ from pumice.framework.extensions import PERMIT, Vote, reject
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
 from pumice.model import resources
-from pumice.plugins.proportion import kube_batch, water_level
-from pumice.plugins.sharing import admission, queue_limits
+from pumice.plugins.proportion import kube_batch, victims, water_level
+from pumice.plugins.sharing import admission, flat_limits, queue_limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,7 +52,8 @@ class Proportion(Plugin):
 
     A queue deserves its part by weight of every resource, but not more than its pods ask for nor than its `capability`, and not less than its `guarantee`; what one
     does not use goes to the others. The queue with the higher `spec.priority` comes first, then the one that holds the smaller part of what it deserves. A queue
-    that holds all it deserves is passed over, no pod is placed that would take a queue beyond, and what a queue holds beyond may be reclaimed.
+    that holds all it deserves is passed over, no pod is placed that would take a queue beyond or into what others are guaranteed, and what a queue holds beyond may be reclaimed; for that,
+    shares are of what foreign pods leave.
 
     A group is let in if its `minResources` fit into the queue's limit beside what the queue holds and has let in. The limit is the cluster without what other
     queues are guaranteed, or the queue's `capability` if that is less; a resource that `capability` does not list is not limited by it.
@@ -77,24 +78,29 @@ class Proportion(Plugin):
 
     def __init__(self, arguments: Mapping[str, Any], switches: Mapping[str, bool]) -> None:
         super().__init__(arguments, switches)
-        self.limits = queue_limits.Limits()
+        self.limits = flat_limits.Limits()
         self.admitted = admission.Admitted()
         self.inputs: Inputs | None = None
 
     def open(self, session: Session) -> None:
         """Work out what every queue deserves and register the rules."""
         self.cluster = session.cluster
+        self._keeps_gangs = session.gangs_are_kept
         self.limits.refresh(session.cluster)
         legacy = session.configuration.rules == "kube-batch"
-        self._share_out(_inputs(session.cluster, self.limits), legacy=legacy)
+        self._share_out(_inputs(session.cluster, self.limits, legacy=legacy), legacy=legacy)
         if legacy:
             kube_batch.register(session, self.deserved, self.share)
             return
+        self.limits.rooms.open(session.cluster)
+        self.limits.rooms.warn(session)
+        session.never_running.ceilings = self.limits.rooms.branch_ceilings
+        admission.guard(session, admission.Guard(self.limits.rooms, self.admitted, self.beyond_share))
         self.admitted.open(session.cluster)
         session.queue_order.add(self.order)
         session.overused.add(self.overused)
         session.allocatable.add(self.refuse)
-        session.preemptive.add(self.refuse)
+        session.preemptive.add(self.beyond_share)
         session.reclaimable.add(self.above)
         session.protection.add(self.protection, reads=Reads.QUEUE)
         session.due.add(self.due)
@@ -108,13 +114,27 @@ class Proportion(Plugin):
             return
         self.inputs = inputs
         self.deserved: Matrix = np.zeros(shape, dtype=np.int64)
-        if legacy:
-            shared = water_level.surplus(inputs.total, inputs.weights, inputs.request)
-        else:
-            wanted = np.minimum(inputs.request, inputs.limits)
-            shared = water_level.deserved(inputs.total, inputs.weights, wanted, inputs.guarantees)
+        shared = water_level.surplus(inputs.total, inputs.weights, inputs.request) if legacy else _shares(inputs)
         self.deserved[inputs.rows] = shared.amounts
         self._due = dict(zip(inputs.rows, shared.exact, strict=True))
+        self._reclaim_due: Matrix | None = None
+
+    @property
+    def reclaim_due(self) -> Matrix:
+        """What every queue deserves of what foreign pods leave: nobody is ever above a due that the cluster cannot give."""
+        if self._reclaim_due is None:
+            self._reclaim_due = self.deserved if self.inputs is None else self._of_what_is_left(self.inputs)
+        return self._reclaim_due
+
+    def _of_what_is_left(self, inputs: Inputs) -> Matrix:
+        """Share out what foreign pods leave."""
+        left = self.limits.available
+        if inputs is self.inputs and np.array_equal(left, inputs.total):
+            return self.deserved
+        limits = self.limits.within(left)[inputs.rows]
+        due: Matrix = np.zeros(self.deserved.shape, dtype=np.int64)
+        due[inputs.rows] = _shares(msgspec.structs.replace(inputs, total=left, limits=limits)).amounts
+        return due
 
     # -- order -------------------------------------------------------------------------------------------------
 
@@ -137,13 +157,20 @@ class Proportion(Plugin):
         """Say what a queue holds if it is all that it deserves."""
         held = self.cluster.queue_sums.held(queue.row)
         deserved = self.deserved[queue.row]
-        return self._told(held, deserved) if (deserved <= held).all() else None
+        return victims.told(self.cluster.vocabulary.names, held, deserved) if (deserved <= held).all() else None
 
     def refuse(self, queue: Queue, demand: Demand) -> str | None:
+        """Refuse tasks that would take the queue beyond what it deserves, or into what others are guaranteed."""
+        beyond = self.beyond_share(queue, demand)
+        return beyond or self.limits.rooms.refused(queue, demand, self.cluster.vocabulary.names)
+
+    def beyond_share(self, queue: Queue, demand: Demand) -> str | None:
         """Refuse tasks that would take the queue beyond what it deserves, in a resource they ask for."""
-        if (closed := queue_limits.closed(queue)) is not None:
+        if (closed := queue.closed) is not None:
             return closed
         held = self.cluster.queue_sums.held(queue.row)
+        if not demand.waits:
+            held = held + self.cluster.queue_sums.evicting[queue.row]
         deserved = self.deserved[queue.row]
         beyond = queue_limits.exceeded(demand.amounts, held + demand.amounts, deserved)
         if not beyond:
@@ -152,60 +179,38 @@ class Proportion(Plugin):
         asked = ", ".join(f"{names[c]} {resources.shown(names[c], int(demand.amounts[c]))}" for c in beyond)
         pods = f"{len(demand.tasks)} pods" if len(demand.tasks) > 1 else "a pod"
         whole = ", which is all there is" if (deserved >= self.limits.total)[beyond].all() else ""
-        return f"{asked} for {pods} goes beyond its share{whole}: {self._told(held, deserved)}"
+        return f"{asked} for {pods} goes beyond its share{whole}: {victims.told(names, held, deserved)}"
 
-    def _told(self, held: Vector, deserved: Vector) -> str:
-        names = self.cluster.vocabulary.names
-        parts = [
-            f"{name} {resources.shown(name, have)} of {resources.shown(name, due)}"
-            for name, have, due in zip(names, held.tolist(), deserved.tolist(), strict=True)
-            if have or due
-        ]
-        return f"allocated {', '.join(parts)} deserved" if parts else "it deserves nothing of what the nodes offer"
+    def _victims(self) -> victims.Victims:
+        """Return the victim rules for one question, in the state the plan has reached."""
+        return victims.Victims(self.cluster, self.reclaim_due, self.limits.guarantee, whole=self._keeps_gangs)
 
     def above(self, _claimant: Task, candidates: Sequence[Task]) -> list[Task]:
-        """Offer candidates while their queue holds more than it deserves of some resource."""
-        left: dict[str, Vector] = {}
-        offered = []
-        for task in candidates:
-            queue = self.cluster.queues.get(task.job.queue) if task.job is not None else None
-            if queue is None:
-                continue
-            if queue.name not in left:
-                left[queue.name] = self.cluster.queue_sums.held(queue.row)
-            if (left[queue.name] > self.deserved[queue.row]).any():
-                left[queue.name] = left[queue.name] - task.shape.request.vector
-                offered.append(task)
-        return offered
+        """Offer candidates while their queue holds more than it deserves of some resource, and none that would break a guarantee."""
+        judged = self._victims()
+        return [task for task in candidates if judged.judge(task) is None]
 
     def protection(self, claimant: Task | None, victim: Task, _action: str) -> str | None:
-        """Protect pods of other queues that hold no more than they deserve."""
+        """Protect pods of other queues that hold no more than they deserve, or no more than they are guaranteed."""
         if claimant is None or claimant.job is None or victim.job is None or victim.job.queue == claimant.job.queue:
             return None
-        if self.above(claimant, [victim]):
-            return None
-        queue = self.cluster.queues[victim.job.queue]
-        told = self._told(self.cluster.queue_sums.held(queue.row), self.deserved[queue.row])
-        return f"queue {queue.name} holds no more than it deserves: {told}"
+        return self._victims().judge(victim)
 
     def due(self, job: Job) -> Matrix:
-        """Return what every queue would deserve if a job's minimum were asked for by its queue."""
+        """Return what every queue would deserve, of what foreign pods leave, if a job's minimum were asked for by its queue."""
         inputs = self.inputs
         queue = self.cluster.queues[job.queue]
         if inputs is None or not job.min_resources:
-            return self.deserved
+            return self.reclaim_due
         more = _asking_more(inputs, self.limits, queue, self.cluster.vocabulary.vector(job.min_resources))
-        due: Matrix = np.zeros(self.deserved.shape, dtype=np.int64)
-        wanted = np.minimum(more.request, more.limits)
-        due[more.rows] = water_level.deserved(more.total, more.weights, wanted, more.guarantees).amounts
-        return due
+        return self._of_what_is_left(more)
 
     # -- letting jobs in ---------------------------------------------------------------------------------------
 
     def vote(self, session: Session, job: Job) -> Vote:
         """Vote whether a job's minimum fits into its queue."""
         queue = self.cluster.queues[job.queue]
-        if (closed := queue_limits.closed(queue)) is not None:
+        if (closed := queue.closed) is not None:
             return reject(f"queue {queue.name}: {closed}")
         if job.min_resources is None:
             return PERMIT
@@ -215,10 +220,20 @@ class Proportion(Plugin):
         return admission.admission(session, job, (bound,), self.admitted)
 
 
-def _inputs(cluster: Cluster, limits: queue_limits.Limits) -> Inputs:
-    """Gather what the queues with jobs ask for; pods whose group is missing or invalid ask for nothing."""
+def _shares(inputs: Inputs) -> water_level.Shares:
+    wanted = np.minimum(inputs.request, inputs.limits)
+    return water_level.deserved(inputs.total, inputs.weights, wanted, inputs.guarantees)
+
+
+def _inputs(cluster: Cluster, limits: flat_limits.Limits, *, legacy: bool) -> Inputs:
+    """Gather what the queues with jobs ask for, and the guarantees of those without; pods whose group is missing or invalid ask for nothing."""
     sums = cluster.queue_sums
-    queues = [queue for queue in cluster.queues.values() if not queue.bad and _has_jobs(cluster, queue)]
+    guaranteed = limits.guarantee.max(axis=1) > 0
+    queues = [
+        queue
+        for queue in cluster.queues.values()
+        if not queue.bad and (_has_jobs(cluster, queue) or (guaranteed[queue.row] and not legacy))
+    ]
     rows = [queue.row for queue in queues]
     request = sums.allocated + sums.pipelined + sums.pending
     for job in cluster.pending_jobs.values():
@@ -234,7 +249,7 @@ def _inputs(cluster: Cluster, limits: queue_limits.Limits) -> Inputs:
     )
 
 
-def _asking_more(inputs: Inputs, limits: queue_limits.Limits, queue: Queue, minimum: Vector) -> Inputs:
+def _asking_more(inputs: Inputs, limits: flat_limits.Limits, queue: Queue, minimum: Vector) -> Inputs:
     """Return the inputs with a queue asking for more, be it the first that it asks for."""
     if queue.row in inputs.rows:
         request = inputs.request.copy()

@@ -13,18 +13,20 @@ import numpy as np
 
 from pumice.api import names
 from pumice.framework.extensions import PERMIT, Vote, reject
+from pumice.framework.subject import Demand
 from pumice.model import resources
 from pumice.model.statuses import Status
 from pumice.plugins.sharing.evictable import Freeing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pumice.framework.session import Session
     from pumice.model.cluster import Cluster
     from pumice.model.job import Job
     from pumice.model.queue import Queue
     from pumice.model.resources import Amounts, Matrix, Vector
+    from pumice.plugins.sharing.rooms import Rooms
 
 
 def freed_by_eviction(session: Session, job: Job, queue_rows: Sequence[int] | None) -> Vector:
@@ -98,7 +100,7 @@ class Admitted:
     Both are computed at the first question of a cycle. With `above`, which gives the rows of the ancestors of each leaf of a tree, those count everything below them.
     """
 
-    __slots__ = ("_above", "_cluster", "_elastic", "_inqueue", "minima")
+    __slots__ = ("_above", "_cluster", "_elastic", "_inqueue", "_lightened", "minima")
 
     def __init__(self) -> None:
         self.minima = Minima()
@@ -109,15 +111,29 @@ class Admitted:
         self._above = above or {}
         self._inqueue: Matrix | None = None
         self._elastic: Matrix | None = None
+        self._lightened = False
+
+    def lighten(self, session: Session) -> bool:
+        """Leave groups out that can never run: they take no budget from others; tells whether that made a difference."""
+        if self._lightened:
+            return False
+        self._lightened = True
+        jobs = never_running(session)
+        if jobs:
+            self._inqueue = self.inqueue - self.claims(jobs)
+        return bool(jobs)
+
+    def claims(self, jobs: Sequence[Job]) -> Matrix:
+        """Return what jobs that were let in may still take, by queue."""
+        missing = self.minima.reserved(self._cluster, jobs)
+        return self._by_queue([job.row for job in jobs], self.minima.deducted(missing, jobs))
 
     @property
     def inqueue(self) -> Matrix:
         """What was let in and is not taken yet: what is missing to the minimum of groups that are Inqueue, or Running with all their members."""
         if self._inqueue is None:
             self.minima.refresh(self._cluster)
-            jobs = [*let_in(self._cluster), *running(self._cluster)]
-            missing = self.minima.reserved(self._cluster, jobs)
-            self._inqueue = self._by_queue([job.row for job in jobs], self.minima.deducted(missing, jobs))
+            self._inqueue = self.claims([*let_in(self._cluster), *running(self._cluster)])
         return self._inqueue
 
     @property
@@ -160,6 +176,11 @@ def let_in(cluster: Cluster) -> list[Job]:
     return [job for job in cluster.phases.jobs(names.PHASE_INQUEUE) if job.min_resources is not None]
 
 
+def never_running(session: Session) -> list[Job]:
+    """Return the jobs that were let in, say what they need and can never run; they are told so."""
+    return [job for job in let_in(session.cluster) if session.never_running.say(job)]
+
+
 def running(cluster: Cluster) -> list[Job]:
     """Return the jobs whose group is Running with all its members placed, and says what it needs."""
     return [
@@ -173,6 +194,48 @@ def placed(job: Job) -> int:
     """Count the tasks of a job that hold room."""
     counts = job.tally.counts
     return counts[Status.ALLOCATED] + counts[Status.BINDING] + counts[Status.BOUND] + counts[Status.RUNNING]
+
+
+class Guard:
+    """Who is kept out by what is guaranteed to others and by nothing else; they take no budget from groups within their queue's guarantee."""
+
+    def __init__(self, found: Rooms, admitted: Admitted, beyond: Callable[[Queue, Demand], str | None]) -> None:
+        self._rooms = found
+        self._admitted = admitted
+        self._beyond = beyond
+        self._kept_out: list[Job] | None = None
+
+    def kept_out(self, session: Session, job: Job) -> list[Job]:
+        """Return the groups that take no budget from a job; none unless the job stays within its queue's guarantee."""
+        queue = session.cluster.queues[job.queue]
+        if not self._rooms.active or job.min_resources is None:
+            return []
+        minimum = session.cluster.vocabulary.vector(job.min_resources)
+        taken = session.cluster.queue_sums.held(queue.row) + self._admitted.inqueue[queue.row]
+        if not self._rooms.is_within(queue, minimum, taken):
+            return []
+        if self._kept_out is None:
+            self._kept_out = [other for other in let_in(session.cluster) if self._is_kept_out(session, other)]
+        return self._kept_out
+
+    def _is_kept_out(self, session: Session, job: Job) -> bool:
+        queue = session.queue_of(job)
+        if queue is None or not self._rooms.knows(queue):
+            return False
+        amounts = self._admitted.minima.reserved(session.cluster, [job])[0]
+        refused = self._rooms.refusal(queue, amounts) is not None
+        return refused and self._beyond(queue, Demand([], amounts)) is None
+
+
+def guard(session: Session, found: Guard) -> None:
+    """Let every vote of the cycle know who keeps guarantees."""
+    session.scratch["guard"] = found
+
+
+def kept_out_for(session: Session, job: Job) -> list[Job]:
+    """Return the groups that were let in and take no budget from a job, since only its guarantee and those of others keep them out."""
+    found = session.scratch.get("guard")
+    return found.kept_out(session, job) if isinstance(found, Guard) else []
 
 
 class Bound(msgspec.Struct, frozen=True):
@@ -196,6 +259,12 @@ def admission(session: Session, job: Job, bounds: Iterable[Bound], admitted: Adm
         inelastic = bound.held - admitted.elastic[row]
         inqueue = admitted.inqueue[row]
         lacking = shortage(session.cluster, job.min_resources, (bound.limit - inelastic - inqueue).tolist())
+        if lacking and admitted.lighten(session):
+            inqueue = admitted.inqueue[row]
+            lacking = shortage(session.cluster, job.min_resources, (bound.limit - inelastic - inqueue).tolist())
+        if lacking and (kept_out := kept_out_for(session, job)):
+            inqueue = inqueue - admitted.claims(kept_out)[row]
+            lacking = shortage(session.cluster, job.min_resources, (bound.limit - inelastic - inqueue).tolist())
         if lacking:
             # Only who does not fit as things are has to count on eviction.
             inelastic = inelastic - freed_by_eviction(session, job, bound.inside)

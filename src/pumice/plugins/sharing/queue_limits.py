@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.api import names
-from pumice.model import resources
+from pumice.model import resources, statuses
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
+    from pumice.framework.subject import Demand
     from pumice.model.cluster import Cluster
-    from pumice.model.queue import Queue
     from pumice.model.resources import Amounts, Matrix, Vector, Vocabulary
 
 UNLIMITED = 2**62
+HOLDING = statuses.PLACED - {statuses.Status.RELEASING}
 
 
 def total(cluster: Cluster) -> Vector:
@@ -27,6 +27,21 @@ def total(cluster: Cluster) -> Vector:
     nodes = cluster.nodes
     offered: Vector = nodes.allocatable[: nodes.count].sum(axis=0)
     return offered
+
+
+def available(cluster: Cluster, taking_part: Container[str]) -> Vector:
+    """Return what each node offers less what foreign pods hold there, never below 0: pods that are not terminating and are in no queue that takes part."""
+    nodes, sums, count = cluster.nodes, cluster.queue_sums, cluster.nodes.count
+    foreign: Matrix = nodes.foreign[:count]
+    strange = {name for name, row in sums.rows.items() if name not in taking_part and sums.allocated[row].any()}
+    if strange:
+        foreign = foreign.copy()
+        for job in cluster.jobs.values():
+            for task in job.tasks.values() if job.queue in strange else ():
+                if task.node is not None and task.node.row < count and task.status in HOLDING:
+                    foreign[task.node.row] += task.shape.request.vector
+    left: Vector = np.maximum(nodes.allocatable[:count] - foreign, 0).sum(axis=0)
+    return left
 
 
 def ceiling(vocabulary: Vocabulary, capability: Amounts) -> Vector:
@@ -39,51 +54,22 @@ def ceiling(vocabulary: Vocabulary, capability: Amounts) -> Vector:
     return row
 
 
-class Limits:
-    """The limits of flat queues, kept until a Queue or what the nodes offer changes."""
-
-    __slots__ = ("_seen", "_sized", "capability", "guarantee", "guaranteed", "real_capability", "total")
-
-    def __init__(self) -> None:
-        self._seen: Sequence[object] = ()
-        self._sized = (-1, -1)
-
-    def refresh(self, cluster: Cluster) -> bool:
-        """Bring the limits up to date with the cluster, and tell whether any may have changed."""
-        queues = [queue for queue in cluster.queues.values() if not queue.bad]
-        shape = cluster.queue_sums.allocated.shape
-        offered = total(cluster)
-        seen = [queue.object for queue in queues]
-        same = shape == self._sized and len(seen) == len(self._seen) and all(map(_is, seen, self._seen))
-        if same and np.array_equal(offered, self.total):
-            return False
-        self._seen, self._sized = seen, shape
-        self.total: Vector = offered
-        self.guarantee: Matrix = np.zeros(shape, dtype=np.int64)
-        self.capability: Matrix = np.full(shape, UNLIMITED, dtype=np.int64)
-        for queue in queues:
-            if queue.guarantee:
-                self.guarantee[queue.row] = cluster.vocabulary.vector(queue.guarantee)
-            if queue.capability:
-                self.capability[queue.row] = ceiling(cluster.vocabulary, queue.capability)
-        # Queues without jobs keep their guarantee too, so it is off everybody else's limit.
-        self.guaranteed: Vector = self.guarantee.sum(axis=0)
-        free = np.maximum(offered - self.guaranteed, 0)
-        self.real_capability: Matrix = np.minimum(free + self.guarantee, self.capability)
-        return True
-
-
-def _is(left: object, right: object) -> bool:
-    return left is right
-
-
-def closed(queue: Queue) -> str | None:
-    """Say that a queue takes no new work, if so."""
-    return None if queue.is_open else f"its state is {queue.state}, only {names.QUEUE_OPEN} queues take new work"
-
-
 def exceeded(asked: Vector, wanted: Vector, limit: Vector) -> list[int]:
     """Return the columns that are asked for, pods aside, in which what is wanted is beyond the limit."""
     beyond = (asked > 0) & (wanted > limit)
     beyond[resources.PODS] = False
     return np.flatnonzero(beyond).tolist()
+
+
+def told(names: Sequence[str], columns: Sequence[int], held: Vector, demand: Demand, **bounds: Vector) -> str:
+    """Write the numbers of some resources: what is held, what is asked for, and what bounds them."""
+    ((word, bound),) = bounds.items()
+
+    def shown(column: int, vector: Vector) -> str:
+        return resources.shown(names[column], int(vector[column]))
+
+    pods = f"{len(demand.tasks)} pods" if len(demand.tasks) > 1 else "a pod"
+    return "; ".join(
+        f"{names[c]} {shown(c, held)} held + {shown(c, demand.amounts)} for {pods}, {word} {shown(c, bound)}"
+        for c in columns
+    )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 
-class Failures:
+class KnownFailures:
     """Why tasks of one queue found no node, by what nodes see of a task; true until some node changes."""
 
     __slots__ = ("_known", "_when")

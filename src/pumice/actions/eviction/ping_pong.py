@@ -20,26 +20,21 @@ LOOKS = 64
 def those_who_would_return(plan: Plan, takes_from: Callable[[Job, Plan], bool]) -> list[Task]:
     """Return the victims whose job, pending again, would ask for the claimant's room and be given it; `takes_from` searches for it."""
     victims = [task for unit in plan.units for task in unit.tasks]
-    cluster = plan.session.cluster
-    homes = [(task, task.node) for task in victims]
-    members = [(task, task.node) for task in plan.members]
-    # The world after the plan: the claimant runs, the victims wait again.
-    for task, _ in homes:
-        cluster.move([task], [None], Status.PENDING)
-    for task, record in members:
-        cluster.move([task], [record], Status.RUNNING)
-    try:
+    with plan.statement.trial():
+        suppose_carried_out(plan)
         jobs = {task.job.key: task.job for task in victims if task.job is not None}
         asking = [job for job in jobs.values() if _might_ask(plan, job)]
         # Where so many would ask that searching for each takes long, none of them is trusted not to come back.
         returning = asking if len(asking) > SEARCHES else [job for job in asking if takes_from(job, plan)]
-    finally:
-        for task, record in members:
-            cluster.move([task], [record], Status.PIPELINED)
-        for task, record in homes:
-            cluster.move([task], [record], Status.RELEASING)
     keys = {job.key for job in returning}
     return [task for task in victims if task.job is not None and task.job.key in keys]
+
+
+def suppose_carried_out(plan: Plan) -> None:
+    """Suppose the world after a plan: the claimant runs, the victims wait again."""
+    victims = [task for unit in plan.units for task in unit.tasks]
+    plan.statement.suppose(victims, [None] * len(victims), Status.PENDING)
+    plan.statement.suppose(plan.members, [member.node for member in plan.members], Status.RUNNING)
 
 
 def _might_ask(plan: Plan, job: Job) -> bool:
@@ -51,11 +46,16 @@ def _might_ask(plan: Plan, job: Job) -> bool:
     nodes = list({id(member.node): member.node for member in plan.members if member.node is not None}.values())
     if len(nodes) * len(asking) > LOOKS:
         return any(_is_offered(plan, victim, plan.members) for victim in asking)
-    return any(task.job is plan.job for victim in asking for node in nodes for task in plan.rules.offered(victim, node))
+    return any(
+        task.job is plan.job
+        for victim in asking
+        for node in nodes
+        for task in plan.rules.offered(victim, node, plan.domain)
+    )
 
 
 def _is_offered(plan: Plan, victim: Task, members: Sequence[Task]) -> bool:
     """Ask about all members at once, as if they were on one node."""
     rules = plan.rules
     candidates = [member for member in members if rules.may_go(victim, member)]
-    return bool(candidates) and bool(rules.ask(victim, rules.in_order(victim, candidates)))
+    return bool(candidates) and bool(rules.ask(victim, rules.in_order(victim, candidates), plan.domain))

@@ -12,26 +12,26 @@ from pumice.framework.reasons import FitSummary
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pumice.actions.domains import Goal
-    from pumice.actions.holding import Holding
-    from pumice.actions.placing import Turn
+    from pumice.actions.placing.domain_capacity import DomainCapacity
+    from pumice.actions.placing.domain_search import Goal
+    from pumice.actions.placing.turns import Turn
     from pumice.model.hypernodes import HyperNode
 
 NAMED = 3
 
 
-def why_not(turn: Turn, goal: Goal, holding: Holding) -> FitSummary:
+def why_not(turn: Turn, goal: Goal, capacity: DomainCapacity) -> FitSummary:
     """Say why no domain was even tried."""
     errors = turn.session.findings.errors(turn.job)
-    if goal.tasks[-1].uid in errors:
-        return errors[goal.tasks[-1].uid]
+    if goal.tasks[0].uid in errors:
+        return errors[goal.tasks[0].uid]
     tree, limit = turn.session.topology.tree, goal.limit
     tier = limit.tier if limit is not None else tree.root.tier
     offered = [domain for group in goal.groups for domain in group]
     near = offered or _unoffered(turn, goal, tier)
     text = _why_none(turn, goal, tier)
     if near:
-        counts = holding.counts(released=True)
+        counts = capacity.counts(released=True)
         best = max(near, key=lambda each: (int(counts[each.index]), -each.index))
         most = int(counts[best.index])
         if offered or most < goal.need:
@@ -43,7 +43,7 @@ def why_not(turn: Turn, goal: Goal, holding: Holding) -> FitSummary:
 
 def _why_not_even_one(turn: Turn, goal: Goal, offered: Sequence[HyperNode]) -> FitSummary:
     """Say what the nodes of the domains say against the first task."""
-    evaluation = turn.session.evaluate(subject.Subject(goal.tasks[-1], turn.queue))
+    evaluation = turn.session.evaluate(subject.Subject(goal.tasks[0], turn.queue))
     if len(offered) == 1:
         return turn.inside(offered[0]).scope.failure(evaluation)
     return evaluation.failure(within=np.unique(np.concatenate([domain.rows for domain in offered])))

@@ -6,14 +6,13 @@ from their nodes and from nothing else, so it survives restarts of members and o
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
 from pumice.api import names
-from pumice.model.statuses import ALLOCATED_LIKE, Status
+from pumice.model.statuses import SETTLED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,17 +25,20 @@ if TYPE_CHECKING:
     from pumice.model.nodes import Rows
     from pumice.model.task import Task
 
-SETTLED = ALLOCATED_LIKE | {Status.PIPELINED}
 SOURCE = "topology"
 
 Groups = list[list["HyperNode"]]
 
 
-class Purpose(Enum):
-    """What domains are looked for: room as it is, or room that evictions could make."""
+class Purpose(msgspec.Struct, frozen=True, eq=False):
+    """What domains are looked for: room as it is, or, if `evicts`, room that evictions could make, in those that are worthwhile (None for all)."""
 
-    ALLOCATE = "allocate"
-    EVICT = "evict"
+    evicts: bool = False
+    worthwhile: Mask | None = None
+
+
+ALLOCATE = Purpose()
+EVICT = Purpose(evicts=True)
 
 
 class Limit(msgspec.Struct, frozen=True):
@@ -46,16 +48,14 @@ class Limit(msgspec.Struct, frozen=True):
     soft: bool = False
 
 
-class Topology:
+class JobDomains:
     """The limits and domains of one session."""
 
-    __slots__ = ("_limits", "_rows", "_session", "tree", "worthwhile")
+    __slots__ = ("_limits", "_rows", "_session", "tree")
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self.tree: Tree = session.cluster.hyper_nodes.tree
-        # To evict in: the domains that whoever asks thinks worth offering, None for all.
-        self.worthwhile: Mask | None = None
         self._limits: dict[str, Limit | None] = {}
         self._rows: dict[str, tuple[int, Job | SubJob, list[int]]] = {}
 
@@ -66,7 +66,7 @@ class Topology:
         if job.topology is None:
             return None
         if job.key not in self._limits:
-            self._limits[job.key] = self._read(job, job.topology, Limit(self.tree.root.tier, soft=True))
+            self._keep(job.key, self._read(job, job.topology, Limit(self.tree.root.tier, soft=True)))
         return self._limits[job.key]
 
     def sub_limit(self, sub_job: SubJob) -> Limit | None:
@@ -79,8 +79,12 @@ class Topology:
         if sub_job.key not in self._limits:
             outer = self.limit(job)
             widest = Limit(self.tree.root.tier if outer is None else outer.tier, soft=True)
-            self._limits[sub_job.key] = self._read(job, sub_job.topology, widest)
+            self._keep(sub_job.key, self._read(job, sub_job.topology, widest))
         return self._limits[sub_job.key]
+
+    def _keep(self, key: str, limit: Limit | None) -> None:
+        """Keep a limit as long as what was said about it: a trial takes both back."""
+        self._session.findings.journal.put(self._limits, key, limit)
 
     def _read(self, job: Job, wish: scheduling.NetworkTopology, widest: Limit) -> Limit | None:
         if wish.mode == names.TOPOLOGY_SOFT:
@@ -150,8 +154,8 @@ class Topology:
         if job.topology is None and not any(policy.topology for policy in job.policies):
             return None
         marks = np.zeros(len(self.tree.root.rows), dtype=np.bool_)
-        for domain in (domain for group in self.job_domains(job, Purpose.ALLOCATE) for domain in group):
-            inner = [[domain]] if task.sub_job is None else self.sub_job_domains(task.sub_job, domain, Purpose.ALLOCATE)
+        for domain in (domain for group in self.job_domains(job, ALLOCATE) for domain in group):
+            inner = [[domain]] if task.sub_job is None else self.sub_job_domains(task.sub_job, domain, ALLOCATE)
             for each in (each for group in inner for each in group):
                 marks[each.rows] = True
         return None if marks.all() else np.flatnonzero(marks)

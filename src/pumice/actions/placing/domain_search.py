@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from pumice.actions import shortage, sizes
-from pumice.actions.holding import Holding
+from pumice.actions.placing import largest_first, shortage
+from pumice.actions.placing.domain_capacity import DomainCapacity
 from pumice.framework import foresight, subject
 from pumice.framework.reasons import FitSummary
 from pumice.model.job import BEST_EFFORT_PENDING
@@ -22,8 +22,8 @@ from pumice.model.job import BEST_EFFORT_PENDING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from pumice.actions.placing import Turn
-    from pumice.framework.topology import Groups, Limit
+    from pumice.actions.placing.turns import Turn
+    from pumice.framework.job_domains import Groups, Limit
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import SubJob, Tally
     from pumice.model.task import Task
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 COMPARED = 8
 
 
-class Outcome(IntEnum):
+class Progress(IntEnum):
     """How far a job or sub-group got in a domain: nowhere, to room that it has to wait for, or to all it needs."""
 
     NOTHING = 0
@@ -40,18 +40,18 @@ class Outcome(IntEnum):
     READY = 2
 
 
-class Goal(msgspec.Struct):
+class Goal(msgspec.Struct, frozen=True):
     """What is looked for: domains for a job, or for one of its sub-groups, in the order of groups; `need` members must fit.
 
-    `attempt` places the tasks in the order that the list has when it is called.
+    `attempt` places tasks inside the domain of a turn, in the order that it is given.
     """
 
     sub_job: SubJob
     groups: Groups
     limit: Limit | None
     need: int
-    tasks: list[Task]
-    attempt: Callable[[Turn, Outcome], Outcome]
+    tasks: Sequence[Task]
+    attempt: Callable[[Turn, Progress, Sequence[Task]], Progress]
     is_part: bool = False
     compares: bool = False
 
@@ -67,74 +67,72 @@ def needed(tally: Tally, minimum: int, *, ready: bool) -> int:
     return max(1, minimum - tally.ready - tally.waiting - tally.counts[BEST_EFFORT_PENDING])
 
 
-def search(turn: Turn, goal: Goal, accepted: Outcome | None = None) -> Outcome:
+def search(turn: Turn, goal: Goal, accepted: Progress | None = None) -> Progress:
     """Try domains until one works: first on free room, then, unless only that is accepted, on room that is being released."""
-    holding = Holding(turn.session, turn.queue, goal.tasks)
+    capacity = DomainCapacity(turn.session, turn.queue, goal.tasks)
     wanted = stages(turn) if accepted is None else [accepted]
     tried = False
     for stage in wanted:
-        for domain in _candidates(turn, goal, holding, stage):
+        for domain in _candidates(turn, goal, capacity, stage):
             tried = True
             mark = turn.statement.checkpoint()
-            outcome = _attempt(turn, goal, domain, stage)
-            if outcome >= stage:
-                return outcome
+            progress = _attempt(turn, goal, domain, stage)
+            if progress >= stage:
+                return progress
+            # What was done is undone; why it was not enough stays said until another domain is tried.
             turn.statement.rollback(mark)
-    if not tried and wanted[-1] is Outcome.WAITS:
-        turn.session.findings.note_fit(reversed(goal.tasks), shortage.why_not(turn, goal, holding))
-    return Outcome.NOTHING
+    if not tried and wanted[-1] is Progress.WAITS:
+        turn.session.findings.note_fit(goal.tasks, shortage.why_not(turn, goal, capacity))
+    return Progress.NOTHING
 
 
-def _attempt(turn: Turn, goal: Goal, domain: HyperNode, stage: Outcome) -> Outcome:
+def _attempt(turn: Turn, goal: Goal, domain: HyperNode, stage: Progress) -> Progress:
     """Try one domain; where a job is on trial, note what its sub-group scores there."""
     turn.session.findings.forget_fit(turn.job, goal.tasks)
     topology = turn.session.topology
     scores = None if turn.points is None or not goal.is_part else topology.order(goal.sub_job, [domain])
     inside, mark = turn.inside(None if domain is topology.tree.root else domain), turn.statement.checkpoint()
-    outcome = goal.attempt(inside, stage)
-    if outcome < stage:
+    progress = goal.attempt(inside, stage, goal.tasks)
+    if progress < stage:
         turn.statement.rollback(mark)
-        if again := _largest_first(inside, goal, domain, stage):
-            outcome = _attempt_again(inside, goal, stage, again)
-    if turn.points is not None and scores is not None and outcome >= stage:
+        if other := _largest_first(inside, goal, domain, stage):
+            progress = _attempt_again(inside, goal, stage, other)
+    if turn.points is not None and scores is not None and progress >= stage:
         turn.points.append(float(foresight.rounded(scores)[0]))
-    return outcome
+    return progress
 
 
-def _attempt_again(turn: Turn, goal: Goal, stage: Outcome, tasks: list[Task]) -> Outcome:
+def _attempt_again(turn: Turn, goal: Goal, stage: Progress, tasks: Sequence[Task]) -> Progress:
     """Try the same domain with the tasks in another order; if that is no better, what the first order said stays."""
-    own = list(goal.tasks)
     with turn.statement.trial() as trial:
-        turn.session.findings.forget_fit(turn.job, own)
-        goal.tasks[:] = tasks
-        outcome = goal.attempt(turn, stage)
-        goal.tasks[:] = own
-        if outcome >= stage:
+        turn.session.findings.forget_fit(turn.job, tasks)
+        progress = goal.attempt(turn, stage, tasks)
+        if progress >= stage:
             trial.keep()
-    return outcome
+    return progress
 
 
-def _largest_first(turn: Turn, goal: Goal, domain: HyperNode, stage: Outcome) -> list[Task] | None:
+def _largest_first(turn: Turn, goal: Goal, domain: HyperNode, stage: Progress) -> list[Task] | None:
     """Return another order of the tasks, if one could help in a domain."""
     if goal.is_part is not bool(turn.job.policies) or (goal.limit is None and turn.scope.domain is None):
         return None
-    table = turn.session.cluster.nodes
-    return sizes.largest_first(table, domain.rows, goal.tasks, goal.need, released=stage is Outcome.WAITS)
+    part = goal.sub_job if goal.is_part else None
+    return largest_first.reordered(turn, domain.rows, goal.tasks, part, released=stage is Progress.WAITS)
 
 
-def stages(turn: Turn) -> list[Outcome]:
+def stages(turn: Turn) -> list[Progress]:
     """Return what is looked for, in this order; where everything waits anyway, nothing else can be had."""
-    return [Outcome.WAITS] if turn.scope.waits else [Outcome.READY, Outcome.WAITS]
+    return [Progress.WAITS] if turn.scope.waits else [Progress.READY, Progress.WAITS]
 
 
-def _candidates(turn: Turn, goal: Goal, holding: Holding, stage: Outcome) -> Iterator[HyperNode]:
+def _candidates(turn: Turn, goal: Goal, capacity: DomainCapacity, stage: Progress) -> Iterator[HyperNode]:
     """Give the domains that can hold enough, in the order in which they are tried."""
     if goal.limit is None:
         yield from (domain for group in goal.groups for domain in group)
         return
     if _is_refused_by_queue(turn, goal):
         return
-    counts = holding.counts(released=stage is Outcome.WAITS or turn.scope.waits)
+    counts = capacity.counts(released=stage is Progress.WAITS or turn.scope.waits)
     enough = [[each for each in group if counts[each.index] >= goal.need] for group in goal.groups]
     home = goal.rows(turn)
     held = _held(turn, goal, home)
@@ -179,7 +177,7 @@ def _ranked(turn: Turn, sub_job: SubJob, domains: Sequence[HyperNode]) -> Sequen
     return [domains[position] for position in np.argsort(-scores, kind="stable").tolist()]
 
 
-def _compared(turn: Turn, goal: Goal, ranked: Sequence[HyperNode], stage: Outcome) -> Sequence[HyperNode]:
+def _compared(turn: Turn, goal: Goal, ranked: Sequence[HyperNode], stage: Progress) -> Sequence[HyperNode]:
     """Try the first few domains and undo it: the one in which the sub-groups score the most together comes first.
 
     Of domains that look alike only the first that works is tried; if all that are tried fail, the others follow.
@@ -189,10 +187,10 @@ def _compared(turn: Turn, goal: Goal, ranked: Sequence[HyperNode], stage: Outcom
     for domain, outlook in zip(ranked, _outlooks(turn, goal, ranked), strict=True):
         if outlook in found or len(found) + len(failed) == COMPARED:
             continue
-        mark, points = turn.statement.checkpoint(), list[float]()
-        outcome = _attempt(msgspec.structs.replace(turn, points=points), goal, domain, stage)
-        turn.statement.rollback(mark)
-        if outcome >= stage:
+        points: list[float] = []
+        with turn.statement.trial():
+            progress = _attempt(msgspec.structs.replace(turn, points=points), goal, domain, stage)
+        if progress >= stage:
             found[outlook] = (sum(points), domain)
         else:
             failed.append(domain)
@@ -212,16 +210,16 @@ def _outlooks(turn: Turn, goal: Goal, domains: Sequence[HyperNode]) -> Iterator[
 
 def _is_refused_by_queue(turn: Turn, goal: Goal) -> bool:
     """Tell, and note, that no domain helps because the queue may not take on what is needed; asked where all tasks are equal."""
-    session, first = turn.session, goal.tasks[-1]
+    session, first = turn.session, goal.tasks[0]
     if not session.allocatable.active or any(task.shape is not first.shape for task in goal.tasks):
         return False
-    refusal = session.allocatable(turn.queue, subject.equal_tasks(goal.tasks[-goal.need :]))
+    refusal = session.allocatable(turn.queue, subject.equal_tasks(goal.tasks[: goal.need], waits=turn.scope.waits))
     if refusal is None:
         return False
-    session.findings.note_fit(reversed(goal.tasks), FitSummary(0, (), f"queue {turn.queue.name}: {refusal}"))
+    session.findings.note_fit(goal.tasks, FitSummary(0, (), f"queue {turn.queue.name}: {refusal}"))
     return True
 
 
-def reached(*, ready: bool, pipelined: bool) -> Outcome:
+def reached(*, ready: bool, pipelined: bool) -> Progress:
     """Say how far somebody got."""
-    return Outcome.READY if ready else Outcome.WAITS if pipelined else Outcome.NOTHING
+    return Progress.READY if ready else Progress.WAITS if pipelined else Progress.NOTHING

@@ -70,7 +70,7 @@ class Kept:
         return self._copies.setdefault((id(evaluation), released), (evaluation, Copies()))[1]
 
 
-class Holding:
+class DomainCapacity:
     """What the hyper-nodes can hold of some tasks."""
 
     __slots__ = ("_kinds", "_queue", "_session", "_tasks")

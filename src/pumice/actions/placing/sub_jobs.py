@@ -5,76 +5,73 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING, Any
 
-from pumice.actions import domains, placing
-from pumice.actions.domains import Goal, Outcome
-from pumice.framework.topology import Purpose
+from pumice.actions.placing import domain_search, minimum, task_runs
+from pumice.actions.placing.domain_search import Goal, Progress
+from pumice.framework.job_domains import ALLOCATE
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from pumice.actions.placing import Turn
+    from pumice.actions.placing.turns import Turn
     from pumice.framework.ordering import Ordering
     from pumice.model.job import SubJob
     from pumice.model.task import Task
 
 
-def attempts(tasks: list[Task]) -> Callable[[Turn, Outcome], Outcome]:
-    """Return what tries to place the tasks of a job inside a domain."""
-    return lambda turn, stage: _attempt(turn, stage, tasks)
-
-
-def _attempt(turn: Turn, stage: Outcome, tasks: list[Task]) -> Outcome:
-    """Serve sub-groups until the job has what it needs; beyond its minimum, one of them."""
+def attempt(turn: Turn, stage: Progress, tasks: Sequence[Task]) -> Progress:
+    """Serve sub-groups of a job inside a domain until it has what it needs; beyond its minimum, one of them."""
     session, job = turn.session, turn.job
     was_ready, before = session.job_ready(job), len(turn.statement)
-    stacks: dict[str, list[Task]] = {}
+    waiting: dict[str, list[Task]] = {}
     for task in tasks:
         if task.sub_job is not None:
-            stacks.setdefault(task.sub_job.key, []).append(task)
-    for accepted in domains.stages(turn) if stage is Outcome.WAITS else [Outcome.READY]:
-        _go_through(turn, stacks, accepted, once=was_ready)
+            waiting.setdefault(task.sub_job.key, []).append(task)
+    for accepted in domain_search.stages(turn) if stage is Progress.WAITS else [Progress.READY]:
+        _go_through(turn, waiting, accepted, once=was_ready)
         if len(turn.statement) > before and (was_ready or _is_enough(turn, accepted)):
             break
     if len(turn.statement) == before:
-        return Outcome.NOTHING
-    return domains.reached(ready=session.job_ready(job), pipelined=session.is_pipelined(job))
+        return Progress.NOTHING
+    return domain_search.reached(ready=session.job_ready(job), pipelined=session.is_pipelined(job))
 
 
-def _go_through(turn: Turn, stacks: dict[str, list[Task]], accepted: Outcome, *, once: bool) -> None:
+def _go_through(turn: Turn, waiting: dict[str, list[Task]], accepted: Progress, *, once: bool) -> None:
     """Serve one sub-group after the other until it is enough, or until one got something."""
-    for sub_job in _work(turn, stacks, complete=once):
-        served = _serve(turn, sub_job, stacks[sub_job.key], accepted) is not Outcome.NOTHING
+    for sub_job in _work(turn, waiting, complete=once):
+        served = _serve(turn, sub_job, waiting[sub_job.key], accepted) is not Progress.NOTHING
+        if served:
+            waiting[sub_job.key] = [task for task in waiting[sub_job.key] if task.status == Status.PENDING]
         if served and (once or _is_enough(turn, accepted)):
             return
 
 
-def _is_enough(turn: Turn, accepted: Outcome) -> bool:
-    if accepted is Outcome.READY and not turn.scope.waits:
+def _is_enough(turn: Turn, accepted: Progress) -> bool:
+    if accepted is Progress.READY and not turn.scope.waits:
         return turn.session.job_ready(turn.job)
     return turn.session.is_pipelined(turn.job)
 
 
-def _work(turn: Turn, stacks: dict[str, list[Task]], *, complete: bool) -> Iterator[SubJob]:
+def _work(turn: Turn, waiting: dict[str, list[Task]], *, complete: bool) -> Iterator[SubJob]:
     """Give the sub-jobs that have tasks: those that the job needs to be complete first; one that got something and has more comes again."""
     job, order = turn.job, turn.session.sub_job_order
-    keys = sorted((order.key(job.sub_jobs[key]), key) for key, stack in stacks.items() if stack)
+    keys = sorted((order.key(job.sub_jobs[key]), key) for key, tasks in waiting.items() if tasks)
     listed = [job.sub_jobs[key] for _, key in keys]
     needed = {} if complete else required(turn, listed)
     again: list[tuple[Any, str]] = [entry for entry in keys if entry[1] not in needed]
     for sub_job in (each for each in listed if each.key in needed):
-        yield from _offer(sub_job, stacks, again, order)
+        yield from _offer(sub_job, waiting, again, order)
     while again:
-        yield from _offer(job.sub_jobs[heapq.heappop(again)[1]], stacks, again, order)
+        yield from _offer(job.sub_jobs[heapq.heappop(again)[1]], waiting, again, order)
 
 
 def _offer(
-    sub_job: SubJob, stacks: dict[str, list[Task]], again: list[tuple[Any, str]], order: Ordering[SubJob]
+    sub_job: SubJob, waiting: dict[str, list[Task]], again: list[tuple[Any, str]], order: Ordering[SubJob]
 ) -> Iterator[SubJob]:
     """Give a sub-job its chance, and another one later if it used it and has tasks left."""
-    before = len(stacks[sub_job.key])
+    before = len(waiting[sub_job.key])
     yield sub_job
-    if 0 < len(stacks[sub_job.key]) < before:
+    if 0 < len(waiting[sub_job.key]) < before:
         heapq.heappush(again, (order.key(sub_job), sub_job.key))
 
 
@@ -99,42 +96,39 @@ def required(turn: Turn, listed: Sequence[SubJob]) -> dict[str, None]:
     return found
 
 
-def _serve(turn: Turn, sub_job: SubJob, stack: list[Task], accepted: Outcome) -> Outcome:
+def _serve(turn: Turn, sub_job: SubJob, tasks: Sequence[Task], accepted: Progress) -> Progress:
     """Start a sub-group whole, or place one more of its tasks."""
     session, job = turn.session, turn.job
     topology = session.topology
     was_ready = session.is_sub_job_ready(job, sub_job)
     goal = Goal(
         sub_job=sub_job,
-        groups=topology.sub_job_domains(sub_job, turn.scope.domain or topology.tree.root, Purpose.ALLOCATE),
+        groups=topology.sub_job_domains(sub_job, turn.scope.domain or topology.tree.root, ALLOCATE),
         limit=topology.sub_limit(sub_job) if session.sub_job_gradient.active else None,
-        need=domains.needed(sub_job.tally, sub_job.minimum, ready=was_ready),
-        tasks=stack,
-        attempt=_whole_sub_group(sub_job, stack),
+        need=domain_search.needed(sub_job.tally, sub_job.minimum, ready=was_ready),
+        tasks=minimum.named_first(session, job, tasks, sub_job)[0],
+        attempt=_whole_sub_group(sub_job),
         is_part=True,
     )
-    outcome = domains.search(turn, goal, accepted)
-    if outcome is not Outcome.NOTHING:
-        stack[:] = [task for task in stack if task.status == Status.PENDING]
-    return outcome
+    return domain_search.search(turn, goal, accepted)
 
 
-def _whole_sub_group(sub_job: SubJob, tasks: list[Task]) -> Callable[[Turn, Outcome], Outcome]:
-    def attempt(turn: Turn, _stage: Outcome) -> Outcome:
+def _whole_sub_group(sub_job: SubJob) -> Callable[[Turn, Progress, Sequence[Task]], Progress]:
+    def attempt(turn: Turn, _stage: Progress, tasks: Sequence[Task]) -> Progress:
         session, job = turn.session, turn.job
-        mark, before, stack = turn.statement.checkpoint(), len(turn.statement), list(tasks)
+        mark, before = turn.statement.checkpoint(), len(turn.statement)
         if session.is_sub_job_ready(job, sub_job):
-            placing.place_until(turn, stack, lambda: True)
-            return Outcome.READY if len(turn.statement) > before else Outcome.NOTHING
+            task_runs.place_until(turn, tasks, lambda: True)
+            return Progress.READY if len(turn.statement) > before else Progress.NOTHING
         done = session.is_sub_job_pipelined if turn.scope.waits else session.is_sub_job_ready
-        placing.place_until(turn, stack, lambda: done(job, sub_job))
+        task_runs.place_until(turn, tasks, lambda: done(job, sub_job))
         if session.is_sub_job_ready(job, sub_job):
-            return Outcome.READY
+            return Progress.READY
         if not session.is_sub_job_pipelined(job, sub_job):
-            return Outcome.NOTHING
+            return Progress.NOTHING
         if not turn.scope.waits:
             # A sub-group starts whole: what is on free room waits for the rest.
             turn.statement.make_wait(mark)
-        return Outcome.WAITS
+        return Progress.WAITS
 
     return attempt

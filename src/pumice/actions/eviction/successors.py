@@ -1,0 +1,106 @@
+"""Nobody is evicted for a claimant from whom another waiting job would take the room at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.actions.eviction import asking, takeover
+from pumice.actions.eviction.asking import Wanted
+from pumice.api import names
+from pumice.model.statuses import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+    from pumice.actions.eviction.planning import Plan
+    from pumice.actions.eviction.search import Search
+    from pumice.framework.session import Session
+    from pumice.model.job import Job
+
+KINDS = 4  # of waiting jobs that are looked at in each queue, the smallest first
+LOOKS = 64
+
+
+class Successors:
+    """Waiting jobs that may take a hold over in the next cycle, by queue, one for each kind; listed once for an action."""
+
+    def __init__(self, session: Session, listed: Callable[[Session], list[Search]]) -> None:
+        self._session = session
+        self._listed = listed
+        self._searches: list[Search] | None = None
+        self._waiting: dict[str, list[list[Job]]] | None = None
+
+    def of(self, plan: Plan) -> Job | None:
+        """Return a job that could take over what a plan holds, and would then have its minimum; None if there is none.
+
+        The claimant keeps what it could take back in turn.
+        """
+        with plan.statement.trial():
+            victims = [task for unit in plan.units for task in unit.tasks]
+            plan.statement.suppose(victims, [None] * len(victims), Status.PENDING)
+            losing = {task.job_key for task in victims}
+            looks = 0
+            for search in self._rivals():
+                for job in self._candidates(search, plan, losing):
+                    looks += 1
+                    if looks > LOOKS:
+                        return None
+                    if self._takes_over(search, plan, job):
+                        return job
+        return None
+
+    def _rivals(self) -> list[Search]:
+        if self._searches is None:
+            self._searches = self._listed(self._session)
+        return self._searches
+
+    def _candidates(self, search: Search, plan: Plan, losing: set[str]) -> list[Job]:
+        """Return the waiting jobs that an action would serve and that it lets take from the claimant's job."""
+        session, found = self._session, []
+        for kinds in self._kinds().values():
+            member = plan.members[0]
+            for jobs in kinds:
+                job = next((job for job in jobs if _may_come(session, plan, job, losing)), None)
+                if job is None:
+                    continue
+                claimant = next(iter(job.pending.values()))
+                if search.rules.concerns(claimant, member) and session.job_starving(job):
+                    found.append(job)
+        return found
+
+    def _kinds(self) -> dict[str, list[list[Job]]]:
+        """Return waiting jobs by queue and kind; jobs that nothing can tell apart stand together."""
+        if self._waiting is None:
+            kinds: dict[str, dict[Hashable, list[Job]]] = {}
+            for job in self._session.cluster.pending_jobs.values():
+                shapes = tuple(sorted(task.shape.serial for task in job.pending.values()))
+                kind = (job.priority, job.min_member, job.tally.ready, shapes)
+                kinds.setdefault(job.queue, {}).setdefault(kind, []).append(job)
+            self._waiting = {queue: sorted(found.values(), key=_size)[:KINDS] for queue, found in kinds.items()}
+        return self._waiting
+
+    def _takes_over(self, search: Search, plan: Plan, job: Job) -> bool:
+        """Tell whether a job could evict the claimant if it ran, not the other way round, and with its room has enough."""
+        session = self._session
+        queue, tasks = session.queue_of(job), asking.claimants(session, job)
+        if queue is None or not tasks or session.job_valid(job) is not None:
+            return False
+        if not takeover.could_evict(session, search.rules, tasks[0], plan.members):
+            return False
+        wanted = Wanted(queue, job, tasks, lambda: asking.is_enough(session, job))
+        with plan.statement.trial():
+            plan.statement.suppose(plan.members, [None] * len(plan.members), Status.PENDING)
+            return search.fresh().could_serve(wanted, spared=plan)
+
+
+def _may_come(session: Session, plan: Plan, job: Job, losing: set[str]) -> bool:
+    """Tell whether a job other than those of the plan is still waiting and let in."""
+    if job is plan.job or job.key in losing or not job.pending or not session.usable(job):
+        return False
+    return session.findings.phase(job) != names.PHASE_PENDING and not session.is_pipelined(job)
+
+
+def _size(jobs: Sequence[Job]) -> tuple[float, str]:
+    """Rank kinds of jobs by what they ask for, the smallest first."""
+    job = jobs[0]
+    return float(sum(int(task.shape.request.vector.sum()) for task in job.pending.values())), job.key

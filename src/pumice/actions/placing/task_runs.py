@@ -1,0 +1,204 @@
+"""Finding nodes for the tasks of one job: runs of equal tasks at once, in task order, until the job is ready."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from pumice.actions.placing import minimum, misfits
+from pumice.framework import selection, subject
+from pumice.framework.points import Reads
+from pumice.framework.reasons import FitSummary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pumice.actions.placing.turns import Scope, Turn
+    from pumice.framework.evaluation import Evaluation
+    from pumice.framework.session import Session
+    from pumice.model.nodes import Rows
+    from pumice.model.task import Task
+
+
+class Tried(msgspec.Struct, frozen=True):
+    """How far a run got: how many of its tasks are dealt with, how many of these are placed, and whether that is enough."""
+
+    dealt_with: int
+    placed: int
+    enough: bool = False
+
+
+def place_job(turn: Turn, tasks: Sequence[Task], order: Sequence[Task] | None = None) -> list[Task]:
+    """Place tasks until the job is ready, a task that must not be missing fails, or none is left; returns those to try in its next turn.
+
+    Until it is ready they are tried in the order that is given, by default those first that the minimum names.
+    """
+    session, job = turn.session, turn.job
+    if session.job_ready(job):
+        # Beyond its minimum a job gets one pod per turn; the first one that finds a node ends the turn.
+        return place_until(turn, tasks, lambda: True)
+    if order is None:
+        order = minimum.named_first(session, job, tasks)[0]
+    left = {task.uid for task in place_until(turn, order, lambda: session.job_ready(job))}
+    return [task for task in tasks if task.uid in left] if left else []
+
+
+def place_until(turn: Turn, tasks: Sequence[Task], done: Callable[[], bool]) -> list[Task]:
+    """Place tasks until it is enough, a task that must not be missing fails, or none is left; returns those that were not tried.
+
+    They are tried in the given order until one is missing; then those come first that the minimum now asks for.
+    """
+    session, job = turn.session, turn.job
+    failed = misfits.begin(turn)
+    rest = tasks
+    position = 0
+    while position < len(rest):
+        run = next_run(session, rest, position)
+        start, position = position, position + len(run)
+        if run[0].gated:
+            continue
+        if (known := failed.reason(run[0])) is not None:
+            session.findings.note_fit(run, known)
+            continue
+        allowed, refusal = _allowed(turn, run)
+        tried = _place_run(turn, run[:allowed], done) if allowed else Tried(0, 0)
+        if refusal is not None:
+            _note_beyond(session, run, tried.dealt_with if not tried.enough else allowed, allowed, refusal)
+        if tried.enough:
+            return list(rest[start + tried.dealt_with :])
+        if tried.placed < len(run):
+            part = run[0].sub_job if job.policies else None
+            rest, position = minimum.named_first(session, job, rest[position:], part)[0], 0
+        if tried.dealt_with < allowed:
+            # The run stopped short: no node takes the next task, nor any other that is equal to it.
+            failed.add(run[tried.dealt_with])
+            if not failed.leave_hope(run[0].sub_job, rest):
+                break
+    return list(rest[position:])
+
+
+def next_run(session: Session, tasks: Sequence[Task], start: int = 0) -> list[Task]:
+    """Return the equal tasks that begin at a position.
+
+    A task with a nominated node stands alone, and so does every task if some function tells equal ones apart. Plugins may divide tasks further.
+    """
+    first, divisions = tasks[start], session.divisions
+    if first.nominated or session.evaluator.functions.reads & Reads.TASK:
+        return [first]
+    parts = [part(first) for part in divisions]
+    end = start + 1
+    while end < len(tasks):
+        task = tasks[end]
+        if task.shape is not first.shape or task.role != first.role or task.sub_job is not first.sub_job:
+            break
+        if task.bond is not first.bond and task.likeness != first.likeness:
+            break
+        if task.nominated or task.gated != first.gated:
+            break
+        if divisions and [part(task) for part in divisions] != parts:
+            break
+        end += 1
+    return list(tasks[start:end])
+
+
+def _allowed(turn: Turn, run: list[Task]) -> tuple[int, FitSummary | None]:
+    """Return how many tasks of a run the queue may take on, and why no more; limits only ever allow fewer as more is asked."""
+    session, queue, waits = turn.session, turn.queue, turn.scope.waits
+    if not session.allocatable.active or session.allocatable(queue, subject.equal_tasks(run, waits=waits)) is None:
+        return len(run), None
+    low, high = 0, len(run)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if session.allocatable(queue, subject.equal_tasks(run[:middle], waits=waits)) is None:
+            low = middle
+        else:
+            high = middle
+    refusal = session.allocatable(queue, subject.equal_tasks(run[: low + 1], waits=waits))
+    return low, FitSummary(0, (), f"queue {queue.name}: {refusal}")
+
+
+def _note_beyond(session: Session, run: list[Task], placed: int, allowed: int, refusal: FitSummary) -> None:
+    """Say why tasks beyond what the queue may take on wait: for the queue, unless nodes already stopped an equal one before them."""
+    job = run[0].job
+    if placed < allowed and job is not None:
+        refusal = session.findings.errors(job).get(run[placed].uid, refusal)
+    session.findings.note_fit(run[allowed:], refusal)
+
+
+def _place_run(turn: Turn, run: list[Task], done: Callable[[], bool]) -> Tried:
+    """Place equal tasks on free room, then on room that is being released."""
+    session, statement, scope = turn.session, turn.statement, turn.scope
+    looked_for = subject.Subject(run[0], turn.queue)
+    refusal = session.pre_predicate(looked_for)
+    if refusal is not None:
+        session.findings.note_fit(
+            run, FitSummary(session.cluster.nodes.count, ((refusal, session.cluster.nodes.count),))
+        )
+        return Tried(0, 0)
+    evaluation = session.evaluate(looked_for)
+    placed = refused = 0
+    for released in (True,) if scope.waits else (False, True):
+        while placed < len(run):
+            # No more is chosen ahead than the gang still lacks; what turns out to be needed beyond that is chosen in the next round.
+            rows = _choose(session, evaluation, run[placed : placed + lacking(run[0])], scope, released=released)
+            if not rows:
+                break
+            records = [session.cluster.nodes.records[row] for row in rows]
+            batch = run[placed : placed + len(records)]
+            if released:
+                moved = statement.pipeline(batch, records, done, evicted=scope.waits)
+            else:
+                moved = statement.allocate(batch, records, done)
+            placed += moved
+            if moved and done():
+                return Tried(placed, placed - refused, enough=True)
+            if moved < len(batch):
+                # A plugin refused this one placement, and the statement has noted why; the next task may still go.
+                placed += 1
+                refused += 1
+    if placed < len(run):
+        session.findings.note_fit(run[placed:], scope.failure(evaluation))
+    return Tried(placed, placed - refused)
+
+
+def lacking(task: Task) -> int:
+    """Return how many members the gang of a task, or its sub-group, still lacks; at least one."""
+    job, sub_job = task.job, task.sub_job
+    if job is None:
+        return 1
+    if job.policies and sub_job is not None:
+        return max(1, sub_job.minimum - sub_job.tally.ready - sub_job.tally.waiting)
+    return max(1, job.min_member - job.tally.ready - job.tally.waiting)
+
+
+def _choose(session: Session, evaluation: Evaluation, run: list[Task], scope: Scope, *, released: bool) -> list[int]:
+    """Choose rows for as many of the tasks as can be chosen at once."""
+    table = session.cluster.nodes
+    nominated = table.by_name.get(run[0].nominated) if run[0].nominated else None
+    within = scope.within
+    if nominated is not None and nominated.row < table.count and (within is None or nominated.row in within):
+        rows = selection.choose(
+            evaluation, table, 1, released=released, within=np.array([nominated.row], dtype=np.int64)
+        )
+        if rows:
+            return rows
+    if session.best_node.active:
+        return _best_node(session, evaluation, within, released=released)
+    return selection.choose(evaluation, table, len(run), released=released, within=within)
+
+
+def _best_node(session: Session, evaluation: Evaluation, within: Rows | None, *, released: bool) -> list[int]:
+    """Let the plugins that know better name the node, else take the highest score."""
+    table = session.cluster.nodes
+    mask = evaluation.mask(released=released)
+    candidates = np.flatnonzero(mask) if within is None else within[mask[within]]
+    if not len(candidates):
+        return []
+    evaluation.refresh_scores()
+    scores = evaluation.plain[candidates] + evaluation.normalised(candidates)
+    named = session.best_node(evaluation.subject, table.view(candidates, released=released), scores)
+    if named is not None and named in candidates:
+        return [named]
+    return [selection.best(evaluation, candidates)]

@@ -1,0 +1,214 @@
+"""Which groups can never run as things are, however many pods leave: their minimum has no place on nodes emptied of all but static and daemon pods.
+
+A verdict is kept until the group, its pods, the nodes or the limits of queues change; asking again costs a look-up. Only what Node objects and amounts say
+is asked, so a group that other pods keep out may always come to run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from pumice.framework.subject import Subject
+from pumice.model import resources, statuses
+from pumice.model.statuses import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from pumice.framework.session import Session
+    from pumice.model.job import Job
+    from pumice.model.queue import Queue
+    from pumice.model.resources import Matrix, Vector
+    from pumice.model.task import Task
+
+    Branch = Callable[[Queue], Sequence[tuple[str, Vector]]]
+
+MEMBERS = statuses.ALLOCATED_LIKE | {Status.PENDING, Status.PIPELINED}
+MOST_SHAPES = 64
+
+
+class Verdict(msgspec.Struct, frozen=True, gc=False):
+    """What was found out about a group, and of which group, pods and surroundings."""
+
+    group: object
+    version: int
+    epoch: int
+    reason: str | None
+
+
+class Memory:
+    """What is kept between cycles: verdicts, and the surroundings they were found in."""
+
+    def __init__(self) -> None:
+        self.verdicts: dict[str, Verdict] = {}
+        self.surroundings: list[object] = []
+        self.free: Matrix = np.zeros((0, 0), dtype=np.int64)
+        self.total: Vector = np.zeros(0, dtype=np.int64)
+        self.epoch = 0
+        self.equals: dict[tuple[int, int, int, str], str | None] = {}  # verdicts on gangs of equal members
+
+
+class NeverRunning:
+    """Asks of one cycle; `ceilings`, if a plugin sets it, gives the ceilings of a queue and those above it."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._current = False
+        self.ceilings: Branch | None = None
+
+    @property
+    def _memory(self) -> Memory:
+        return self._session.evaluator.never_running
+
+    def reason(self, job: Job) -> str | None:
+        """Say why a group can never run; None if it may, or if Volcano's rules count everybody."""
+        if self._session.configuration.compatibility == "volcano":
+            return None
+        self._look_around()
+        memory = self._memory
+        known = memory.verdicts.get(job.key)
+        if known is None or known.group is not job.group or known.version != job.version or known.epoch != memory.epoch:
+            reason = self._judge(job)
+            if known is not None and known.reason and reason is None:
+                self._session.record.acquit(job.key, "enqueue")
+            known = memory.verdicts[job.key] = Verdict(job.group, job.version, memory.epoch, reason)
+        return known.reason
+
+    def say(self, job: Job) -> bool:
+        """Tell a group that it can never run, if so."""
+        reason = self.reason(job)
+        if reason is None:
+            return False
+        text = f"can never run: {reason}"
+        self._session.findings.notice(job, text)
+        self._session.record.judge(job.key, "enqueue", f"let in, takes no room from others: {text}")
+        return True
+
+    def _look_around(self) -> None:
+        """Start a new epoch if nodes or limits have changed since the verdicts were found; looked at once a cycle."""
+        if self._current:
+            return
+        self._current = True
+        cluster, memory = self._session.cluster, self._memory
+        table = cluster.nodes
+        free = np.maximum(table.allocatable[: table.count] - table.fixed[: table.count], 0)
+        limits = [(queue.name, queue.parent, queue.capability) for queue in cluster.queues.values() if not queue.bad]
+        around: list[object] = [table.structure, table.static, table.claims, limits]
+        if around != memory.surroundings or not np.array_equal(free, memory.free):
+            memory.epoch += 1
+            memory.equals.clear()
+            memory.surroundings, memory.free = around, free
+            memory.total = table.allocatable[: table.count].sum(axis=0)
+            memory.verdicts = {key: kept for key, kept in memory.verdicts.items() if key in cluster.jobs}
+
+    # -- judging -----------------------------------------------------------------------------------------------
+
+    def _judge(self, job: Job) -> str | None:
+        members = [task for task in job.tasks.values() if task.status in MEMBERS]
+        lacking = job.min_member - job.tally.counts[Status.SUCCEEDED]
+        if len(members) < lacking:
+            return self._without_members(job)
+        # Members without requests count as ready before they have a node.
+        sized = [task for task in members if not task.best_effort]
+        lacking -= len(members) - len(sized)
+        if lacking <= 0 or not sized:
+            return None
+        shape = sized[0].shape
+        if job.min_task_member or any(task.shape is not shape for task in sized):
+            return self._judge_members(job, _smallest(job, sized, lacking, self._memory.total))
+        key = (shape.serial, lacking, job.min_member, job.queue)
+        if key not in self._memory.equals:
+            self._memory.equals[key] = self._judge_members(job, sized[:lacking])
+        return self._memory.equals[key]
+
+    def _judge_members(self, job: Job, needed: Sequence[Task]) -> str | None:
+        """Judge a group by the members that its minimum needs."""
+        amounts: Vector = np.sum([task.shape.request.vector for task in needed], axis=0)
+        beyond = self._beyond_a_ceiling(job, amounts)
+        if beyond is None and not self._have_places(needed):
+            return f"there is no place for its minimum of {job.min_member} on nodes emptied of all but static and daemon pods"
+        return beyond
+
+    def _without_members(self, job: Job) -> str | None:
+        """Judge a group by its `minResources` as long as it has fewer pods than its minimum."""
+        if job.min_resources is None:
+            return None
+        vocabulary, total = self._session.cluster.vocabulary, self._memory.total
+        for name, units in job.min_resources.items():
+            column = vocabulary.columns.get(name)
+            if units and name != "pods" and (column is None or units > total[column]):
+                return f"its minResources exceed the sum of the nodes: {name} {resources.shown(name, units)}"
+        return self._beyond_a_ceiling(job, vocabulary.vector(job.min_resources))
+
+    def _beyond_a_ceiling(self, job: Job, amounts: Vector) -> str | None:
+        queue = self._session.queue_of(job)
+        names = self._session.cluster.vocabulary.names
+        for name, ceiling in self.ceilings(queue) if self.ceilings is not None and queue is not None else ():
+            beyond = amounts > ceiling
+            beyond[resources.PODS] = False
+            for column in np.flatnonzero(beyond).tolist():
+                asked, most = (resources.shown(names[column], int(v[column])) for v in (amounts, ceiling))
+                return f"its minimum exceeds the ceiling of queue {name}: {names[column]} {asked} of {most}"
+        return None
+
+    def _have_places(self, needed: Sequence[Task]) -> bool:
+        """Tell whether tasks find places on the emptied nodes, the largest first, filling tight or wide nodes first."""
+        groups: dict[int, list[Task]] = {}
+        for task in needed:
+            groups.setdefault(task.shape.serial, []).append(task)
+        free = self._memory.free
+        fits = {serial: self._fits(free, tasks[0]) for serial, tasks in groups.items()}
+        if any(int(fits[serial].sum()) < len(tasks) for serial, tasks in groups.items()):
+            return False
+        if len(groups) == 1 or len(groups) > MOST_SHAPES:
+            return True
+        sizes = {serial: _size(tasks[0], self._memory.total) for serial, tasks in groups.items()}
+        ordered = [groups[serial] for serial in sorted(groups, key=lambda serial: (-sizes[serial], serial))]
+        return any(self._fill(free.copy(), ordered, sign) for sign in (1, -1))
+
+    def _fill(self, free: Matrix, groups: Iterable[Sequence[Task]], sign: int) -> bool:
+        for tasks in groups:
+            fits = self._fits(free, tasks[0])
+            order = np.argsort(sign * fits, kind="stable")
+            ahead = np.cumsum(fits[order]) - fits[order]
+            taken = np.clip(len(tasks) - ahead, 0, fits[order])
+            if int(taken.sum()) < len(tasks):
+                return False
+            free[order] -= taken[:, None] * tasks[0].shape.request.vector
+        return True
+
+    def _fits(self, free: Matrix, task: Task) -> Vector:
+        """Count how many such tasks each node could hold."""
+        request = task.shape.request
+        passed = self._session.evaluator.static_mask(Subject(task, self._session.cluster.queues.get(_queue(task))))
+        if request.unoffered:
+            return np.zeros(len(free), dtype=np.int64)
+        wanted = request.needed > 0
+        room = free[:, request.asked[wanted]] // request.needed[wanted]
+        most: Vector = room.min(axis=1, initial=2**31)
+        return np.where(passed, most, 0)
+
+
+def _queue(task: Task) -> str:
+    return task.job.queue if task.job is not None else ""
+
+
+def _size(task: Task, total: Vector) -> float:
+    return float((task.shape.request.vector / np.maximum(total, 1)).max())
+
+
+def _smallest(job: Job, tasks: Sequence[Task], count: int, total: Vector) -> list[Task]:
+    """Choose the smallest members that could make up a minimum: those that roles need, then as many others as are lacking."""
+    ordered = sorted(tasks, key=lambda task: (_size(task, total), task.uid)) if len(tasks) > count else list(tasks)
+    left = dict(job.min_task_member) if job.roles_enforced else {}
+    chosen, others = [], []
+    for task in ordered:
+        if left.get(task.role, 0) > 0:
+            left[task.role] -= 1
+            chosen.append(task)
+        else:
+            others.append(task)
+    return [*chosen, *others[: max(count - len(chosen), 0)]]

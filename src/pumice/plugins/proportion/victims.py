@@ -1,0 +1,61 @@
+"""Whom proportion lets be reclaimed: pods of queues that hold more than they deserve, down to what is guaranteed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pumice.model import resources
+from pumice.plugins.sharing.gang_units import Units
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pumice.model.cluster import Cluster
+    from pumice.model.resources import Matrix, Vector
+    from pumice.model.task import Task
+
+
+class Victims:
+    """The victim rules of one question: what queues hold with the victims accepted so far gone."""
+
+    def __init__(self, cluster: Cluster, due: Matrix, guarantee: Matrix, *, whole: bool) -> None:
+        self._cluster = cluster
+        self._due = due
+        self._guarantee = guarantee
+        self._units = Units(whole=whole)
+        self._left: dict[str, Vector] = {}
+
+    def judge(self, task: Task) -> str | None:
+        """Accept the next candidate, or say why it must stay; a gang that goes whole is judged once."""
+        queue = self._cluster.queues.get(task.job.queue) if task.job is not None else None
+        if queue is None:
+            return f"{task.key} is in no queue"
+        if self._units.is_gone(task):
+            return None
+        held = self._left.get(queue.name)
+        held = self._cluster.queue_sums.held(queue.row) if held is None else held
+        due = self._due[queue.row]
+        names = self._cluster.vocabulary.names
+        if not (held > due).any():
+            return f"queue {queue.name} holds no more than it deserves: {told(names, held, due)}"
+        unit = self._units.unit(task)
+        amounts: Vector = np.sum([each.shape.request.vector for each in unit], axis=0)
+        guarantee = self._guarantee[queue.row]
+        if ((amounts > 0) & (held - amounts < guarantee)).any():
+            numbers = told(names, held - amounts, guarantee, "guaranteed")
+            return f"queue {queue.name} would hold less than is guaranteed to it: {numbers}"
+        self._left[queue.name] = held - amounts
+        self._units.take(unit)
+        return None
+
+
+def told(names: Sequence[str], held: Vector, bound: Vector, word: str = "deserved") -> str:
+    """Write what a queue holds of what it deserves."""
+    parts = [
+        f"{name} {resources.shown(name, have)} of {resources.shown(name, due)}"
+        for name, have, due in zip(names, held.tolist(), bound.tolist(), strict=True)
+        if have or due
+    ]
+    return f"allocated {', '.join(parts)} {word}" if parts else "it deserves nothing of what the nodes offer"

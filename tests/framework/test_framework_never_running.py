@@ -1,0 +1,145 @@
+"""Groups that can never run: never one that allocate could place on emptied nodes, and none that it could not, where members are equal."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders import Desk, group, node, pod, queue
+
+TEXT = """
+actions: "enqueue, allocate"
+tiers:
+- plugins: [{name: gang}, {name: predicates}, {name: capacity, enableHierarchy: true}]
+"""
+
+
+def daemon(name, cpu, on, kind="DaemonSet"):
+    made = pod(name, "", cpu=cpu, node=on, scheduler="default-scheduler")
+    made["metadata"]["ownerReferences"] = [{"kind": kind, "name": "d", "uid": "u", "controller": True}]
+    return made
+
+
+def reason(made, name="g"):
+    session = made.session()
+    return session.never_running.reason(made.cluster.jobs[f"a/{name}"])
+
+
+sizes = st.lists(st.integers(1, 5), min_size=1, max_size=5)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    nodes=st.lists(st.integers(1, 6), min_size=1, max_size=4),
+    asked=sizes,
+    daemons=st.integers(0, 2),
+    slack=st.integers(0, 2),
+)
+def test_whoever_allocate_places_on_emptied_nodes_may_run(nodes, asked, daemons, slack):
+    minimum = max(len(asked) - slack, 1)
+    manifests = [
+        *(node(f"m{i}", str(cores), "64Gi", "100") for i, cores in enumerate(nodes)),
+        *(daemon(f"d{i}", "1", f"m{i}") for i in range(min(daemons, len(nodes)))),
+        group("g", minimum, phase="Inqueue"),
+        *(pod(f"g-x-{i}", "g", cpu=str(cores)) for i, cores in enumerate(asked)),
+    ]
+    empty = Desk(TEXT).feed(*manifests)
+    empty.cycle()
+    full = Desk(TEXT).feed(
+        *manifests, *(pod(f"web{i}", "", cpu=str(cores), node=f"m{i}", scheduler="x") for i, cores in enumerate(nodes))
+    )
+    verdict = reason(full)
+    if empty.world.binds:
+        assert verdict is None
+    elif len(set(asked)) == 1:
+        assert (
+            verdict
+            == f"there is no place for its minimum of {minimum} on nodes emptied of all but static and daemon pods"
+        )
+
+
+@pytest.mark.parametrize(
+    ("manifests", "said"),
+    [
+        ([group("g", 2, phase="Inqueue", minResources={"cpu": "8"})], None),
+        (
+            [group("g", 2, phase="Inqueue", minResources={"cpu": "9"})],
+            "its minResources exceed the sum of the nodes: cpu 9",
+        ),
+        (
+            [group("g", 2, phase="Inqueue", minResources={"example/acc": "1"})],
+            "its minResources exceed the sum of the nodes: example/acc 1",
+        ),
+        ([group("g", 2, phase="Inqueue")], None),
+        # Pods count once there are as many as the minimum, and then minResources do not.
+        ([group("g", 1, phase="Inqueue", minResources={"cpu": "9"}), pod("p", "g", cpu="1")], None),
+        ([group("g", 1, phase="Inqueue"), pod("p", "g", cpu="5")], "there is no place for its minimum of 1"),
+        ([group("g", 1, phase="Inqueue"), pod("p", "g", cpu="5"), pod("r", "g", cpu="1")], None),
+        (
+            [group("g", 2, phase="Inqueue"), pod("p", "g", cpu="5"), pod("r", "g")],
+            "there is no place for its minimum of 2",
+        ),
+        ([group("g", 1, phase="Inqueue"), pod("p", "g", cpu="5"), pod("r", "g")], None),
+        ([group("g", 1, phase="Inqueue"), pod("p", "g", cpu="1", requests={"example/acc": "1"})], "there is no place"),
+        (
+            [
+                queue("q", parent="up"),
+                queue("up", capability={"cpu": "1"}),
+                group("g", 1, phase="Inqueue", queue="q"),
+                pod("p", "g", cpu="2"),
+            ],
+            "its minimum exceeds the ceiling of queue up: cpu 2 of 1",
+        ),
+        (
+            [
+                group("g", 2, phase="Inqueue", minTaskMember={"driver": 1}),
+                pod("p", "g", cpu="5", role="driver"),
+                *(pod(f"r-x-{i}", "g", cpu="1") for i in range(3)),
+            ],
+            "there is no place for its minimum of 2",
+        ),
+        (
+            [
+                daemon("d", "2", "m0", "Node"),
+                daemon("e", "2", "m1", "Node"),
+                group("g", 1, phase="Inqueue"),
+                pod("p", "g", cpu="3"),
+            ],
+            "there is no place",
+        ),
+    ],
+)
+def test_the_reason_says_what_is_in_the_way(manifests, said):
+    made = Desk(TEXT).feed(node("m0", "4", "64Gi", "100"), node("m1", "4", "64Gi", "100"), *manifests)
+    found = reason(made)
+    assert found is None if said is None else found is not None and found.startswith(said)
+
+
+def test_a_verdict_is_kept_until_the_group_the_nodes_or_the_limits_change(monkeypatch):
+    made = Desk(TEXT).feed(node("m0", "4", "64Gi", "100"), group("g", 1, phase="Inqueue"), pod("p", "g", cpu="5"))
+    judged = []
+    session = made.session()
+    kind = type(session.never_running)
+    judge = kind._judge
+    monkeypatch.setattr(kind, "_judge", lambda self, job: judged.append(job.key) or judge(self, job))
+    for change, times in (
+        ([], 1),
+        ([pod("foreign", "", cpu="1", node="m0", scheduler="x")], 1),
+        ([node("m0", "4", "64Gi", "100")], 1),
+        ([node("m1", "2", "64Gi", "100")], 2),
+        ([queue("q", capability={"cpu": "3"})], 3),
+        ([group("g", 1, phase="Inqueue", queue="q")], 4),
+        ([pod("r", "g", cpu="5")], 5),
+        ([daemon("d", "1", "m1")], 6),
+    ):
+        made.feed(*change)
+        reason(made)
+        assert len(judged) == times, change
+
+
+def test_it_is_tried_in_every_cycle_and_runs_when_it_can():
+    made = Desk(TEXT).feed(node("m0", "4", "64Gi", "100"), group("g", 1, phase="Inqueue"), pod("p", "g", cpu="5"))
+    made.cycle()
+    assert any("can never run" in text for name, _, text in made.world.notes if name == "g")
+    made.feed(node("m1", "8", "64Gi", "100"))
+    made.cycle()
+    assert made.world.binds == {"p": "m1"}
