@@ -102,6 +102,8 @@ class Columns:
         self.ends: Rows = np.cumsum(np.array(sizes, dtype=np.int64))
         self.starts: Rows = self.ends - np.array(sizes, dtype=np.int64)
         self._allot(int(self.ends[-1]) if sizes else 0, table.allocatable.shape[1])
+        segment = np.repeat(np.arange(len(sizes)), sizes)
+        self._everywhere = (np.arange(len(segment)), self.starts, segment)
         for place, items in enumerate(laid):
             self._write(place, items)
 
@@ -126,7 +128,7 @@ class Columns:
         self.breaks: Mask = np.zeros(length, dtype=np.bool_)
         self.count: Rows = np.zeros(length, dtype=np.int64)
         self.loss: Matrix = np.zeros((length, self.digits), dtype=np.int64)
-        self.freed: Matrix = np.zeros((length, width), dtype=np.int64)
+        self.freed: Matrix = np.zeros((length, width), dtype=np.int64, order="F")
         self.job: Rows = np.full(length, -1, dtype=np.int64)
         self.groups: Rows = np.zeros(length, dtype=np.int64)
         self.items: list[Item | None] = [None] * length
@@ -218,7 +220,8 @@ class Columns:
     def _as_a_whole(self, job: Job) -> tuple[int, bool, int, int] | None:
         """Return what it would cost to take all of a job; None if that cannot be."""
         placed = [task for task in job.tasks.values() if task.status in ALLOCATED_LIKE]
-        if not placed or self._no_wholes or not all(task.preemptable for task in placed):
+        plain = not (job.roles_enforced or job.policies)
+        if not placed or (self._no_wholes and plain) or not all(task.preemptable for task in placed):
             return None
         highest = max((job.priority, task.priority) for task in placed)
         if highest not in self._codes:
@@ -280,6 +283,8 @@ class Columns:
 
     def spread(self, places: Rows) -> tuple[Rows, Rows, Rows]:
         """Return where the units of some nodes are, where each node's begin among them, and whose each of them is."""
+        if len(places) == len(self.rows):
+            return self._everywhere
         starts, sizes = self.starts[places], self.ends[places] - self.starts[places]
         begins = np.cumsum(sizes) - sizes
         segment = np.repeat(np.arange(len(places)), sizes)

@@ -65,18 +65,24 @@ class Bounds:
         c = self._columns
         at, starts, segment = c.spread(places)
         ok = usable[at]
-        freed = np.where(ok[:, None], c.freed[at][:, self._asked], 0)
-        short = lacking[segment]
-        sums = _running(freed, starts, segment)
-        enough = (sums >= short).all(axis=1) & (_running(ok.astype(np.int64), starts, segment) > 0)
+        # What no node lacks is no question; one resource at a time is faster than all of them in one matrix.
+        short = [lacking[:, place] for place in range(len(self._asked)) if (lacking[:, place] > 0).any()]
+        wanted = [column for place, column in enumerate(self._asked.tolist()) if (lacking[:, place] > 0).any()]
+        freed = [np.where(ok, c.freed[:, column][at], 0) for column in wanted]
+        enough = _running(ok.astype(np.int64), starts, segment) > 0
+        covers = ok.copy()
+        for given, least in zip(freed, short, strict=True):
+            each = least[segment]
+            enough &= _running(given, starts, segment) >= each
+            covers &= given >= each
         first = np.minimum.reduceat(np.where(enough, np.arange(len(at)), FAR), starts)
         possible = first < FAR
         highest = np.where(possible, c.priority[at[np.where(possible, first, 0)]], 0)
         low = ok & (c.priority[at] <= highest[segment])
         unbroken = low & ~c.breaks[at]
-        given = np.add.reduceat(np.where(unbroken[:, None], freed, 0), starts, axis=0)
-        breaks = ~((given >= lacking).all(axis=1) & np.logical_or.reduceat(unbroken, starts))
-        covers = (freed >= short).all(axis=1)
+        breaks = ~np.logical_or.reduceat(unbroken, starts)
+        for given, least in zip(freed, short, strict=True):
+            breaks |= np.add.reduceat(np.where(unbroken, given, 0), starts) < least
         # Where no gang is broken one pod is enough or it takes two; otherwise one of the gangs goes, be it enough or not.
         alone = unbroken & covers & (c.count[at] == 1)
         gangs = low & c.breaks[at]

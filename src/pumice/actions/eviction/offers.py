@@ -113,7 +113,7 @@ class Shelf:
         alike = among & b.possible & ~b.settled & (b.priority == b.priority[place])
         alike &= (b.breaks == b.breaks[place]) & (b.count == b.count[place])
         alike[place] = False
-        places = np.append(np.flatnonzero(alike)[: BATCH - 1], place)
+        places = np.sort(np.append(np.flatnonzero(alike)[: BATCH - 1], place))
         b.tighten(places, self.lacking(places), self._usable)
 
 
