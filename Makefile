@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz check bench bench-cluster kube cluster format docs clean
+.PHONY: help setup demo test fuzz lives check bench bench-cluster kube cluster format docs clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ test: setup  ## run every test and every scenario
 
 fuzz: setup  ## run the property tests on examples that nobody has seen before
 	PUMICE_FUZZ=1 $(PY) -m pytest -n $(JOBS)
+
+lives: setup  ## search random lives for broken rules (LIVES=, SEEDS= the first one, POLICY=); SEED=n tells one, SCENARIO=FILE writes it
+	$(PY) -m tests.lives $(if $(SEED),--seed $(SEED) --shrink,--lives $(or $(LIVES),300) --first $(or $(SEEDS),0)) $(if $(POLICY),--policy $(POLICY)) $(if $(SCENARIO),--scenario $(SCENARIO))
 
 check: setup  ## what CI runs: format, lint, types, layers, tests
 	.venv/bin/ruff format --check .

@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 
 import pumice
-from bench import affinity, cases, claims, eviction, sharing, topology, trees, volumes
-from pumice.server import tuning
+from bench import affinity, cases, claims, eviction, scalars, sharing, topology, trees, volumes
+from pumice.server.threads import interpreter
 
 
 def main() -> None:
@@ -21,7 +21,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the figures to a file too")
     parser.add_argument("-k", dest="text", default="", help="only measurements whose name holds this text")
     options = parser.parse_args()
-    tuning.tune()  # as the running scheduler does
+    interpreter.tune()  # as the running scheduler does
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, numpy {np.__version__}, pumice {pumice.__version__}"
     print(f"machine: {machine}\n")
     print(f"{'':4} {'figure':<78} {'measured':>16} {'target':>10}  {'plain numpy floor':>18} {'ratio':>8}")
@@ -30,6 +30,7 @@ def main() -> None:
         *cases.everything(),
         sharing.figures,
         trees.figures,
+        scalars.per_node,
         *affinity.everything(),
         volumes.local_volumes,
         volumes.shared_volume,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pumice.api import kinds
+from pumice.cache import effects
 from pumice.cache.cache import Cache
 from pumice.framework import configuration, registry
 from pumice.scheduler import Scheduler
@@ -12,7 +13,6 @@ from pumice.scheduler import Scheduler
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pumice.cache import effects
     from pumice.framework.session import Session
 
 START = 1_750_000_000_000_000
@@ -26,26 +26,15 @@ class Sink:
         self.evictions: list[effects.Evict] = []
         self.patches: list[effects.Patch] = []
 
-    def bind(self, effect: effects.Bind) -> None:
-        """Keep a bind."""
-        self.binds.append(effect)
-
-    def evict(self, effect: effects.Evict) -> None:
-        """Keep an eviction."""
-        self.evictions.append(effect)
-
-    def patch(self, effect: effects.Patch) -> None:
-        """Keep a patch."""
-        self.patches.append(effect)
-
-    def record(self, effect: effects.Note) -> None:
-        """Drop an event."""
-
-    def read(self, effect: effects.Read) -> None:
-        """Drop a question."""
-
-    def create(self, effect: effects.Create) -> None:
-        """Drop a creation."""
+    def send(self, effect: effects.Effect, /) -> None:
+        """Keep binds, evictions and patches."""
+        match effect:
+            case effects.Bind():
+                self.binds.append(effect)
+            case effects.Evict():
+                self.evictions.append(effect)
+            case effects.Patch():
+                self.patches.append(effect)
 
 
 class Bench:

@@ -1,7 +1,7 @@
 # ruff: noqa: INP001  a script, not a package
 """Write the files under `deploy/` that are made from code: `python deploy/generate.py`, or with `--check` only compare.
 
-The tables of `pumice.deploy` and `pumice.kube.permissions` are the source. Files that open with the notice are never edited.
+The tables of `pumice.manifests` and `pumice.kube.permissions` are the source. Files that open with the notice are never edited.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pumice.deploy import objects, release, resources, text
 from pumice.kube import permissions
+from pumice.manifests import objects, release, resources, text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

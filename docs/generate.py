@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 from pumice.api import duration
 from pumice.framework import configuration, points, registry
 from pumice.framework.configuration import arguments
-from pumice.server import flags, series
+from pumice.framework.plugin import told
+from pumice.server.flags import flags
+from pumice.server.metrics import series
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -85,7 +87,11 @@ def _plugins(plugins: Mapping[str, type[Plugin]]) -> str:
     lines += ["Its functions are registered at [extension points](extension-points.md)."]
     for name, plugin in sorted(plugins.items()):
         lines += ["", f"## {name}", "", inspect.getdoc(plugin) or "", ""]
-        lines += [f"Extension points: {', '.join(sorted(plugin.points)) or 'none'}.", "", *_arguments(plugin.arguments)]
+        lines += [
+            f"Extension points: {', '.join(sorted(plugin.points)) or 'none'}.",
+            "",
+            *_arguments(told(plugin).arguments),
+        ]
     missing = [name for name in configuration.PEER_PLUGINS if name not in plugins]
     return _page([*lines, "", *_missing("plugins", missing)])
 
@@ -93,24 +99,28 @@ def _plugins(plugins: Mapping[str, type[Plugin]]) -> str:
 def _actions(actions: Mapping[str, type[Action]]) -> str:
     lines = [NOTICE, "# Actions", "", "The steps of a cycle, in the order in which the configuration lists them."]
     for name, action in sorted(actions.items()):
-        lines += ["", f"## {name}", "", inspect.getdoc(action) or "", "", *_arguments(action.arguments)]
+        lines += ["", f"## {name}", "", inspect.getdoc(action) or "", "", *_arguments(told(action).arguments)]
     missing = [name for name in configuration.PEER_ACTIONS if name not in actions]
     return _page([*lines, "", *_missing("actions", missing)])
 
 
 def _extension_points(plugins: Mapping[str, type[Plugin]]) -> str:
     lines = [NOTICE, "# Extension points", ""]
-    lines += ["Where plugins take part. `session.ATTRIBUTE.add(function)` in `Plugin.open` registers a function there."]
-    lines += ["Points without a plugin are declared, so that a plugin of yours can register; the actions built so far"]
-    lines += ["may not ask all of them yet.", ""]
+    lines += [
+        "Where plugins take part. `session.ATTRIBUTE.add(function)` in `Plugin.open` registers a function there; one that does not take what its",
+        "point asks with is refused, with the name of the plugin. Points without a plugin are asked like the others and wait for one of yours. Functions",
+        "about nodes answer for many at once, or [one at a time](../plugins.md#one-node-at-a-time).",
+        "",
+    ]
     rows = []
     for point in points.POINTS:
         users = ", ".join(name for name, plugin in sorted(plugins.items()) if point.name in plugin.points)
-        switch = " or ".join(f"`{name}`" for name in point.switch.split("|")) if point.switch else "-"
+        switch = " or ".join(f"`{name}`" for name in point.switches) or "-"
+        function = f"`{_cell(point.signature)}`"
         rows.append(
-            (point.name, f"`{point.attribute}`", _cell(point.signature), point.combine.value, switch, users or "-")
+            (point.name, f"`{point.attribute}`", function, point.says, point.kind.combines, switch, users or "-")
         )
-    lines += _table(("point", "attribute", "function", "answers combine", "switch", "plugins"), rows)
+    lines += _table(("point", "attribute", "function", "what it does", "answers combine", "switch", "plugins"), rows)
     return _page(lines)
 
 

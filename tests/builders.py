@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pumice.api import kinds
 from pumice.cache.cache import Cache
-from pumice.cache.effects import Bind, Create, Evict, Failure, Note, Outcome, Patch, Read
+from pumice.cache.effects import NOBODY, Bind, Create, Evict, Failure, Note, Outcome, Patch, Read
 from pumice.framework import configuration, registry
 from pumice.framework.engine import Engine
 from pumice.scheduler import Scheduler
@@ -148,13 +148,13 @@ def kind_of(manifest):
 class World:
     """Takes every effect and does nothing; a test answers for it."""
 
-    def __init__(self):
+    def __init__(self, observer=NOBODY):
         self.effects = []
+        self._observer = observer
 
-    def _take(self, effect):
+    def send(self, effect):
+        self._observer.sent(effect)
         self.effects.append(effect)
-
-    bind = evict = patch = record = read = create = _take
 
     def of(self, *types):
         return [effect for effect in self.effects if isinstance(effect, types)]

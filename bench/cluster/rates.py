@@ -25,16 +25,14 @@ def measure(connection: Connection, tell: Callable[[str], None]) -> list[Figure]
         scheduled, bare, writes, events = [], [], [], []
         for number in range(ROUNDS):
             stored = _fill(made)
-            before = made.world.counts
-            sent = {verb: tally.sent for verb, tally in before.tallies.items()}
+            before, written = made.world.counts, made.written
             scheduled.append(made.schedule(PODS))
             placed = {task.uid: task.node.name for task in made.cache.cluster.tasks.values() if task.node is not None}
             made.catch_up(PODS)
             made.scheduler.cycle()
             made.catch_up(PODS)
-            after = made.world.counts
-            writes.append(sum(t.sent - sent[v] for v, t in after.tallies.items() if v != "read") / PODS)
-            events.append((after.events - before.events) / PODS)
+            writes.append((made.written - written) / PODS)
+            events.append((made.world.counts.events - before.events) / PODS)
             nodes = [placed[pod["metadata"]["uid"]] for pod in stored]
             _empty(made)
             bare.append(_bare(made, nodes))

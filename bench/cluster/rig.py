@@ -13,13 +13,13 @@ import time
 from typing import TYPE_CHECKING, Any, Self
 
 from pumice.cache.cache import Cache
-from pumice.cache.effects import Bind, Outcome
+from pumice.cache.effects import Answerable, Bind, EffectObserver, Outcome, Read, Work
 from pumice.framework import configuration, registry
 from pumice.kube.calls.client import Client
 from pumice.kube.watches.informers import Informers, standard
 from pumice.kube.writes.world import KubeWorld
 from pumice.scheduler import Scheduler
-from pumice.server import tuning
+from pumice.server.threads import interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
@@ -39,14 +39,15 @@ class _Sink:
         self._cache.feed(kind, event_type, found)
 
 
-class Rig:
-    """Client, informers, world, cache and scheduler, used inside `with`."""
+class Rig(EffectObserver):
+    """Client, informers, world, cache and scheduler, used inside `with`; it observes what its world performs."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._tasks: list[asyncio.Task[Any]] = []
+        self.written = 0
         self._bound = 0
         self._failed = 0
         self._wanted = 0
@@ -54,7 +55,7 @@ class Rig:
         self._finished_at = 0.0
 
     def __enter__(self) -> Self:
-        tuning.tune()
+        interpreter.tune()
         self._thread.start()
         self.run(self._start())
         self.scheduler = Scheduler(
@@ -76,12 +77,12 @@ class Rig:
 
     async def _start(self) -> None:
         self.client = await Client(self._connection, qps=100_000, burst=100_000).__aenter__()
-        self.world = KubeWorld(self.client)
+        self.world = KubeWorld(self.client, observer=self)
         self.cache = Cache(self.world)
         self.informers = Informers(self.client, standard(self.cache.options), _Sink(self.cache))
         self._tasks = [
             asyncio.create_task(self.informers.run()),
-            asyncio.create_task(self.world.run(self._settled)),
+            asyncio.create_task(self.world.run(self.cache.settled)),
         ]
         await self.informers.wait_synced()
 
@@ -93,8 +94,12 @@ class Rig:
                 await task
         await self.client.__aexit__(None, None, None)
 
-    def _settled(self, outcome: Outcome) -> None:
-        self.cache.settled(outcome)
+    def performed(self, effect: Answerable, work: Work, seconds: float, *, failed: bool) -> None:  # noqa: ARG002
+        """Count writes."""
+        self.written += work == "request" and not isinstance(effect, Read)
+
+    def answered(self, outcome: Outcome, /) -> None:
+        """Count binds, and tell when they are all answered."""
         if isinstance(outcome.effect, Bind):
             self._failed += outcome.failure is not None
             self._bound += outcome.failure is None
@@ -117,7 +122,7 @@ class Rig:
         """Send binds with no scheduling, and give how many were answered in a second."""
         started = self._expect(len(binds))
         for bind in binds:
-            self.world.bind(bind)
+            self.world.send(bind)
         self._finished.wait(120)
         return self._rate(started)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pumice.framework.configuration import Argument
+from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import NODE_LOCAL
 from pumice.framework.reasons import Code, ReasonVector
@@ -12,13 +12,19 @@ from pumice.model.nodes import Nodes
 from pumice.model.resources import CPU
 
 
+class HeadroomSettings(Settings):
+    """What a configuration may say."""
+
+    percent = settings.whole("headroom.percent", 20, minimum=0, maximum=100, help="cpu to keep")
+
+
 class Headroom(Plugin):
     """Keep part of every node's cpu free."""
 
     name = "headroom"
     points = frozenset({"Predicate"})
     reads = NODE_LOCAL  # answers depend on the node's own amounts only, so they are kept until these change
-    arguments = (Argument(name="headroom.percent", kind="int", default=20, minimum=0, maximum=100, help="cpu to keep"),)
+    settings = Configured(HeadroomSettings)
 
     def open(self, session: Session) -> None:
         """Register the filter."""
@@ -28,5 +34,5 @@ class Headroom(Plugin):
     def fits(self, subject: Subject, nodes: Nodes) -> ReasonVector:
         """Answer for all nodes of the view at once: 0 fits, otherwise the number of the reason."""
         after = nodes.used[:, CPU] + subject.request.vector[CPU]
-        limit = nodes.allocatable[:, CPU] * (100 - self.settings["headroom.percent"]) // 100
+        limit = nodes.allocatable[:, CPU] * (100 - self.settings.percent) // 100
         return np.where(after > limit, self.full, 0).astype(np.int16)

@@ -120,21 +120,9 @@ class Recording(SimulatedCluster):
         super().__init__()
         self.log = []
 
-    def bind(self, effect):
+    def send(self, effect):
         self.log.append(effect)
-        super().bind(effect)
-
-    def evict(self, effect):
-        self.log.append(effect)
-        super().evict(effect)
-
-    def patch(self, effect):
-        self.log.append(effect)
-        super().patch(effect)
-
-    def record(self, effect):
-        self.log.append(effect)
-        super().record(effect)
+        super().send(effect)
 
 
 class Rig:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import Desk, group, node, pod, priority_class
-from pumice.framework.reasons import Code
-from pumice.framework.session import Invalid
+from pumice.framework.reasons import Code, Invalid
 from pumice.framework.subject import Subject
 from pumice.model.statuses import Status
 

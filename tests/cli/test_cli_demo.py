@@ -14,7 +14,7 @@ from rich.console import Console
 from pumice.cli.demo import changes, showing, summary
 from pumice.cli.demo.picture import Picture
 from pumice.cli.demo.play import Play
-from pumice.cli.demo.sight import State
+from pumice.cli.demo.snapshot import State
 from pumice.cli.program import program
 
 

@@ -9,7 +9,7 @@ import math
 
 import aiohttp
 from aiohttp import web
-from contract_sim import HAND_OVER, ordered
+from contract_sim import Seen, ordered
 
 from pumice.api import kinds
 from pumice.cache import effects
@@ -29,6 +29,7 @@ class KubeHarness:
         self.server = server
         self.namespace = namespace
         self.leading = True
+        self.seen = Seen()
         self._lost = []
 
     def apply(self, *manifests):
@@ -88,11 +89,11 @@ class KubeHarness:
     async def _perform(self, wanted, control_volumes):
         outcomes = []
         async with self._client() as api:
-            acting = world.KubeWorld(api)
+            acting = world.KubeWorld(api, observer=self.seen)
             running = asyncio.create_task(acting.run(outcomes.append))
             controlling = asyncio.create_task(self._control_volumes(control_volumes))
             for effect in wanted:
-                getattr(acting, HAND_OVER[type(effect)])(effect)
+                acting.send(effect)
             answers = sum(not isinstance(effect, effects.Note) for effect in wanted)
             notes = len(wanted) - answers
             await _until(lambda: len(outcomes) == answers)

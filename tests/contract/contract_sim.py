@@ -9,14 +9,26 @@ from pumice.sim.cluster import SimulatedCluster
 from pumice.sim.faults import Fault
 from pumice.sim.identity import Key
 
-HAND_OVER = {
-    effects.Bind: "bind",
-    effects.Evict: "evict",
-    effects.Patch: "patch",
-    effects.Note: "record",
-    effects.Read: "read",
-    effects.Create: "create",
-}
+
+class Seen(effects.EffectObserver):
+    """Writes down what an observer is told."""
+
+    def __init__(self):
+        self.told = []
+
+    def sent(self, effect):
+        self.told.append(("sent", effect))
+
+    def performed(self, effect, work, seconds, *, failed):
+        assert seconds >= 0
+        self.told.append((f"{work} {'failed' if failed else 'done'}", effect))
+
+    def answered(self, outcome):
+        self.told.append((f"answered {outcome.failure.code if outcome.failure else 'well'}", outcome.effect))
+
+    def of(self, effect):
+        """Give what was told of an effect, in order."""
+        return [what for what, told in self.told if told is effect]
 
 
 class SimHarness:
@@ -25,7 +37,8 @@ class SimHarness:
     def __init__(self):
         self.namespace = "contract"
         self._outcomes = []
-        self._cluster = SimulatedCluster()
+        self.seen = Seen()
+        self._cluster = SimulatedCluster(observer=self.seen)
         self._cluster.connect(self, ())
 
     def feed(self, *_):
@@ -49,7 +62,7 @@ class SimHarness:
         """Hand effects over and give their outcomes in the order of the effects."""
         self._outcomes.clear()
         for effect in wanted:
-            getattr(self._cluster, HAND_OVER[type(effect)])(effect)
+            self._cluster.send(effect)
         self._cluster.settle()
         return ordered(wanted, self._outcomes)
 

@@ -96,6 +96,20 @@ def test_a_pod_that_is_going_is_not_bound(harness):
     assert code(outcome) == "conflict"
 
 
+def test_a_pod_whose_last_gate_was_taken_off_is_bound_and_keeps_the_rest_of_its_spec(harness):
+    gated = pod(harness)
+    gated["spec"] |= {"schedulingGates": [{"name": names.QUEUE_GATE}], "nodeSelector": {"a": "b"}}
+    harness.apply(gated)
+    known = {"kind": kinds.POD, "namespace": harness.namespace, "name": "p", "uid": uid(harness, kinds.POD, "p")}
+    (outcome,) = harness.perform(effects.Patch(**known, body={"spec": {"schedulingGates": None}}))
+    assert code(outcome) is None
+    (outcome,) = harness.perform(bind(harness))
+    assert code(outcome) is None
+    spec = harness.find(kinds.POD, "p")["spec"]
+    assert (spec["nodeName"], spec["nodeSelector"]) == ("n1", {"a": "b"})
+    assert not spec.get("schedulingGates")
+
+
 def test_a_gated_pod_is_not_bound(harness):
     gated = pod(harness)
     gated["spec"]["schedulingGates"] = [{"name": "example.com/gate"}]

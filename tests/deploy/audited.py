@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from pumice.deploy import objects, release, text
 from pumice.kube import permissions
+from pumice.manifests import objects, release, text
 from testbed.server import ApiServer
 
 if TYPE_CHECKING:

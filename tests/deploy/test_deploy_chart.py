@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from pumice.cli import go_flags, scheduler
 from pumice.cli.program import program
-from pumice.deploy import objects, release, resources
-from pumice.server import flags, settings
+from pumice.manifests import objects, release, resources
+from pumice.server.flags import flags, settings
 
 VOLCANO = {
     "basic": {

@@ -14,7 +14,7 @@ import yaml
 from click.testing import CliRunner
 
 from pumice.cli.program import program
-from pumice.deploy import objects, release, resources, text
+from pumice.manifests import objects, release, resources, text
 from testbed.server import KubectlError
 
 ROOT = Path(__file__).parents[2]

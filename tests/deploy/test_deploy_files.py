@@ -16,8 +16,8 @@ import pumice
 from pumice.api import documents, quantity
 from pumice.cli import install
 from pumice.cli.program import program
-from pumice.deploy import objects, release, text, workload
 from pumice.kube import permissions
+from pumice.manifests import objects, release, text, workload
 from pumice.server import dump
 
 ROOT = Path(__file__).parents[2]

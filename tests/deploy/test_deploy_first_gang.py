@@ -14,8 +14,8 @@ import yaml
 from audited import RELEASE, granted
 
 from pumice.api import kinds
-from pumice.deploy import text, workload
 from pumice.kube.calls.paths import path
+from pumice.manifests import text, workload
 from testbed import processes
 
 pytestmark = pytest.mark.kube

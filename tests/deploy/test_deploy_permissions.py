@@ -17,14 +17,14 @@ from audited import RELEASE, granted
 from pumice.api import kinds
 from pumice.cache import effects
 from pumice.cache.options import Options
-from pumice.deploy import resources, text
 from pumice.kube import election, lease
 from pumice.kube.access import connection
 from pumice.kube.calls.client import Client
 from pumice.kube.watches import informers
 from pumice.kube.writes import binding, companions, eventing, evicting, updating, volumes
+from pumice.manifests import resources, text
 from pumice.model.volumes import VolumeDecision
-from pumice.server import sources
+from pumice.server.configuration import sources
 
 pytestmark = pytest.mark.kube
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from pumice.api import kinds, scheduling
-from pumice.deploy import resources
+from pumice.manifests import resources
 
 READ = {
     kinds.POD_GROUP: scheduling.PodGroup,

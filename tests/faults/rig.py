@@ -209,7 +209,7 @@ class Rig:
             self.let_pass(CALM_CYCLES)
             with self._between:
                 counts = self.world.counts
-                calm = not (counts.waiting or counts.in_flight or counts.waiting_for_volumes or self.assumed())
+                calm = not (counts.waiting or counts.in_flight or self.assumed())
             if calm and not self.proxy.busy and self._writes(repeated) == writes:
                 return
             assert time.monotonic() < deadline, f"{self.assumed()} {self.proxy.writes[-20:]}\n{self.view.story()}"

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import operator
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import GANG, Desk, group, pod
 from pumice.framework.configuration import SWITCHES, PluginSetting
-from pumice.framework.extensions import Roster, Slot
 from pumice.framework.ordering import Ordering
 from pumice.framework.plugin import Plugin
-from pumice.framework.points import BY_NAME, EVERYTHING
+from pumice.framework.points import EVERYTHING, Point
+from pumice.framework.registration import Roster, Slot
 
 
 class Item:
@@ -28,7 +26,7 @@ class Item:
 def ordering(*tiers):
     """An order of items by functions, one list of functions a tier, and then by name."""
     roster = Roster(len(tiers))
-    made = Ordering(BY_NAME["JobOrder"], roster, (operator.attrgetter("name"),))
+    made = Point("Order", Ordering[Item], "item", says="", fallback=("name",)).extension(roster)
     for tier, functions in enumerate(tiers):
         roster.slot = Slot(tier, "test", PluginSetting("test", dict(SWITCHES), {}, 0), EVERYTHING)
         for add in functions:

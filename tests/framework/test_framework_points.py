@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import Desk, group, node, pod
+from pumice.framework import configuration, registry
 from pumice.framework.configuration import SWITCHES
 from pumice.framework.configuration.switches import POINTS as GOVERNED
 from pumice.framework.extensions import PERMIT
@@ -35,18 +36,15 @@ def switched_off(*names):
     return "".join(f", {name}: false" for name in names)
 
 
-def test_every_point_is_registered_by_default_but_cluster_order():
-    assert registered() == set(NAMES) - {"ClusterOrder"}
-    assert registered(", enabledClusterOrder: true") == set(NAMES)
+def test_every_point_is_registered_by_default():
+    assert registered() == set(NAMES)
 
 
-@pytest.mark.parametrize("point", [point for point in POINTS if point.switch], ids=lambda point: point.name)
+@pytest.mark.parametrize("point", [point for point in POINTS if point.switches], ids=lambda point: point.name)
 def test_a_point_is_off_exactly_when_its_switches_are_off(point):
-    others = [name for name in SWITCHES if name not in point.switch.split("|")]
-    written = switched_off(*point.switch.split("|"))
-    assert point.name not in registered(written)
-    if point.name != "ClusterOrder":
-        assert point.name in registered(switched_off(*others))
+    others = [name for name in SWITCHES if name not in point.switches]
+    assert point.name not in registered(switched_off(*point.switches))
+    assert point.name in registered(switched_off(*others))
 
 
 @pytest.mark.parametrize("off", ["enablePreemptable", "enabledAllocatable"])
@@ -54,14 +52,22 @@ def test_a_point_with_two_switches_is_on_while_one_of_them_is(off):
     assert {"SimulateAddTask", "SimulateRemoveTask"} <= registered(switched_off(off))
 
 
-@pytest.mark.parametrize("point", [point for point in POINTS if not point.switch], ids=lambda point: point.name)
+@pytest.mark.parametrize("point", [point for point in POINTS if not point.switches], ids=lambda point: point.name)
 def test_points_without_a_switch_cannot_be_switched_off(point):
     assert point.name in registered(switched_off(*SWITCHES))
 
 
-@pytest.mark.parametrize("point", [point for point in POINTS if point.switch], ids=lambda point: point.name)
+@pytest.mark.parametrize("point", [point for point in POINTS if point.switches], ids=lambda point: point.name)
 def test_the_loader_and_the_dispatcher_agree_on_the_switch_of_a_point(point):
-    assert sorted(point.switch.split("|")) == sorted(name for name, points in GOVERNED.items() if point.name in points)
+    assert sorted(point.switches) == sorted(name for name, points in GOVERNED.items() if point.name in points)
+
+
+@pytest.mark.parametrize("switch", ["enableTargetJob", "enableReservedNodes", "enabledClusterOrder"])
+def test_switches_of_points_that_nobody_asks_are_accepted_and_named(switch):
+    config = f'actions: "allocate"\ntiers:\n- plugins: [{{name: gang, {switch}: true}}]\n'
+    loaded = configuration.load(config, registry.catalog())
+    assert loaded.plugin("gang").switches[switch] is True
+    assert f'plugin "gang" has nothing that {switch} could switch on' in [w.message for w in loaded.warnings]
 
 
 def test_functions_are_registered_in_open_only():

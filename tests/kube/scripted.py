@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import socket
+import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +31,10 @@ class Asked:
 
 @dataclass
 class Step:
-    """Send these bytes in these chunks; then keep the connection, or close it, or say nothing more."""
+    """Send these bytes in these chunks; then keep the connection, close or reset it, or say nothing more.
+
+    `cut` resets it when only the head of the request was read.
+    """
 
     chunks: tuple[bytes, ...] = ()
     then: str = "keep"
@@ -37,6 +42,8 @@ class Step:
 
 CLOSE = Step(then="close")
 HANG = Step(then="hang")
+RESET = Step(then="reset")
+CUT = Step(then="cut")
 
 
 def reply(status: int, body: Any = None, **headers: str) -> Step:
@@ -108,15 +115,21 @@ class ScriptedServer:
                 return
             first, *rest = head.strip().split("\r\n")
             headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in rest)}
-            body = await reader.readexactly(int(headers.get("content-length", "0")))
+            step = self.steps.pop(0) if len(self.steps) > 1 else self.steps[0]
+            length = 0 if step.then == "cut" else int(headers.get("content-length", "0"))
+            body = await reader.readexactly(length)
             method, path, _ = first.split(" ")
             self.asked.append(Asked(method, path, headers, body))
             self.arrived.set()
-            step = self.steps.pop(0) if len(self.steps) > 1 else self.steps[0]
             for chunk in step.chunks:
                 writer.write(chunk)
                 await writer.drain()
                 await asyncio.sleep(0)
+            if step.then in ("reset", "cut"):
+                # Closing without lingering says so to the other side at once, in the middle of whatever it is writing.
+                linger = struct.pack("ii", 1, 0)
+                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                return
             if step.then == "close":
                 return
             if step.then == "hang":

@@ -7,7 +7,7 @@ import math
 import socket
 
 import pytest
-from scripted import CLOSE, HANG, ScriptedServer, Step, client, refuse, reply
+from scripted import CLOSE, CUT, HANG, RESET, ScriptedServer, Step, client, refuse, reply
 
 from pumice.api import kinds
 from pumice.kube import errors
@@ -65,16 +65,30 @@ def test_a_write_without_a_whole_answer_is_unknown_and_sent_once(verb, step):
     assert len(server.asked) == 1
 
 
-@pytest.mark.parametrize("verb", ["bind", "delete", "replace"])
-def test_a_write_on_a_kept_connection_that_breaks_is_not_silently_repeated(verb):
+@pytest.mark.parametrize("verb", ["bind", "delete", "replace", "patch", "create", "evict"])
+@pytest.mark.parametrize("step", [CLOSE, RESET, CUT], ids=["closed", "reset", "cut"])
+def test_a_write_on_a_kept_connection_that_breaks_is_not_silently_repeated(verb, step):
+    """The connection ends while the request is written, or when all of it has arrived."""
+
     async def run():
-        steps = [reply(200), CLOSE, reply(200)]
+        steps = [reply(200), step, reply(200)]
         async with ScriptedServer(steps).running() as server, client(server) as api:
             await api.get(kinds.POD, "a", "p")
             with pytest.raises(errors.UnknownOutcomeError):
                 await send(api, verb)
             assert server.connections == 1
             assert len(server.asked) == 2
+
+    asyncio.run(run())
+
+
+def test_a_large_write_that_is_cut_off_in_the_middle_is_sent_once():
+    async def run():
+        async with ScriptedServer([reply(200), CUT, reply(200)]).running() as server, client(server) as api:
+            await api.get(kinds.POD, "a", "p")
+            with pytest.raises(errors.UnknownOutcomeError):
+                await api.replace(kinds.LEASE, {"metadata": {"namespace": "a", "name": "l"}, "spec": "x" * 1_000_000})
+            assert [asked.method for asked in server.asked] == ["GET", "PUT"]
 
     asyncio.run(run())
 

@@ -74,7 +74,7 @@ def test_a_streamed_list_is_one_request():
             await informer.wait_synced()
             await settle(server, informer)
             assert asked(server) == ["stream"]
-            assert informer.newest_version == "101"
+            assert informer.report()[0].version == "101"
 
     asyncio.run(run())
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pumice.api import decoding, kinds
 from pumice.kube import errors
-from pumice.kube.watches import arrivals, deep, discovery, troubles
+from pumice.kube.watches import arrivals, discovery, nested_json, recovery
 
 NESTED = b"[" * 5000 + b'"]"' + b"]" * 5000
 
@@ -113,16 +113,16 @@ JSON = st.recursive(
 def test_taking_json_apart_agrees_with_decoding_it(others, items, first):
     others.pop("items", None)
     whole = {"items": items, **others} if first else {**others, "items": items}
-    rest, inner = deep.cut(msgspec.json.encode(whole), "items")
+    rest, inner = nested_json.cut(msgspec.json.encode(whole), "items")
     assert msgspec.json.decode(rest) == {**whole, "items": None}
-    assert [msgspec.json.decode(element) for element in deep.elements(inner)] == items
+    assert [msgspec.json.decode(element) for element in nested_json.elements(inner)] == items
 
 
 def test_taking_out_what_is_not_there_changes_nothing():
-    assert deep.cut(b'{"a":{"items":[1]},"b":"items"}', "items") == (b'{"a":{"items":[1]},"b":"items"}', b"")
+    assert nested_json.cut(b'{"a":{"items":[1]},"b":"items"}', "items") == (b'{"a":{"items":[1]},"b":"items"}', b"")
 
 
-# -- troubles
+# -- recovery
 
 
 @pytest.mark.parametrize(
@@ -147,12 +147,12 @@ def test_taking_out_what_is_not_there_changes_nothing():
     ],
 )
 def test_each_failure_has_its_remedy(error, once, again):
-    assert troubles.remedy(error, again=False) == once
-    assert troubles.remedy(error, again=True) == again
+    assert recovery.remedy(error, again=False) == once
+    assert recovery.remedy(error, again=True) == again
 
 
 def test_waiting_grows_to_a_limit_and_starts_over():
-    backoff = troubles.Backoff(random.Random(3), first=1.0, longest=5.0)  # noqa: S311  jitter
+    backoff = recovery.Backoff(random.Random(3), first=1.0, longest=5.0)  # noqa: S311  jitter
     assert [limit / 2 <= backoff.delay() <= limit for limit in (1, 2, 4, 5, 5)] == [True] * 5
     backoff.reset()
     assert backoff.delay() <= 1.0

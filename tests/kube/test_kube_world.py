@@ -34,15 +34,11 @@ class Stage:
     def __init__(self, api=None, **options):
         self.api = api or FakeApi()
         self.outcomes = []
-        self.wakes = 0
         self.world = world.KubeWorld(self.api, **options)
-
-    def _woken(self):
-        self.wakes += 1
 
     @contextlib.asynccontextmanager
     async def running(self):
-        task = asyncio.create_task(self.world.run(self.outcomes.append, self._woken))
+        task = asyncio.create_task(self.world.run(self.outcomes.append))
         try:
             yield self
         finally:
@@ -76,13 +72,12 @@ def with_pods(*names, **options):
     return api
 
 
-def test_a_bind_is_carried_out_answered_and_the_decider_woken():
+def test_a_bind_is_carried_out_and_answered():
     async def scene(stage):
-        stage.world.bind(bind())
+        stage.world.send(bind())
         (outcome,) = await stage.answers(1)
         assert outcome.failure is None
         assert stage.api.find(kinds.POD, "a", "p")["spec"]["nodeName"] == "n1"
-        await until(lambda: stage.wakes == 1)
 
     play(scene, with_pods("p"))
 
@@ -102,9 +97,9 @@ def test_a_bind_is_carried_out_answered_and_the_decider_woken():
 def test_every_way_to_fail_has_its_code_and_the_world_goes_on(error, code):
     async def scene(stage):
         stage.api.fail["bind"] = [error]
-        stage.world.bind(bind())
+        stage.world.send(bind())
         await stage.answers(1)
-        stage.world.bind(bind())
+        stage.world.send(bind())
         await stage.answers(2)
         assert stage.codes() == [code, None]
 
@@ -114,7 +109,7 @@ def test_every_way_to_fail_has_its_code_and_the_world_goes_on(error, code):
 def test_effects_handed_over_before_the_start_are_performed():
     async def scene():
         stage = Stage(with_pods("p"))
-        stage.world.bind(bind())
+        stage.world.send(bind())
         async with stage.running():
             await stage.answers(1)
 
@@ -125,7 +120,7 @@ def test_effects_from_another_thread_all_arrive():
     async def scene(stage):
         def decide():
             for n in range(2000):
-                stage.world.bind(bind(f"p{n}"))
+                stage.world.send(bind(f"p{n}"))
                 if n % 100 == 0:
                     time.sleep(0.001)
 
@@ -142,7 +137,7 @@ def test_effects_from_another_thread_all_arrive():
 def test_no_more_run_at_once_than_there_are_workers():
     async def scene(stage):
         for n in range(50):
-            stage.world.bind(bind(f"p{n}"))
+            stage.world.send(bind(f"p{n}"))
         await stage.answers(50)
         assert stage.api.most_at_once == 5
 
@@ -154,8 +149,8 @@ def test_effects_on_one_object_keep_their_order_while_others_pass():
         stage.api.add(kinds.POD_GROUP, {"metadata": {"name": "g", "namespace": "a"}})
         stage.api.hold["patch"] = asyncio.Event()
         for running in range(5):
-            stage.world.patch(group_patch(running=running))
-        stage.world.bind(bind())
+            stage.world.send(group_patch(running=running))
+        stage.world.send(bind())
         (first,) = await stage.answers(1)
         assert isinstance(first.effect, effects.Bind)
         stage.api.hold["patch"].set()
@@ -169,8 +164,8 @@ def test_effects_on_one_object_keep_their_order_while_others_pass():
 def test_a_read_does_not_overtake_the_bind_it_asks_after():
     async def scene(stage):
         stage.api.hold["bind"] = asyncio.Event()
-        stage.world.bind(bind())
-        stage.world.read(effects.Read(kind=kinds.POD, namespace="a", name="p"))
+        stage.world.send(bind())
+        stage.world.send(effects.Read(kind=kinds.POD, namespace="a", name="p"))
         await until(lambda: stage.api.verbs() == ["bind"])
         await asyncio.sleep(0.01)
         stage.api.hold["bind"].set()
@@ -183,8 +178,8 @@ def test_a_read_does_not_overtake_the_bind_it_asks_after():
 def test_patches_of_statuses_get_their_share_beside_binds():
     async def scene(stage):
         for n in range(40):
-            stage.world.bind(bind(f"p{n}"))
-        stage.world.patch(group_patch())
+            stage.world.send(bind(f"p{n}"))
+        stage.world.send(group_patch())
         await stage.answers(41)
         place = next(i for i, o in enumerate(stage.outcomes) if isinstance(o.effect, effects.Patch))
         assert place < 15
@@ -197,10 +192,10 @@ def test_patches_of_statuses_get_their_share_beside_binds():
 def test_without_the_lease_nothing_is_written_and_reads_go_on():
     async def scene(stage):
         stage.api.leading = False
-        stage.world.bind(bind())
-        stage.world.evict(effects.Evict(namespace="a", name="q", uid="", reason="x"))
-        stage.world.read(effects.Read(kind=kinds.POD, namespace="a", name="r"))
-        stage.world.record(note())
+        stage.world.send(bind())
+        stage.world.send(effects.Evict(namespace="a", name="q", uid="", reason="x"))
+        stage.world.send(effects.Read(kind=kinds.POD, namespace="a", name="r"))
+        stage.world.send(note())
         await stage.answers(3)
         await until(lambda: stage.world.counts.events_dropped == 1)
         assert sorted(map(str, stage.codes())) == ["None", "unavailable", "unavailable"]
@@ -213,7 +208,7 @@ def test_without_the_lease_nothing_is_written_and_reads_go_on():
 def test_the_fence_is_asked_again_between_the_two_writes_of_an_eviction():
     async def scene(stage):
         stage.api.hold["patch"] = asyncio.Event()
-        stage.world.evict(effects.Evict(namespace="a", name="p", uid="", reason="x"))
+        stage.world.send(effects.Evict(namespace="a", name="p", uid="", reason="x"))
         await until(lambda: stage.api.verbs() == ["patch"])
         stage.api.leading = False
         stage.api.hold["patch"].set()
@@ -227,8 +222,8 @@ def test_the_fence_is_asked_again_between_the_two_writes_of_an_eviction():
 def test_events_wait_for_binds_but_for_a_small_share():
     async def scene(stage):
         for n in range(400):
-            stage.world.record(note(f"p{n}"))
-            stage.world.bind(bind(f"p{n}"))
+            stage.world.send(note(f"p{n}"))
+            stage.world.send(bind(f"p{n}"))
         await stage.answers(400)
         during = stage.api.verbs().count("create")
         assert 6 <= during <= 12
@@ -242,10 +237,10 @@ def test_events_stop_flowing_when_binds_come():
     async def scene(stage):
         stage.api.hold["create"] = asyncio.Event()
         for n in range(100):
-            stage.world.record(note(f"p{n}"))
+            stage.world.send(note(f"p{n}"))
         await until(lambda: stage.api.verbs().count("create") == 8)
         stage.api.hold["bind"] = asyncio.Event()
-        stage.world.bind(bind("p1"))
+        stage.world.send(bind("p1"))
         await until(lambda: "bind" in stage.api.verbs())
         stage.api.hold["create"].set()
         await until(lambda: stage.world.counts.events == 8)
@@ -267,19 +262,19 @@ def test_a_bind_that_waits_for_volumes_holds_nobody_up():
             await self.bound.wait()
             return []
 
-        async def roll_back(self, steps):
-            self.rolled_back.append(steps)
+        async def roll_back(self, begun):
+            self.rolled_back.append(begun)
 
     async def scene(stage):
         from pumice.model.volumes import VolumeDecision
 
         claim = VolumeDecision(namespace="a", claim="c", uid="u")
         for n in range(20):
-            stage.world.bind(bind(f"v{n}", volumes=(claim,)))
-        stage.world.bind(bind("p"))
+            stage.world.send(bind(f"v{n}", volumes=(claim,)))
+        stage.world.send(bind("p"))
         (first,) = await stage.answers(1)
         assert first.effect.name == "p"
-        assert stage.world.counts.waiting_for_volumes == 20
+        assert stage.world.counts.in_flight == 20
         waiting.bound.set()
         await stage.answers(21)
         assert stage.codes() == [None] * 21
@@ -299,17 +294,16 @@ def test_drain_lets_the_flying_land_and_refuses_the_rest():
     async def scene(stage):
         stage.api.hold["bind"] = asyncio.Event()
         for n in range(5):
-            stage.world.bind(bind(f"p{n}"))
-        stage.world.record(note())
+            stage.world.send(bind(f"p{n}"))
+        stage.world.send(note())
         await until(lambda: stage.api.verbs().count("bind") == 2)
         draining = asyncio.create_task(stage.world.drain(5.0))
         await stage.answers(3)
         stage.api.hold["bind"].set()
         await draining
-        stage.world.bind(bind("late"))
+        stage.world.send(bind("late"))
         await stage.answers(6)
         assert sorted(map(str, stage.codes())) == ["None"] * 2 + ["unavailable"] * 4
-        assert stage.world.counts.refused == 4
         assert stage.world.counts.events_dropped == 1
 
     play(scene, with_pods(*(f"p{n}" for n in range(5))), workers=2)
@@ -318,7 +312,7 @@ def test_drain_lets_the_flying_land_and_refuses_the_rest():
 def test_drain_gives_up_what_does_not_land_in_time():
     async def scene(stage):
         stage.api.hold["bind"] = asyncio.Event()
-        stage.world.bind(bind())
+        stage.world.send(bind())
         await until(lambda: stage.api.verbs() == ["bind"])
         await stage.world.drain(0.01)
         assert stage.codes() == ["unknown"]
@@ -337,17 +331,47 @@ def test_run_ends_after_drain():
     asyncio.run(scene())
 
 
-def test_counts_tell_what_was_sent_and_what_failed():
+def test_an_observer_hears_what_was_performed_and_that_it_took_time():
+    class Seen(effects.EffectObserver):
+        def __init__(self):
+            self.told = []
+
+        def performed(self, effect, work, seconds, *, failed):
+            assert seconds > 0
+            self.told.append((effect.name, work, failed))
+
     async def scene(stage):
-        stage.world.bind(bind("p"))
-        stage.world.bind(bind("missing"))
+        stage.world.send(bind("p"))
+        stage.world.send(bind("missing"))
         await stage.answers(2)
-        binds = stage.world.counts.tallies["bind"]
-        assert (binds.sent, binds.failed) == (2, 1)
-        assert binds.seconds > 0
         assert stage.world.counts.in_flight == 0
 
-    play(scene, with_pods("p"))
+    seen = Seen()
+    play(scene, with_pods("p"), observer=seen)
+    assert sorted(seen.told) == [("missing", "request", True), ("p", "request", False)]
+
+
+def test_an_effect_that_is_given_up_was_performed_in_vain_and_one_that_is_refused_was_not_performed():
+    class Seen(effects.EffectObserver):
+        def __init__(self):
+            self.told = []
+
+        def performed(self, effect, work, seconds, *, failed):
+            self.told.append((effect.name, failed))
+
+        def answered(self, outcome):
+            self.told.append((outcome.effect.name, outcome.failure.code))
+
+    async def scene(stage):
+        stage.api.hold["bind"] = asyncio.Event()
+        stage.world.send(bind("flying"))
+        stage.world.send(bind("waiting"))
+        await until(lambda: stage.api.verbs() == ["bind"])
+        await stage.world.drain(0.01)
+
+    seen = Seen()
+    play(scene, with_pods("flying", "waiting"), observer=seen, workers=1)
+    assert seen.told == [("waiting", "unavailable"), ("flying", True), ("flying", "unknown")]
 
 
 def test_our_own_share_of_a_bind_is_small():
@@ -359,7 +383,7 @@ def test_our_own_share_of_a_bind_is_small():
         wanted = [bind(f"p{n}") for n in range(5000)]
         started = time.perf_counter()
         for effect in wanted:
-            stage.world.bind(effect)
+            stage.world.send(effect)
         await until(lambda: len(stage.outcomes) == 5000)
         assert 5000 / (time.perf_counter() - started) > 5000
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import builders
 from pumice.model import carriers, kinship
 from pumice.model.carriers import Carriers
-from pumice.model.counts import Tallies
+from pumice.model.counts import DomainCounts
 from pumice.model.domains import NODE, Division
 from pumice.model.pickers import Picker
 from pumice.model.statuses import Status
@@ -53,9 +53,9 @@ def check(cluster):
         staying, going = recounted(cluster, thing)
         assert {r.name: amount for r, amount in thing.staying.items()} == staying
         assert {r.name: amount for r, amount in thing.going.items()} == going
-        for division, tally in thing.tallies.items():
-            if tally.state == (cluster.nodes.structure, cluster.nodes.static):
-                check_tally(cluster, division, tally, staying, going)
+        for division, kept in thing.by_division.items():
+            if kept.state == (cluster.nodes.structure, cluster.nodes.static):
+                check_by_domains(cluster, division, kept, staying, going)
     for kin in kinship._kins.values():
         assert kin.members
         assert {task.bond.kin for task in kin.members.values()} == {kin}
@@ -67,7 +67,7 @@ def check(cluster):
     assert kinship.counting == bool(kinship._counts or kinship.register._known)
 
 
-def check_tally(cluster, division, tally, staying, going):
+def check_by_domains(cluster, division, kept, staying, going):
     table = cluster.nodes
     values = {}
     for record in table.records[: table.count]:
@@ -76,14 +76,14 @@ def check_tally(cluster, division, tally, staying, going):
             sums = values.setdefault(value, [0, 0])
             sums[0] += staying.get(record.name, 0)
             sums[1] += going.get(record.name, 0)
-    codes = tally.domains.codes
+    codes = kept.domains.codes
     for row, record in enumerate(table.records[: table.count]):
         value = record.name if division.topology == NODE else record.labels.get(division.topology)
         if codes[row] >= 0:
             expected = values.get(value, [0, 0])
-            assert int(tally.present(released=True)[codes[row]]) == expected[0]
-            assert int(tally.present(released=False)[codes[row]]) == sum(expected)
-    assert tally.total(released=False) == sum(map(sum, values.values()))
+            assert int(kept.present(released=True)[codes[row]]) == expected[0]
+            assert int(kept.present(released=False)[codes[row]]) == sum(expected)
+    assert kept.total(released=False) == sum(map(sum, values.values()))
 
 
 class Story:
@@ -184,7 +184,7 @@ class Story:
             pickers.append(Picker(("a",), None, wanted if live else ()))
         count = self.dice.choice([kinship.count(*pickers), *kinship.register._known.values()])
         topology = self.dice.choice([HOSTNAME, "zone", NODE])
-        kinship.tally(count, Division(topology, self.dice.choice([(), ("zone",)])))
+        kinship.by_domains(count, Division(topology, self.dice.choice([(), ("zone",)])))
 
     # -- decisions
 
@@ -331,11 +331,11 @@ def test_only_so_many_tallies_are_kept_and_those_asked_for_last():
     desk = builders.Desk()
     desk.feed(builders.node("n0", labels={HOSTNAME: "n0"})).apply()
     kinship = desk.cluster.kinship
-    kinship._tallies = Tallies(limit=2)
+    kinship._domain_counts = DomainCounts(limit=2)
     counts = [kinship.count(Picker((name,), None, ())) for name in "abc"]
     for count in (counts[0], counts[1], counts[0], counts[2]):
-        kinship.tally(count, Division(HOSTNAME))
-    assert [bool(count.tallies) for count in counts] == [True, False, True]
+        kinship.by_domains(count, Division(HOSTNAME))
+    assert [bool(count.by_division) for count in counts] == [True, False, True]
 
 
 @pytest.mark.parametrize(

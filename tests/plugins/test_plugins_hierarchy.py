@@ -246,7 +246,7 @@ def fresh(made, plugin_tree):
     members = {}
     for each in made.cluster.jobs.values():
         members.setdefault(each.queue, []).append(each)
-    return weight_tree.Tree(members, made.cluster.queues.values(), made.cluster.job_sums, plugin_tree._total)
+    return weight_tree.WeightTree(members, made.cluster.queues.values(), made.cluster.job_sums, plugin_tree._total)
 
 
 PATHS = ["root/a", "root/a/x", "root/a/y", "root/b/x", "root/b/y/z", ""]

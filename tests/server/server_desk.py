@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import json
 
-from pumice.server import logs, settings
+from pumice.server.flags import settings
+from pumice.server.logs import logs
 
 
 class Lines:

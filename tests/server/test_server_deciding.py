@@ -16,7 +16,7 @@ from pumice.framework import configuration, registry
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
 from pumice.scheduler import Scheduler
-from pumice.server import deciding, intake, mailbox
+from pumice.server.threads import deciding, mailbox, watch_feed
 
 
 class Notes:
@@ -263,14 +263,14 @@ def test_a_configuration_whose_plugins_cannot_be_made_leaves_the_old_one_in_forc
 
 
 def test_what_is_wanted_later_runs_later(monkeypatch):
-    monkeypatch.setattr(intake, "PAUSE", 0.01)
+    monkeypatch.setattr(watch_feed, "PAUSE", 0.01)
     answers = iter([False, False, True])
     story = []
 
     async def work():
         story.append(next(answers, "ran"))
 
-    asyncio.run(intake.WhenWanted(work, lambda: next(answers)).run())
+    asyncio.run(watch_feed.WhenWanted(work, lambda: next(answers)).run())
     assert story == ["ran"]
 
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from pumice.cache.options import Options
 from pumice.cli import go_flags, scheduler
-from pumice.server import addresses, flags, settings
+from pumice.server.flags import addresses, flags, settings
 
 DEFAULTS = {
     "scheduler-name": ("volcano",),

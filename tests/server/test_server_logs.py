@@ -10,7 +10,7 @@ import logging
 import pytest
 from server_desk import Lines
 
-from pumice.server import logs
+from pumice.server.logs import logs
 
 
 def caught(error):

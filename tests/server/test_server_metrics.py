@@ -16,7 +16,12 @@ from pumice.cache.cache import Cache
 from pumice.cache.effects import Bind, Evict, Failure, Outcome
 from pumice.framework import configuration, registry
 from pumice.scheduler import Scheduler
-from pumice.server import deciding, failing, mailbox, metering, observed, policy, reporting, series, signs
+from pumice.server import reporting
+from pumice.server.configuration import policy
+from pumice.server.health import api_silence
+from pumice.server.logs import write_failures
+from pumice.server.metrics import series
+from pumice.server.threads import deciding, mailbox
 
 TIERS = """
 - plugins: [{name: priority}, {name: gang, enablePreemptable: false}]
@@ -29,19 +34,18 @@ class Bench:
 
     def __init__(self, sharing="proportion", actions="enqueue, allocate, backfill", verbosity=0):
         self.lines = Lines(verbosity)
-        self.world = builders.World()
         self.now = builders.NOW
         self.box = mailbox.Mailbox()
         known = registry.catalog()
         text = f'actions: "{actions}"\ntiers:{TIERS.replace("SHARING", sharing)}'
         self.policy = policy.Policy(known, self.lines.log)
-        self.heard = signs.Signs(time.monotonic)
+        self.heard = api_silence.ApiSilence(time.monotonic)
         self.reporter = reporting.Reporter(
-            read(), self.lines.log, self.policy, self.box, lambda: self.now, signs=self.heard
+            read(), self.lines.log, self.policy, self.box, lambda: self.now, api_silence=self.heard
         )
-        seen = observed.ObservedWorld(self.world, self.reporter.meter)
-        self.cache = Cache(seen)
-        self.settled = self.reporter.looking_at(seen, self.cache)
+        self.world = builders.World(self.reporter.meter)
+        self.cache = Cache(self.world)
+        self.reporter.meter.look_at(self.cache.cluster)
         self.scheduler = Scheduler(
             self.cache, configuration.load(text, known), lambda: self.now, observer=self.reporter.meter
         )
@@ -63,7 +67,9 @@ class Bench:
 
     def answer(self, code=None):
         for effect in self.world.of(Bind, Evict):
-            self.settled(Outcome(effect=effect, failure=Failure(code, "no") if code else None))
+            outcome = Outcome(effect=effect, failure=Failure(code, "no") if code else None)
+            self.reporter.meter.answered(outcome)
+            self.cache.settled(outcome)
         self.world.effects.clear()
 
     def samples(self):
@@ -117,8 +123,8 @@ def test_binds_that_fail_in_passing_share_a_line_with_one_example(code):
     bench.feed(builders.node("n1", cpu="8"), *gang(3)).cycle()
     bench.answer(code)
     assert bench.lines.of("bind failed") == []
-    bench.reporter.meter.failing.tell()
-    bench.reporter.meter.failing.tell()
+    bench.reporter.meter.write_failures.tell()
+    bench.reporter.meter.write_failures.tell()
     (line,) = bench.lines.of("bind failed")
     assert (line["level"], line["pods"], line["code"], line["example"]) == ("warning", 3, code, "a/p0")
     assert line["reason"] == "no"
@@ -126,8 +132,8 @@ def test_binds_that_fail_in_passing_share_a_line_with_one_example(code):
 
 def test_failures_in_passing_are_told_every_second_and_at_the_end(monkeypatch):
     lines = Lines()
-    told = failing.Failing(lines.log)
-    monkeypatch.setattr(failing, "PAUSE", 0.001)
+    told = write_failures.WriteFailures(lines.log)
+    monkeypatch.setattr(write_failures, "PAUSE", 0.001)
 
     async def outage():
         task = asyncio.create_task(told.run())
@@ -258,32 +264,34 @@ def test_new_pods_are_measured_from_their_creation_and_those_of_the_first_list_a
     assert found['volcano_task_scheduling_latency_milliseconds_sum{stage="Watched"}'] == 1000
 
 
-def test_requests_and_volumes_are_measured():
+@pytest.mark.parametrize(
+    ("stages", "pre_binds", "binds", "pre_bound", "failures"),
+    [
+        ([("request", False)], 0, 1, 0, 0),
+        ([("request", True)], 0, 1, 0, 1),
+        ([("volumes", False), ("request", False)], 1, 1, 1, 0),
+        ([("volumes", False), ("request", True)], 1, 1, 1, 1),
+        ([("volumes", True)], 1, 0, 0, 1),
+    ],
+)
+def test_stages_of_binds_are_measured_and_each_effect_is_counted_once(stages, pre_binds, binds, pre_bound, failures):
     bench = Bench()
     meter = bench.reporter.meter
     effect = Bind(namespace="a", name="p", uid="u", node="n")
-
-    class Part:
-        async def bind(self, effect):
-            return Outcome(effect=effect)
-
-        async def prepare(self, effect):
-            return []
-
-        async def roll_back(self, steps):
-            self.rolled = steps
-
-    part = Part()
     meter._sent["u"] = builders.NOW
-    asyncio.run(metering.TimedBinder(part, meter).bind(effect))
-    timed = metering.TimedVolumeBinder(part, meter)
-    asyncio.run(timed.prepare(effect))
-    asyncio.run(timed.roll_back([]))
-    assert part.rolled == []
+    for stage, failed in stages:
+        meter.performed(effect, stage, 0.25, failed=failed)
+    meter.performed(Evict(namespace="a", name="p", uid="u", reason="r"), "request", 1.0, failed=False)
     found = bench.samples()
-    for stage in ("Bind", "PreBind"):
-        assert found[f'volcano_scheduling_stage_duration_milliseconds_count{{stage="{stage}"}}'] == 1
-    assert found['volcano_task_scheduling_latency_milliseconds_count{stage="PreBound"}'] == 1
+    duration = "volcano_scheduling_stage_duration_milliseconds"
+    assert found[f'{duration}_count{{stage="PreBind"}}'] == pre_binds
+    assert found[f'{duration}_sum{{stage="PreBind"}}'] == 250 * pre_binds
+    assert found[f'{duration}_count{{stage="Bind"}}'] == binds
+    assert found[f'{duration}_sum{{stage="Bind"}}'] == 250 * binds
+    assert found['volcano_task_scheduling_latency_milliseconds_count{stage="PreBound"}'] == pre_bound
+    assert found['pumice_writes_total{verb="bind"}'] == found['pumice_writes_total{verb="evict"}'] == 1
+    assert found['pumice_write_failures_total{verb="bind"}'] == failures
+    assert found['pumice_write_failures_total{verb="evict"}'] == 0
 
 
 def test_a_scrape_waits_for_the_deciding_thread_but_not_for_ever(monkeypatch):

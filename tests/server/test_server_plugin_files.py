@@ -6,7 +6,7 @@ import pytest
 from server_desk import Lines
 
 from pumice.framework import configuration, registry
-from pumice.server import plugin_files, policy
+from pumice.server.configuration import plugin_files, policy
 
 GOOD = '''
 from pumice.framework.plugin import Action, Plugin
@@ -60,7 +60,10 @@ LISTED = 'actions: "allocate"\ntiers: [{plugins: [{name: NAME}]}]\n'
         (HEAD + "class Mine(Plugin): ...\n", "one.py: class Mine has no name of its own"),
         (HEAD + "class Mine(Gang): ...\n", "one.py: class Mine has no name of its own"),
         (HEAD + "class Mine(Plugin):\n name = 3\n", "one.py: class Mine: its name is 3, and must be a text"),
-        (HEAD + "class Mine(Plugin):\n name = 'm'\n arguments = ['a']\n", "class Mine: its arguments must be a tuple"),
+        (
+            HEAD + "class Mine(Plugin):\n name = 'm'\n arguments = ['a']\n",
+            "class Mine: its arguments are declared as settings",
+        ),
         (HEAD + "class Mine(Plugin):\n name = 'm'\n points = ()\n", "class Mine: its points must be a frozenset"),
         (
             HEAD + "class Mine(Plugin):\n name = 'gang'\n",

@@ -11,7 +11,7 @@ from server_desk import Lines
 from pumice.framework import registry
 from pumice.framework.configuration import ConfigurationError
 from pumice.kube import errors
-from pumice.server import policy, sources
+from pumice.server.configuration import policy, sources
 
 GOOD = 'actions: "enqueue, allocate"\ntiers:\n- plugins:\n  - name: gang\n'
 OTHER = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n    enablePreemptable: false\n'

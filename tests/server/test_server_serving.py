@@ -10,7 +10,10 @@ import aiohttp
 import pytest
 from server_desk import Lines, read
 
-from pumice.server import health, levels, outside, reporting, serving
+from pumice.server import reporting, serving
+from pumice.server.health import checks
+from pumice.server.logs import verbosity
+from pumice.server.threads import io_thread
 from testbed import certificates
 
 
@@ -19,7 +22,7 @@ class Shown:
         self.missing = "not listed yet: pods"
         self.stalled = ""
         self.broken = ""
-        self.health = health.Health(
+        self.health = checks.Health(
             {"deciding": lambda: self.stalled},
             {"informers": lambda: self.missing},
             {"configuration": lambda: self.broken},
@@ -105,12 +108,12 @@ def test_the_verbosity_is_changed_for_a_while_through_a_socket(tmp_path):
     lines = Lines(verbosity=2)
 
     async def scenario():
-        runner = await levels.start(lines.log, str(tmp_path / "socks"))
+        runner = await verbosity.start(lines.log, str(tmp_path / "socks"))
         try:
-            connector = aiohttp.UnixConnector(str(tmp_path / "socks" / levels.NAME))
+            connector = aiohttp.UnixConnector(str(tmp_path / "socks" / verbosity.NAME))
             async with aiohttp.ClientSession(connector=connector) as session:
                 assert await get(session, "http://x/getlevel") == (200, "2\n")
-                assert (tmp_path / "socks" / levels.NAME).stat().st_mode & 0o777 == 0o600
+                assert (tmp_path / "socks" / verbosity.NAME).stat().st_mode & 0o777 == 0o600
                 endless = f"level={'1' * 5000}&duration=1s"
                 for query in (
                     "level=0&duration=60s",
@@ -137,7 +140,7 @@ def test_an_address_in_use_is_said_in_words():
 
     async def ask(_session, places):
         second = read(enable_metrics=True, listen_address=places["metrics"])
-        with pytest.raises(outside.StartError, match=r"cannot serve metrics on 127\.0\.0\.1:\d+: "):
+        with pytest.raises(io_thread.StartError, match=r"cannot serve metrics on 127\.0\.0\.1:\d+: "):
             await serving.serve(second, Shown(), Lines().log)
 
     asyncio.run(served(settings, Shown(), lines, ask))
@@ -145,7 +148,7 @@ def test_an_address_in_use_is_said_in_words():
 
 def test_files_of_a_certificate_that_cannot_be_used_are_named(tmp_path):
     files = {name: str(tmp_path / name) for name in ("ca_cert_file", "tls_cert_file", "tls_private_key_file")}
-    with pytest.raises(outside.StartError, match="ca_cert_file"):
+    with pytest.raises(io_thread.StartError, match="ca_cert_file"):
         serving.tls(read(**files))
 
 
@@ -180,5 +183,5 @@ def test_health_is_served_over_tls_with_all_three_files(tmp_path):
 )
 def test_who_leads_is_a_line_that_never_fails(leading, holder, trouble, line):
     election = types.SimpleNamespace(leading=leading, holder=holder, trouble=trouble)
-    checked = health.Health({}, {}, {}, leadership=lambda: reporting.leadership(election))
+    checked = checks.Health({}, {}, {}, leadership=lambda: reporting.leadership(election))
     assert checked.ready() == (True, line)

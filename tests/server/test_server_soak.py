@@ -13,7 +13,11 @@ from pumice.cache.cache import Cache
 from pumice.cache.effects import Bind, Evict, Failure, Outcome, Patch, Read
 from pumice.framework import configuration, registry
 from pumice.scheduler import Scheduler
-from pumice.server import deciding, mailbox, observed, policy, reporting, signs, views
+from pumice.server import reporting
+from pumice.server.configuration import policy
+from pumice.server.health import api_silence
+from pumice.server.metrics import job_samples
+from pumice.server.threads import deciding, mailbox
 
 CYCLES = 300
 SHARING = """
@@ -38,7 +42,7 @@ BOUNDED = (
     ".register._log",
     "._known_patterns",
     ".nodes._attributes",
-    "._observer._steps",
+    "._observer._stages",
     ".evaluator.reasons.",
     ".evaluator._kept",
     ".evaluator._masks",
@@ -46,9 +50,9 @@ BOUNDED = (
 )
 # How much may be left of what is only looked through when it has grown.
 SPARE = {
-    "Reporter._views._retries": views.SPARE,
-    "Reporter.meter.placed": views.SPARE,
-    "Cache.publisher._setbacks._kept": 2,  # of the queues that stay
+    "Reporter._job_samples._retries": job_samples.SPARE,
+    "Reporter.meter.placed": job_samples.SPARE,
+    "Cache.publisher._retry_pauses._kept": 2,  # of the queues that stay
 }
 
 
@@ -79,14 +83,19 @@ class Soak:
     def __init__(self, name):
         self.random = random.Random(name)  # noqa: S311  the same story every time
         self.now, self.made, self.alive, self.is_calm = builders.NOW, 0, {}, False
-        self.world, lines, box = builders.World(), Lines(), mailbox.Mailbox()
+        lines, box = Lines(), mailbox.Mailbox()
         known = registry.catalog()
         self.reporter = reporting.Reporter(
-            read(), lines.log, policy.Policy(known, lines.log), box, lambda: self.now, signs=signs.Signs(lambda: 0.0)
+            read(),
+            lines.log,
+            policy.Policy(known, lines.log),
+            box,
+            lambda: self.now,
+            api_silence=api_silence.ApiSilence(lambda: 0.0),
         )
-        seen = observed.ObservedWorld(self.world, self.reporter.meter)
-        self.cache = Cache(seen)
-        self.settled = self.reporter.looking_at(seen, self.cache)
+        self.world = builders.World(self.reporter.meter)
+        self.cache = Cache(self.world)
+        self.reporter.meter.look_at(self.cache.cluster)
         loaded = configuration.load(CONFIGURATIONS[name], known)
         self.scheduler = Scheduler(self.cache, loaded, lambda: self.now, observer=self.reporter.meter)
         self.decider = deciding.Decider(self.scheduler, box, lines.log, self.reporter, period=1, now=lambda: self.now)
@@ -121,7 +130,7 @@ class Soak:
         self.now += builders.SECOND
         for effect in self.world.of(Bind, Evict, Patch, Read):
             self.answer(effect)
-        self.reporter.meter.failing.tell()
+        self.reporter.meter.write_failures.tell()
         self.world.effects.clear()
 
     def answer(self, effect):
@@ -136,7 +145,9 @@ class Soak:
         read = self.alive.get(key) if isinstance(effect, Read) else None
         if isinstance(effect, Read):
             code = None if read else "notfound"
-        self.settled(Outcome(effect=effect, failure=Failure(code, "as the test says") if code else None, object=read))
+        outcome = Outcome(effect=effect, failure=Failure(code, "as the test says") if code else None, object=read)
+        self.reporter.meter.answered(outcome)
+        self.cache.settled(outcome)
 
     def live(self):
         """Let a few things happen."""

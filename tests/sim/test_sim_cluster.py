@@ -18,13 +18,13 @@ def evict(simulated, name="p", **options):
     effect = effects.Evict(
         namespace="a", name=name, uid=uid_of(simulated, f"pod/a/{name}"), reason="preempt", **options
     )
-    simulated.evict(effect)
+    simulated.send(effect)
     return effect
 
 
 def bind(simulated, name="p", to="n1", uid=None, **options):
     uid = uid_of(simulated, f"pod/a/{name}") if uid is None else uid
-    simulated.bind(effects.Bind(namespace="a", name=name, uid=uid, node=to, **options))
+    simulated.send(effects.Bind(namespace="a", name=name, uid=uid, node=to, **options))
 
 
 def partial(kind, name, namespace=None, **fields):
@@ -119,13 +119,7 @@ def test_effects_wait_for_the_settle_and_are_performed_in_order():
 )
 def test_a_write_that_cannot_be_done_fails_by_name_and_counts_for_nothing(effect, code):
     simulated, mirror = cluster(pod(), pod("r", node="n1"), pod_group())
-    hand_over = {
-        effects.Bind: simulated.bind,
-        effects.Evict: simulated.evict,
-        effects.Patch: simulated.patch,
-        effects.Read: simulated.read,
-    }
-    hand_over[type(effect)](effect)
+    simulated.send(effect)
     simulated.settle()
     assert mirror.failures() == [code]
     assert effect.name in mirror.outcomes[0].failure.message
@@ -178,7 +172,7 @@ def test_evicting_a_terminating_pod_again_is_a_success_that_changes_and_counts_n
     simulated.settle()
     before = stored(simulated, "pod/a/p")
     simulated.advance(SECOND)
-    simulated.evict(effect)
+    simulated.send(effect)
     simulated.settle()
     assert stored(simulated, "pod/a/p") == before
     assert not mirror.failures()
@@ -201,7 +195,7 @@ def test_who_was_evicted_is_remembered_with_its_last_manifest():
 def test_a_patch_answers_with_the_object_and_a_bind_as_the_server_does_without():
     simulated, mirror = cluster(pod(), pod_group())
     body = {"status": {"phase": "Inqueue"}}
-    simulated.patch(effects.Patch(kind=kinds.POD_GROUP, namespace="a", name="g", uid="", body=body))
+    simulated.send(effects.Patch(kind=kinds.POD_GROUP, namespace="a", name="g", uid="", body=body))
     bind(simulated)
     simulated.settle()
     assert [outcome.object and outcome.object["status"] for outcome in mirror.outcomes] == [{"phase": "Inqueue"}, None]
@@ -210,8 +204,8 @@ def test_a_patch_answers_with_the_object_and_a_bind_as_the_server_does_without()
 def test_creating_what_exists_is_a_success_and_reading_gives_the_object():
     simulated, mirror = cluster(pod())
     for name in ("default", "fresh"):
-        simulated.create(effects.Create(kind=kinds.QUEUE, manifest=queue(name)))
-    simulated.read(effects.Read(kind=kinds.POD, namespace="a", name="p"))
+        simulated.send(effects.Create(kind=kinds.QUEUE, manifest=queue(name)))
+    simulated.send(effects.Read(kind=kinds.POD, namespace="a", name="p"))
     simulated.settle()
     assert not mirror.failures()
     assert stored(simulated, "queue/default")["spec"]["reclaimable"] is True
@@ -223,7 +217,7 @@ def test_events_are_recorded_with_their_time_and_have_no_outcome():
     simulated, mirror = cluster(node())
     note = effects.Note(kind=kinds.NODE, namespace="", name="n1", uid="", type="Normal", reason="R", message="m")
     simulated.advance(SECOND)
-    simulated.record(note)
+    simulated.send(note)
     simulated.settle()
     assert [(event.reference, event.note, event.at) for event in simulated.events] == [
         ("node/n1", note, simulated.clock.now())
@@ -237,7 +231,7 @@ def test_effects_that_answers_give_rise_to_are_performed_in_the_same_settle():
     def settled(outcome):
         Mirror.settled(mirror, outcome)
         if outcome.failure:
-            simulated.read(effects.Read(kind=kinds.POD, namespace="a", name="p"))
+            simulated.send(effects.Read(kind=kinds.POD, namespace="a", name="p"))
 
     mirror.settled = settled
     bind(simulated)
@@ -261,7 +255,7 @@ def test_apply_replaces_by_identity_and_keeps_what_a_server_keeps():
     simulated, mirror = cluster(pod(), node(), pod_group(), queue())
     before = stored(simulated, "pod/a/p")["metadata"]
     bind(simulated)
-    simulated.patch(
+    simulated.send(
         effects.Patch(
             kind=kinds.QUEUE,
             namespace="",
@@ -412,9 +406,9 @@ def play(actions):
         elif action == "bare":
             simulated.apply([pod(name, group=None)])
         elif action == "bind":
-            simulated.bind(effects.Bind(namespace="a", name=name, uid=uid, node="n1"))
+            simulated.send(effects.Bind(namespace="a", name=name, uid=uid, node="n1"))
         elif action == "evict":
-            simulated.evict(effects.Evict(namespace="a", name=name, uid=uid, reason="r"))
+            simulated.send(effects.Evict(namespace="a", name=name, uid=uid, reason="r"))
         elif action == "delete" and present:
             simulated.delete([f"pod/a/{name}"])
         elif action == "grace" and present:

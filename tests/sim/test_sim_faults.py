@@ -36,11 +36,11 @@ def test_faults_are_spent_oldest_first():
 def effect_of(simulated, verb):
     uid = stored(simulated, "pod/a/p")["metadata"]["uid"]
     if verb == "bind":
-        return simulated.bind, effects.Bind(namespace="a", name="p", uid=uid, node="n1")
+        return effects.Bind(namespace="a", name="p", uid=uid, node="n1")
     if verb == "evict":
-        return simulated.evict, effects.Evict(namespace="a", name="p", uid=uid, reason="preempt")
+        return effects.Evict(namespace="a", name="p", uid=uid, reason="preempt")
     body = {"status": {"phase": "Inqueue"}}
-    return simulated.patch, effects.Patch(kind=kinds.POD_GROUP, namespace="a", name="g", uid="", body=body)
+    return effects.Patch(kind=kinds.POD_GROUP, namespace="a", name="g", uid="", body=body)
 
 
 def done(simulated, verb):
@@ -64,8 +64,8 @@ def done(simulated, verb):
 def test_the_next_write_fails_so_and_the_one_after_does_not(verb, error, code, performed):
     simulated, mirror = cluster(pod(), pod_group(), node())
     simulated.fail(Fault(verb=verb, error=error))
-    hand_over, effect = effect_of(simulated, verb)
-    hand_over(effect)
+    effect = effect_of(simulated, verb)
+    simulated.send(effect)
     simulated.settle()
     assert mirror.failures() == [code]
     assert "as the scenario demands" in mirror.outcomes[0].failure.message
@@ -73,7 +73,7 @@ def test_the_next_write_fails_so_and_the_one_after_does_not(verb, error, code, p
     counts = simulated.counts
     assert counts.binds + counts.evictions + counts.status_writes == int(performed)
     if not performed:
-        hand_over(effect)
+        simulated.send(effect)
         simulated.settle()
         assert done(simulated, verb)
         assert mirror.outcomes[-1].failure is None
@@ -82,8 +82,8 @@ def test_the_next_write_fails_so_and_the_one_after_does_not(verb, error, code, p
 def test_a_lost_reply_hides_a_refusal_too():
     simulated, mirror = cluster(pod(node="n0"), node())
     simulated.fail(Fault(verb="bind", error="lost-reply"))
-    hand_over, effect = effect_of(simulated, "bind")
-    hand_over(effect)
+    effect = effect_of(simulated, "bind")
+    simulated.send(effect)
     simulated.settle()
     assert mirror.failures() == ["unknown"]
     assert simulated.counts.binds == 0
@@ -107,7 +107,7 @@ def test_which_patches_are_status_writes(kind, name, subresource, counted):
     body = {"metadata": {"labels": {"x": "1"}}, "status": {"x": "1"}}
     effect = effects.Patch(kind=kind, namespace=namespace, name=name, uid="", body=body, subresource=subresource)
     for _ in range(2):
-        simulated.patch(effect)
+        simulated.send(effect)
     simulated.settle()
     assert mirror.failures() == (["unavailable"] if counted else [])
     assert simulated.counts.status_writes == int(counted)

@@ -6,7 +6,7 @@ from pumice.cache import effects
 
 def bind(simulated, name="p", to="n1"):
     uid = stored(simulated, f"pod/a/{name}")["metadata"]["uid"]
-    simulated.bind(effects.Bind(namespace="a", name=name, uid=uid, node=to))
+    simulated.send(effects.Bind(namespace="a", name=name, uid=uid, node=to))
     simulated.settle()
 
 

@@ -132,7 +132,7 @@ def test_update_without_a_version_overwrites(store):
     "write",
     [
         lambda store: store.update(store.get(pod_key())),
-        lambda store: store.update_status(store.get(pod_key())),
+        lambda store: store.update(store.get(pod_key()), subresource="status"),
         lambda store: store.patch(pod_key(), {}),
         lambda store: store.patch(pod_key(), {"spec": {"schedulerName": "volcano"}, "metadata": {"labels": None}}),
         lambda store: store.patch(pod_key(), {"status": {"phase": "Failed"}}),
@@ -153,10 +153,10 @@ def test_main_and_status_writes_do_not_touch_each_other(store):
     found = store.get(QUEUE)
     assert (found["spec"], found["status"]) == ({"weight": 2}, {"state": "Open"})
     store.update({**queue(), "spec": {"weight": 3}})
-    store.update_status({**queue(), "spec": {"weight": 9}, "status": {"state": "Closing"}})
+    store.update({**queue(), "spec": {"weight": 9}, "status": {"state": "Closing"}}, subresource="status")
     found = store.get(QUEUE)
     assert (found["spec"], found["status"]) == ({"weight": 3}, {"state": "Closing"})
-    store.update_status(queue())
+    store.update(queue(), subresource="status")
     assert "status" not in store.get(QUEUE)
 
 
@@ -165,7 +165,7 @@ def test_a_kind_without_status_subresource_answers_not_found(store, key):
     with pytest.raises(errors.NotFoundError, match="no status subresource"):
         store.patch_status(key, {"status": {"phase": "Running"}})
     with pytest.raises(errors.NotFoundError, match="no status subresource"):
-        store.update_status(store.get(key))
+        store.update(store.get(key), subresource="status")
 
 
 def test_the_status_of_a_pod_group_is_part_of_the_object(store):

@@ -60,7 +60,7 @@ def bind(simulated, *decisions, uid=None):
         for name, chosen in decisions
     ]
     pod_uid = stored(simulated, "pod/a/p")["metadata"]["uid"]
-    simulated.bind(effects.Bind(namespace="a", name="p", uid=pod_uid, node="n1", volumes=tuple(made)))
+    simulated.send(effects.Bind(namespace="a", name="p", uid=pod_uid, node="n1", volumes=tuple(made)))
     simulated.settle()
 
 

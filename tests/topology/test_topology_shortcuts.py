@@ -153,5 +153,5 @@ def test_choosing_by_cells_is_choosing_among_all_nodes(seed):
 
     by_cells = placed()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(walking, "_step", walking.Step)
+        patched.setattr(walking, "_choice", walking.Choice)
         assert placed() == by_cells

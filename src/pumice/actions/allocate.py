@@ -9,7 +9,7 @@ import msgspec
 from pumice.actions.placing import inside_domains, known_failures, largest_first, minimum, task_runs, turns
 from pumice.api import names
 from pumice.framework import reservations, subject
-from pumice.framework.configuration import Argument
+from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.plugin import Action
 from pumice.framework.reasons import FitSummary
 from pumice.model.statuses import TENTATIVE, Status
@@ -24,12 +24,15 @@ if TYPE_CHECKING:
     from pumice.model.queue import Queue
     from pumice.model.task import Task
 
-ERROR_CACHE = Argument(
-    name="predicateErrorCacheEnable",
-    kind="bool",
-    default=True,
-    help="accepted for compatibility; verdicts about nodes are always kept per shape, and are exact",
-)
+
+class PlacingSettings(Settings):
+    """What placing actions accept."""
+
+    error_cache = settings.truth(
+        "predicateErrorCacheEnable",
+        default=True,
+        help="accepted for compatibility; verdicts about nodes are always kept per shape, and are exact",
+    )
 
 
 class Allocate(Action):
@@ -42,7 +45,7 @@ class Allocate(Action):
     """
 
     name = "allocate"
-    arguments = (ERROR_CACHE,)
+    settings = Configured(PlacingSettings)
 
     def execute(self, session: Session) -> None:
         """Serve gangs that were left incomplete, then the first job of the first queue until no queue has a job left."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.actions.allocate import ERROR_CACHE
+from pumice.actions.allocate import PlacingSettings
 from pumice.api import names
-from pumice.framework import selection
+from pumice.framework import reservations, selection
+from pumice.framework.configuration import Configured
 from pumice.framework.plugin import Action
 from pumice.framework.reasons import FitSummary
 from pumice.framework.subject import Subject
@@ -26,7 +27,7 @@ class Backfill(Action):
     """
 
     name = "backfill"
-    arguments = (ERROR_CACHE,)
+    settings = Configured(PlacingSettings)
 
     def execute(self, session: Session) -> None:
         """Go through queues, jobs and tasks in their orders."""
@@ -52,10 +53,16 @@ class Backfill(Action):
         return True
 
     def _place(self, session: Session, job: Job, task: Task) -> None:
-        """Place one task on the best node, and bind the job's placed tasks if it is ready."""
+        """Place one task; a node that is held for it stays held if there is no other."""
         session.findings.attempt(job)
         if task.status == Status.PIPELINED:
             session.release_held(task)
+        self._try(session, job, task)
+        if task.status == Status.PENDING:
+            reservations.put_back(session, session.reservations, [task])
+
+    def _try(self, session: Session, job: Job, task: Task) -> None:
+        """Place one task on the best node, and bind the job's placed tasks if it is ready."""
         if (lack := _what_its_sub_group_lacks(session, job, task)) is not None:
             session.findings.note_fit([task], FitSummary(0, (), lack))
             session.record.judge(job.key, self.name, f"{task.name}: {lack}")

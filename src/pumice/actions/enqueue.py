@@ -5,13 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.api import names
-from pumice.framework.configuration import Argument
+from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.plugin import Action
 
 if TYPE_CHECKING:
     from pumice.framework.session import Session
     from pumice.model.job import Job
     from pumice.model.resources import Amounts
+
+
+class EnqueueSettings(Settings):
+    """What a vote counts as free."""
+
+    eviction_aware = settings.truth(
+        "evictionAware",
+        default=True,
+        help="whether a vote counts as free what the group could evict, if an evicting action is configured; false is Volcano's vote",
+    )
 
 
 class Enqueue(Action):
@@ -23,14 +33,7 @@ class Enqueue(Action):
     """
 
     name = "enqueue"
-    arguments = (
-        Argument(
-            name="evictionAware",
-            kind="bool",
-            default=True,
-            help="whether a vote counts as free what the group could evict, if an evicting action is configured; false is Volcano's vote",
-        ),
-    )
+    settings = Configured(EnqueueSettings)
 
     def execute(self, session: Session) -> None:
         """Work through the queues until nobody is left to ask."""

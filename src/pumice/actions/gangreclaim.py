@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.actions.eviction import bundles, gangs
+from pumice.actions.eviction.settings import GangSettings
+from pumice.framework.configuration import Configured
 from pumice.framework.plugin import Action
 
 if TYPE_CHECKING:
@@ -18,8 +20,9 @@ class GangReclaim(Action):
     """
 
     name = "gangreclaim"
-    arguments = gangs.ARGUMENTS
+    settings = Configured(GangSettings)
 
     def execute(self, session: Session) -> None:
         """Serve starving jobs, queue by queue."""
-        gangs.serve(session, bundles.GangReclaim(session, self.settings), self.settings, reclaims=True)
+        found = bundles.GangReclaim(session, self.settings.asked)
+        gangs.serve(session, found, allow_whole=self.settings.allow_whole, reclaims=True)

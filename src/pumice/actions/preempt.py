@@ -4,15 +4,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.actions.allocate import ERROR_CACHE
-from pumice.actions.eviction import asking, listed, rules, search, settings
+import msgspec
+
+from pumice.actions.allocate import PlacingSettings
+from pumice.actions.eviction import asking, listed, rules, search
+from pumice.actions.eviction.settings import Asked, EvictingSettings
 from pumice.actions.eviction.successors import Successors
-from pumice.framework.configuration import Argument
+from pumice.framework.configuration import Configured, settings
 from pumice.framework.plugin import Action
 
 if TYPE_CHECKING:
     from pumice.framework.session import Session
     from pumice.model.job import Job
+
+_ALL_NODES = "accepted for compatibility; all nodes are looked at"
+
+
+class PreemptSettings(EvictingSettings, PlacingSettings):
+    """What preempt may be told."""
+
+    topology_aware = settings.truth(
+        "enableTopologyAwarePreemption",
+        default=False,
+        help="also ask plugins that register at the simulation points; every plan is tried out against all others anyway, on all nodes",
+    )
+    workers = settings.whole("topologyAwarePreemptWorkerNum", 16, minimum=1, help="accepted for compatibility; unused")
+    candidates_percentage = settings.whole("minCandidateNodesPercentage", 10, minimum=0, maximum=100, help=_ALL_NODES)
+    least_candidates = settings.whole("minCandidateNodesAbsolute", 1, minimum=0, help=_ALL_NODES)
+    most_candidates = settings.whole("maxCandidateNodesAbsolute", 100, minimum=1, help=_ALL_NODES)
+
+    @property
+    def asked(self) -> Asked:
+        """How victims are looked for."""
+        return msgspec.structs.replace(super().asked, simulates=self.topology_aware)
 
 
 class Preempt(Action):
@@ -23,51 +47,13 @@ class Preempt(Action):
     """
 
     name = "preempt"
-    arguments = (
-        ERROR_CACHE,
-        settings.KEEP_GANGS,
-        settings.HOLD_FOR,
-        Argument(
-            name="enableTopologyAwarePreemption",
-            kind="bool",
-            default=False,
-            help="also ask plugins that register at the simulation points; every plan is tried out against all others anyway, on all nodes",
-        ),
-        Argument(
-            name="topologyAwarePreemptWorkerNum",
-            kind="int",
-            default=16,
-            minimum=1,
-            help="accepted for compatibility; unused",
-        ),
-        Argument(
-            name="minCandidateNodesPercentage",
-            kind="int",
-            default=10,
-            minimum=0,
-            maximum=100,
-            help="accepted for compatibility; all nodes are looked at",
-        ),
-        Argument(
-            name="minCandidateNodesAbsolute",
-            kind="int",
-            default=1,
-            minimum=0,
-            help="accepted for compatibility; all nodes are looked at",
-        ),
-        Argument(
-            name="maxCandidateNodesAbsolute",
-            kind="int",
-            default=100,
-            minimum=1,
-            help="accepted for compatibility; all nodes are looked at",
-        ),
-    )
+    settings = Configured(PreemptSettings)
 
     def execute(self, session: Session) -> None:
         """Serve starving jobs, queue by queue: first from other jobs, then from their own."""
-        between = search.Search(session, rules.Preempt(session, self.settings), Successors(session, listed.searches))
-        within = search.Search(session, rules.PreemptWithin(session, self.settings))
+        asked = self.settings.asked
+        between = search.Search(session, rules.Preempt(session, asked), Successors(session, listed.searches))
+        within = search.Search(session, rules.PreemptWithin(session, asked))
         starving, own = between.starving_jobs(), within.starving_jobs()
         for queue in session.queue_order.sort(session.cluster.queues[name] for name in {**starving, **own}):
             for job in session.job_order.sort(_without_topology(starving.get(queue.name, []))):

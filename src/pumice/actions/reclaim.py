@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.actions.allocate import ERROR_CACHE
-from pumice.actions.eviction import listed, rules, search, settings
+from pumice.actions.allocate import PlacingSettings
+from pumice.actions.eviction import listed, rules, search
+from pumice.actions.eviction.settings import EvictingSettings
 from pumice.actions.eviction.successors import Successors
+from pumice.framework.configuration import Configured
 from pumice.framework.plugin import Action
 
 if TYPE_CHECKING:
     from pumice.framework.session import Session
+
+
+class ReclaimSettings(EvictingSettings, PlacingSettings):
+    """What reclaim may be told."""
 
 
 class Reclaim(Action):
@@ -20,11 +26,12 @@ class Reclaim(Action):
     """
 
     name = "reclaim"
-    arguments = (ERROR_CACHE, settings.KEEP_GANGS, settings.HOLD_FOR)
+    settings = Configured(ReclaimSettings)
 
     def execute(self, session: Session) -> None:
         """Serve starving jobs of queues that are not overused."""
-        found = search.Search(session, rules.Reclaim(session, self.settings), Successors(session, listed.searches))
+        asked = self.settings.asked
+        found = search.Search(session, rules.Reclaim(session, asked), Successors(session, listed.searches))
         starving = found.starving_jobs()
         for queue in session.queue_order.sort(session.cluster.queues[name] for name in starving):
             if (reason := session.overused(queue)) is not None:

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import structs
 
-from pumice.api import core, decoding, kinds, names, timestamp
-from pumice.cache import handover, setbacks, shadows
-from pumice.cache.effects import Bind, Create, Evict, Outcome, Patch, Read
+from pumice.api import core, decoding, kinds, names
+from pumice.cache import handover, retry_pauses, shadows
+from pumice.cache.effects import Bind, Evict, Read
+from pumice.model import statuses
 from pumice.model.statuses import ALLOCATED_LIKE, Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pumice.cache.cache import Cache
-    from pumice.cache.effects import FailureCode
+    from pumice.cache.effects import FailureCode, Outcome
     from pumice.model.task import Task
 
 PATIENCE = 30_000_000
@@ -35,6 +36,7 @@ class Eviction(msgspec.Struct):
     effect: Evict
     tries: int = 0
     due: int | None = None
+    refused: bool = False
 
 
 class Binding(msgspec.Struct):
@@ -88,13 +90,13 @@ class Assumptions:
 
     def _send(self, uid: str, effect: Bind, decided_on: core.Node) -> None:
         self._bindings[uid] = Binding(effect, decided_on, self._now + PATIENCE + effect.volume_patience)
-        self._cache.world.bind(effect)
+        self._cache.world.send(effect)
 
     def evict(self, task: Task, reason: str) -> None:
         """Send an eviction, with the events that tell of it."""
         effect = Evict(namespace=task.namespace, name=task.name, uid=task.uid, reason=reason)
         self._evictions[task.uid] = Eviction(effect)
-        self._cache.world.evict(effect)
+        self._cache.world.send(effect)
         self._cache.note(
             kinds.POD, task.pod.metadata, "Warning", names.EVENT_EVICT, f"Pod is evicted, because of {reason}"
         )
@@ -105,7 +107,7 @@ class Assumptions:
 
     def carry_over(self, known: Task, made: Task, node: str) -> str:
         """Keep what is assumed of a pod that has changed in some other way; returns the node it counts on."""
-        made.retry_at, made.refusal = known.retry_at, known.refusal
+        made.retry_at, made.refusal, made.eviction_refused = known.retry_at, known.refusal, known.eviction_refused
         if made.uid in self._evictions:
             if made.status in (Status.RELEASING, Status.SUCCEEDED, Status.FAILED):
                 del self._evictions[made.uid]
@@ -131,22 +133,8 @@ class Assumptions:
 
     # -- outcomes ----------------------------------------------------------------------------------------------
 
-    def settle(self, outcome: Outcome, now: int) -> None:
-        """Take the answer to an effect."""
-        match outcome.effect:
-            case Bind():
-                self._settle_bind(outcome.effect, outcome, now)
-            case Evict():
-                self._settle_eviction(outcome.effect, outcome, now)
-            case Read():
-                self._settle_read(outcome.effect, outcome)
-            case Create():
-                if outcome.failure is not None:
-                    self._cache.queue_was_not_created()
-            case Patch():
-                self._cache.publisher.settle(outcome.effect, outcome, now)
-
-    def _settle_bind(self, effect: Bind, outcome: Outcome, now: int) -> None:
+    def settle_bind(self, effect: Bind, outcome: Outcome, now: int) -> None:
+        """Take the answer to a bind."""
         binding = self._bindings.get(effect.uid)
         task = self._cluster.tasks.get(effect.uid)
         arrived = binding is None and task is not None and task.pod.spec.node_name == effect.node
@@ -179,13 +167,13 @@ class Assumptions:
         failures.tries += 1
         failures.outrun += failures.tries > 1 and self._bound > failures.others
         failures.others = self._bound
-        again = now + setbacks.delay(failures.tries, code)
+        again = now + retry_pauses.delay(failures.tries, code)
         task.refusal = text
         self._cache.record.say("bind", f"{task.key}: {text}")
         if task.job is not None:
             self._cache.record.judge(task.job.key, "bind", f"{task.name}: {text} (attempt {failures.tries})")
         self._cache.publisher.bind_failed(task, text, now)
-        if setbacks.passes(code) and failures.outrun < OUTRUN:
+        if retry_pauses.passes(code) and failures.outrun < OUTRUN:
             self._bindings[task.uid].due = again
         else:
             self._let_go(task, again)
@@ -203,7 +191,8 @@ class Assumptions:
         else:
             self._let_go(task, now)
 
-    def _settle_eviction(self, effect: Evict, outcome: Outcome, now: int) -> None:
+    def settle_eviction(self, effect: Evict, outcome: Outcome, now: int) -> None:
+        """Take the answer to an eviction; one that failed is repeated."""
         eviction = self._evictions.get(effect.uid)
         if eviction is None or outcome.failure is None:
             return
@@ -211,13 +200,14 @@ class Assumptions:
             # If it is gone, the read or the watch ends the matter; if not, it was somebody else's write that came between.
             self._read(effect.namespace, effect.name, effect.uid)
         eviction.tries += 1
-        eviction.due = now + max(setbacks.FIRST_DELAY, setbacks.delay(eviction.tries, outcome.failure.code))
+        eviction.refused = outcome.failure.code == "refused"
+        eviction.due = now + max(retry_pauses.FIRST_DELAY, retry_pauses.delay(eviction.tries, outcome.failure.code))
         self._cache.record.say(
             "evict",
             f"{effect.namespace}/{effect.name}: {outcome.failure.message}; attempt {eviction.tries} failed, it will be repeated",
         )
 
-    def _settle_read(self, effect: Read, outcome: Outcome) -> None:
+    def settle_read(self, effect: Read, outcome: Outcome) -> None:
         """Take the pod as it was read; one that is gone is deleted."""
         if outcome.failure is None and outcome.object is not None:
             found = decoding.decode(outcome.object)
@@ -236,20 +226,14 @@ class Assumptions:
             binding.deadline = self._now + ASK_AGAIN
 
     def _read(self, namespace: str, name: str, uid: str) -> None:
-        self._cache.world.read(Read(kind=kinds.POD, namespace=namespace, name=name, uid=uid))
+        self._cache.world.send(Read(kind=kinds.POD, namespace=namespace, name=name, uid=uid))
 
     # -- time --------------------------------------------------------------------------------------------------
 
     def review(self, now: int) -> None:
         """Repeat evictions that are due, and ask after binds that nobody has confirmed for long."""
         self._now = now
-        for uid, eviction in list(self._evictions.items()):
-            if eviction.due is not None and eviction.due <= now:
-                eviction.due = None
-                if uid in self._cluster.tasks:
-                    self._cache.world.evict(eviction.effect)
-                else:
-                    del self._evictions[uid]
+        self._review_evictions(now)
         for uid, binding in list(self._bindings.items()):
             task = self._cluster.tasks.get(uid)
             if task is None:
@@ -261,19 +245,33 @@ class Assumptions:
                 binding.deadline = now + PATIENCE
                 self._read(binding.effect.namespace, binding.effect.name, binding.effect.uid)
 
+    def _review_evictions(self, now: int) -> None:
+        for uid, eviction in list(self._evictions.items()):
+            if eviction.due is None:
+                continue
+            task = self._cluster.tasks.get(uid)
+            if task is None:
+                del self._evictions[uid]
+            elif eviction.refused and self._cache.is_given_up(self._cluster, uid):
+                self._withdraw(task, eviction, now)
+            elif eviction.due <= now:
+                eviction.due = None
+                self._cache.world.send(eviction.effect)
+
+    def _withdraw(self, task: Task, eviction: Eviction, now: int) -> None:
+        """Let a pod stay whose eviction was refused, and for which nobody waits any more; for a while it is no candidate."""
+        del self._evictions[task.uid]
+        task.eviction_refused = now
+        if task.status == Status.EVICTING:
+            status = statuses.from_pod(task.pod.status.phase, task.pod.spec.node_name, deleting=False)
+            self._cluster.move([task], [task.node], status)
+        self._cache.record.say(
+            "evict",
+            f"{task.key}: its eviction was refused {eviction.tries} times and nobody waits for its room any more; it stays",
+        )
+
     def next_wake(self) -> int | None:
         """Return when the next repetition or question is due."""
         times = [e.due for e in self._evictions.values() if e.due is not None]
         times += [b.deadline if b.due is None else b.due for b in self._bindings.values()]
         return min(times) if times else None
-
-
-def scheduling_condition(reason: str, message: str, now: int) -> dict[str, str]:
-    """Return the condition that says why a pod has no node."""
-    return {
-        "type": names.CONDITION_POD_SCHEDULED,
-        "status": "False",
-        "reason": reason,
-        "message": message,
-        "lastTransitionTime": timestamp.format_timestamp(now),
-    }

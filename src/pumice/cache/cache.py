@@ -2,10 +2,10 @@
 
 ```
             feed()                 apply()                        bind(), evict(), publish()
- watch ──▶ waiting events ──▶ model between cycles ──▶ session ──▶ effects ──▶ world
-             settled() ──────────┘   ▲                                            │
-                 ▲                   └── assumed until an event says so ──────────┘
-                 └────────────────────────── outcomes ────────────────────────────┘
+ watch ──▶ waiting events ──▶ model between cycles ──▶ session ──▶ effects ── send() ──▶ world
+             settled() ──────────┘   ▲                                                     │
+                 ▲                   └── assumed until an event says so ───────────────────┘
+                 └────────────────────────── outcomes ─────────────────────────────────────┘
 ```
 
 What this rests on: `feed` and `settled` may be called at any time and only queue; everything else is called by the one thread that also runs
@@ -16,12 +16,12 @@ outcome that nobody knows keeps it until the pod was read.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pumice.api import decoding, kinds, meta, names
 from pumice.cache import assumptions, handover, objects, pods, publishing, shadows
-from pumice.cache.effects import Create, Note, Outcome, World
+from pumice.cache.effects import Bind, Create, Evict, Note, Outcome, Patch, Read, World
 from pumice.cache.options import Options
 from pumice.framework.record import CycleRecord
 from pumice.model.cluster import Cluster
@@ -54,6 +54,8 @@ class Cache:
         self.shadows = shadows.Shadows(self)
         self.pods = pods.Pods(self)
         self.objects = objects.Objects(self)
+        # Whether a victim was to make room for somebody who does not wait any more; the loop knows.
+        self.is_given_up: Callable[[Cluster, str], bool] = lambda _cluster, _victim: False
         self.assumptions = assumptions.Assumptions(self)
         self.publisher = publishing.Publisher(self)
         self._overtaking = handover.Overtaking(self.cluster)
@@ -91,7 +93,7 @@ class Cache:
             except Exception as error:  # noqa: BLE001  one object that breaks us must not cost anybody else a cycle
                 self._broke(kind, found, error)
         for _ in range(len(self._outcomes)):
-            self.assumptions.settle(self._outcomes.popleft(), now)
+            self._settle(self._outcomes.popleft(), now)
         if not standby:
             self.assumptions.review(now)
             self.publisher.review(now)
@@ -125,6 +127,22 @@ class Cache:
         name = f"{found.metadata.namespace}/{found.metadata.name}" if kind.namespaced else found.metadata.name
         self.record.say("cache", f"{kind.name} {name} could not be taken in: {type(error).__name__}: {error}")
 
+    def _settle(self, outcome: Outcome, now: int) -> None:
+        """Give an answer to whoever sent the effect."""
+        match outcome.effect:
+            case Bind() as effect:
+                self.assumptions.settle_bind(effect, outcome, now)
+            case Evict() as effect:
+                self.assumptions.settle_eviction(effect, outcome, now)
+            case Read() as effect:
+                self.assumptions.settle_read(effect, outcome)
+            case Patch() as effect:
+                self.publisher.settle(effect, outcome, now)
+            case Create() if outcome.failure is not None:
+                # The queues are asked for again at the next opportunity.
+                self._queues_ensured = False
+                self.cluster.changed += 1
+
     def _forget_jobs(self) -> None:
         """Drop what is remembered of jobs that have neither group nor pods any more."""
         gone, self.cluster.gone_jobs = self.cluster.gone_jobs, {}
@@ -140,12 +158,7 @@ class Cache:
         self._queues_ensured = True
         for manifest in required_queues(self.options):
             if manifest["metadata"]["name"] not in self.cluster.queues:
-                self.world.create(Create(kind=kinds.QUEUE, manifest=manifest))
-
-    def queue_was_not_created(self) -> None:
-        """Ask for the queues again at the next opportunity."""
-        self._queues_ensured = False
-        self.cluster.changed += 1
+                self.world.send(Create(kind=kinds.QUEUE, manifest=manifest))
 
     def follow(self, *, kube_batch: bool, now: int) -> None:
         """Follow kube-batch's rules about pods without a group, or leave them; called between cycles."""
@@ -193,7 +206,7 @@ class Cache:
             if told.get(reason) == message:
                 return
             told[reason] = message
-        self.world.record(
+        self.world.send(
             Note(
                 kind=kind,
                 namespace=metadata.namespace,

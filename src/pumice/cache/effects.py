@@ -1,13 +1,20 @@
-"""What the scheduler asks a cluster to do, as plain records, and the protocols that carry it out.
+"""What the scheduler asks a cluster to do, as plain records, and the one method that hands them over.
 
-No protocol method blocks or fails: each one hands the record over, and the `Outcome` comes back later through `Cache.settled`.
-An outcome whose failure code is ``unknown`` says that the write may or may not have happened; what it would use stays held until the
-watch, or a read of the object, has spoken.
+`World.send` neither blocks nor fails: it takes the effect, and the `Outcome` comes back later through `Cache.settled`. An outcome whose failure code
+is ``unknown`` says that the write may or may not have happened; what it would use stays held until the watch, or a read of the object, has spoken.
+
+```
+               deciding thread │ where the world performs
+  cache ──send(effect)──▶ world ──▶ Binder, Evictor, StatusUpdater, VolumeBinder
+                 │             │            │                  │
+               sent            │        performed          answered ──▶ Cache.settled
+                 └─────────────┴─── EffectObserver ───────────┘
+```
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import msgspec
 
@@ -84,7 +91,14 @@ class Read(msgspec.Struct, frozen=True, kw_only=True):
     uid: str = ""
 
 
-Effect = Bind | Evict | Patch | Note | Create | Read
+Answerable = Bind | Evict | Patch | Create | Read
+"""Effects that are answered, each by one outcome."""
+
+Effect = Answerable | Note
+"""Everything that can be sent; an event has no answer, may be dropped, and never delays a bind."""
+
+Verb = Literal["bind", "evict", "patch", "create", "read"]
+VERBS: Final[dict[type, Verb]] = {Bind: "bind", Evict: "evict", Patch: "patch", Create: "create", Read: "read"}
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -97,52 +111,36 @@ class Failure(msgspec.Struct, frozen=True):
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to one effect."""
 
-    effect: Effect
+    effect: Answerable
     failure: Failure | None = None
     object: dict[str, Any] | None = None
 
 
-class Binder(Protocol):
-    """Carries out binds."""
-
-    def bind(self, effect: Bind) -> None:
-        """Hand a bind over."""
-
-
-class Evictor(Protocol):
-    """Carries out evictions."""
-
-    def evict(self, effect: Evict) -> None:
-        """Hand an eviction over."""
-
-
-class StatusUpdater(Protocol):
-    """Carries out patches of exactly our fields."""
-
-    def patch(self, effect: Patch) -> None:
-        """Hand a patch over."""
-
-
-class Recorder(Protocol):
-    """Publishes events."""
-
-    def record(self, effect: Note) -> None:
-        """Hand an event over; it may be dropped, and never delays a bind."""
-
-
-class Reader(Protocol):
-    """Reads single objects whose state is in doubt."""
-
-    def read(self, effect: Read) -> None:
-        """Ask for one object."""
-
-
-class Creator(Protocol):
-    """Creates objects the scheduler cannot work without, such as its queues."""
-
-    def create(self, effect: Create) -> None:
-        """Hand a creation over."""
-
-
-class World(Binder, Evictor, StatusUpdater, Recorder, Reader, Creator, Protocol):
+class World(Protocol):
     """A whole cluster, real or simulated."""
+
+    def send(self, effect: Effect, /) -> None:
+        """Take an effect over; what becomes of it is told later."""
+
+
+Work = Literal["volumes", "request"]
+"""What performing consists of: bringing the volumes of a bind in place, then the request itself."""
+
+
+class EffectObserver:
+    """Hears from a world of everything that passes through it; whoever measures, counts or logs overrides what it has a use for.
+
+    `sent` is called by whoever sends, the other two where the world performs. None of them may fail or block.
+    """
+
+    def sent(self, effect: Effect, /) -> None:
+        """Take note of an effect that is handed over."""
+
+    def performed(self, effect: Answerable, work: Work, seconds: float, *, failed: bool) -> None:
+        """Take note of work that has ended; the last of an effect is its request, or the volumes if they failed."""
+
+    def answered(self, outcome: Outcome, /) -> None:
+        """Take note of an answer, before the cache gets it."""
+
+
+NOBODY: Final = EffectObserver()

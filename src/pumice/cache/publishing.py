@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from pumice.api import kinds, names, printable, scheduling
-from pumice.cache import queues, reflector, setbacks, shadows
-from pumice.cache.assumptions import scheduling_condition
+from pumice.api import kinds, names, printable, scheduling, timestamp
+from pumice.cache import queues, reflector, retry_pauses, shadows
 from pumice.cache.effects import Outcome, Patch
 from pumice.framework import closing
 
@@ -31,7 +30,7 @@ class Publisher:
         self._written: dict[str, tuple[str, str, str]] = {}
         self._warned: dict[str, str] = {}
         self._ungated: dict[str, None] = {}
-        self._setbacks = setbacks.Setbacks()
+        self._retry_pauses = retry_pauses.RetryPauses()
         self.queue_kinds: dict[str, kinds.Kind] = {}
         self._kinds: dict[str, kinds.Kind] = {}  # of groups that were read in an older version of the kind
 
@@ -74,7 +73,7 @@ class Publisher:
             session.progressed = True
             self._clear_nomination(task)
         for patch in queues.patches(self._cluster, self.queue_kinds):
-            self._cache.world.patch(patch)
+            self._cache.world.send(patch)
 
     def _warn(self, warnings: list[tuple[Job, str]]) -> None:
         """Put all that is wrong with a group into one event, so that the next cycle finds the same said."""
@@ -103,7 +102,7 @@ class Publisher:
         if report.changed:
             body = {"status": _status_body(report.status)}
             self._writing[job.key] = self._writing.get(job.key, 0) + 1
-            self._cache.world.patch(
+            self._cache.world.send(
                 Patch(kind=kind, namespace=job.namespace, name=job.name, uid=group.metadata.uid, body=body)
             )
             self._cluster.set_status(job, report.status)
@@ -126,9 +125,9 @@ class Publisher:
         if effect.kind.name == kinds.POD_GROUP.name:
             self._settle_group(f"{effect.namespace}/{effect.name}", outcome)
         if outcome.failure is None or not self._is_known(effect):
-            self._setbacks.forget(name)
+            self._retry_pauses.forget(name)
         else:
-            self._setbacks.failed(name, outcome.failure.code, now)
+            self._retry_pauses.failed(name, outcome.failure.code, now)
 
     def _is_known(self, effect: Patch) -> bool:
         """Tell whether the object of a patch is still there: nothing needs to be written about one that is gone."""
@@ -156,7 +155,7 @@ class Publisher:
 
     def review(self, now: int) -> None:
         """Forget what was written as far as it never arrived and its pause is over."""
-        for name in self._setbacks.due(now):
+        for name in self._retry_pauses.due(now):
             kind, _, key = name.partition(" ")
             if kind == kinds.POD.name:
                 self._miss_task(key)
@@ -172,7 +171,7 @@ class Publisher:
 
     def next_wake(self) -> int | None:
         """Return when the next pause is over."""
-        return self._setbacks.next_wake()
+        return self._retry_pauses.next_wake()
 
     def _miss_task(self, uid: str) -> None:
         written = self._written.pop(uid, None)
@@ -210,14 +209,14 @@ class Publisher:
 
     def forget_job(self, key: str) -> None:
         """Drop what is known of a group that is gone."""
-        self._setbacks.forget(f"{kinds.POD_GROUP.name} {key}")
+        self._retry_pauses.forget(f"{kinds.POD_GROUP.name} {key}")
         self._writing.pop(key, None)
         self._warned.pop(key, None)
         self._kinds.pop(key, None)
 
     def forget_queue(self, name: str) -> None:
         """Drop what is known of a queue that is gone."""
-        self._setbacks.forget(f"{kinds.QUEUE.name} {name}")
+        self._retry_pauses.forget(f"{kinds.QUEUE.name} {name}")
         self.queue_kinds.pop(name, None)
 
     # -- pods --------------------------------------------------------------------------------------------------
@@ -236,7 +235,7 @@ class Publisher:
             self._write(task, names.REASON_SCHEDULER_ERROR, message, "", now)
 
     def _write(self, task: Task, reason: str, message: str, nominated: str, now: int) -> None:
-        status: dict[str, Any] = {"conditions": [scheduling_condition(reason, message, now)]}
+        status: dict[str, Any] = {"conditions": [_scheduling_condition(reason, message, now)]}
         if nominated:
             status["nominatedNodeName"] = nominated
             task.nominated = nominated
@@ -253,7 +252,7 @@ class Publisher:
         # Gates are never added to a pod, and this one was the last.
         body = {"spec": {"schedulingGates": None}}
         patch = Patch(kind=kinds.POD, namespace=task.namespace, name=task.name, uid=task.uid, body=body)
-        self._cache.world.patch(patch)
+        self._cache.world.send(patch)
         return True
 
     def _clear_nomination(self, task: Task) -> None:
@@ -273,7 +272,7 @@ class Publisher:
             subresource="status",
             strategic=True,
         )
-        self._cache.world.patch(patch)
+        self._cache.world.send(patch)
 
     def _already_says(self, task: Task, reason: str, message: str) -> bool:
         """Tell whether a pod says so already; which node a member would get once its gang is whole moves with everybody's pods and is no news."""
@@ -285,9 +284,9 @@ class Publisher:
 
     def forget_task(self, uid: str) -> None:
         """Drop what is known of a pod that is gone."""
-        self._setbacks.forget(f"{kinds.POD.name} {uid}")
-        self._setbacks.forget(f"{_NOMINATION} {uid}")
-        self._setbacks.forget(f"{_GATE} {uid}")
+        self._retry_pauses.forget(f"{kinds.POD.name} {uid}")
+        self._retry_pauses.forget(f"{_NOMINATION} {uid}")
+        self._retry_pauses.forget(f"{_GATE} {uid}")
         self._ungated.pop(uid, None)
         self._written.pop(uid, None)
 
@@ -336,4 +335,15 @@ def _status_body(status: scheduling.PodGroupStatus) -> dict[str, Any]:
         "running": status.running,
         "succeeded": status.succeeded,
         "failed": status.failed,
+    }
+
+
+def _scheduling_condition(reason: str, message: str, now: int) -> dict[str, str]:
+    """Return the condition that says why a pod has no node."""
+    return {
+        "type": names.CONDITION_POD_SCHEDULED,
+        "status": "False",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": timestamp.format_timestamp(now),
     }

@@ -15,7 +15,7 @@ from pumice.api import duration
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pumice.server.flags import Flag
+    from pumice.server.flags.flags import Flag
 
 _TRUE = frozenset({"1", "t", "true"})
 _FALSE = frozenset({"0", "f", "false"})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pumice.deploy import release
+from pumice.manifests import release
 
 if TYPE_CHECKING:
     from typing import Any
@@ -111,7 +111,7 @@ def command(
         )
     if (without_crds or roles_only) and (crds_only or kube_batch_crds):
         raise click.UsageError("--without-crds and --roles-only contradict --crds-only and --kube-batch-crds")
-    from pumice.deploy import objects, resources, text  # noqa: PLC0415  the schemas are only needed here
+    from pumice.manifests import objects, resources, text  # noqa: PLC0415  the schemas are only needed here
 
     wanted = () if without_crds or roles_only else resources.CURRENT
     manifests = [resources.definition(each) for each in (*wanted, *(resources.KUBE_BATCH if kube_batch_crds else ()))]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pumice.framework import registry
 from pumice.framework.configuration import Catalog
 from pumice.framework.registry import Registry
-from pumice.server import plugin_files
+from pumice.server.configuration import plugin_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable

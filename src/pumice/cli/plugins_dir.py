@@ -21,7 +21,7 @@ option = click.option(
 def load(folder: str) -> Registry:
     """Load what is installed and what a folder holds; what cannot be used is told, and refused where it is listed."""
     from pumice.cli import own_plugins  # noqa: PLC0415  imports numpy, which help does not need
-    from pumice.server import plugin_files  # noqa: PLC0415  as above
+    from pumice.server.configuration import plugin_files  # noqa: PLC0415  as above
 
     try:
         known = own_plugins.load(folder)

@@ -8,7 +8,7 @@ import click
 
 import pumice
 from pumice.cli import go_flags
-from pumice.server import flags
+from pumice.server.flags import flags
 
 _EXAMPLES = """\b
 Examples:
@@ -29,7 +29,8 @@ def _run() -> None:
     if given.get("version"):
         click.echo(f"pumice {pumice.__version__}\nPython {sys.version.split()[0]}")
         return
-    from pumice.server import process, settings  # noqa: PLC0415  imports numpy and aiohttp, which help does not need
+    from pumice.server import process  # noqa: PLC0415  imports numpy and aiohttp, which help does not need
+    from pumice.server.flags import settings  # noqa: PLC0415  imports numpy and aiohttp, which help does not need
 
     try:
         read = settings.read(given)

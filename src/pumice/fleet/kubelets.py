@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pumice.cache.reflector import EventType
     from pumice.kube.calls.client import Client
 
-Step = Literal["start", "finish", "remove"]
+PodChange = Literal["start", "finish", "remove"]
 FINISHED = frozenset({names.PHASE_SUCCEEDED, names.PHASE_FAILED})
 _RETRY = 1.0
 
@@ -48,8 +48,8 @@ class Kubelets:
         self._workers = workers
         self._now = now
         self._pods: dict[str, core.Pod] = {}
-        self._work: asyncio.Queue[tuple[Step, str]] = asyncio.Queue()
-        self._planned: dict[str, tuple[Step, float]] = {}  # uid -> the timer that is set
+        self._work: asyncio.Queue[tuple[PodChange, str]] = asyncio.Queue()
+        self._planned: dict[str, tuple[PodChange, float]] = {}  # uid -> the timer that is set
 
     def feed(
         self, kind: kinds.Kind, event_type: EventType, found: meta.KubeObject | decoding.Malformed, raw: bytes = b""
@@ -85,19 +85,19 @@ class Kubelets:
                 started = _seconds(pod.status.start_time, self._now())
                 self._at(started + run_time / duration.SECOND, "finish", uid)
 
-    def _at(self, moment: float, step: Step, uid: str) -> None:
-        if self._planned.get(uid) == (step, moment):
+    def _at(self, moment: float, change: PodChange, uid: str) -> None:
+        if self._planned.get(uid) == (change, moment):
             return
-        self._planned[uid] = (step, moment)
+        self._planned[uid] = (change, moment)
         delay = moment - self._now()
         if delay <= 0:
-            self._work.put_nowait((step, uid))
+            self._work.put_nowait((change, uid))
         else:
-            asyncio.get_running_loop().call_later(delay, self._due, step, uid, moment)
+            asyncio.get_running_loop().call_later(delay, self._due, change, uid, moment)
 
-    def _due(self, step: Step, uid: str, moment: float) -> None:
-        if self._planned.get(uid) == (step, moment):
-            self._work.put_nowait((step, uid))
+    def _due(self, change: PodChange, uid: str, moment: float) -> None:
+        if self._planned.get(uid) == (change, moment):
+            self._work.put_nowait((change, uid))
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -107,34 +107,34 @@ class Kubelets:
 
     async def _serve(self) -> None:
         while True:
-            step, uid = await self._work.get()
+            change, uid = await self._work.get()
             pod = self._pods.get(uid)
             if pod is None:
                 continue
             try:
-                await self._do(step, pod)
+                await self._do(change, pod)
             except errors.ApiError as error:
                 self.counts.failed += error.status not in (404, 409)
                 if error.status not in (404, 409):
-                    self._again(step, uid)
+                    self._again(change, uid)
             except errors.KubeError:
                 self.counts.failed += 1
-                self._again(step, uid)
+                self._again(change, uid)
 
-    def _again(self, step: Step, uid: str) -> None:
+    def _again(self, change: PodChange, uid: str) -> None:
         self._planned.pop(uid, None)
         if uid in self._pods:
-            self._at(self._now() + _RETRY, step, uid)
+            self._at(self._now() + _RETRY, change, uid)
 
-    async def _do(self, step: Step, pod: core.Pod) -> None:
+    async def _do(self, change: PodChange, pod: core.Pod) -> None:
         metadata = pod.metadata
-        if step == "remove":
+        if change == "remove":
             await self._client.delete(kinds.POD, metadata.namespace, metadata.name, uid=metadata.uid, grace_seconds=0)
             self.counts.removed += 1
             return
         if metadata.deletion_timestamp:
             return
-        status = self._running(pod) if step == "start" else self._ended(pod)
+        status = self._running(pod) if change == "start" else self._ended(pod)
         await self._client.patch(
             kinds.POD,
             metadata.namespace,
@@ -143,7 +143,7 @@ class Kubelets:
             subresource="status",
             strategic=True,
         )
-        if step == "start":
+        if change == "start":
             self.counts.started += 1
         else:
             self.counts.finished += 1

@@ -46,9 +46,9 @@ class Engine:
         self.cluster = cluster
         self.evaluator = Evaluator(cluster.nodes, Reasons(), sampler, observer)
         self.plugins = [
-            [registry.plugins[s.name](s.arguments, s.switches) for s in tier] for tier in configuration.tiers
+            [registry.plugins[s.name](s.settings, s.switches) for s in tier] for tier in configuration.tiers
         ]
-        self.actions = [registry.actions[s.name](s.arguments) for s in configuration.actions]
+        self.actions = [registry.actions[s.name](s.settings) for s in configuration.actions]
         self.breakdowns: list[Breakdown] = []
 
     def open(

@@ -13,15 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from pumice.framework import fitting, never_running, observing
-from pumice.framework.functions import LOCAL, SINGLE, Functions
-from pumice.framework.points import Reads
+from pumice.framework.functions import LOCAL, SINGLE, Functions, answers
+from pumice.framework.reads import Reads
 from pumice.framework.walking import Followers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from pumice.framework.extensions import Extension, Registered
-    from pumice.framework.reasons import FitSummary, Reasons
+    from pumice.framework.functions import Filters, NodeFunction, Scores
+    from pumice.framework.reasons import FitSummary, Reasons, ReasonVector
     from pumice.framework.sampling import Sampler
     from pumice.framework.subject import Subject
     from pumice.model.nodes import Nodes, NodeTable, Rows
@@ -61,7 +61,7 @@ class Half:
         self.local: Mask = np.zeros(0, dtype=np.bool_)
         # What holds whatever is placed, and the filters whose answers placements change.
         self.fixed: Mask = self.local
-        self.moving: list[Registered[..., Any]] = []
+        self.moving: list[NodeFunction[ReasonVector | None]] = []
         self.minds_others = False
         self.mask: Mask = np.zeros(0, dtype=np.bool_)
 
@@ -133,10 +133,7 @@ class Evaluation:
         half.fixed, half.moving, half.minds_others = half.local, [], False
         refused: list[Mask] = []
         nodes = self._evaluator.table.view(released=half.released)
-        for function in self._evaluator.functions.filters_global:
-            answer = function.function(self.subject, nodes)
-            if answer is None:
-                continue
+        for function, answer in answers(self._evaluator.functions.filters_global, self.subject, nodes):
             half.minds_others = True
             if function.is_stepwise(self.subject):
                 half.moving.append(function)
@@ -167,7 +164,7 @@ class Evaluation:
         raws = [function for function, moves in zip(self._evaluator.functions.raws, self._moving, strict=True) if moves]
         if half.local_stepwise or self._stepwise_sums or self._evaluator.sampler is not None:
             return None
-        if any(function.follow is None for function in [*half.moving, *raws]):
+        if any(f.follow is None for f in half.moving) or any(f.follow is None for f in raws):
             return None
         table = self._evaluator.table
         return Followers(
@@ -180,12 +177,12 @@ class Evaluation:
         passed = fitting.room(self.subject, nodes)
         half.local_stepwise = False
         by_amounts = True
-        for function, reads_tasks, reads_amounts in self._evaluator.functions.filters_local_flags:
-            answer = function.function(self.subject, nodes)
-            if answer is not None:
-                passed &= answer == 0
-                half.local_stepwise = half.local_stepwise or reads_tasks
-                by_amounts = by_amounts and reads_amounts
+        functions = self._evaluator.functions
+        for function, answer in answers(functions.filters_local, self.subject, nodes):
+            passed &= answer == 0
+            reads_tasks, reads_amounts = functions.local_flags[id(function)]
+            half.local_stepwise = half.local_stepwise or reads_tasks
+            by_amounts = by_amounts and reads_amounts
         if not by_amounts:
             half.memo = None
         elif half.memo is None:
@@ -228,33 +225,33 @@ class Evaluation:
         ]
         self._stepwise_sums = False
         self.plain = self._local_scores
-        for function in functions.scores_global:
-            answer = function.function(self.subject, nodes)
-            if answer is not None:
-                self.plain = self.plain + answer
-                self._stepwise_sums = True
+        for _, points in answers(functions.scores_global, self.subject, nodes):
+            self.plain = self.plain + points
+            self._stepwise_sums = True
         self._scored = state
         self._evaluator.observer.spent("scoring", "", mark)
 
-    def _refresh_raw(self, position: int, function: Registered[..., Any], rows: Rows | None) -> bool:
+    def _refresh_raw(self, position: int, function: NodeFunction[Floats | None], rows: Rows | None) -> bool:
         """Bring one vector that will be normalised up to date, wholly or only the rows that changed, and tell whether placements change it."""
         table = self._evaluator.table
         vector = self.raw_vectors[position]
         if rows is None or function.reads & Reads.OTHER_NODES:
-            vector = self.raw_vectors[position] = function.function(self.subject, table.view())
+            vector = self.raw_vectors[position] = self._raw(function, table.view())
         elif vector is not None and function.reads & LOCAL and len(rows):
-            vector[rows] = function.function(self.subject, table.view(rows))
+            vector[rows] = self._raw(function, table.view(rows))
         if vector is None or not function.reads & (LOCAL | Reads.OTHER_NODES):
             return False
         return function.is_stepwise(self.subject)
 
+    def _raw(self, function: NodeFunction[Floats | None], nodes: Nodes) -> Floats | None:
+        """Ask one function that is normalised."""
+        return next((points for _, points in answers([function], self.subject, nodes)), None)
+
     def _refresh_static_scores(self, nodes: Nodes) -> None:
         """Add up the scores that only Node objects decide; they stay until one of those changes."""
         self._static_scores = None
-        for function in self._evaluator.functions.scores_static:
-            answer = function.function(self.subject, nodes)
-            if answer is not None:
-                self._static_scores = answer if self._static_scores is None else self._static_scores + answer
+        for _, points in answers(self._evaluator.functions.scores_static, self.subject, nodes):
+            self._static_scores = points if self._static_scores is None else self._static_scores + points
 
     def plain_scores(self, nodes: Nodes) -> Floats:
         """Add up the scores that need no comparison between nodes."""
@@ -263,10 +260,8 @@ class Evaluation:
 
     def _amount_scores(self, nodes: Nodes) -> Floats:
         total = np.zeros(len(nodes))
-        for function in self._evaluator.functions.scores:
-            answer = function.function(self.subject, nodes)
-            if answer is not None:
-                total += answer
+        for _, points in answers(self._evaluator.functions.scores, self.subject, nodes):
+            total += points
         return total
 
     def normalised(self, candidates: Rows) -> Floats:
@@ -310,20 +305,15 @@ class Evaluation:
         evaluator = self._evaluator
         nodes = evaluator.table.view(released=True)
         passed = np.ones(len(nodes), dtype=np.bool_)
-        for function in evaluator.functions.filters:
-            answer = function.function(self.subject, nodes)
-            if answer is not None:
-                passed &= evaluator.reasons.curable[answer]
+        for _, answer in answers(evaluator.functions.filters, self.subject, nodes):
+            passed &= evaluator.reasons.curable[answer]
         return passed
 
     def passes_ahead(self, nodes: Nodes) -> Mask | None:
         """Ask the filters that read amounts about a view that runs ahead; None if no such filter has anything to say."""
         passed: Mask | None = None
-        for function in self._evaluator.functions.filters_local:
-            if function.reads & Reads.COLUMNS and not function.reads & Reads.TASKS:
-                answer = function.function(self.subject, nodes)
-                if answer is not None:
-                    passed = answer == 0 if passed is None else passed & (answer == 0)
+        for _, answer in answers(self._evaluator.functions.filters_amounts, self.subject, nodes):
+            passed = answer == 0 if passed is None else passed & (answer == 0)
         return passed
 
     # -- why nothing fits --------------------------------------------------------------------------------------
@@ -366,9 +356,9 @@ class Evaluator:
         self.never_running = never_running.Memory()
         self._cycle = 0
 
-    def open(self, predicate: Extension[..., Any], score: Extension[..., Any], cycle: int) -> None:
+    def open(self, filters: Filters, scores: Scores, cycle: int) -> None:
         """Take over the functions of a new session; what was kept stays if they are the same."""
-        self.functions = Functions(predicate, score)
+        self.functions = Functions(filters, scores)
         identity = self.functions.identity()
         if identity != self._identity:
             self._identity = identity
@@ -418,10 +408,8 @@ class Evaluator:
             return kept[1]
         mask = np.ones(self.table.count, dtype=np.bool_)
         nodes = self.table.view()
-        for function in self.functions.filters_static:
-            answer = function.function(subject, nodes)
-            if answer is not None:
-                mask &= answer == 0
+        for _, answer in answers(self.functions.filters_static, subject, nodes):
+            mask &= answer == 0
         if len(self._masks) >= KEPT:
             self._masks.clear()
         self._masks[key] = (state, mask)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pumice.framework.reasons import FitSummary, Reasons, summary
+from pumice.framework.functions import answers
+from pumice.framework.reasons import FitSummary, Reasons, ReasonVector, summary
+from pumice.model.nodes import EVERY
 from pumice.model.resources import PODS
 
 if TYPE_CHECKING:
@@ -24,8 +26,8 @@ def room(subject: Subject, nodes: Nodes) -> Mask:
     if request.unoffered:
         return np.zeros(len(nodes), dtype=np.bool_)
     asked, needed = request.asked, request.needed
-    free = nodes.allocatable[:, asked] - nodes.used[:, asked]
-    later = free + nodes.releasing[:, asked] - nodes.pipelined[:, asked]
+    free = nodes.idle_at((EVERY, asked))
+    later = nodes.after_release(free, (EVERY, asked))
     fits: Mask = np.logical_and.reduce(later >= needed, axis=1)
     if not nodes.released:
         fits &= np.logical_and.reduce(free >= needed, axis=1)
@@ -55,11 +57,8 @@ def summarise(subject: Subject, nodes: Nodes, functions: Functions, reasons: Rea
         return summary(len(nodes), counted)
     for plugin in dict.fromkeys(f.plugin for f in functions.filters):
         refused = np.zeros(len(nodes), dtype=np.bool_)
-        for function in (f for f in functions.filters if f.plugin == plugin):
-            answer = function.function(subject, nodes)
-            if answer is None:
-                continue
-            answer = np.where(open_rows, answer, 0)
+        for _, said in answers([f for f in functions.filters if f.plugin == plugin], subject, nodes):
+            answer: ReasonVector = np.where(open_rows, said, 0)
             counted += _texts(answer, reasons)
             refused |= answer != 0
             # A reason that eviction cannot cure ends the node's list; a curable one lets the plugin's next filter speak too.

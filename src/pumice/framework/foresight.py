@@ -28,8 +28,8 @@ def rounded(scores: Floats) -> npt.NDArray[np.int64]:
 def capacity(table: NodeTable, rows: Rows, shape: Shape, limit: int, *, released: bool) -> npt.NDArray[np.int64]:
     """Return how many more tasks of a shape each row has room for, at most `limit`."""
     request = shape.request
-    free = table.allocatable[rows] - table.used[rows]
-    later = free + table.releasing[rows] - table.pipelined[rows]
+    free = table.idle_at(rows)
+    later = table.after_release(free, rows)
     room = later if released else np.minimum(free, later)
     positive = request.asked[request.needed > 0]
     if not len(positive):

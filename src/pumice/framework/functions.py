@@ -1,18 +1,115 @@
-"""The filters and scores of a session, sorted by what they read: that decides what of their answers is kept, and how long."""
+"""Filters and scores: the extension points about nodes, whose answers the evaluator combines because it also keeps them.
+
+Functions are sorted by what they read; that decides what of their answers is kept, and how long. `answers` is the one place where they are asked.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable  # noqa: TC003  msgspec reads the annotations at run time
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from pumice.framework.points import Reads
+from pumice.framework.extensions import Extension, Registered
+from pumice.framework.reads import Reads
+from pumice.framework.reasons import ReasonVector
+from pumice.framework.subject import Subject
+from pumice.model.nodes import Nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Iterable, Iterator
 
-    from pumice.framework.extensions import Extension, Registered
+    from pumice.framework.evaluation import Floats
 
 LOCAL = Reads.COLUMNS | Reads.TASKS
 SINGLE = Reads.TASK | Reads.JOB | Reads.QUEUE | Reads.TIME
+
+V = TypeVar("V")
+
+
+class NodeFunction(Registered[[Subject, Nodes], V], Generic[V]):
+    """A filter or a score.
+
+    `normalise` brings raw scores of the candidates to scale. Of a function that looks at other nodes, `steady` tells whether placing such a subject leaves its
+    answer to the next equal one as it was, and `follow` makes what keeps step with placements (see walking); a score without `normalise` is what its follower says.
+    `apart` names, beyond the shape of a subject, what the answer depends on: subjects of one shape and one name share their answers.
+    """
+
+    normalise: Callable[[Floats], Floats] | None = None
+    steady: Callable[[Subject], bool] | None = None
+    follow: Callable[..., Any] | None = None
+    apart: Callable[[Subject], Hashable] | None = None
+
+    def is_stepwise(self, subject: Subject) -> bool:
+        """Tell whether a placement may change the answers to equal subjects."""
+        return self.steady is None or not self.steady(subject)
+
+
+class NodeFunctions(Extension[[Subject, Nodes], V], Generic[V]):
+    """Functions that answer for many nodes at once; the evaluator asks them and combines what they say."""
+
+    __slots__ = ()
+
+    @classmethod
+    def taken(cls, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the types of subject and nodes."""
+        del arguments
+        return (Subject, Nodes)
+
+    def registered(self) -> list[NodeFunction[V]]:
+        """Return the functions in tier order."""
+        return [function for function in self if isinstance(function, NodeFunction)]
+
+
+class Filters(NodeFunctions[ReasonVector | None]):
+    """Which nodes take a subject: 0 where one does, otherwise the number of a reason; None where a filter has nothing to say."""
+
+    combines = "a node takes a subject that no filter refuses; of several reasons those of the first plugin are told"
+    answer = "array of int16 | None"
+
+    __slots__ = ()
+
+    def add(
+        self,
+        function: Callable[[Subject, Nodes], ReasonVector | None],
+        *,
+        reads: Reads | None = None,
+        steady: Callable[[Subject], bool] | None = None,
+        follow: Callable[..., Any] | None = None,
+        apart: Callable[[Subject], Hashable] | None = None,
+    ) -> None:
+        """Register a filter for the plugin that is being opened, unless its switch is off."""
+        self._enter(NodeFunction("", function, Reads(0), None, steady, follow, apart), reads)
+
+
+class Scores(NodeFunctions["Floats | None"]):
+    """How much each node is wanted, as a number or as raw values that are normalised over the candidates."""
+
+    combines = "scores are added"
+    answer = "array of float64 | None"
+
+    __slots__ = ()
+
+    def add(
+        self,
+        function: Callable[[Subject, Nodes], Floats | None],
+        *,
+        reads: Reads | None = None,
+        normalise: Callable[[Floats], Floats] | None = None,
+        steady: Callable[[Subject], bool] | None = None,
+        follow: Callable[..., Any] | None = None,
+        apart: Callable[[Subject], Hashable] | None = None,
+    ) -> None:
+        """Register a score for the plugin that is being opened, unless its switch is off."""
+        self._enter(NodeFunction("", function, Reads(0), normalise, steady, follow, apart), reads)
+
+
+def answers(
+    functions: Iterable[NodeFunction[V | None]], subject: Subject, nodes: Nodes
+) -> Iterator[tuple[NodeFunction[V | None], V]]:
+    """Ask functions in order about nodes, and give those that have something to say with what they say."""
+    for function in functions:
+        answer = function.function(subject, nodes)
+        if answer is not None:
+            yield function, answer
 
 
 class Functions:
@@ -21,10 +118,11 @@ class Functions:
     __slots__ = (
         "aparts",
         "filters",
+        "filters_amounts",
         "filters_global",
         "filters_local",
-        "filters_local_flags",
         "filters_static",
+        "local_flags",
         "looks_elsewhere",
         "raws",
         "reads",
@@ -35,30 +133,37 @@ class Functions:
         "tells_subjects_apart",
     )
 
-    def __init__(self, predicate: Extension[..., Any], score: Extension[..., Any]) -> None:
-        self.filters: list[Registered[..., Any]] = list(predicate)
+    def __init__(self, filters: Filters, scores: Scores) -> None:
+        self.filters = filters.registered()
         self.filters_static = [f for f in self.filters if not f.reads & (LOCAL | Reads.OTHER_NODES | SINGLE)]
         self.filters_global = [f for f in self.filters if f.reads & Reads.OTHER_NODES]
         self.filters_local = [f for f in self.filters if f not in self.filters_static and f not in self.filters_global]
-        plain: list[Registered[..., Any]] = [f for f in score if f.normalise is None and f.follow is None]
+        asked = scores.registered()
+        plain = [f for f in asked if f.normalise is None and f.follow is None]
         self.scores_static = [f for f in plain if not f.reads & ~Reads.NODE]
         self.scores = [f for f in plain if f not in self.scores_static and not f.reads & Reads.OTHER_NODES]
         self.scores_global = [f for f in plain if f.reads & Reads.OTHER_NODES]
-        self.raws: list[Registered[..., Any]] = [f for f in score if f.normalise is not None or f.follow is not None]
+        self.raws = [f for f in asked if f.normalise is not None or f.follow is not None]
         self.reads = Reads(0)
-        for function in [*self.filters, *plain, *self.raws]:
+        every: list[NodeFunction[Any]] = [*self.filters, *plain, *self.raws]
+        for function in every:
             self.reads |= function.reads
         # What tells subjects of one shape apart, each question once.
-        self.aparts = list(dict.fromkeys(f.apart for f in [*self.filters, *plain, *self.raws] if f.apart is not None))
+        self.aparts = list(dict.fromkeys(f.apart for f in every if f.apart is not None))
         # Asked for every subject, so worked out once: flags are slow to test.
-        self.filters_local_flags = [
-            (f, bool(f.reads & Reads.TASKS), f.reads == Reads.COLUMNS) for f in self.filters_local
-        ]
+        self.local_flags = {id(f): (bool(f.reads & Reads.TASKS), f.reads == Reads.COLUMNS) for f in self.filters_local}
+        self.filters_amounts = [f for f in self.filters_local if f.reads & Reads.COLUMNS and not f.reads & Reads.TASKS]
         self.scores_read_amounts = all(f.reads == Reads.COLUMNS for f in self.scores)
         self.looks_elsewhere = bool(self.reads & Reads.OTHER_NODES)
         self.tells_subjects_apart = bool(self.reads & SINGLE)
 
     def identity(self) -> tuple[Hashable, ...]:
         """Return what must stay equal for kept vectors to stay valid: the functions, in order."""
-        functions = [*self.filters, *self.scores_static, *self.scores, *self.scores_global, *self.raws]
+        functions: list[NodeFunction[Any]] = [
+            *self.filters,
+            *self.scores_static,
+            *self.scores,
+            *self.scores_global,
+            *self.raws,
+        ]
         return tuple((f.plugin, f.function) for f in functions)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pumice.api import scheduling
     from pumice.framework.evaluation import Floats, Mask
     from pumice.framework.session import Session
-    from pumice.model.hypernodes import HyperNode, Tree
+    from pumice.model.hypernodes import HyperNode, HyperNodeTree
     from pumice.model.job import Job, SubJob
     from pumice.model.nodes import Rows
     from pumice.model.task import Task
@@ -55,7 +55,7 @@ class JobDomains:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self.tree: Tree = session.cluster.hyper_nodes.tree
+        self.tree: HyperNodeTree = session.cluster.hyper_nodes.tree
         self._limits: dict[str, Limit | None] = {}
         self._rows: dict[str, tuple[int, Job | SubJob, list[int]]] = {}
 
@@ -141,10 +141,7 @@ class JobDomains:
 
     def order(self, sub_job: SubJob, domains: Sequence[HyperNode]) -> Floats:
         """Add up what the plugins say about hyper-nodes for a sub-job."""
-        total = np.zeros(len(domains))
-        for registered in self._session.hyper_node_order:
-            total += registered.function(sub_job, domains)
-        return total
+        return self._session.hyper_node_order(sub_job, domains)
 
     def reach(self, task: Task) -> Rows | None:
         """Return the nodes that one more member may go to as things stand, None if it may go anywhere."""

@@ -77,15 +77,21 @@ class NeverRunning:
             known = memory.verdicts[job.key] = Verdict(job.group, job.version, memory.epoch, reason)
         return known.reason
 
-    def say(self, job: Job) -> bool:
-        """Tell a group that it can never run, if so."""
+    def say(self, job: Job) -> str | None:
+        """Tell a group that it can never run, if so, by an event; returns the reason."""
         reason = self.reason(job)
-        if reason is None:
-            return False
-        text = f"can never run: {reason}"
-        self._session.findings.notice(job, text)
-        self._session.record.judge(job.key, "enqueue", f"let in, takes no room from others: {text}")
-        return True
+        if reason is not None:
+            self._session.findings.notice(job, f"can never run: {reason}")
+        return reason
+
+    def passes_over(self, job: Job) -> bool:
+        """Tell whether a group that was let in takes no budget from others; that is noted with the reason."""
+        reason = self.say(job)
+        if reason is not None:
+            self._session.record.judge(
+                job.key, "enqueue", f"let in, takes no room from others: can never run: {reason}"
+            )
+        return reason is not None
 
     def _look_around(self) -> None:
         """Start a new epoch if nodes or limits have changed since the verdicts were found; looked at once a cycle."""

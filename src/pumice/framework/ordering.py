@@ -11,16 +11,15 @@ import heapq
 import operator
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from pumice.framework import branching
-from pumice.framework.extensions import Extension, Roster
+from pumice.framework import branching, registration
+from pumice.framework.extensions import Extension
 from pumice.model.task import Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from pumice.framework.points import Point
-    from pumice.model.job import Job, SubJob
-    from pumice.model.queue import Queue
+    from pumice.framework.extensions import Point
+    from pumice.framework.registration import Roster
 
 T = TypeVar("T")
 Key = tuple[Any, ...]
@@ -50,16 +49,24 @@ class PriorityQueue(Protocol[T]):
 class Ordering(Extension[[T], Any], Generic[T]):
     """An ordering point: `key(item)` is the tuple of all plugins' parts and the fallback."""
 
+    combines = "the first plugin that tells two items apart decides"
+    answer = "sort key"
+
     __slots__ = ("_fallback", "_functions", "_holders", "_listeners", "_paths")
 
-    def __init__(self, point: Point, roster: Roster, fallback: Sequence[Callable[[T], Any]]) -> None:
+    def __init__(self, point: Point[Any], roster: Roster) -> None:
         super().__init__(point, roster)
-        self._fallback = fallback
+        self._fallback: list[Callable[[T], Any]] = [operator.attrgetter(name) for name in point.fallback]
         self._listeners: list[PriorityQueue[T]] = []
         # Who holds an item (by id): a touch must not ask every queue of a session, of which there may be thousands.
         self._holders: Holders[T] = {}
         self._functions: list[Callable[[T], Any]] | None = None
         self._paths: list[tuple[Callable[[T], Any], Callable[[T], Sequence[branching.Branch]]]] = []
+
+    @classmethod
+    def taken(cls, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the type of the items."""
+        return arguments
 
     def add_tree(self, path: Callable[[T], Sequence[branching.Branch]]) -> None:
         """Register an order of items that hang in a tree: `path` gives the branches above an item, from the top.
@@ -76,6 +83,8 @@ class Ordering(Extension[[T], Any], Generic[T]):
 
     def add_comparator(self, compare: Callable[[T, T], int]) -> None:
         """Register a function that compares two items, negative meaning that the first goes first."""
+        slot = self._roster.slot
+        registration.check(compare, self.point.name, ("left", "right"), slot.plugin if slot is not None else "")
         self.add(functools.cmp_to_key(compare))
 
     def functions(self) -> list[Callable[[T], Any]]:
@@ -95,6 +104,11 @@ class Ordering(Extension[[T], Any], Generic[T]):
     def keys(self, items: Sequence[T]) -> Iterable[Key]:
         """Return the whole keys of many items."""
         return zip(*[map(function, items) for function in (*self.functions(), *self._fallback)], strict=True)
+
+    def compare(self, left: T, right: T) -> int:
+        """Compare two items by their whole keys, negative meaning that the first goes first."""
+        first, second = self.key(left), self.key(right)
+        return 0 if first == second else (-1 if first < second else 1)
 
     def sort(self, items: Iterable[T]) -> list[T]:
         """Return the items in order."""
@@ -141,6 +155,12 @@ class TaskOrdering(Ordering[Task]):
     """Task order; the number at the end of the name counts only if every task that is being ordered has one."""
 
     __slots__ = ()
+
+    @classmethod
+    def taken(cls, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the type of the items."""
+        del arguments
+        return (Task,)
 
     def sort(self, items: Iterable[Task]) -> list[Task]:
         """Return the tasks in order."""
@@ -242,14 +262,3 @@ class HeapQueue(Generic[T]):
         for item in moved.values():
             if id(item) in self._tickets:
                 self.push(item)
-
-
-# Who goes first among those whom no plugin tells apart. A job: by creation, then by name; a queue likewise; a task: by creation, then by uid;
-# a sub-job: by its index, then by name.
-JOB_FALLBACK: tuple[Callable[[Job], Any], ...] = (operator.attrgetter("creation"), operator.attrgetter("key"))
-QUEUE_FALLBACK: tuple[Callable[[Queue], Any], ...] = (operator.attrgetter("creation"), operator.attrgetter("name"))
-TASK_FALLBACK: tuple[Callable[[Task], Any], ...] = (operator.attrgetter("creation"), operator.attrgetter("uid"))
-SUB_JOB_FALLBACK: tuple[Callable[[SubJob], Any], ...] = (
-    operator.attrgetter("match_index"),
-    operator.attrgetter("key"),
-)

@@ -1,33 +1,35 @@
-"""The base classes of plugins and actions: a name, declared arguments, and the hooks of a cycle."""
+"""The base classes of plugins and actions: a name, declared settings, and the hooks of a cycle."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from pumice.framework.configuration import Configured, Settings
 from pumice.framework.points import EVERYTHING, Reads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pumice.api import documents
-    from pumice.framework.configuration import Argument
     from pumice.framework.session import Session
 
 
 class Plugin:
     """A policy. It lives until the configuration changes; `open` and `close` mark each cycle.
 
+    `settings` declares what it may be told, and holds what it is told (see configuration.settings); `points` names where it may register functions.
     `reads` says what its answers about nodes depend on, unless a function says so itself when it is registered. The default is everything, which is always
     right and never fast.
     """
 
     name: ClassVar[str] = ""
-    arguments: ClassVar[tuple[Argument, ...]] = ()
     points: ClassVar[frozenset[str]] = frozenset()
     reads: ClassVar[Reads] = EVERYTHING
+    if not TYPE_CHECKING:  # else a type checker would take this for what every subclass is told
+        settings = Configured(Settings)
 
-    def __init__(self, arguments: Mapping[str, Any], switches: Mapping[str, bool]) -> None:
-        self.settings = arguments
+    def __init__(self, settings: Settings, switches: Mapping[str, bool]) -> None:
+        self.__dict__["settings"] = settings
         self.switches = switches
 
     @classmethod
@@ -47,11 +49,19 @@ class Action:
     """One step of a cycle."""
 
     name: ClassVar[str] = ""
-    arguments: ClassVar[tuple[Argument, ...]] = ()
+    if not TYPE_CHECKING:  # as above
+        settings = Configured(Settings)
 
-    def __init__(self, arguments: Mapping[str, Any]) -> None:
-        self.settings = arguments
+    def __init__(self, settings: Settings) -> None:
+        self.__dict__["settings"] = settings
 
     def execute(self, session: Session) -> None:
         """Do the step."""
         raise NotImplementedError  # pragma: no cover  every action overrides this
+
+
+def told(part: type[Plugin | Action]) -> type[Settings]:
+    """Return the class of what a plugin or an action is told."""
+    kind: Any = part
+    settings: type[Settings] = kind.settings
+    return settings

@@ -24,6 +24,16 @@ class Code(IntEnum):
     ERROR = 3
 
 
+class Invalid:
+    """Why a job cannot be scheduled at all."""
+
+    __slots__ = ("message", "reason")
+
+    def __init__(self, reason: str, message: str) -> None:
+        self.reason = reason
+        self.message = message
+
+
 class Reason(msgspec.Struct, frozen=True):
     """One constant reason of one plugin."""
 

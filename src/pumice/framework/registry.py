@@ -12,8 +12,9 @@ from typing import TypeVar
 
 import msgspec
 
-from pumice.framework.configuration import ActionDescription, Catalog, PluginDescription
-from pumice.framework.plugin import Action, Plugin
+from pumice.framework import points
+from pumice.framework.configuration import ActionDescription, Catalog, PluginDescription, Settings, switches
+from pumice.framework.plugin import Action, Plugin, told
 
 PLUGINS = "pumice.plugins"
 ACTIONS = "pumice.actions"
@@ -31,8 +32,11 @@ class Registry(msgspec.Struct, frozen=True):
     def catalog(self) -> Catalog:
         """Describe everything for the configuration loader."""
         return Catalog(
-            plugins={n: PluginDescription(n, c.arguments, c.points, c.objections) for n, c in self.plugins.items()},
-            actions={n: ActionDescription(n, c.arguments) for n, c in self.actions.items()},
+            plugins={
+                n: PluginDescription(n, told(c).arguments, c.points, c.objections, told(c))
+                for n, c in self.plugins.items()
+            },
+            actions={n: ActionDescription(n, told(c).arguments, told(c)) for n, c in self.actions.items()},
             broken=self.broken,
         )
 
@@ -51,6 +55,25 @@ def catalog() -> Catalog:
     return installed().catalog()
 
 
+def misdeclared(part: type[Plugin | Action]) -> str:
+    """Say what is wrong with what a class declares about itself; empty if nothing is. Nobody else could read it then."""
+    kind: object = told(part)
+    if "arguments" in vars(part) or not (isinstance(kind, type) and issubclass(kind, Settings)):
+        return "its arguments are declared as settings = Configured(…), with a subclass of pumice.framework.configuration.Settings"
+    listed: object = part.points if issubclass(part, Plugin) else frozenset()
+    if not isinstance(listed, frozenset):
+        return "its points must be a frozenset of names of extension points"
+    known = {*points.BY_NAME, switches.HIERARCHICAL}
+    return next(
+        (
+            f"it lists {name} among its points, but {points.unknown(name)}"
+            for name in sorted(listed)
+            if name not in known
+        ),
+        "",
+    )
+
+
 def _load(group: str, base: type[C], broken: dict[str, str]) -> dict[str, type[C]]:
     found: dict[str, type[C]] = {}
     # Our own come first, so that no installed package replaces a built-in by accident.
@@ -67,6 +90,8 @@ def _load(group: str, base: type[C], broken: dict[str, str]) -> dict[str, type[C
             broken[entry.name] = f"{entry.value} in group {group} is not a subclass of {base.__name__}"
         elif loaded.name != entry.name:
             broken[entry.name] = f"{entry.value} in group {group} calls itself {loaded.name!r}, not {entry.name!r}"
+        elif problem := misdeclared(loaded):
+            broken[entry.name] = f"{entry.value} in group {group} cannot be used: {problem}"
         elif entry.name in found:
             broken[entry.name] = (
                 f"{entry.value} in group {group} has the name of another one: {found[entry.name].__module__}"

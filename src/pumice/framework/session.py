@@ -7,16 +7,16 @@ tasks, gangs that wait for room) is rolled back when the session closes, so the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from pumice.framework import observing, ordering
-from pumice.framework.extensions import COMBINERS, Extension, Intersection, Roster, Slot, Vote
+from pumice.framework import observing
 from pumice.framework.findings import Findings, LastTransaction
 from pumice.framework.gates import Gates
 from pumice.framework.job_domains import JobDomains
 from pumice.framework.never_running import NeverRunning
-from pumice.framework.points import POINTS, Combine, Point
+from pumice.framework.points import Points
 from pumice.framework.reasons import Code, FitSummary
+from pumice.framework.registration import Roster, Slot
 from pumice.framework.reservations import Reservations
 from pumice.framework.statement import Run, Statement
 from pumice.model.job import BEST_EFFORT_PENDING
@@ -24,28 +24,13 @@ from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from pumice.framework.configuration import Configuration
-    from pumice.framework.evaluation import Evaluation, Evaluator, Floats
-    from pumice.framework.extensions import (
-        All,
-        AllInFirstTier,
-        FirstAnswer,
-        Notify,
-        Refusals,
-        Union,
-        Votes,
-    )
-    from pumice.framework.job_domains import Groups, Purpose
-    from pumice.framework.ordering import Ordering, TaskOrdering
+    from pumice.framework.evaluation import Evaluation, Evaluator
     from pumice.framework.plugin import Plugin
-    from pumice.framework.reasons import ReasonVector
     from pumice.framework.record import CycleRecord
-    from pumice.framework.subject import Demand, Subject
+    from pumice.framework.subject import Subject
     from pumice.model.cluster import Cluster
-    from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job, SubJob
-    from pumice.model.nodes import NodeRecord, Nodes
     from pumice.model.queue import Queue
-    from pumice.model.resources import Matrix
     from pumice.model.task import Task
 
 Handler = Callable[[Run, int], str | None]
@@ -71,53 +56,8 @@ class Outlet(Protocol):
         """Have the queue's gate taken off a pod; tells whether that is news."""
 
 
-class Invalid:
-    """Why a job cannot be scheduled at all."""
-
-    __slots__ = ("message", "reason")
-
-    def __init__(self, reason: str, message: str) -> None:
-        self.reason = reason
-        self.message = message
-
-
-class Session:
+class Session(Points):
     """One cycle."""
-
-    job_order: Ordering[Job]
-    queue_order: Ordering[Queue]
-    task_order: TaskOrdering
-    sub_job_order: Ordering[SubJob]
-    victim_queue_order: Extension[[Queue, Queue], Any]
-    job_valid: Refusals[[Job], Invalid]
-    job_enqueueable: Votes[[Job]]
-    job_enqueued: Notify[[Job]]
-    job_ready: All[[Job]]
-    job_pipelined: Votes[[Job]]
-    job_starving: AllInFirstTier[[Job]]
-    sub_job_ready: All[[SubJob]]
-    sub_job_pipelined: Votes[[SubJob]]
-    overused: Refusals[[Queue], str]
-    allocatable: Refusals[[Queue, Demand], str]
-    preemptive: Refusals[[Queue, Demand], str]
-    pre_predicate: Refusals[[Subject], str]
-    predicate: Extension[[Subject, Nodes], ReasonVector | None]
-    score: Extension[[Subject, Nodes], Floats | None]
-    best_node: FirstAnswer[[Subject, Nodes, Floats], int]
-    hyper_node_order: Extension[[SubJob, Sequence[HyperNode]], Floats]
-    job_gradient: FirstAnswer[[Job, HyperNode, Purpose], Groups]
-    sub_job_gradient: FirstAnswer[[SubJob, HyperNode, Purpose], Groups]
-    preemptable: Intersection[Task]
-    reclaimable: Intersection[Task]
-    unified_evictable: Intersection[Any]
-    victim_tasks: Union[[Sequence[Task]]]
-    due: FirstAnswer[[Job], Matrix]
-    pre_bind: Refusals[[Task, NodeRecord], str]
-    simulate_add_task: Refusals[[Task, Task, NodeRecord], str]
-    simulate_remove_task: Refusals[[Task, Task, NodeRecord], str]
-    simulate_predicate: Refusals[[Task, NodeRecord], str]
-    simulate_allocatable: Refusals[[Queue, Demand], str]
-    protection: Refusals[[Task | None, Task, str], str]
 
     def __init__(
         self,
@@ -157,26 +97,7 @@ class Session:
         self._outlet = outlet
         self._held: list[Run] = []
         self._statements: list[Statement] = []
-        self._roster = Roster(len(configuration.tiers))
-        for point in POINTS:
-            setattr(self, point.attribute, self._extension(point))
-
-    def _extension(self, point: Point) -> Extension[..., Any]:
-        if point.combine is not Combine.FIRST_NON_ZERO:
-            extension = COMBINERS[point.combine](point, self._roster)
-            if isinstance(extension, Intersection):
-                extension.final_veto = self.configuration.rules == "kube-batch"
-            return extension
-        match point.attribute:
-            case "job_order":
-                return ordering.Ordering(point, self._roster, ordering.JOB_FALLBACK)
-            case "queue_order":
-                return ordering.Ordering(point, self._roster, ordering.QUEUE_FALLBACK)
-            case "task_order":
-                return ordering.TaskOrdering(point, self._roster, ordering.TASK_FALLBACK)
-            case "sub_job_order":
-                return ordering.Ordering(point, self._roster, ordering.SUB_JOB_FALLBACK)
-        return Extension(point, self._roster)
+        self.declare(Roster(len(configuration.tiers), final_veto=configuration.rules == "kube-batch"))
 
     @property
     def now(self) -> int:
@@ -284,7 +205,7 @@ class Session:
 
     def is_sub_job_pipelined(self, job: Job, sub_job: SubJob) -> bool:
         """Ask whether a sub-job is ready or waits for release."""
-        vote: Vote = self.sub_job_pipelined(sub_job) if job.policies else self.job_pipelined(job)
+        vote = self.sub_job_pipelined(sub_job) if job.policies else self.job_pipelined(job)
         return vote.value > 0
 
     def best_effort_jobs(self) -> list[Job]:
@@ -313,13 +234,8 @@ class Session:
 
     def victim_queue_compare(self, left: Queue, right: Queue, claimant: Queue | None) -> int:
         """Compare two queues that victims come from, negative meaning that the first loses first; by default the last in order."""
-        if claimant is not None:
-            for registered in self.victim_queue_order:
-                first, second = registered.function(left, claimant), registered.function(right, claimant)
-                if first != second:
-                    return -1 if first < second else 1
-        first, second = self.queue_order.key(left), self.queue_order.key(right)
-        return 0 if first == second else (-1 if first > second else 1)
+        decided = self.victim_queue_order.compare(left, right, claimant) if claimant is not None else 0
+        return decided or self.queue_order.compare(right, left)
 
     # -- nodes -------------------------------------------------------------------------------------------------
 
@@ -414,7 +330,7 @@ class Session:
 
     def reserve(self, members: Sequence[Task], victims: Sequence[Task], patience: int) -> None:
         """Hold the nodes of a plan's members for them in the cycles to come, for so long after the last victim is gone."""
-        self.reservations.add(members, victims, patience)
+        self.reservations.add(members, victims, patience, self.started)
 
     def holds_room(self, job: Job) -> bool:
         """Tell whether some room is held for a job by a plan that was made for it."""

@@ -78,10 +78,10 @@ def walk(
         allowed &= ~filter_.refused
     plain = evaluation.plain.copy()
     foresight = Foresight(evaluation, table, allowed, count, released=released)
-    step = _step(evaluation, plain, allowed, rating)
+    choice = _choice(evaluation, plain, allowed, rating)
     chosen: list[int] = []
     while len(chosen) < count:
-        row = step.best()
+        row = choice.best()
         if row is None:
             break
         chosen.append(row)
@@ -92,25 +92,25 @@ def walk(
             fixed[row] = False
         else:
             plain[row] = points
-        step.reconsider(row, fits=points is not None)
+        choice.reconsider(row, fits=points is not None)
         for score in rating:
             score.place(row)
         for filter_ in refusing:
             rows = filter_.place(row)
             if rows is not None:
-                step.refuse(rows, np.logical_or.reduce([f.refused[rows] for f in refusing]) | ~fixed[rows])
+                choice.refuse(rows, np.logical_or.reduce([f.refused[rows] for f in refusing]) | ~fixed[rows])
     return chosen
 
 
-def _step(evaluation: Evaluation, plain: Floats, allowed: Mask, rating: Sequence[Rating]) -> Step | GroupStep:
+def _choice(evaluation: Evaluation, plain: Floats, allowed: Mask, rating: Sequence[Rating]) -> Choice | GroupChoice:
     """Return what chooses among the nodes that are left."""
     only = rating[0] if len(rating) == 1 and not evaluation.settled_raws else None
     if isinstance(only, Grouped):
-        return GroupStep(plain, allowed, only)
-    return Step(evaluation, plain, allowed, rating)
+        return GroupChoice(plain, allowed, only)
+    return Choice(evaluation, plain, allowed, rating)
 
 
-class Step:
+class Choice:
     """The choice among the nodes that are left."""
 
     __slots__ = ("_allowed", "_candidates", "_keys", "_plain", "_rating", "_settled")
@@ -160,7 +160,7 @@ class Step:
                 self._keys[rows] = np.where(refused, REFUSED, rounded(self._plain[rows]))
 
 
-class GroupStep:
+class GroupChoice:
     """The choice among the nodes that are left where all that compares them gives the nodes of a group the same.
 
     Of each group only the highest score counts until a group is chosen; then its nodes are looked at one by one.

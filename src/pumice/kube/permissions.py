@@ -100,7 +100,7 @@ PERMISSIONS: Final = (
     _may(kinds.EVENT, "create patch", "kube.writes.eventing:EventRecorder.send"),
     _may(kinds.LEASE, "get create update", "kube.election:Election", place="lease"),
     # Only where the configuration is not a file.
-    _may(_CONFIG_MAP, "get", "server.sources:ConfigMapSource.read", place="configuration"),
+    _may(_CONFIG_MAP, "get", "server.configuration.sources:ConfigMapSource.read", place="configuration"),
 )
 
 

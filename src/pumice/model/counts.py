@@ -1,7 +1,7 @@
 """Counts of pods per node and per topology domain, kept up to date as pods come, go, and start to go.
 
 A count holds only the nodes that have something to count, so thousands of them are cheap. What is asked for is also kept as vectors over domains
-(a tally), which follow every change; there is a bound on how many are kept.
+(a domain count), which follow every change; there is a bound on how many are kept.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pumice.model.resources import Vector
 
 
-class Tally:
+class DomainCount:
     """A count by domains, terminating pods apart; the last place of a vector is for nodes without a domain and stays 0."""
 
     __slots__ = ("_going", "_going_total", "_some_went", "_staying", "_staying_total", "domains", "state")
@@ -63,7 +63,7 @@ class Tally:
 class Count:
     """Pods by node, apart from those that are terminating there; `amount` may stand for a weight."""
 
-    __slots__ = ("asked", "going", "kins", "pickers", "staying", "tallies")
+    __slots__ = ("asked", "by_division", "going", "kins", "pickers", "staying")
 
     def __init__(self, pickers: tuple[Picker, ...]) -> None:
         # A pod is meant if every picker picks it.
@@ -71,7 +71,7 @@ class Count:
         self.staying: dict[NodeRecord, int] = {}
         self.going: dict[NodeRecord, int] = {}
         self.kins: dict[Kin, None] = {}
-        self.tallies: dict[Division, Tally] = {}
+        self.by_division: dict[Division, DomainCount] = {}
         self.asked = True
 
     @property
@@ -87,38 +87,38 @@ class Count:
             sums[record] = total
         else:
             sums.pop(record, None)
-        for tally in self.tallies.values():
-            tally.add(record.row, amount, going=going)
+        for known in self.by_division.values():
+            known.add(record.row, amount, going=going)
 
 
-class Tallies:
-    """Makes tallies and bounds how many are kept, the ones asked for longest ago going first."""
+class DomainCounts:
+    """Makes counts by domains and bounds how many are kept, the ones asked for longest ago going first."""
 
     def __init__(self, limit: int = 512) -> None:
         self._limit = limit
         self._kept: dict[tuple[Count, Division], None] = {}
 
-    def of(self, count: Count, division: Division, domains: Domains, state: tuple[int, int]) -> Tally:
-        """Return the tally of a count, made anew if nodes changed since."""
+    def of(self, count: Count, division: Division, domains: Domains, state: tuple[int, int]) -> DomainCount:
+        """Return the count by the domains of a division, made anew if nodes changed since."""
         key = (count, division)
-        tally = count.tallies.get(division)
-        if tally is None or tally.state != state:
-            tally = count.tallies[division] = Tally(domains, state)
+        known = count.by_division.get(division)
+        if known is None or known.state != state:
+            known = count.by_division[division] = DomainCount(domains, state)
             for sums, going in ((count.staying, False), (count.going, True)):
                 for record, amount in sums.items():
-                    tally.add(record.row, amount, going=going)
+                    known.add(record.row, amount, going=going)
         self._kept.pop(key, None)
         self._kept[key] = None
         if len(self._kept) > self._limit:
             oldest, part = next(iter(self._kept))
             self._drop(oldest, part)
-        return tally
+        return known
 
     def _drop(self, count: Count, division: Division) -> None:
         self._kept.pop((count, division), None)
-        count.tallies.pop(division, None)
+        count.by_division.pop(division, None)
 
     def forget(self, count: Count) -> None:
-        """Drop every tally of a count."""
-        for division in list(count.tallies):
+        """Drop everything by domains of a count."""
+        for division in list(count.by_division):
             self._drop(count, division)

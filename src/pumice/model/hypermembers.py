@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.model import patterns, selectors
+from pumice.model import pattern_parsing, patterns, selectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ class Members:
             elif chosen.regex_match is not None:
                 try:
                     rows += self._matching(chosen.regex_match.pattern)
-                except patterns.PatternError as error:
+                except pattern_parsing.PatternError as error:
                     text = f"{chosen.regex_match.pattern:.60} is no regular expression that can be used: {error}"
                     problems.append(f"spec.members[{position}]: {text}")
             elif chosen.label_match is not None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pumice.model.nodes import EVERY, Amounts
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -62,7 +64,7 @@ class HyperNode:
         return self._inside
 
 
-class Tree:
+class HyperNodeTree:
     """All usable hyper-nodes and the virtual root over all nodes; `problems` says what is wrong with which HyperNode."""
 
     def __init__(
@@ -152,6 +154,15 @@ class Tree:
         return self._owners[np.repeat(begins, counts) + offsets], counts
 
 
+class DomainAmounts(Amounts):
+    """The sums of all domains, a row each."""
+
+    __slots__ = ("allocatable", "pipelined", "releasing", "used")
+
+    def __init__(self, sums: Matrix) -> None:
+        self.allocatable, self.used, self.releasing, self.pipelined = (sums[:, kind] for kind in range(4))
+
+
 class Totals:
     """What the nodes of each domain offer, use, release and promise together: sums that follow the rows that change."""
 
@@ -159,13 +170,13 @@ class Totals:
 
     def __init__(self, table: NodeTable) -> None:
         self._table = table
-        self._tree: Tree | None = None
+        self._tree: HyperNodeTree | None = None
         self._structure = -1
         self._position = -1
         self._known: Matrix = np.zeros((0, 4, 0), dtype=np.int64)
         self._sums: Matrix = self._known
 
-    def _refresh(self, tree: Tree) -> Matrix:
+    def _refresh(self, tree: HyperNodeTree) -> Matrix:
         table = self._table
         if tree is self._tree and self._structure == table.structure:
             if self._position == table.position:
@@ -179,7 +190,7 @@ class Totals:
         self._sums = tree.sums(self._known)
         return self._sums
 
-    def _follow(self, tree: Tree, rows: Rows) -> None:
+    def _follow(self, tree: HyperNodeTree, rows: Rows) -> None:
         """Carry what changed on some rows into the sums of their domains."""
         self._position = self._table.position
         if not len(rows):
@@ -197,24 +208,18 @@ class Totals:
         )
         return read
 
-    def allocatable(self, tree: Tree) -> Matrix:
+    def allocatable(self, tree: HyperNodeTree) -> Matrix:
         """Return what the nodes of each domain offer."""
-        whole: Matrix = self._refresh(tree)[:, 0]
-        return whole
+        return DomainAmounts(self._refresh(tree)).allocatable
 
-    def used(self, tree: Tree) -> Matrix:
+    def used(self, tree: HyperNodeTree) -> Matrix:
         """Return what is used on the nodes of each domain."""
-        used: Matrix = self._refresh(tree)[:, 1]
-        return used
+        return DomainAmounts(self._refresh(tree)).used
 
-    def idle(self, tree: Tree) -> Matrix:
+    def idle(self, tree: HyperNodeTree) -> Matrix:
         """Return what is free now on the nodes of each domain."""
-        sums = self._refresh(tree)
-        free: Matrix = sums[:, 0] - sums[:, 1]
-        return free
+        return DomainAmounts(self._refresh(tree)).idle_at(EVERY)
 
-    def future_idle(self, tree: Tree) -> Matrix:
+    def future_idle(self, tree: HyperNodeTree) -> Matrix:
         """Return what is free on the nodes of each domain once all that is being released is gone and all that waits has come."""
-        sums = self._refresh(tree)
-        free: Matrix = sums[:, 0] - sums[:, 1] + sums[:, 2] - sums[:, 3]
-        return free
+        return DomainAmounts(self._refresh(tree)).future_idle_at(EVERY)

@@ -13,7 +13,7 @@ import numpy as np
 from pumice.api import topology
 from pumice.model import resources
 from pumice.model.hypermembers import HYPER_NODE, NODE, Members
-from pumice.model.hypernodes import HyperNode, Totals, Tree
+from pumice.model.hypernodes import HyperNode, HyperNodeTree, Totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,7 +57,7 @@ class HyperNodes:
         self._made_of = (-1, -1)
         self._by_labels = False
         self._members = Members(table)
-        self.tree = Tree((), 0, 1)
+        self.tree = HyperNodeTree((), 0, 1)
         self.totals = Totals(table)
 
     def put(self, found: topology.HyperNode) -> bool:
@@ -105,7 +105,7 @@ class HyperNodes:
 
     # -- the tree ----------------------------------------------------------------------------------------------
 
-    def _grow(self) -> Tree:
+    def _grow(self) -> HyperNodeTree:
         problems: dict[str, list[str]] = {}
         parents = self._parents(problems)
         circular = _circles(parents, problems)
@@ -130,7 +130,7 @@ class HyperNodes:
             made.children = children
             for each in children:
                 each.parent = made
-        return Tree(
+        return HyperNodeTree(
             usable.values(),
             self._table.count,
             max((each.spec.tier for each in self._objects.values()), default=0) + 1,

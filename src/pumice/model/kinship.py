@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pumice.model import bonds, pickers, selectors
 from pumice.model.carriers import Meaning, Register
-from pumice.model.counts import Count, Tallies
+from pumice.model.counts import Count, DomainCounts
 from pumice.model.domains import Topology
 from pumice.model.statuses import GOING, Status
 from pumice.model.workloads import Workloads, owner_of
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pumice.api import meta
     from pumice.model.bonds import Bonds
     from pumice.model.carriers import Carriers
-    from pumice.model.counts import Tally
+    from pumice.model.counts import DomainCount
     from pumice.model.domains import Division
     from pumice.model.nodes import NodeRecord, NodeTable
     from pumice.model.pickers import Hook, Picker
@@ -126,7 +126,7 @@ class Kinship:
         # Whether anything is counted at all.
         self.counting = False
         self._table = table
-        self._tallies = Tallies()
+        self._domain_counts = DomainCounts()
         # Labels that rules name, with the number of classes that do, and labels that pods are told apart by: these and some that were named before.
         self._keys: dict[str, int] = {}
         self._looked_at: dict[str, None] = {}
@@ -252,7 +252,7 @@ class Kinship:
         del kin.bonds[bond.constraint_class]
         for carriers, _ in bond.carried:
             if self.register.give_back(carriers):
-                self._tallies.forget(carriers)
+                self._domain_counts.forget(carriers)
         self.counting = bool(self._counts or len(self.register))
         if not kin.bonds:
             del self._kins[kin.key]
@@ -280,10 +280,12 @@ class Kinship:
         count.asked = True
         return count
 
-    def tally(self, count: Count, division: Division, constraint_class: ConstraintClass | None = None) -> Tally:
+    def by_domains(
+        self, count: Count, division: Division, constraint_class: ConstraintClass | None = None
+    ) -> DomainCount:
         """Return a count by domains."""
         domains = self.topology.domains(division, constraint_class)
-        return self._tallies.of(count, division, domains, self.topology.state)
+        return self._domain_counts.of(count, division, domains, self.topology.state)
 
     # -- what changes between cycles ---------------------------------------------------------------------------
 
@@ -366,7 +368,7 @@ class Kinship:
             if is_idle(count):
                 del self._counts[key]
                 self._counts_by_hook.drop(_hook(count.pickers), count)
-                self._tallies.forget(count)
+                self._domain_counts.forget(count)
                 for kin in count.kins:
                     kin.counts.pop(count, None)
         self.counting = bool(self._counts or len(self.register))

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 Rows = npt.NDArray[np.int64]
+Place = int | slice | Rows | tuple[slice | int, Rows | int]
+EVERY = slice(None)
 LOG_LIMIT = 1 << 18
 SUMS = ("allocatable", "used", "releasing", "pipelined", "foreign", "fixed")
 
@@ -136,7 +138,30 @@ class Attributes:
         return mask
 
 
-class Nodes:
+class Amounts:
+    """What nodes offer and hold, as matrices, and what follows from them; `at` chooses rows, or rows and columns."""
+
+    __slots__ = ()
+
+    allocatable: Matrix
+    used: Matrix
+    releasing: Matrix
+    pipelined: Matrix
+
+    def idle_at(self, at: Place) -> Matrix:
+        """Return what is free now."""
+        return self.allocatable[at] - self.used[at]
+
+    def future_idle_at(self, at: Place) -> Matrix:
+        """Return what is free once everything that is being released is gone and everything pipelined has come."""
+        return self.after_release(self.idle_at(at), at)
+
+    def after_release(self, idle: Matrix, at: Place) -> Matrix:
+        """Return what is free then, from what is free now."""
+        return idle + self.releasing[at] - self.pipelined[at]
+
+
+class Nodes(Amounts):
     """A view of nodes that filters and scores are asked about: amounts as arrays, `index` the rows they belong to.
 
     The amounts of a view may run ahead of the table (as if some more pods were placed), so functions that declare to read only columns must take
@@ -178,12 +203,12 @@ class Nodes:
     @property
     def idle(self) -> Matrix:
         """What is free now."""
-        return self.allocatable - self.used
+        return self.idle_at(EVERY)
 
     @property
     def future_idle(self) -> Matrix:
         """What is free once everything that is being released is gone and everything pipelined has come."""
-        return self.allocatable - self.used + self.releasing - self.pipelined
+        return self.future_idle_at(EVERY)
 
     @property
     def pods(self) -> Vector:
@@ -196,7 +221,7 @@ class Nodes:
         return (self.table.records[row] for row in self.index.tolist())
 
 
-class NodeTable:
+class NodeTable(Amounts):
     """All nodes, as matrices of sums beside the node objects."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:

@@ -9,27 +9,18 @@ from __future__ import annotations
 
 import re
 import warnings
-from re import _constants as ops  # type: ignore[attr-defined]  # what re itself is made of: patterns as trees
-from re import _parser  # type: ignore[attr-defined]
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from pumice.model.pattern_parsing import Branch, Letters, PatternError, Place, Repeat, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from pumice.model.pattern_parsing import Part
+
 LONGEST: Final = 1024
 MOST_STATES: Final = 2000
 FEW: Final = 2  # choices that Python's matcher may be left with: the square of a name's length is still nothing
-
-_REPEATS: Final = (ops.MAX_REPEAT, ops.MIN_REPEAT)
-_LETTERS: Final = (ops.LITERAL, ops.NOT_LITERAL, ops.ANY, ops.IN)
-_CATEGORIES: Final[dict[Any, Callable[[str], bool]]] = {
-    ops.CATEGORY_DIGIT: str.isdecimal,
-    ops.CATEGORY_SPACE: str.isspace,
-    ops.CATEGORY_WORD: lambda letter: letter.isalnum() or letter == "_",
-    ops.CATEGORY_NOT_DIGIT: lambda letter: not letter.isdecimal(),
-    ops.CATEGORY_NOT_SPACE: lambda letter: not letter.isspace(),
-    ops.CATEGORY_NOT_WORD: lambda letter: not (letter.isalnum() or letter == "_"),
-}
 
 _NAMED: Final = re.compile(r"\[:(\^?[a-z]*):\]")
 _CLASSES: Final = {
@@ -44,10 +35,6 @@ _CLASSES: Final = {
 }
 
 
-class PatternError(ValueError):
-    """A pattern that cannot be used, and why."""
-
-
 def searcher(pattern: str) -> Callable[[str], bool]:
     """Return what tells whether a pattern is found in a name."""
     if len(pattern) > LONGEST:
@@ -56,13 +43,14 @@ def searcher(pattern: str) -> Callable[[str], bool]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)
-            tree = _parser.parse(pattern)
-            if _choices(tree, repeated=False) <= FEW:
-                found = re.compile(pattern).search
-                return lambda name: found(name) is not None
-    except (re.error, OverflowError, RecursionError) as error:
+            found = re.compile(pattern).search
+        tree = parse(pattern)
+        few = _choices(tree, repeated=False) <= FEW
+    except (re.error, OverflowError) as error:
         raise PatternError(str(error)) from None
-    return Automaton(tree).search
+    except RecursionError:
+        raise PatternError("it is nested too deeply") from None
+    return (lambda name: found(name) is not None) if few else Automaton(tree).search
 
 
 def _letters(named: re.Match[str]) -> str:
@@ -72,30 +60,26 @@ def _letters(named: re.Match[str]) -> str:
     return _CLASSES[named[1]]
 
 
-def _choices(tree: Iterable[Any], *, repeated: bool) -> int:
+def _choices(tree: Iterable[Part], *, repeated: bool) -> int:
     """Count the places at which a matcher may go one way or another; one that is met again and again counts as too many."""
     total = 0
-    for operation, argument in tree:
-        if operation in _REPEATS:
-            least, most, body = argument
-            total += int(least != most) + _choices(body, repeated=True)
-            total += (FEW + 1) * repeated
-        elif operation is ops.SUBPATTERN:
-            total += _choices(argument[3], repeated=repeated)
-        elif operation is ops.BRANCH:
-            total += (FEW + 1 if repeated else 1) + sum(_choices(way, repeated=repeated) for way in argument[1])
-        elif operation not in _LETTERS and operation is not ops.AT:
-            raise PatternError("it looks around or refers back, which patterns of names cannot")
+    for part in tree:
+        match part:
+            case Repeat(least, most, body):
+                total += int(least != most) + _choices(body, repeated=True)
+                total += (FEW + 1) * repeated
+            case Branch(ways):
+                total += (FEW + 1 if repeated else 1) + sum(_choices(way, repeated=repeated) for way in ways)
     return total
 
 
 class Automaton:
     """A pattern as states, all of which are followed at once."""
 
-    def __init__(self, tree: Any) -> None:
-        self._steps: list[tuple[Any, Any, list[int]]] = [(None, None, [])]  # the first one is the end
+    def __init__(self, tree: list[Part]) -> None:
+        self._states: list[tuple[Letters | Place | None, list[int]]] = [(None, [])]  # the first one is the end
         try:
-            self._start = self._sequence(tree, tree.state.flags, 0)
+            self._start = self._sequence(tree, 0)
         except RecursionError:
             raise PatternError("it is nested too deeply") from None
 
@@ -109,8 +93,8 @@ class Automaton:
             if position < len(name):
                 following: dict[int, None] = {}
                 for state in states:
-                    accepts, flags, targets = self._steps[state]
-                    if accepts is not None and _accepts(accepts, name[position], flags):
+                    part, targets = self._states[state]
+                    if isinstance(part, Letters) and part.accepts(name[position]):
                         self._enter(targets[0], following, name, position + 1)
                 states = following
         return False
@@ -123,72 +107,38 @@ class Automaton:
             if state in states:
                 continue
             states[state] = None
-            accepts, place, targets = self._steps[state]
-            if accepts is None and (place is None or _is_at(place, name, position)):
+            part, targets = self._states[state]
+            if part is None or (isinstance(part, Place) and part.holds(name, position)):
                 waiting += targets
 
-    def _add(self, accepts: Any, detail: Any, targets: list[int]) -> int:
-        if len(self._steps) >= MOST_STATES:
+    def _add(self, part: Letters | Place | None, targets: list[int]) -> int:
+        if len(self._states) >= MOST_STATES:
             raise PatternError(f"it comes to more than {MOST_STATES} states; repeat less")
-        self._steps.append((accepts, detail, targets))
-        return len(self._steps) - 1
+        self._states.append((part, targets))
+        return len(self._states) - 1
 
-    def _sequence(self, tree: Any, flags: int, after: int) -> int:
+    def _sequence(self, tree: list[Part], after: int) -> int:
         """Add the states of a sequence that goes on to a state; returns its first."""
-        for operation, argument in reversed(list(tree)):
-            if operation in _LETTERS:
-                after = self._add((operation, argument), flags, [after])
-            elif operation is ops.AT:
-                after = self._add(None, argument, [after])
-            elif operation is ops.SUBPATTERN:
-                _, more, fewer, body = argument
-                after = self._sequence(body, (flags | more) & ~fewer, after)
-            elif operation is ops.BRANCH:
-                ways = argument[1]
-                after = self._add(None, None, [self._sequence(way, flags, after) for way in ways])
-            else:
-                after = self._repeat(argument, flags, after)
+        for part in reversed(tree):
+            match part:
+                case Branch(ways):
+                    after = self._add(None, [self._sequence(way, after) for way in ways])
+                case Repeat():
+                    after = self._repeat(part, after)
+                case _:
+                    after = self._add(part, [after])
         return after
 
-    def _repeat(self, argument: Any, flags: int, after: int) -> int:
-        least, most, body = argument
+    def _repeat(self, repeat: Repeat, after: int) -> int:
         start = after
-        if most is ops.MAXREPEAT:
-            start = self._add(None, None, [after])
-            self._steps[start][2].append(self._sequence(body, flags, start))
+        if repeat.most is None:
+            start = self._add(None, [after])
+            self._states[start][1].append(self._sequence(repeat.body, start))
         else:
-            for _ in range(most - least):
-                start = self._add(None, None, [after, self._sequence(body, flags, start)])
-        for _ in range(least):
-            start = self._sequence(body, flags, start)
+            for _ in range(repeat.most - repeat.least):
+                start = self._add(None, [after, self._sequence(repeat.body, start)])
+        for _ in range(repeat.least):
+            before, start = start, self._sequence(repeat.body, start)
+            if start == before:
+                break  # nothing, however often
         return start
-
-
-def _accepts(step: tuple[Any, Any], letter: str, flags: int) -> bool:
-    operation, argument = step
-    if operation is ops.ANY:
-        return letter != "\n" or bool(flags & re.DOTALL)
-    members = argument if operation is ops.IN else [(ops.LITERAL, argument)]
-    letters = {letter: None, letter.lower(): None, letter.upper(): None} if flags & re.IGNORECASE else (letter,)
-    found = any(_is_member(kind, value, each) for each in letters for kind, value in members)
-    inverted = operation is ops.NOT_LITERAL or members[0][0] is ops.NEGATE
-    return found != inverted
-
-
-def _is_member(kind: Any, value: Any, letter: str) -> bool:
-    if kind is ops.LITERAL:
-        return bool(ord(letter[0]) == value)
-    if kind is ops.RANGE:
-        return bool(value[0] <= ord(letter[0]) <= value[1])
-    return bool(kind is ops.CATEGORY and _CATEGORIES[value](letter))
-
-
-def _is_at(place: Any, name: str, position: int) -> bool:
-    if place in (ops.AT_BEGINNING, ops.AT_BEGINNING_STRING):
-        return position == 0
-    if place in (ops.AT_END, ops.AT_END_STRING):
-        return position == len(name)
-    is_word = _CATEGORIES[ops.CATEGORY_WORD]
-    before = position > 0 and is_word(name[position - 1])
-    behind = position < len(name) and is_word(name[position])
-    return (before != behind) == (place is ops.AT_BOUNDARY)

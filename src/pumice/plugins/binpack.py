@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.framework.configuration import Argument
+from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
 from pumice.plugins.sharing.scoring import MAX_SCORE
@@ -16,6 +16,20 @@ if TYPE_CHECKING:
     from pumice.framework.session import Session
     from pumice.framework.subject import Subject
     from pumice.model.nodes import Nodes
+
+
+class BinpackSettings(Settings):
+    """How much each resource counts."""
+
+    weight = settings.whole(
+        "binpack.weight", 1, help="weight of the whole score; 0 switches it off, a negative one spreads"
+    )
+    cpu = settings.whole("binpack.cpu", 1, minimum=0, replacement=1, help="weight of cpu")
+    memory = settings.whole("binpack.memory", 1, minimum=0, replacement=1, help="weight of memory")
+    resources = settings.words("binpack.resources", help="further resource names that count")
+    resource_weights = settings.each(
+        settings.whole("binpack.resources.*", 1, minimum=0, replacement=1, help="weight of such a resource")
+    )
 
 
 class Binpack(Plugin):
@@ -28,33 +42,14 @@ class Binpack(Plugin):
     name = "binpack"
     points = frozenset({"NodeOrder"})
     reads = Reads.COLUMNS
-    arguments = (
-        Argument(
-            name="binpack.weight",
-            kind="int",
-            default=1,
-            help="weight of the whole score; 0 switches it off, a negative one spreads",
-        ),
-        Argument(name="binpack.cpu", kind="int", default=1, minimum=0, replacement=1, help="weight of cpu"),
-        Argument(name="binpack.memory", kind="int", default=1, minimum=0, replacement=1, help="weight of memory"),
-        Argument(name="binpack.resources", kind="strings", default=(), help="further resource names that count"),
-        Argument(
-            name="binpack.resources.*",
-            kind="int",
-            default=1,
-            minimum=0,
-            replacement=1,
-            help="weight of such a resource",
-        ),
-    )
+    settings = Configured(BinpackSettings)
 
     def open(self, session: Session) -> None:
         """Register the score unless its weight is 0."""
-        settings = self.settings
-        self.weight = int(settings["binpack.weight"])
-        self.weights = {"cpu": int(settings["binpack.cpu"]), "memory": int(settings["binpack.memory"])}
-        for name in settings["binpack.resources"]:
-            self.weights[name] = int(settings.get(f"binpack.resources.{name}", 1))
+        told = self.settings
+        self.weight = told.weight
+        self.weights = {"cpu": told.cpu, "memory": told.memory}
+        self.weights |= {name: told.resource_weights.get(name, 1) for name in told.resources}
         if self.weight:
             session.score.add(self.raw)
 

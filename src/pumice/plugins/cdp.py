@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pumice.api import duration, names
 from pumice.framework.plugin import Plugin
+from pumice.framework.points import Reads
 from pumice.model.task import instant
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Cooldown(Plugin):
         self._session = session
         session.preemptable.add(self.cooled_down)
         session.reclaimable.add(self.cooled_down)
-        session.protection.add(self.protection)
+        session.protection.add(self.protection, reads=Reads.TASK | Reads.TIME)
 
     def cooled_down(self, _claimant: object, candidates: Sequence[Task]) -> list[Task]:
         """Keep candidates that are no longer protected."""

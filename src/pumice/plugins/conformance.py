@@ -29,7 +29,7 @@ class Conformance(Plugin):
         session.preemptable.add(_unprotected, reads=Reads(0))
         session.reclaimable.add(_unprotected, reads=Reads(0))
         session.unified_evictable.add(_unprotected, reads=Reads(0))
-        session.protection.add(self.protection)
+        session.protection.add(self.protection, reads=Reads.TASK)
 
     def protection(self, _claimant: Task | None, victim: Task, action: str) -> str | None:
         """Protect critical pods from every eviction, unless the point of that action is switched off."""

@@ -9,7 +9,7 @@ from pumice.framework import closing
 from pumice.framework.extensions import PERMIT, Vote, reject
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
-from pumice.framework.session import Invalid
+from pumice.framework.reasons import Invalid
 from pumice.model.statuses import GOING, Status
 
 if TYPE_CHECKING:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.framework.configuration import Argument
+from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.extensions import PERMIT, Vote, reject
 from pumice.framework.plugin import Plugin
 from pumice.model import resources
@@ -24,6 +24,18 @@ if TYPE_CHECKING:
 FACTOR = Fraction(6, 5)
 
 
+class OvercommitSettings(Settings):
+    """How much may be promised."""
+
+    factor = settings.number(
+        "overcommit-factor",
+        FACTOR,
+        minimum=1,
+        replacement=FACTOR,
+        help="how many times the cluster may be promised; below 1, 1.2 is used",
+    )
+
+
 class Overcommit(Plugin):
     """Let a group in only while what was let in and is not yet placed fits the cluster, taken somewhat larger than it is.
 
@@ -34,24 +46,15 @@ class Overcommit(Plugin):
 
     name = "overcommit"
     points = frozenset({"JobEnqueueable", "JobEnqueued"})
-    arguments = (
-        Argument(
-            name="overcommit-factor",
-            kind="float",
-            default=FACTOR,
-            minimum=1,
-            replacement=FACTOR,
-            help="how many times the cluster may be promised; below 1, 1.2 is used",
-        ),
-    )
+    settings = Configured(OvercommitSettings)
 
-    def __init__(self, arguments: Mapping[str, Any], switches: Mapping[str, bool]) -> None:
-        super().__init__(arguments, switches)
+    def __init__(self, settings: Settings, switches: Mapping[str, bool]) -> None:
+        super().__init__(settings, switches)
         self.minima = admission.Minima()
 
     def open(self, session: Session) -> None:
         """Register the vote; what it counts is counted when it is first asked."""
-        self.factor = Fraction(self.settings["overcommit-factor"])
+        self.factor = self.settings.factor
         self.factor_text = f"{float(self.factor):g}"
         self.cluster = session.cluster
         self._counted: tuple[Vector, Vector] | None = None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pumice.api import policy
 from pumice.framework.plugin import Plugin
+from pumice.framework.points import Reads
 from pumice.framework.statement import Step
 from pumice.model import selectors
 
@@ -34,7 +35,7 @@ class DisruptionBudgets(Plugin):
         self._matches: dict[str, list[policy.PodDisruptionBudget]] = {}
         session.preemptable.add(self.within_budgets)
         session.reclaimable.add(self.within_budgets)
-        session.protection.add(self.protection)
+        session.protection.add(self.protection, reads=Reads.TASK | Reads.OTHER_NODES)
         session.add_handler(self.follow)
 
     def within_budgets(self, _claimant: object, candidates: Sequence[Task]) -> list[Task]:

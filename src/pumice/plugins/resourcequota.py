@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pumice.api import meta
+    from pumice.framework.configuration import Settings
     from pumice.framework.session import Session
     from pumice.model.job import Job
 
@@ -38,8 +39,8 @@ class ResourceQuota(Plugin):
     name = "resourcequota"
     points = frozenset({"JobEnqueueable", "JobEnqueued"})
 
-    def __init__(self, arguments: Mapping[str, Any], switches: Mapping[str, bool]) -> None:
-        super().__init__(arguments, switches)
+    def __init__(self, settings: Settings, switches: Mapping[str, bool]) -> None:
+        super().__init__(settings, switches)
         self._read: dict[str, tuple[object, Quota | None]] = {}
 
     def open(self, session: Session) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.framework.configuration import Argument
+from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.extensions import ABSTAIN, PERMIT, Vote
 from pumice.framework.plugin import Plugin
 
@@ -12,7 +12,17 @@ if TYPE_CHECKING:
     from pumice.framework.session import Session
     from pumice.model.job import Job
 
-WAITING_TIME = "sla-waiting-time"
+
+class SlaSettings(Settings):
+    """How long jobs may wait."""
+
+    waiting_time = settings.period(
+        "sla-waiting-time",
+        None,
+        minimum=1,
+        replacement=None,
+        help="how long a job may wait, such as 1h30m; none by default, and one that is not above 0 is none",
+    )
 
 
 class Sla(Plugin):
@@ -25,20 +35,11 @@ class Sla(Plugin):
 
     name = "sla"
     points = frozenset({"JobOrder", "JobEnqueueable", "JobPipelined"})
-    arguments = (
-        Argument(
-            name=WAITING_TIME,
-            kind="duration",
-            default=None,
-            minimum=1,
-            replacement=None,
-            help="how long a job may wait, such as 1h30m; none by default, and one that is not above 0 is none",
-        ),
-    )
+    settings = Configured(SlaSettings)
 
     def open(self, session: Session) -> None:
         """Register the order and both votes."""
-        self.limit: int | None = self.settings[WAITING_TIME]
+        self.limit = self.settings.waiting_time
         session.job_order.add(self.order)
         session.job_enqueueable.add(lambda job: self.vote(session, job))
         session.job_pipelined.add(lambda job: self.vote(session, job))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pumice.framework.configuration import Configuration
     from pumice.framework.record import CycleRecord
     from pumice.framework.registry import Registry
+    from pumice.framework.session import Session
 
 
 class Scheduler:
@@ -43,6 +44,7 @@ class Scheduler:
         self._always = False
         self._looked_at: tuple[Configuration, dict[str, scheduling.QueueSpec]] | None = None
         self.reservations = Reservations()
+        cache.is_given_up = self.reservations.is_given_up
         self.engine = self._engine(configuration)
 
     def _engine(self, configuration: Configuration) -> Engine:
@@ -64,40 +66,64 @@ class Scheduler:
         self._settled_at = None
 
     def cycle(self) -> CycleRecord:
-        """Run one full scheduling cycle and return the decision record."""
+        """Run one full scheduling cycle and return the decision record; the steps are those of `docs/architecture.md`."""
+        now = self._begin()
+        self.cache.apply(now)  # 1. what has come in becomes the model
+        if self._is_quiet(now):  # 2. nothing can have changed
+            return self._skip()
+        session = self._open(now)  # 3. plugins register
+        if session is not None:
+            try:
+                self.engine.decide(session)  # 4. actions run, then plugins look back
+                self.cache.publish(session)  # 5. what is news is written
+            except Exception as error:  # noqa: BLE001  what could not be written is found different, and written, later
+                self._broke("publishing", error)
+                session.failures.append(error)
+            finally:
+                self._roll_back(session)  # 6. what was only held is undone
+        return self.cache.record
+
+    def _begin(self) -> int:
+        """Open the record of a cycle and return its time."""
         now = self._now()
-        record = self.cache.record
         self.cycles += 1
-        record.begin(self.cycles, now)
-        self.cache.apply(now)
-        if self._is_quiet(now):
-            self.failures = self.cache.failures
-            record.skipped = True
-            return record
+        self.cache.record.begin(self.cycles, now)
+        return now
+
+    def _is_quiet(self, now: int) -> bool:
+        """Tell whether a cycle could only repeat the last one."""
+        if self._settled_at != self.cache.cluster.changed or self._always:
+            return False
+        return self._wake is None or now < self._wake
+
+    def _skip(self) -> CycleRecord:
+        self.failures = self.cache.failures
+        self.cache.record.skipped = True
+        return self.cache.record
+
+    def _open(self, now: int) -> Session | None:
+        """Open a session; None if the policy breaks down: without the whole of it nothing is decided, and the next cycle tries again."""
         self._warn_of_queues()
         try:
-            session = self.engine.open(record, self.cache, number=self.cycles, now=now, reserved=self.reservations)
-        except Exception as error:  # noqa: BLE001  without the whole policy nothing is decided; the next cycle tries again
+            return self.engine.open(
+                self.cache.record, self.cache, number=self.cycles, now=now, reserved=self.reservations
+            )
+        except Exception as error:  # noqa: BLE001  whatever a plugin raises
             self._broke("opening", error)
             self.failures = [error]
             self._settled_at = None
-            return record
-        try:
-            self.engine.decide(session)
-            self.cache.publish(session)
-        except Exception as error:  # noqa: BLE001  what could not be written is found different, and written, later
-            self._broke("publishing", error)
-            session.failures.append(error)
-        finally:
-            session.rollback()
-            self.failures = [*self.cache.failures, *session.failures]
+            return None
+
+    def _roll_back(self, session: Session) -> None:
+        """Undo what was only held, and remember whether another cycle would be worth while."""
+        session.rollback()
+        self.failures = [*self.cache.failures, *session.failures]
         cluster = self.cache.cluster
         cluster.dirty_jobs.clear()
         # Undoing what was held leaves the cluster as it was, so only progress makes another cycle worth while.
         self._settled_at = None if session.progressed or session.failures else cluster.changed
         self._wake = session.wake
         self._always = session.reads_time and session.wake is None
-        return record
 
     def _warn_of_queues(self) -> None:
         """Say once, on the queue, that one of its settings has no effect under the configuration in force."""
@@ -116,9 +142,3 @@ class Scheduler:
 
     def _broke(self, step: str, error: Exception) -> None:
         self.cache.record.say("cycle", f"{step} broke down: {type(error).__name__}: {error}")
-
-    def _is_quiet(self, now: int) -> bool:
-        """Tell whether a cycle could only repeat the last one."""
-        if self._settled_at != self.cache.cluster.changed or self._always:
-            return False
-        return self._wake is None or now < self._wake

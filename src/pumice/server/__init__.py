@@ -1,4 +1,4 @@
-"""The running scheduler: flags, threads, the source of its configuration, servers for metrics and health, logs and dumps.
+"""The running scheduler, by concern: flags, configuration, threads, metrics, health, logs; dumps of what it knows.
 
-Two threads: one decides, one does input and output. Nothing here decides what is scheduled.
+Two threads: one decides, one does input and output. `process` puts the parts together. Nothing here decides what is scheduled.
 """

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pumice.api.meta import KubeObject
     from pumice.model.cluster import Cluster
     from pumice.model.task import Task
-    from pumice.server.logs import Log
+    from pumice.server.logs.logs import Log
 
 LEFT_OUT: Final = ("kubectl.kubernetes.io/last-applied-configuration",)
 KEPT: Final = 5  # dumps of a folder

@@ -22,32 +22,20 @@ from pumice.kube.access import connection
 from pumice.kube.calls import client as clients
 from pumice.kube.watches import informers
 from pumice.kube.writes import companions
+from pumice.kube.writes.world import KubeWorld
 from pumice.scheduler import Scheduler
-from pumice.server import (
-    deciding,
-    dump,
-    intake,
-    levels,
-    logs,
-    mailbox,
-    observed,
-    outside,
-    plugin_files,
-    policy,
-    preparing,
-    reporting,
-    serving,
-    signs,
-    sources,
-    tuning,
-)
+from pumice.server import dump, reporting, serving
+from pumice.server.configuration import plugin_files, policy, sources
+from pumice.server.health import api_silence
+from pumice.server.logs import logs, verbosity
+from pumice.server.threads import deciding, interpreter, io_thread, mailbox, required_queues, watch_feed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from pumice.framework.configuration import Configuration
-    from pumice.server.logs import Log
-    from pumice.server.settings import Settings
+    from pumice.server.flags.settings import Settings
+    from pumice.server.logs.logs import Log
 
 _AWAKE_OR_NOT: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 FINISH: Final = 4.0  # seconds that writes get at the end
@@ -95,7 +83,7 @@ class Process:
         self._settings = settings
         self._log = log
         self._box = mailbox.Mailbox()
-        self._signs = signs.Signs(time.monotonic)
+        self._api_silence = api_silence.ApiSilence(time.monotonic)
         self._options = Options.from_flags(settings.shaping)
         self._known = registry.installed()
         if settings.plugins_dir:
@@ -111,12 +99,11 @@ class Process:
         self._lease_client = clients.Client(self._connection)
         self._election = self._candidate() if settings.leader_elect else None
         self._reporter = reporting.Reporter(
-            settings, log, self._policy, self._box, wall, signs=self._signs, election=self._election
+            settings, log, self._policy, self._box, wall, api_silence=self._api_silence, election=self._election
         )
-        self._world = self._reporter.world(self._client, self._component())
-        seen = observed.ObservedWorld(self._world, self._reporter.meter)
-        self._cache = Cache(seen, self._options, assignment=assignment.from_environment(os.environ))
-        self._settled = self._reporter.looking_at(seen, self._cache)
+        self._world = KubeWorld(self._client, component=self._component(), observer=self._reporter.meter, now=wall)
+        self._cache = Cache(self._world, self._options, assignment=assignment.from_environment(os.environ))
+        self._reporter.look_at(self._world, self._cache)
         self._companions = companions.Companions(
             self._client,
             wanted=self._wants_companions,
@@ -124,7 +111,7 @@ class Process:
             tell=lambda text: log.warning("a pod cannot be given its group yet", problem=text),
         )
         self._informers = self._watches()
-        self._outside = outside.Outside(self._parts(), self._box, log)
+        self._io_thread = io_thread.IoThread(self._parts(), self._box, log)
         self._signals = 0
 
     # -- putting together --------------------------------------------------------------------------------------
@@ -146,7 +133,7 @@ class Process:
         )
         identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         return election.Election(
-            self._signs.listening(self._lease_client),
+            self._api_silence.listening(self._lease_client),
             lease.Candidate(identity, timing),
             namespace=settings.lease_namespace,
             name=settings.leader_elect_resource_name,
@@ -195,21 +182,21 @@ class Process:
             numatopology=gates.get("ResourceTopology", True),
             raw=companions.WATCHED,
         )
-        sink = intake.Intake(self._cache, self._companions, self._reporter.meter.noticed)
+        sink = watch_feed.WatchFeed(self._cache, self._companions, self._reporter.meter.noticed)
         return informers.Informers(self._client, specs, sink)
 
-    def _parts(self) -> outside.Parts:
-        chores: list[Callable[[], Coroutine[Any, Any, None]]] = [self._serve, self._reporter.meter.failing.run]
+    def _parts(self) -> io_thread.Parts:
+        chores: list[Callable[[], Coroutine[Any, Any, None]]] = [self._serve, self._reporter.meter.write_failures.run]
         if self._settings.scheduler_conf:
             chores.append(self._follow_configuration)
-        return outside.Parts(
+        return io_thread.Parts(
             [self._client, self._lease_client],
             self._informers,
             self._world,
-            intake.WhenWanted(self._companions.run, self._wants_companions),
+            watch_feed.WhenWanted(self._companions.run, self._wants_companions),
             election=self._election,
-            prepare=preparing.Queues(self._client, self._options, self._log, self._may_write).ensure,
-            settled=self._settled,
+            prepare=required_queues.Queues(self._client, self._options, self._log, self._may_write).ensure,
+            settled=self._cache.settled,
             chores=chores,
         )
 
@@ -217,17 +204,17 @@ class Process:
 
     async def _serve(self) -> None:
         self._reporter.watch(self._informers)
-        await serving.serve(self._settings, self._reporter, self._log, os.environ.get(levels.VARIABLE, ""))
+        await serving.serve(self._settings, self._reporter, self._log, os.environ.get(verbosity.VARIABLE, ""))
 
     async def _follow_configuration(self) -> None:
         try:
             source = sources.find(self._settings.scheduler_conf, self._client)
             if source is None:
-                raise outside.StartError(f"--scheduler-conf {self._settings.scheduler_conf}: no such source")
+                raise io_thread.StartError(f"--scheduler-conf {self._settings.scheduler_conf}: no such source")
             if self._first is None:
                 self._change(self._policy.use(await source.read(), source.name))
         except (sources.SourceError, ConfigurationError) as error:
-            raise outside.StartError(str(error)) from error
+            raise io_thread.StartError(str(error)) from error
         await self._policy.follow(source, self._change)
 
     def _change(self, loaded: Configuration) -> None:
@@ -238,15 +225,15 @@ class Process:
     def run(self) -> int:
         """Run until told to end; returns the exit status."""
         self._heed_signals()
-        tuning.tune()
-        self._outside.start()
+        interpreter.tune()
+        self._io_thread.start()
         ended = self._decide()
         if isinstance(ended, mailbox.Fatal):
             self._log.error("ending", problem=ended.reason)
-            self._outside.stop(0.0)
+            self._io_thread.stop(0.0)
             return 1
         self._log.info("ending", reason=ended.reason)
-        self._outside.stop(FINISH)
+        self._io_thread.stop(FINISH)
         self._log.info("ended")
         return 0
 

@@ -8,29 +8,29 @@ import resource
 import time
 from typing import TYPE_CHECKING, Final
 
-from pumice.kube.writes import binding, volumes
-from pumice.kube.writes.world import KubeWorld
-from pumice.server import dump, exposition, health, mailbox, metering, observed, views
-from pumice.server.signs import reason
+from pumice.server import dump
+from pumice.server.health import checks
+from pumice.server.health.api_silence import reason
+from pumice.server.metrics import exposition, job_samples, metering
+from pumice.server.threads import mailbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pumice.cache.cache import Cache
-    from pumice.cache.effects import Outcome
     from pumice.framework.record import CycleRecord
-    from pumice.kube.calls.client import Client
     from pumice.kube.election import Election
     from pumice.kube.watches.informers import Informers
+    from pumice.kube.writes.world import KubeWorld
     from pumice.scheduler import Scheduler
-    from pumice.server.deciding import Decider
-    from pumice.server.exposition import Sample
-    from pumice.server.health import Line
-    from pumice.server.logs import Log
-    from pumice.server.mailbox import Mailbox
-    from pumice.server.policy import Policy
-    from pumice.server.settings import Settings
-    from pumice.server.signs import Signs
+    from pumice.server.configuration.policy import Policy
+    from pumice.server.flags.settings import Settings
+    from pumice.server.health.api_silence import ApiSilence
+    from pumice.server.health.checks import Line
+    from pumice.server.logs.logs import Log
+    from pumice.server.metrics.exposition import Sample
+    from pumice.server.threads.deciding import Decider
+    from pumice.server.threads.mailbox import Mailbox
 
 PATIENCE: Final = 2.0  # seconds that a scrape waits for a cycle to end before it gets the numbers of the last one
 
@@ -46,7 +46,7 @@ class Reporter:
         box: Mailbox,
         wall: Callable[[], int],
         *,
-        signs: Signs,
+        api_silence: ApiSilence,
         election: Election | None = None,
     ) -> None:
         self._settings = settings
@@ -54,10 +54,10 @@ class Reporter:
         self._policy = policy
         self._box = box
         self._wall = wall
-        self._signs = signs
+        self._api_silence = api_silence
         self._exposition = exposition.Exposition(self._samples)
         self.meter = metering.Meter(self._exposition, log, wall)
-        self.health = health.Health(
+        self.health = checks.Health(
             {"deciding": self._is_stalled},
             {"informers": self._missing},
             {
@@ -65,14 +65,14 @@ class Reporter:
                 "configuration": lambda: policy.problem,
                 "plugins": lambda: policy.unusable,
             },
-            signs.lines,
+            api_silence.lines,
             None if election is None else lambda: leadership(election),
         )
         self._world: KubeWorld | None = None
         self._informers: Informers | None = None
         self._decider: Decider | None = None
         self._scheduler: Scheduler | None = None
-        self._views: views.Views | None = None
+        self._job_samples: job_samples.JobSamples | None = None
         self._latest: list[Sample] = []
         self._scrape: asyncio.Task[bytes] | None = None
         self._cycles = {"decided": 0, "skipped": 0}
@@ -80,36 +80,20 @@ class Reporter:
 
     # -- parts -------------------------------------------------------------------------------------------------
 
-    def world(self, client: Client, component: str) -> KubeWorld:
-        """Make the world whose requests are measured."""
-        self._world = KubeWorld(
-            client,
-            component=component,
-            binder=metering.TimedBinder(binding.ApiBinder(client), self.meter),
-            volume_binder=metering.TimedVolumeBinder(volumes.ApiVolumeBinder(client), self.meter),
-            now=self._wall,
-        )
-        return self._world
-
-    def looking_at(self, world: observed.ObservedWorld, cache: Cache) -> Callable[[Outcome], None]:
-        """Follow what a cache sends; returns where answers go, in place of the cache's own."""
-        world.cluster = cache.cluster
-
-        def settled(outcome: Outcome) -> None:
-            self.meter.answered(outcome)
-            cache.settled(outcome)
-
-        return settled
+    def look_at(self, world: KubeWorld, cache: Cache) -> None:
+        """Name the world, whose effects the meter observes, and the cache that sends them."""
+        self._world = world
+        self.meter.look_at(cache.cluster)
 
     def watch(self, informers: Informers) -> None:
         """Name the watches."""
         self._informers = informers
-        self._signs.watch(informers)
+        self._api_silence.watch(informers)
 
     def follow(self, scheduler: Scheduler, decider: Decider) -> None:
         """Name who decides."""
         self._scheduler, self._decider = scheduler, decider
-        self._views = views.Views(scheduler, self.meter.placed)
+        self._job_samples = job_samples.JobSamples(scheduler, self.meter.placed)
 
     # -- health ------------------------------------------------------------------------------------------------
 
@@ -117,7 +101,7 @@ class Reporter:
         if self._decider is None:
             return ""
         silent = time.monotonic() - self._decider.alive_at
-        return f"no cycle has ended for {silent:.0f}s" if silent > health.STALLED else ""
+        return f"no cycle has ended for {silent:.0f}s" if silent > checks.STALLED else ""
 
     def _trouble(self) -> str:
         return self._decider.trouble if self._decider is not None else ""
@@ -150,8 +134,8 @@ class Reporter:
 
     def view(self) -> None:
         """Gather the numbers of jobs and queues; called by the deciding thread between cycles."""
-        if self._views is not None:
-            self._latest = self._views.gather()
+        if self._job_samples is not None:
+            self._latest = self._job_samples.gather()
 
     def _samples(self) -> Iterator[Sample]:
         meter = self.meter
@@ -162,7 +146,7 @@ class Reporter:
             yield "volcano_eviction_transactions_total", (action,), count
         yield "pumice_configuration_valid", (), int(not self._policy.problem)
         yield "pumice_leading", (), int(self._decider is not None and self._decider.deciding)
-        yield "pumice_api_server_silence_seconds", (), self._signs.silence()
+        yield "pumice_api_server_silence_seconds", (), self._api_silence.silence()
         for outcome, count in self._cycles.items():
             yield "pumice_cycles_total", (outcome,), count
         for names, count in list(self._breakdowns.items()):
@@ -172,6 +156,9 @@ class Reporter:
             yield "pumice_watch_objects", (report.watch,), report.objects
             yield "pumice_watch_lists_total", (report.watch,), report.lists
             yield "pumice_watch_errors_total", (report.watch,), report.errors
+        for verb, writes in meter.writes.items():
+            yield "pumice_writes_total", (verb,), writes.total
+            yield "pumice_write_failures_total", (verb,), writes.failed
         if self._world is not None:
             yield from _of_world(self._world)
 
@@ -185,8 +172,8 @@ class Reporter:
         self._cycles["decided"] += 1
         self.meter.begun = True
         self.meter.cycle(microseconds / 1000)
-        if self._views is not None:
-            self._views.cycled()
+        if self._job_samples is not None:
+            self._job_samples.cycled()
 
     def broke(self, action: str, plugin: str) -> None:
         """Count a breakdown."""
@@ -249,9 +236,6 @@ def leadership(election: Election) -> Line:
 
 def _of_world(world: KubeWorld) -> Iterator[Sample]:
     counts = world.counts
-    for verb, tally in counts.tallies.items():
-        yield "pumice_writes_total", (verb,), tally.sent
-        yield "pumice_write_failures_total", (verb,), tally.failed
     yield "pumice_writes_waiting", (), counts.waiting + counts.in_flight
     yield "pumice_events_total", ("sent",), counts.events
     yield "pumice_events_total", ("dropped",), counts.events_dropped

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from aiohttp import web
 
-from pumice.server import addresses, exposition, levels
-from pumice.server.outside import StartError
+from pumice.server.flags import addresses
+from pumice.server.logs import verbosity
+from pumice.server.metrics import exposition
+from pumice.server.threads.io_thread import StartError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from pumice.server.health import Health
-    from pumice.server.logs import Log
-    from pumice.server.settings import Settings
+    from pumice.server.flags.settings import Settings
+    from pumice.server.health.checks import Health
+    from pumice.server.logs.logs import Log
 
     Handler = Callable[[web.Request], Awaitable[web.Response]]
 
@@ -107,9 +109,9 @@ def _app(routes: dict[str, Handler]) -> web.Application:
 
 async def _start_levels(log: Log, folder: str) -> web.AppRunner:
     try:
-        return await levels.start(log, folder)
+        return await verbosity.start(log, folder)
     except OSError as error:
-        raise StartError(f"{levels.VARIABLE}={folder}: cannot listen there: {error.strerror or error}") from error
+        raise StartError(f"{verbosity.VARIABLE}={folder}: cannot listen there: {error.strerror or error}") from error
 
 
 class Listener:

@@ -1,4 +1,4 @@
-"""The simulated cluster: store, clock, kubelets, controllers and faults behind the protocols of a real one.
+"""The simulated cluster: store, clock, kubelets, controllers and faults behind the one method of a real one.
 
 Effects are queued when they are handed over and performed when the cluster settles; the cache hears of them as outcomes and, like
 everybody else, through its watches.
@@ -23,7 +23,7 @@ from pumice.sim.store import ObjectStore
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pumice.cache.effects import Effect, Outcome
+    from pumice.cache.effects import Effect, EffectObserver, Outcome
     from pumice.cache.reflector import EventType
     from pumice.sim.history import WatchEventType
     from pumice.sim.informer import Informer
@@ -52,13 +52,15 @@ class SimulatedCluster:
         clock: VirtualClock | None = None,
         scheduler_names: Sequence[str] = ("volcano",),
         period: int = duration.SECOND,
+        observer: EffectObserver = effects.NOBODY,
     ) -> None:
+        self._observer = observer
         self.clock = clock or VirtualClock()
         self.period = period
         self.store = ObjectStore(self.clock.now)
         self.faults = faults.Faults()
         self._queue: deque[Effect] = deque()
-        self._writer = writes.Writer(self.store, self.clock, self.faults, self._create)
+        self._writer = writes.Writer(self.store, self.clock, self.faults, self._create, observer)
         self._controller_writer = writes.Writer(self.store, self.clock, faults.Faults(), self._create)
         self._kubelet = Kubelet(self.store, self.clock, self._warn)
         self._garbage = GarbageCollector(self.store)
@@ -89,28 +91,9 @@ class SimulatedCluster:
 
     # ---- what the scheduler hands over
 
-    def bind(self, effect: effects.Bind) -> None:
-        """Queue a bind."""
-        self._queue.append(effect)
-
-    def evict(self, effect: effects.Evict) -> None:
-        """Queue an eviction."""
-        self._queue.append(effect)
-
-    def patch(self, effect: effects.Patch) -> None:
-        """Queue a patch."""
-        self._queue.append(effect)
-
-    def record(self, effect: effects.Note) -> None:
-        """Queue an event."""
-        self._queue.append(effect)
-
-    def read(self, effect: effects.Read) -> None:
-        """Queue a read."""
-        self._queue.append(effect)
-
-    def create(self, effect: effects.Create) -> None:
-        """Queue a creation."""
+    def send(self, effect: Effect, /) -> None:
+        """Queue an effect."""
+        self._observer.sent(effect)
         self._queue.append(effect)
 
     # ---- the cache's side
@@ -166,10 +149,17 @@ class SimulatedCluster:
         """Perform what is queued now; what the answers give rise to is for the next round."""
         count = len(self._queue)
         for _ in range(count):
-            outcome = self._writer.perform(self._queue.popleft())
-            if outcome is not None and self._client is not None:
-                self._client.settled(outcome)
+            effect = self._queue.popleft()
+            if isinstance(effect, effects.Note):
+                self._writer.record(effect)
+            else:
+                self._answer(self._writer.perform(effect))
         return count
+
+    def _answer(self, outcome: Outcome) -> None:
+        self._observer.answered(outcome)
+        if self._client is not None:
+            self._client.settled(outcome)
 
     def _reconcile(self) -> int:
         for _, kind, event_type, manifest in informer.merge(self._companion_informers):
@@ -264,8 +254,7 @@ class SimulatedCluster:
     def _control(self, request: podgroups.Request) -> effects.Failure | None:
         """Perform a write of a controller: no fault is meant for it, and no count is kept of it."""
         if not isinstance(request, podgroups.Delete):
-            outcome = self._controller_writer.perform(request)
-            return None if outcome is None else outcome.failure
+            return self._controller_writer.perform(request).failure
         key = Key(request.kind, request.namespace, request.name)
         try:
             self.store.delete(key, uid=request.uid)
@@ -275,7 +264,7 @@ class SimulatedCluster:
 
     def _warn(self, key: Key, manifest: Mapping[str, Any], reason: str, message: str) -> None:
         namespace, name, uid = key.namespace, key.name, manifest["metadata"]["uid"]
-        self._writer.perform(
+        self._writer.record(
             effects.Note(
                 kind=key.kind, namespace=namespace, name=name, uid=uid, type="Warning", reason=reason, message=message
             )

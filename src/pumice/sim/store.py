@@ -144,10 +144,6 @@ class ObjectStore:
         _check_current(key, old, structure.mapping(manifest, "metadata"))
         return self._write(key, old, _split(key, old, structure.copied(manifest), subresource))
 
-    def update_status(self, manifest: Mapping[str, Any]) -> str:
-        """Replace an object's status."""
-        return self.update(manifest, subresource="status")
-
     def patch(
         self, key: Key, body: Manifest, *, subresource: Subresource = "", strategic: bool = False, uid: str = ""
     ) -> str:

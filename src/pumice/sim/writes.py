@@ -14,7 +14,7 @@ from pumice.sim.identity import Key
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pumice.cache.effects import Effect, Failure, FailureCode, Outcome
+    from pumice.cache.effects import Answerable, EffectObserver, Failure, FailureCode, Outcome
     from pumice.sim.clock import VirtualClock
     from pumice.sim.faults import Error, Faults, Verb
     from pumice.sim.store import ObjectStore
@@ -54,7 +54,12 @@ class Writer:
     """Performs effects one after another; keeps count of what was done, what was recorded and who was evicted."""
 
     def __init__(
-        self, store: ObjectStore, clock: VirtualClock, faults: Faults, create: Callable[[Manifest], object]
+        self,
+        store: ObjectStore,
+        clock: VirtualClock,
+        faults: Faults,
+        create: Callable[[Manifest], object],
+        observer: EffectObserver = effects.NOBODY,
     ) -> None:
         self.counts = Counts()
         self.events: list[Recorded] = []
@@ -63,20 +68,34 @@ class Writer:
         self._clock = clock
         self._faults = faults
         self._create = create
+        self._observer = observer
         self._volumes = volumes.VolumeController(store, create)
 
-    def perform(self, effect: Effect) -> Outcome | None:
-        """Carry an effect out, or fail as the faults demand, and give the answer; an event has none."""
-        if isinstance(effect, effects.Note):
-            self.events.append(Recorded(note=effect, at=self._clock.now()))
-            return None
-        key = _target(effect)
+    def record(self, note: effects.Note) -> None:
+        """Keep an event; it has no answer."""
+        self.events.append(Recorded(note=note, at=self._clock.now()))
+
+    def perform(self, effect: Answerable) -> Outcome:
+        """Carry an effect out, or fail as the faults demand, and give the answer; nothing takes time here."""
         if isinstance(effect, effects.Bind) and effect.volumes:
             # Volumes come first: a bind that fails after them leaves them bound.
-            try:
-                self._volumes.satisfy(effect)
-            except errors.ApiError as error:
-                return effects.Outcome(effect=effect, failure=failure(error))
+            problem = self._prepare(effect)
+            self._observer.performed(effect, "volumes", 0.0, failed=problem is not None)
+            if problem is not None:
+                return effects.Outcome(effect=effect, failure=problem)
+        outcome = self._request(effect)
+        self._observer.performed(effect, "request", 0.0, failed=outcome.failure is not None)
+        return outcome
+
+    def _prepare(self, effect: effects.Bind) -> Failure | None:
+        try:
+            self._volumes.satisfy(effect)
+        except errors.ApiError as error:
+            return failure(error)
+        return None
+
+    def _request(self, effect: Answerable) -> Outcome:
+        key = _target(effect)
         fault = self._faults.take(_verb(effect), str(key))
         if fault is not None and fault != "lost-reply":
             return effects.Outcome(effect=effect, failure=_injected(fault, key))
@@ -90,9 +109,7 @@ class Writer:
             return effects.Outcome(effect=effect, failure=_injected(fault, key))
         return effects.Outcome(effect=effect, failure=problem, object=answer)
 
-    def _write(
-        self, effect: effects.Bind | effects.Evict | effects.Patch | effects.Create | effects.Read, key: Key
-    ) -> Manifest | None:
+    def _write(self, effect: Answerable, key: Key) -> Manifest | None:
         match effect:
             case effects.Bind():
                 self._bind(effect, key)
@@ -151,14 +168,14 @@ class Writer:
         self._store.delete(key, grace=grace)
 
 
-def _target(effect: effects.Bind | effects.Evict | effects.Patch | effects.Create | effects.Read) -> Key:
+def _target(effect: Answerable) -> Key:
     if isinstance(effect, effects.Create):
         return identity.identify(effect.manifest)
     kind = kinds.POD if isinstance(effect, effects.Bind | effects.Evict) else effect.kind
     return Key(kind, effect.namespace, effect.name)
 
 
-def _verb(effect: Effect) -> Verb | None:
+def _verb(effect: Answerable) -> Verb | None:
     """Say which verb of a scenario an effect is; a status write is one to a PodGroup, a queue's status or a pod's status."""
     match effect:
         case effects.Bind():

@@ -1,8 +1,13 @@
 """A plugin in a package of its own: one class, found by its entry point."""
 
-from pumice.framework.configuration import Argument
+from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
+
+
+class FavourSettings(Settings):
+    label = settings.text("favour.label", "pool", help="the label of favoured nodes")
+    points = settings.whole("favour.points", 1000, help="how much they are favoured")
 
 
 class Favour(Plugin):
@@ -11,14 +16,11 @@ class Favour(Plugin):
     name = "favour"
     points = frozenset({"NodeOrder"})
     reads = Reads.NODE  # what the Node objects say, so answers are kept until one of them changes
-    arguments = (
-        Argument(name="favour.label", kind="string", default="pool", help="the label of favoured nodes"),
-        Argument(name="favour.points", kind="int", default=1000, help="how much they are favoured"),
-    )
+    settings = Configured(FavourSettings)
 
     def open(self, session):
         session.score.add(self.score)
 
     def score(self, subject, nodes):
-        marked = nodes.table.attributes.mask(self.settings["favour.label"], lambda value: value is not None)
-        return marked[nodes.index] * float(self.settings["favour.points"])
+        marked = nodes.table.attributes.mask(self.settings.label, lambda value: value is not None)
+        return marked[nodes.index] * float(self.settings.points)

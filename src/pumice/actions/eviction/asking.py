@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from pumice.actions.placing import minimum
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -45,7 +47,8 @@ def claimants(session: Session, job: Job) -> list[Task]:
     ]
     ordered = session.task_order.sort(waiting)
     if not job.policies:
-        return ordered
+        # Room is made for what the minimum lacks before surplus.
+        return minimum.named_first(session, job, ordered)[0]
     # Sub-groups start whole: members of one come together, in the order in which allocate serves them.
     ranks = {sub.key: rank for rank, sub in enumerate(session.sub_job_order.sort(job.sub_jobs.values()))}
     return sorted(ordered, key=lambda task: ranks[task.sub_job.key] if task.sub_job is not None else 0)

@@ -75,7 +75,7 @@ class GangRules(Rules):
         for task in tasks:
             if task.status not in self.statuses or not task.preemptable:
                 continue
-            if claimant.best_effort and not task.best_effort:
+            if self.is_spared(task) or (claimant.best_effort and not task.best_effort):
                 continue
             if guarded and id(task.job) in guarded and self._queue_protection(own, task) is not None:
                 continue
@@ -273,7 +273,7 @@ class BundleSearch(Search):
     def _room(self, plan: Plan) -> Vector:
         table = self.session.cluster.nodes
         n = table.rows if plan.domain is None else plan.domain.rows
-        free = table.allocatable[n] - table.used[n] + table.releasing[n] - table.pipelined[n]
+        free = table.future_idle_at(n)
         total: Vector = np.maximum(free, 0).sum(axis=0)
         return total
 
@@ -297,7 +297,7 @@ class BundleSearch(Search):
         """Return the nodes that would take one of the members with all candidates gone, as far as that can be told from numbers and Node objects."""
         table = self.session.cluster.nodes
         n = table.rows
-        room = table.allocatable[n] - table.used[n] + table.releasing[n] - table.pipelined[n]
+        room = table.future_idle_at(n)
         for tasks in by_job.values():
             for task in tasks:
                 if task.node is not None and task.node.row < len(room):

@@ -40,8 +40,7 @@ class DomainBounds:
         self._job = job
         self._tasks = tasks
         table = session.cluster.nodes
-        n = table.rows
-        self._free: Matrix = table.allocatable[n] - table.used[n] + table.releasing[n] - table.pipelined[n]
+        self._free: Matrix = table.future_idle_at(table.rows)
         leaving = [
             task for task in rules.leaving(tasks[0]) if task.node is not None and task.node.row < len(self._free)
         ]

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pumice.actions.eviction import asking, listed, settings
+from pumice.actions.eviction import asking, listed
 from pumice.actions.eviction.bundles import BundleSearch
 from pumice.actions.eviction.successors import Successors
 from pumice.framework import subject
-from pumice.framework.configuration import Argument
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pumice.actions.eviction.bundles import GangRules
     from pumice.framework.session import Session
     from pumice.model.job import Job
     from pumice.model.queue import Queue
 
-ARGUMENTS = (
-    settings.HOLD_FOR,
-    Argument(
-        name="maxDomains", kind="int", default=8, minimum=1, replacement=8, help="how many topology domains are tried"
-    ),
-    Argument(name="allowWholeBundle", kind="bool", default=True, help="whether jobs may be evicted as a whole"),
-)
 
-
-def serve(session: Session, rules: GangRules, arguments: Mapping[str, Any], *, reclaims: bool) -> None:
+def serve(session: Session, rules: GangRules, *, allow_whole: bool, reclaims: bool) -> None:
     """Serve starving jobs, queue by queue; a queue that reclaims must not be overused."""
-    found = BundleSearch(
-        session, rules, Successors(session, listed.searches), allow_whole=bool(arguments["allowWholeBundle"])
-    )
+    found = BundleSearch(session, rules, Successors(session, listed.searches), allow_whole=allow_whole)
     starving = found.starving_jobs()
     for queue in session.queue_order.sort(session.cluster.queues[name] for name in starving):
         if reclaims and session.overused(queue) is not None:

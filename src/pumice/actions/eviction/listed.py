@@ -7,22 +7,23 @@ from typing import TYPE_CHECKING
 from pumice.actions.eviction import bundles, rules
 from pumice.actions.eviction.bundles import BundleSearch
 from pumice.actions.eviction.search import Search
+from pumice.actions.eviction.settings import EvictingSettings, GangSettings
 
 if TYPE_CHECKING:
     from pumice.framework.session import Session
+
+_SINGLE: dict[str, type[rules.Rules]] = {"preempt": rules.Preempt, "reclaim": rules.Reclaim}
+_GANGS: dict[str, type[bundles.GangRules]] = {"gangpreempt": bundles.GangPreempt, "gangreclaim": bundles.GangReclaim}
 
 
 def searches(session: Session) -> list[Search]:
     """Return one search for each evicting action between jobs, in the order of the list."""
     found: list[Search] = []
     for action in session.configuration.actions:
-        match action.name:
-            case "preempt":
-                found.append(Search(session, rules.Preempt(session, action.arguments)))
-            case "reclaim":
-                found.append(Search(session, rules.Reclaim(session, action.arguments)))
-            case "gangpreempt" | "gangreclaim":
-                made = bundles.GangPreempt if action.name == "gangpreempt" else bundles.GangReclaim
-                whole = bool(action.arguments.get("allowWholeBundle", True))
-                found.append(BundleSearch(session, made(session, action.arguments), allow_whole=whole))
+        told = action.settings
+        if action.name in _SINGLE and isinstance(told, EvictingSettings):
+            found.append(Search(session, _SINGLE[action.name](session, told.asked)))
+        elif action.name in _GANGS and isinstance(told, GangSettings):
+            kept = _GANGS[action.name](session, told.asked)
+            found.append(BundleSearch(session, kept, allow_whole=told.allow_whole))
     return found

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from pumice.actions.eviction import settings, simulation
+from pumice.actions.eviction import simulation
+from pumice.actions.eviction.settings import Asked
 from pumice.framework import subject
+from pumice.framework.reads import Reads
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from pumice.framework.extensions import Registered
     from pumice.framework.session import Session
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 
-MOST_DOMAINS = 8
+def _counts_evictions(reads: Reads) -> bool:
+    """Tell a protection that counts who goes, anywhere, from those that look at one pod and from queues, which judge what goes together once."""
+    return bool(reads & Reads.OTHER_NODES) and not reads & Reads.QUEUE
 
 
 class Rules:
@@ -34,13 +38,14 @@ class Rules:
     node_by_node: ClassVar[bool] = True
     statuses: ClassVar[frozenset[Status]] = frozenset({Status.RUNNING})
 
-    def __init__(self, session: Session, arguments: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, session: Session, asked: Asked | None = None) -> None:
         self.session = session
-        asked = arguments or {}
-        self.keeps_gangs = session.gangs_are_kept and bool(asked.get(settings.KEEP_GANGS.name, True))
-        self.hold_for = int(asked.get(settings.HOLD_FOR.name, settings.HOLD_FOR.default))
-        self.most_domains = int(asked.get("maxDomains", MOST_DOMAINS))
-        aware = bool(asked.get("enableTopologyAwarePreemption")) and simulation.wanted(session)
+        asked = asked or Asked()
+        self.keeps_gangs = session.gangs_are_kept and asked.keeps_gangs
+        self.hold_for = asked.hold_for
+        self._spare_for = asked.spare_for
+        self.most_domains = asked.most_domains
+        aware = asked.simulates and simulation.wanted(session)
         self.simulation = simulation.of(session) if aware else None
 
     def functions(self) -> list[Registered[..., Any]]:
@@ -78,11 +83,19 @@ class Rules:
         """Tell whether a candidate is neither out of reach nor protected, in the present state of the plan; a pod without requests takes only the place of its like."""
         if candidate.status not in self.statuses or candidate.job is None or candidate.job.group is None:
             return False
-        if claimant.best_effort and not candidate.best_effort:
+        if self.is_spared(candidate) or (claimant.best_effort and not candidate.best_effort):
             return False
         if candidate.job.queue not in self.session.cluster.queues or not self.concerns(claimant, candidate):
             return False
         return self.protection(claimant, candidate) is None
+
+    def is_spared(self, candidate: Task) -> bool:
+        """Tell whether a candidate's eviction was refused of late; if so, ask for a cycle when it is one again."""
+        refused = candidate.eviction_refused
+        if refused is None or refused + self._spare_for <= self.session.started:
+            return False
+        self.session.wake_at(refused + self._spare_for)
+        return True
 
     def leaving(self, claimant: Task) -> list[Task]:
         """Return whoever could leave a node for a claimant; where victims are offered node by node, the others of their gangs may go with them."""
@@ -98,14 +111,21 @@ class Rules:
                 return reason
         return self.session.protection(claimant, candidate, self.name)
 
+    def budget(self, claimant: Task | None, candidate: Task) -> str | None:
+        """Return which budget of disruptions a candidate would break, counting those who go before it; None if it breaks none."""
+        return self.session.protection.among(_counts_evictions, claimant, candidate, self.name)
+
     def _queue_protection(self, queue: str, candidate: Task) -> str | None:
-        """Protect queues that must not be reclaimed from, and what is guaranteed to them."""
+        """Protect queues that must not be reclaimed from, and, where no plugin that shares does it, what is guaranteed to them."""
         job = candidate.job
         owner = self.session.cluster.queues.get(job.queue) if job else None
         if owner is None or owner.name == queue:
             return None
         if not owner.reclaimable:
             return f"queue {owner.name} is not reclaimable"
+        settings = self.session.configuration
+        if settings.plugin("capacity") is not None or settings.plugin("proportion") is not None:
+            return None
         cluster = self.session.cluster
         held = cluster.queue_sums.held(owner.row)
         for name, units in owner.guarantee.items():

@@ -74,6 +74,9 @@ class Search:
                 session.findings.phase(job) == names.PHASE_PENDING and not self._has_no_admission
             ):
                 continue
+            if (closed := session.closed(job)) is not None:
+                session.record.judge(job.key, self.rules.name, closed)
+                continue
             if not self._is_anybody_there(job):
                 if not self.rules.within:
                     session.record.judge(job.key, self.rules.name, NOBODY)

@@ -130,7 +130,7 @@ def _crowded_out(plan: Plan, rows: list[int]) -> list[Task]:
     table = plan.session.cluster.nodes
     displaced = []
     for row in rows:
-        free = table.allocatable[row] - table.used[row] + table.releasing[row] - table.pipelined[row]
+        free = table.future_idle_at(row)
         here = [t for t in table.records[row].tasks.values() if t.job is plan.job and t.status == Status.PIPELINED]
         for member in reversed(here):
             if (free >= 0).all():

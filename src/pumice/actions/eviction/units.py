@@ -59,12 +59,14 @@ def whole_job(job: Job, tasks: tuple[Task, ...]) -> Unit:
 
 
 def may_all_go(plan: Plan, claimant: Task | None, tasks: Sequence[Task]) -> bool:
-    """Tell whether tasks may go together: none is protected once those before it are gone; budgets and guarantees count them all."""
+    """Tell whether tasks may go together: queues judge them once, before anybody goes; budgets count those that have gone before."""
+    if any(plan.rules.protection(claimant, task) is not None for task in tasks):
+        return False
     if len(tasks) == 1:
-        return plan.rules.protection(claimant, tasks[0]) is None
+        return True
     with plan.statement.trial():
         for task in tasks:
-            if plan.rules.protection(claimant, task) is not None:
+            if plan.rules.budget(claimant, task) is not None:
                 return False
             plan.statement.evict([task], plan.rules.name)
     return True

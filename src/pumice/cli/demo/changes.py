@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.api import duration, quantity
-from pumice.cli.demo.sight import State
+from pumice.cli.demo.snapshot import State
 
 if TYPE_CHECKING:
-    from pumice.cli.demo.sight import Job, Sight
+    from pumice.cli.demo.snapshot import Job, Snapshot
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -22,13 +22,13 @@ class Change(msgspec.Struct, frozen=True):
     text: str
 
 
-def opening(first: Sight) -> str:
+def opening(first: Snapshot) -> str:
     """Tell what there is at the start."""
     total = cpu(sum(node.cpu for node in first.nodes))
     return f"cluster: {len(first.nodes)} nodes with {total}, queues {', '.join(queue.name for queue in first.queues)}"
 
 
-def between(before: Sight | None, after: Sight) -> list[Change]:
+def between(before: Snapshot | None, after: Snapshot) -> list[Change]:
     """Tell what is new, job by job: first who has left room, then who came, found room or still waits."""
     known = {job.key: job for job in before.jobs} if before else {}
     told = [(job, text) for job in after.jobs for text in _ended(known.get(job.key), job)]

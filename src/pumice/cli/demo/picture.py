@@ -15,8 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from pumice.api import names, quantity
-from pumice.cli.demo import sight
-from pumice.cli.demo.sight import State
+from pumice.cli.demo import snapshot
+from pumice.cli.demo.snapshot import State
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from pumice.cli.demo.changes import Change
-    from pumice.cli.demo.sight import Job, Node, Sight
+    from pumice.cli.demo.snapshot import Job, Node, Snapshot
 
 COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "red")
 BLOCKS = {State.WAITING: "□", State.PLACED: "▣", State.RUNNING: "■", State.DONE: "▪", State.FAILED: "✗"}
@@ -40,10 +40,10 @@ class Picture:
     def __init__(self, speed: float) -> None:
         self._speed = speed
         self._news: deque[Change] = deque(maxlen=MOST_NEWS)
-        self._seen: Sight | None = None
+        self._seen: Snapshot | None = None
         self._colours: dict[str, str] = {}
 
-    def see(self, told: Sequence[Change], seen: Sight) -> None:
+    def see(self, told: Sequence[Change], seen: Snapshot) -> None:
         """Take in a new scene and what is new in it."""
         self._news.extend(told)
         self._seen = seen
@@ -68,13 +68,13 @@ class Picture:
         gap = 1 if console.height >= HIGH else 0
         return Group(*(Padding(part, (0, 0, gap, 0)) for part in parts))
 
-    def _title(self, seen: Sight) -> Text:
+    def _title(self, seen: Snapshot) -> Text:
         text = Text.assemble(
-            ("Pumice", "bold"), "  ", (sight.clock(seen.time), "bold"), f" simulated, {self._speed:g}x  "
+            ("Pumice", "bold"), "  ", (snapshot.clock(seen.time), "bold"), f" simulated, {self._speed:g}x  "
         )
         return text.append(f"cycle {seen.cycle}, {seen.binds} pods bound, {seen.evictions} evicted", style="dim")
 
-    def _nodes(self, seen: Sight) -> Table:
+    def _nodes(self, seen: Snapshot) -> Table:
         table = _table()
         table.add_column("NODE", no_wrap=True)
         table.add_column("CPU IN USE", no_wrap=True)
@@ -95,7 +95,7 @@ class Picture:
         bar.append("·" * (node.cpu * CELLS // 1000 - len(bar)), style="dim")
         return bar
 
-    def _queues(self, seen: Sight) -> Table:
+    def _queues(self, seen: Snapshot) -> Table:
         table = _table()
         table.add_column("QUEUE", no_wrap=True)
         for heading in ("CPU", "PENDING", "INQUEUE", "RUNNING", "COMPLETED"):
@@ -105,7 +105,7 @@ class Picture:
             table.add_row(queue.name, quantity.format_milli(queue.allocated), *counts)
         return table
 
-    def _jobs(self, seen: Sight, width: int) -> Table:
+    def _jobs(self, seen: Snapshot, width: int) -> Table:
         """Draw a row per job; the widths are fixed, so that nothing jumps when a job arrives."""
         table = _table()
         for heading, size in (("JOB", 18), ("MEMBERS", 20), ("NEEDS", 8), ("PHASE", 9)):
@@ -139,7 +139,7 @@ class Picture:
         for change in list(self._news)[-rows:]:
             line = Text.assemble((change.title, self._colours.get(change.job, "")), f": {change.text}")
             line.truncate(width - 9, overflow="ellipsis")
-            table.add_row(sight.clock(change.time), line)
+            table.add_row(snapshot.clock(change.time), line)
         return table
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pumice.api import duration
 from pumice.cache.cache import Cache
-from pumice.cli.demo import sight, story
+from pumice.cli.demo import snapshot, story
 from pumice.framework import configuration, registry
 from pumice.scheduler import Options, Scheduler
 from pumice.sim.cluster import SimulatedCluster
@@ -37,7 +37,7 @@ class Play:
         self.record: CycleRecord = self._cache.record
         self.busy = 0
 
-    def scenes(self) -> Iterator[sight.Sight]:
+    def scenes(self) -> Iterator[snapshot.Snapshot]:
         """Run cycle after cycle, giving what is to be seen after each, until everything that can finish has finished."""
         idle = 0
         while idle < LINGER and self._scheduler.cycles < LONGEST:
@@ -46,7 +46,7 @@ class Play:
             self.record = self._scheduler.cycle()
             self.busy += not self.record.skipped
             self._cluster.settle()
-            seen = sight.look(self._cluster, self.record, self._start)
+            seen = snapshot.look(self._cluster, self.record, self._start)
             yield seen
             idle = 0 if self._arrivals or any(node.parts for node in seen.nodes) else idle + 1
             self._cluster.advance(PERIOD)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from pumice.api import duration
-from pumice.cli.demo import changes, sight, summary
+from pumice.cli.demo import changes, snapshot, summary
 from pumice.cli.demo.play import Play
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pumice.cli.demo.sight import Sight
+    from pumice.cli.demo.snapshot import Snapshot
 
 FRAME = 1 / 20  # no terminal needs more pictures per second
 
@@ -22,13 +22,13 @@ FRAME = 1 / 20  # no terminal needs more pictures per second
 def plain(speed: float | None) -> bool:
     """Print one line per change; tells whether somebody stopped it."""
     play, stopped = Play(), False
-    last: Sight | None = None
+    last: Snapshot | None = None
     try:
         for seen in paced(play, speed):
             if last is None:
-                click.echo(f"{sight.clock(seen.time)}  {changes.opening(seen)}")
+                click.echo(f"{snapshot.clock(seen.time)}  {changes.opening(seen)}")
             for change in changes.between(last, seen):
-                click.echo(f"{sight.clock(change.time)}  {change.title}: {change.text}")
+                click.echo(f"{snapshot.clock(change.time)}  {change.title}: {change.text}")
             last = seen
     except KeyboardInterrupt:
         stopped = True
@@ -45,7 +45,7 @@ def live(speed: float) -> bool:
 
     console, play, stopped = Console(), Play(), False
     picture = Picture(speed)
-    last: Sight | None = None
+    last: Snapshot | None = None
     try:
         with Live(console=console, screen=True, auto_refresh=False) as shown:
             drawn = 0.0
@@ -63,7 +63,7 @@ def live(speed: float) -> bool:
     return stopped
 
 
-def paced(play: Play, speed: float | None) -> Iterator[Sight]:
+def paced(play: Play, speed: float | None) -> Iterator[Snapshot]:
     """Give the scenes when they are due; without a speed, at once."""
     began = time.monotonic()
     for seen in play.scenes():
@@ -72,7 +72,7 @@ def paced(play: Play, speed: float | None) -> Iterator[Sight]:
         yield seen
 
 
-def _conclude(play: Play, last: Sight | None, width: int | None, *, stopped: bool) -> None:
+def _conclude(play: Play, last: Snapshot | None, width: int | None, *, stopped: bool) -> None:
     """Print the summary, folded to the width of a terminal if there is one."""
     if last is None:
         return

@@ -6,21 +6,21 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from pumice.api import duration
-from pumice.cli.demo import sight
+from pumice.cli.demo import snapshot
 from pumice.cli.demo.changes import cpu
-from pumice.cli.demo.sight import State
+from pumice.cli.demo.snapshot import State
 
 if TYPE_CHECKING:
     from pumice.cli.demo.play import Play
-    from pumice.cli.demo.sight import Job, Sight
+    from pumice.cli.demo.snapshot import Job, Snapshot
 
 
-def write(play: Play, seen: Sight, *, stopped: bool) -> list[str]:
+def write(play: Play, seen: Snapshot, *, stopped: bool) -> list[str]:
     """Give the lines of the summary."""
     head = "Stopped after" if stopped else "Finished after"
     cycles = f"{seen.cycle} cycles ({play.busy} with work to do)"
     total = f"{seen.binds} pods bound, {seen.evictions} evicted"
-    lines = [f"{head} {sight.clock(seen.time)} of simulated time, {cycles}: {total}.", ""]
+    lines = [f"{head} {snapshot.clock(seen.time)} of simulated time, {cycles}: {total}.", ""]
     width = max((len(job.title) for job in seen.jobs), default=0)
     lines += [f"  {job.title:<{width}}  {job.phase:<9}  {_fate(job)}" for job in seen.jobs]
     for job in seen.jobs:
@@ -36,15 +36,15 @@ def _fate(job: Job) -> str:
     if not starts:
         return f"0 of {total} pods started, {job.minimum} needed at once"
     if total == 1:
-        return f"started at {sight.clock(starts[0])}"
+        return f"started at {snapshot.clock(starts[0])}"
     first = sum(start == starts[0] for start in starts)
     waited = (starts[0] - job.created) // duration.SECOND
-    text = f"{first} of {total} pods started together at {sight.clock(starts[0])}"
+    text = f"{first} of {total} pods started together at {snapshot.clock(starts[0])}"
     text += f" after waiting {waited} s" if waited else ""
-    return text + (f", {len(starts) - first} more until {sight.clock(starts[-1])}" if len(starts) > first else "")
+    return text + (f", {len(starts) - first} more until {snapshot.clock(starts[-1])}" if len(starts) > first else "")
 
 
-def _why(job: Job, seen: Sight, explanation: str) -> list[str]:
+def _why(job: Job, seen: Snapshot, explanation: str) -> list[str]:
     """Explain why a job waits: by arithmetic, by the group's condition, and by the decision record."""
     lines = [f"Why {job.title} waits", *_arithmetic(job, seen)]
     if job.condition:
@@ -52,7 +52,7 @@ def _why(job: Job, seen: Sight, explanation: str) -> list[str]:
     return [*lines, "  The decision record says", *(f"    {line}" for line in explanation.splitlines())]
 
 
-def _arithmetic(job: Job, seen: Sight) -> list[str]:
+def _arithmetic(job: Job, seen: Snapshot) -> list[str]:
     """Compare what the minimum asks for with what the nodes have, empty and now."""
     asks = {member.cpu for member in job.members if member.state is State.WAITING}
     if len(asks) != 1 or not (each := asks.pop()):

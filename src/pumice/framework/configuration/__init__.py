@@ -22,6 +22,7 @@ from pumice.framework.configuration.model import (
 )
 from pumice.framework.configuration.objects import QueueLike, object_warnings
 from pumice.framework.configuration.reload import ConfigurationHolder, Offer
+from pumice.framework.configuration.settings import Configured, Settings
 from pumice.framework.configuration.switches import SWITCHES
 
 __all__ = [
@@ -35,11 +36,13 @@ __all__ = [
     "Configuration",
     "ConfigurationError",
     "ConfigurationHolder",
+    "Configured",
     "Offer",
     "PluginDescription",
     "PluginSetting",
     "Problem",
     "QueueLike",
+    "Settings",
     "default",
     "load",
     "object_warnings",

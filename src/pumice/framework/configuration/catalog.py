@@ -9,6 +9,7 @@ import msgspec
 
 from pumice.api import documents
 from pumice.framework.configuration.arguments import Argument  # noqa: TC001  msgspec reads the annotations at run time
+from pumice.framework.configuration.settings import Settings
 
 PEER_PLUGINS: Final = (
     "binpack",
@@ -52,7 +53,7 @@ ALIASES: Final[Mapping[str, str]] = {"numaaware": "numa-aware"}
 class PluginDescription(msgspec.Struct, frozen=True):
     """A plugin as the loader sees it.
 
-    `points` names the extension points it may register (`JobStarving`); one that reads the option `enableHierarchy` also lists `Hierarchy`.
+    `settings` makes what the plugin is told out of the arguments, once per configuration. `points` names the extension points it may register (`JobStarving`); one that reads the option `enableHierarchy` also lists `Hierarchy`.
     `objections` looks at arguments that are right one by one, and says where and why they are not right together.
     """
 
@@ -60,6 +61,7 @@ class PluginDescription(msgspec.Struct, frozen=True):
     arguments: tuple[Argument, ...] = ()
     points: frozenset[str] = frozenset()
     objections: Callable[[Mapping[str, Any]], Iterable[tuple[documents.Path, str]]] | None = None
+    settings: type[Settings] = Settings
 
 
 class ActionDescription(msgspec.Struct, frozen=True):
@@ -67,6 +69,7 @@ class ActionDescription(msgspec.Struct, frozen=True):
 
     name: str
     arguments: tuple[Argument, ...] = ()
+    settings: type[Settings] = Settings
 
 
 class Catalog(msgspec.Struct, frozen=True):

@@ -39,7 +39,7 @@ def read_plugins(draft: Draft) -> tuple[tuple[model.PluginSetting, ...], ...]:
             off = dict.fromkeys(switches.FLAT.values(), False)
             values = {**switches.SWITCHES, **off, **written.get(name, {})}
             given = arguments.defaults(draft.catalog.plugins[name].arguments)
-            settings.append(model.PluginSetting(name, values, given, line))
+            settings.append(model.PluginSetting(name, values, given, line, draft.plugin_settings(name, given)))
     return (tuple(settings),)
 
 

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from pumice.framework.configuration.settings import Settings
+
 Compatibility = Literal["", "volcano", "kube-batch"]
 Rules = Literal["current", "kube-batch"]
 
@@ -33,20 +35,22 @@ class ConfigurationError(ValueError):
 
 
 class PluginSetting(msgspec.Struct, frozen=True):
-    """A plugin as one tier lists it: every switch, and every declared argument, has its value."""
+    """A plugin as one tier lists it: every switch, and every declared argument, has its value; `settings` are what it is told."""
 
     name: str
     switches: dict[str, bool]
     arguments: dict[str, Any]
     line: int
+    settings: Settings = Settings()
 
 
 class ActionSetting(msgspec.Struct, frozen=True):
-    """An action with the value of every argument it declares."""
+    """An action with the value of every argument it declares; `settings` are what it is told."""
 
     name: str
     arguments: dict[str, Any]
     line: int
+    settings: Settings = Settings()
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):

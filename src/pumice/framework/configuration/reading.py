@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import documents
 from pumice.framework.configuration import arguments, catalog, model
+from pumice.framework.configuration.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -107,6 +108,10 @@ class Draft:
             if reading.warning:
                 self.warn(here, reading.warning)
         return values
+
+    def plugin_settings(self, name: str, values: Mapping[str, Any]) -> Settings:
+        """Make what a plugin is told; of a file that is refused nobody is told anything."""
+        return Settings() if self.problems else self.catalog.plugins[name].settings(values)
 
     def names_at(self, path: documents.Path, what: str) -> list[str]:
         """Read a string of names separated by commas, none of which may be empty."""

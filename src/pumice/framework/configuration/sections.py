@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import documents, duration
 from pumice.framework.configuration import catalog, model
+from pumice.framework.configuration.settings import Settings
 
 if TYPE_CHECKING:
     from pumice.framework.configuration.reading import Draft
@@ -44,7 +45,8 @@ def read_actions(draft: Draft, default: str | None = None) -> tuple[model.Action
             draft.refuse(path, refusal)
             continue
         values = given.get(name) or _argument_defaults(draft, name)
-        settings.append(model.ActionSetting(name, dict(values), line))
+        made = draft.catalog.actions[name].settings(values) if not draft.problems else Settings()
+        settings.append(model.ActionSetting(name, dict(values), line, made))
     return tuple(settings)
 
 

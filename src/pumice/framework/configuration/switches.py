@@ -5,39 +5,23 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from pumice.framework import points
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 HIERARCHY: Final = "enableHierarchy"
+HIERARCHICAL: Final = "Hierarchy"
+
+IDLE: Final = ("enableTargetJob", "enableReservedNodes", "enabledClusterOrder")
+"""Switches that the peers' files may carry and that govern nothing here."""
 
 POINTS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "enableJobOrder": ("JobOrder",),
-        "enableJobReady": ("JobReady",),
-        "enableJobPipelined": ("JobPipelined",),
-        "enableJobEnqueued": ("JobEnqueueable", "JobEnqueued"),
-        "enableTaskOrder": ("TaskOrder",),
-        "enablePreemptable": ("Preemptable", "SimulateAddTask", "SimulateRemoveTask"),
-        "enableReclaimable": ("Reclaimable",),
-        "enablePreemptive": ("Preemptive",),
-        "enableQueueOrder": ("QueueOrder",),
-        "enablePredicate": ("PrePredicate", "Predicate", "SimulatePredicate"),
-        "enableBestNode": ("BestNode",),
-        "enableNodeOrder": ("NodeOrder", "NodeMap", "NodeReduce", "BatchNodeOrder"),
-        "enableTargetJob": ("TargetJob",),
-        "enableReservedNodes": ("ReservedNodes",),
-        "enableJobStarving": ("JobStarving",),
-        HIERARCHY: ("Hierarchy",),
-        "enabledVictim": ("VictimTasks",),
-        "enabledOverused": ("Overused",),
-        "enabledAllocatable": ("Allocatable", "SimulateAllocatable", "SimulateAddTask", "SimulateRemoveTask"),
-        "enabledHyperNodeOrder": ("HyperNodeOrder",),
-        "enabledSubJobReady": ("SubJobReady",),
-        "enabledSubJobPipelined": ("SubJobPipelined",),
-        "enabledSubJobOrder": ("SubJobOrder",),
-        "enabledHyperNodeGradient": ("HyperNodeGradient", "HyperNodeGradientForJob", "HyperNodeGradientForSubJob"),
-        "enabledClusterOrder": ("ClusterOrder",),
+        switch: tuple(point.name for point in points.POINTS if switch in point.switches)
+        for switch in (*(each for point in points.POINTS for each in point.switches), HIERARCHY, *IDLE)
     }
+    | {HIERARCHY: (HIERARCHICAL,)}
 )
 """Switch → the points it governs. Hierarchy is no point but an option; a plugin that knows it lists it as one."""
 
@@ -70,7 +54,6 @@ FLAT: Final[Mapping[str, str]] = MappingProxyType(
 """kube-batch 0.3: last part of a key `plugin.<name>.<part>` → the switch it is about."""
 
 
-def provides(points: frozenset[str], switches: Mapping[str, bool], point: str) -> bool:
-    """Tell whether a plugin may register a point and the file leaves it on; a point without a switch is always on."""
-    governing = [switch for switch, governed in POINTS.items() if point in governed]
-    return point in points and (not governing or any(switches[switch] for switch in governing))
+def provides(listed: frozenset[str], switches: Mapping[str, bool], point: str) -> bool:
+    """Tell whether a plugin may register a point and the file leaves it on."""
+    return point in listed and points.BY_NAME[point].is_on(switches)

@@ -93,7 +93,7 @@ def _read_tier(draft: Draft, root: documents.Path) -> tuple[model.PluginSetting,
             continue
         given = _read_arguments(draft, (*path, "arguments"), name)
         _warn_of_idle_switches(draft, path, name)
-        settings.append(model.PluginSetting(name, values, given, line))
+        settings.append(model.PluginSetting(name, values, given, line, draft.plugin_settings(name, given)))
     return tuple(settings)
 
 

@@ -68,9 +68,8 @@ class Transport:
             auto_decompress=False,
             trust_env=False,
             skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
+            middlewares=(_send_once,),
         )
-        # aiohttp would silently send a PUT or DELETE again whose connection broke, and report what the second one met.
-        self._session._retry_connection = False  # noqa: SLF001
         return self
 
     async def __aexit__(
@@ -83,13 +82,13 @@ class Transport:
 
     async def exchange(self, request: Request, limit: Callable[[], float]) -> bytes:
         """Send a request once and return the body of a good answer; `limit` is asked how many seconds it may take whenever it leaves, and may raise."""
-        outcome = await self._outcome(request, limit)
+        result = await self._result(request, limit)
         # Raised out here, so that neither aiohttp's error nor its response, which know our headers, hang on to it.
-        if isinstance(outcome, errors.KubeError):
-            raise outcome
-        return outcome
+        if isinstance(result, errors.KubeError):
+            raise result
+        return result
 
-    async def _outcome(self, request: Request, limit: Callable[[], float]) -> bytes | errors.KubeError:
+    async def _result(self, request: Request, limit: Callable[[], float]) -> bytes | errors.KubeError:
         timeout = 0.0
 
         def limits() -> aiohttp.ClientTimeout:
@@ -125,18 +124,21 @@ class Transport:
         connection = self.connection
         secret = await connection.credentials.headers()
         key_pair = await connection.credentials.key_pair() if connection.encrypted else None
-        response = await self._session.request(
-            request.method,
-            yarl.URL(self._prefix + request.path, encoded=True),
-            data=request.body,
-            headers=self._assembled(secret, request.content_type),
-            allow_redirects=False,
-            timeout=limits(),
-            ssl=connection.tls.context(key_pair) if connection.encrypted else True,
-            server_hostname=connection.tls_server_name or None,
-            proxy=connection.proxy_url or None,
-            read_bufsize=READ_BUFFER,
-        )
+        try:
+            response = await self._session.request(
+                request.method,
+                yarl.URL(self._prefix + request.path, encoded=True),
+                data=request.body,
+                headers=self._assembled(secret, request.content_type),
+                allow_redirects=False,
+                timeout=limits(),
+                ssl=connection.tls.context(key_pair) if connection.encrypted else True,
+                server_hostname=connection.tls_server_name or None,
+                proxy=connection.proxy_url or None,
+                read_bufsize=READ_BUFFER,
+            )
+        except _BrokenError as broken:
+            raise broken.error from None
         return response, secret
 
     def _assembled(self, secret: Mapping[str, str], content_type: str) -> dict[str, str]:
@@ -148,6 +150,22 @@ class Transport:
             made = {**self._common, **secret, **({"Content-Type": content_type} if content_type else {})}
             self._headers[1][content_type] = made
         return made
+
+
+class _BrokenError(Exception):
+    """A connection that broke, under a name that aiohttp does not know."""
+
+    def __init__(self, error: aiohttp.ClientError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+async def _send_once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Keep aiohttp from repeating a PUT or DELETE whose connection broke: it would do so silently, and report what the second one met."""
+    try:
+        return await send(request)
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise _BrokenError(error) from None
 
 
 @functools.lru_cache(maxsize=16)

@@ -13,7 +13,7 @@ from pumice.api import decoding
 from pumice.api.meta import KubeObject, ObjectMeta, Wire
 from pumice.cache import reflector
 from pumice.kube import errors
-from pumice.kube.watches import deep
+from pumice.kube.watches import nested_json
 
 if TYPE_CHECKING:
     from pumice.api.kinds import Kind
@@ -86,9 +86,9 @@ def page(data: bytes) -> Page:
             read = _LISTS.decode(data)
             items = read.items or []
         except RecursionError:
-            rest, inner = deep.cut(data, "items")
+            rest, inner = nested_json.cut(data, "items")
             read = _LISTS.decode(rest)
-            items = [msgspec.Raw(element) for element in deep.elements(inner)]
+            items = [msgspec.Raw(element) for element in nested_json.elements(inner)]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise GarbledError(f"the answer to a list, {len(data)} bytes, cannot be read: {error}") from None
     return Page(items, read.metadata.resource_version, read.metadata.continue_)
@@ -100,7 +100,7 @@ def line(data: bytes) -> Line:
         try:
             read = _LINES.decode(data)
         except RecursionError:
-            rest, inner = deep.cut(data, "object")
+            rest, inner = nested_json.cut(data, "object")
             read = Line(_LINES.decode(rest).type, msgspec.Raw(inner))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise GarbledError(f"a watch event of {len(data)} bytes cannot be read: {error}") from None
@@ -150,7 +150,7 @@ def _reported(raw: msgspec.Raw) -> ReportedError:
 
 def _salvaged(kind: Kind, raw: bytes, found: KubeObject | decoding.Malformed) -> KubeObject | decoding.Malformed:
     """Look for the name of an object that is nested too deeply to be read."""
-    _, inner = deep.cut(bytes(raw), "metadata")
+    _, inner = nested_json.cut(bytes(raw), "metadata")
     envelope = decoding.decode_json(kind, b'{"metadata":' + (inner or b"{}") + b"}")
     if not isinstance(found, decoding.Malformed) or not envelope.metadata.name:
         return found

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn, cast
 
 from pumice.cache import reflector
 from pumice.kube import errors
-from pumice.kube.watches import arrivals, discovery, lists, streams, troubles
+from pumice.kube.watches import arrivals, discovery, lists, recovery, streams
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -47,7 +47,7 @@ class Follower:
         self._around = around
         self._told = told
         self._reflector = reflector.Reflector(spec.kind, arrivals.identify, arrivals.tombstone)
-        self._backoff = troubles.Backoff(around.rng)
+        self._backoff = recovery.Backoff(around.rng)
         self._doubts = 0  # failures in a row that a list may cure
         self._expired = 0  # answers in a row that the history is gone
         self._misses = 0  # answers in a row that the kind is not served
@@ -138,7 +138,7 @@ class Follower:
                 await self._initial(events)
                 await self._follow(events)
         except errors.KubeError as error:
-            if not self._reflector.must_list or not troubles.declines_streaming(error):
+            if not self._reflector.must_list or not recovery.declines_streaming(error):
                 raise
             self._around.decline_streaming()
 
@@ -162,7 +162,7 @@ class Follower:
                 listing.remove(self._arrival(event))
             else:
                 listing.add(self._arrival(event))
-        raise troubles.NotOfferedError("the server did not say where its list ends")
+        raise recovery.NotOfferedError("the server did not say where its list ends")
 
     async def _follow(self, events: AsyncIterator[Line]) -> None:
         self.state = "watching"
@@ -213,7 +213,7 @@ class Follower:
 
     def _recover(self, error: errors.KubeError) -> float:
         """Decide how to go on after a failure, and return how long to wait before."""
-        remedy = troubles.remedy(error, again=self._doubts > 0)
+        remedy = recovery.remedy(error, again=self._doubts > 0)
         self._doubts += 1
         if remedy != "resume":
             self._reflector.gone()
@@ -223,7 +223,7 @@ class Follower:
         self.errors += 1
         self.error = f"{self.spec}: {error}"
         if isinstance(error, errors.ApiError) and remedy == "forbidden":
-            self.error = f"{self.spec}: {troubles.missing_permission(self.spec.kind, error)}"
+            self.error = f"{self.spec}: {recovery.missing_permission(self.spec.kind, error)}"
         asked = error.retry_after if isinstance(error, errors.ApiError) else None
         if remedy == "relist" and isinstance(error, errors.ApiError):
             if not self._expired:

@@ -64,9 +64,9 @@ class Informers:
     async def run(self) -> None:
         """Run all watches until cancelled."""
         self._listed()
-        async with asyncio.TaskGroup() as tasks:
+        async with asyncio.TaskGroup() as running:
             for follower in self._followers:
-                tasks.create_task(follower.run(), name=f"watch {follower.spec}")
+                running.create_task(follower.run(), name=f"watch {follower.spec}")
 
     @property
     def synced(self) -> bool:
@@ -80,12 +80,6 @@ class Informers:
     async def catch_up(self, version: str) -> None:
         """Return when every watch has seen everything up to a version that was read from the API server, or has listed since."""
         await asyncio.gather(*(follower.catch_up(version) for follower in self._followers))
-
-    @property
-    def newest_version(self) -> str:
-        """The newest version that any watch has seen, empty before the first list."""
-        versions = [follower.version for follower in self._followers]
-        return max(versions, key=lambda version: int(version) if version.isdecimal() else -1, default="")
 
     def report(self) -> list[WatchReport]:
         """Say how each watch is doing."""

@@ -19,12 +19,11 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from pumice.api import kinds
-from pumice.cache.effects import Bind, Create, Evict, Patch, Read
+from pumice.cache.effects import Answerable, Bind, Create, Evict, Patch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Task = Bind | Evict | Patch | Create | Read
 _Object = tuple[str, str, str]
 
 _PODS = kinds.POD.plural
@@ -35,10 +34,10 @@ class Agenda:
     """Effects that wait, and the objects that are being written to."""
 
     def __init__(self) -> None:
-        self._urgent: deque[Task] = deque()
-        self._status: deque[Task] = deque()
+        self._urgent: deque[Answerable] = deque()
+        self._status: deque[Answerable] = deque()
         self._patient: deque[Bind] = deque()
-        self._behind: dict[_Object, deque[Task] | None] = {}  # an object that is taken -> what waits for it
+        self._behind: dict[_Object, deque[Answerable] | None] = {}  # an object that is taken -> what waits for it
         self._turn = 0
         self._urgent_in_flight = 0
         self.waiting = 0
@@ -53,7 +52,7 @@ class Agenda:
         """Tell whether a worker would find something to do."""
         return bool(self._urgent or self._status)
 
-    def put(self, effect: Task) -> None:
+    def put(self, effect: Answerable) -> None:
         """Queue an effect behind those on the same object."""
         self.waiting += 1
         key = _object(effect)
@@ -66,7 +65,7 @@ class Agenda:
             queue = self._behind[key] = deque()
         queue.append(effect)
 
-    def _line_up(self, effect: Task) -> None:
+    def _line_up(self, effect: Answerable) -> None:
         if isinstance(effect, Patch):
             self._status.append(effect)
         elif isinstance(effect, Bind) and effect.volumes:
@@ -74,7 +73,7 @@ class Agenda:
         else:
             self._urgent.append(effect)
 
-    def take(self) -> Task | None:
+    def take(self) -> Answerable | None:
         """Give a worker its next effect."""
         if self._status and (self._turn >= _SHARE - 1 or not self._urgent):
             self._turn = 0
@@ -94,7 +93,7 @@ class Agenda:
         self.waiting -= 1
         return self._patient.popleft()
 
-    def done(self, effect: Task) -> None:
+    def done(self, effect: Answerable) -> None:
         """Note that an effect was performed, and let the next one on its object come."""
         if not isinstance(effect, Patch) and not (isinstance(effect, Bind) and effect.volumes):
             self._urgent_in_flight -= 1
@@ -105,9 +104,9 @@ class Agenda:
         else:
             del self._behind[key]
 
-    def clear(self) -> Iterator[Task]:
+    def clear(self) -> Iterator[Answerable]:
         """Give everything that waits, to be refused; nothing can be queued after that."""
-        lines: list[deque[Task] | deque[Bind]] = [self._urgent, self._status, self._patient]
+        lines: list[deque[Answerable] | deque[Bind]] = [self._urgent, self._status, self._patient]
         lines += [queue for queue in self._behind.values() if queue]
         for line in lines:
             while line:
@@ -115,7 +114,7 @@ class Agenda:
                 yield line.popleft()
 
 
-def _object(effect: Task) -> _Object:
+def _object(effect: Answerable) -> _Object:
     if isinstance(effect, Bind | Evict):
         return _PODS, effect.namespace, effect.name
     if isinstance(effect, Create):

@@ -93,7 +93,7 @@ class Companions:
     async def run(self) -> None:
         """Write what is wanted, until cancelled; start it when every watch has its list, and this process its lease."""
         self._stirred.set()
-        async with asyncio.TaskGroup() as tasks:
+        async with asyncio.TaskGroup() as writers:
             while True:
                 await self._stirred.wait()
                 self._stirred.clear()
@@ -103,7 +103,7 @@ class Companions:
                     line = self._lines.setdefault(group, deque())
                     line.append(request)
                     if len(line) == 1:
-                        tasks.create_task(self._write(group, line))
+                        writers.create_task(self._write(group, line))
                 for key in self._paused:
                     self._failures.pop(key, None)
                 self._paused.clear()

@@ -1,11 +1,9 @@
-"""How one effect is performed, whatever becomes of it, and what is counted."""
+"""How one effect is performed, whatever becomes of it, and how long it takes."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Literal
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from pumice.cache import effects
 from pumice.kube.writes import binding, evicting, updating, volumes, writing
@@ -13,26 +11,7 @@ from pumice.kube.writes import binding, evicting, updating, volumes, writing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pumice.cache.effects import Bind, Outcome
-    from pumice.kube.writes.agenda import Task
-
-Verb = Literal["bind", "evict", "patch", "create", "read"]
-
-_VERBS: dict[type, Verb] = {
-    effects.Bind: "bind",
-    effects.Evict: "evict",
-    effects.Patch: "patch",
-    effects.Create: "create",
-    effects.Read: "read",
-}
-
-
-class Tally(msgspec.Struct):
-    """How many effects of a verb were performed, how many in vain, and how many seconds they took together."""
-
-    sent: int = 0
-    failed: int = 0
-    seconds: float = 0.0
+    from pumice.cache.effects import Answerable, Bind, EffectObserver, Outcome
 
 
 class Performer:
@@ -43,35 +22,60 @@ class Performer:
         api: writing.Api,
         *,
         now: Callable[[], int],
-        binder: writing.AsyncBinder | None = None,
-        evictor: writing.AsyncEvictor | None = None,
-        updater: writing.AsyncUpdater | None = None,
-        volume_binder: writing.AsyncVolumeBinder | None = None,
+        observer: EffectObserver = effects.NOBODY,
+        binder: writing.Binder | None = None,
+        evictor: writing.Evictor | None = None,
+        updater: writing.StatusUpdater | None = None,
+        volume_binder: writing.VolumeBinder | None = None,
     ) -> None:
-        self.tallies: dict[Verb, Tally] = {verb: Tally() for verb in _VERBS.values()}
+        self._observer = observer
         self._binder = binder or binding.ApiBinder(api)
         self._evictor = evictor or evicting.ApiEvictor(api, now)
         self._updater = updater or updating.ApiUpdater(api, time.monotonic)
         self._volume_binder = volume_binder or volumes.ApiVolumeBinder(api)
         self._objects = updating.ApiObjects(api)
 
-    async def perform(self, effect: Task) -> Outcome:
+    async def perform(self, effect: Answerable) -> Outcome:
         """Carry an effect out and give the answer; it does not raise."""
-        tally = self.tallies[_VERBS[type(effect)]]
-        started = time.monotonic()
         try:
-            outcome = await self._send(effect)
+            if isinstance(effect, effects.Bind) and effect.volumes:
+                return await self._bind_with_volumes(effect)
+            return await self._request(effect)
         except Exception as error:  # noqa: BLE001  whatever a part fails with is the answer to its effect alone
-            outcome = effects.Outcome(effect=effect, failure=writing.failure_of(error))
-        tally.sent += 1
-        tally.failed += outcome.failure is not None
-        tally.seconds += time.monotonic() - started
+            return effects.Outcome(effect=effect, failure=writing.failure_of(error))
+
+    async def _bind_with_volumes(self, effect: Bind) -> Outcome:
+        """Bind volumes, then the pod; if the pod certainly was not bound, let go of volumes that are not bound either."""
+        begun = await self._prepare(effect)
+        outcome = await self._request(effect)
+        if outcome.failure is not None and outcome.failure.code != "unknown":
+            await self._volume_binder.roll_back(begun)
         return outcome
 
-    async def _send(self, effect: Task) -> Outcome:
+    async def _prepare(self, effect: Bind) -> list[writing.BegunClaim]:
+        started, failed = time.perf_counter(), True
+        try:
+            begun = await self._volume_binder.prepare(effect)
+            failed = False
+        finally:
+            self._observer.performed(effect, "volumes", time.perf_counter() - started, failed=failed)
+        return begun
+
+    async def _request(self, effect: Answerable) -> Outcome:
+        started, failed = time.perf_counter(), True
+        try:
+            outcome = await self._send(effect)
+            failed = outcome.failure is not None
+        except Exception as error:  # noqa: BLE001  as above
+            outcome = effects.Outcome(effect=effect, failure=writing.failure_of(error))
+        finally:
+            self._observer.performed(effect, "request", time.perf_counter() - started, failed=failed)
+        return outcome
+
+    async def _send(self, effect: Answerable) -> Outcome:
         match effect:
             case effects.Bind():
-                return await (self._bind_with_volumes(effect) if effect.volumes else self._binder.bind(effect))
+                return await self._binder.bind(effect)
             case effects.Evict():
                 return await self._evictor.evict(effect)
             case effects.Patch():
@@ -80,14 +84,3 @@ class Performer:
                 return await self._objects.create(effect)
             case effects.Read():
                 return await self._objects.read(effect)
-
-    async def _bind_with_volumes(self, effect: Bind) -> Outcome:
-        """Bind volumes, then the pod; if the pod certainly was not bound, let go of volumes that are not bound either."""
-        steps = await self._volume_binder.prepare(effect)
-        try:
-            outcome = await self._binder.bind(effect)
-        except Exception as error:  # noqa: BLE001  as above
-            outcome = effects.Outcome(effect=effect, failure=writing.failure_of(error))
-        if outcome.failure is not None and outcome.failure.code != "unknown":
-            await self._volume_binder.roll_back(steps)
-        return outcome

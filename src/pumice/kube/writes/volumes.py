@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pumice.api import kinds, names
 from pumice.kube import errors
-from pumice.kube.writes.writing import Step
+from pumice.kube.writes.writing import BegunClaim
 
 if TYPE_CHECKING:
     from pumice.cache.effects import Bind
@@ -38,48 +38,48 @@ class ApiVolumeBinder:
         self._first_pause = first_pause
         self._longest_pause = longest_pause
 
-    async def prepare(self, effect: Bind) -> list[Step]:
+    async def prepare(self, effect: Bind) -> list[BegunClaim]:
         """Carry out the decisions of a bind and wait until its claims are bound; if that fails, undo what was begun and raise."""
         deadline = asyncio.get_running_loop().time() + effect.volume_patience / 1e6
-        steps: list[Step] = []
+        begun: list[BegunClaim] = []
         try:
             for decision in effect.volumes:
-                await self._begin(Step(claim=decision, node=effect.node), steps)
+                await self._begin(BegunClaim(claim=decision, node=effect.node), begun)
             await self._wait(effect, deadline)
         except BaseException:
-            await self.roll_back(steps)
+            await self.roll_back(begun)
             raise
-        return steps
+        return begun
 
-    async def roll_back(self, steps: list[Step]) -> None:
+    async def roll_back(self, begun: list[BegunClaim]) -> None:
         """Undo what was begun, the last first; a claim that is bound stays bound, and what cannot be undone is left."""
-        for step in reversed(steps):
+        for one in reversed(begun):
             try:
-                await self._undo(step)
+                await self._undo(one)
             except errors.KubeError:
                 continue
 
     # -- beginning ---------------------------------------------------------------------------------------------
 
-    async def _begin(self, step: Step, steps: list[Step]) -> None:
+    async def _begin(self, one: BegunClaim, begun: list[BegunClaim]) -> None:
         """Satisfy one decision; a write that another one overtook is decided anew from what is there now."""
         for attempt in range(_ATTEMPTS):
-            claim = await self._claim(step.claim)
+            claim = await self._claim(one.claim)
             if claim["spec"].get("volumeName"):
                 return
             try:
-                if step.claim.volume:
-                    await self._claim_volume(step, steps)
+                if one.claim.volume:
+                    await self._claim_volume(one, begun)
                 else:
-                    await self._select_node(step, claim, steps)
+                    await self._select_node(one, claim, begun)
             except errors.ApiError as error:
                 if error.status != _CONFLICT or attempt == _ATTEMPTS - 1 or isinstance(error, _TakenError):
                     raise
             else:
                 return
 
-    async def _claim_volume(self, step: Step, steps: list[Step]) -> None:
-        decision = step.claim
+    async def _claim_volume(self, one: BegunClaim, begun: list[BegunClaim]) -> None:
+        decision = one.claim
         volume = await self._api.get(kinds.PERSISTENT_VOLUME, "", decision.volume)
         reference = volume["spec"].get("claimRef") or {}
         if reference and not _is_for(reference, decision):
@@ -91,20 +91,20 @@ class ApiVolumeBinder:
         if not reference:
             # A reference without uid is its owner's wish: we complete it, and it is not for us to take back.
             metadata["annotations"] = {names.BOUND_BY_CONTROLLER: "yes"}
-            _note(step, steps)
+            _note(one, begun)
         claimed = {"apiVersion": "v1", "kind": kinds.PERSISTENT_VOLUME_CLAIM.name, "uid": decision.uid}
         claimed |= {"namespace": decision.namespace, "name": decision.claim}
         body = {"metadata": metadata, "spec": {"claimRef": claimed}}
         await self._api.patch(kinds.PERSISTENT_VOLUME, "", decision.volume, body)
 
-    async def _select_node(self, step: Step, claim: Manifest, steps: list[Step]) -> None:
+    async def _select_node(self, one: BegunClaim, claim: Manifest, begun: list[BegunClaim]) -> None:
         selected = _selected(claim)
-        if selected == step.node:
+        if selected == one.node:
             return
         if selected:
-            raise _TakenError(f"a volume for claim {step.claim.key} is being made on node {selected}, not {step.node}")
-        _note(step, steps)
-        await self._annotate(step.claim, claim, step.node)
+            raise _TakenError(f"a volume for claim {one.claim.key} is being made on node {selected}, not {one.node}")
+        _note(one, begun)
+        await self._annotate(one.claim, claim, one.node)
 
     async def _annotate(self, decision: VolumeDecision, claim: Manifest, node: str | None) -> None:
         metadata = {"resourceVersion": claim["metadata"]["resourceVersion"], "annotations": {names.SELECTED_NODE: node}}
@@ -166,14 +166,14 @@ class ApiVolumeBinder:
 
     # -- undoing -----------------------------------------------------------------------------------------------
 
-    async def _undo(self, step: Step) -> None:
-        decision = step.claim
+    async def _undo(self, one: BegunClaim) -> None:
+        decision = one.claim
         claim = await self._present(decision)
         if claim is not None and claim.get("spec", {}).get("volumeName"):
             return
         if decision.volume:
             await self._release(decision)
-        elif claim is not None and _selected(claim) == step.node:
+        elif claim is not None and _selected(claim) == one.node:
             await self._annotate(decision, claim, None)
 
     async def _present(self, decision: VolumeDecision) -> Manifest | None:
@@ -204,10 +204,10 @@ class _TakenError(errors.ApiError):
         super().__init__(_CONFLICT, "Conflict", message)
 
 
-def _note(step: Step, steps: list[Step]) -> None:
-    """Remember a step before it is taken: its answer may be lost."""
-    if step not in steps:
-        steps.append(step)
+def _note(one: BegunClaim, begun: list[BegunClaim]) -> None:
+    """Remember a claim before it is touched: its answer may be lost."""
+    if one not in begun:
+        begun.append(one)
 
 
 def _selected(claim: Manifest) -> str:

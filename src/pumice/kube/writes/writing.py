@@ -58,41 +58,41 @@ class Api(Protocol):
         """Post the binding of a pod."""
 
 
-class AsyncBinder(Protocol):
+class Binder(Protocol):
     """Binds pods whose volumes are in place."""
 
     async def bind(self, effect: effects.Bind) -> effects.Outcome:
         """Bind a pod."""
 
 
-class AsyncEvictor(Protocol):
+class Evictor(Protocol):
     """Evicts pods."""
 
     async def evict(self, effect: effects.Evict) -> effects.Outcome:
         """Mark a pod as disrupted and delete it."""
 
 
-class AsyncUpdater(Protocol):
+class StatusUpdater(Protocol):
     """Writes exactly our fields."""
 
     async def patch(self, effect: effects.Patch) -> effects.Outcome:
         """Merge a body into an object."""
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class BegunClaim(msgspec.Struct, frozen=True, kw_only=True):
     """What was begun for one claim: a volume was claimed, or a node was selected."""
 
     claim: VolumeDecision
     node: str
 
 
-class AsyncVolumeBinder(Protocol):
+class VolumeBinder(Protocol):
     """Brings a pod's claims and volumes together before the pod is bound."""
 
-    async def prepare(self, effect: effects.Bind) -> list[Step]:
+    async def prepare(self, effect: effects.Bind) -> list[BegunClaim]:
         """Carry out the decisions of a bind and wait until its claims are bound; if that fails, undo what was begun and raise."""
 
-    async def roll_back(self, steps: list[Step]) -> None:
+    async def roll_back(self, begun: list[BegunClaim]) -> None:
         """Undo what was begun, the last first; a claim that is bound stays bound."""
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.framework.configuration import Argument
+from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.extensions import PERMIT, Vote, reject
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
-from pumice.framework.reasons import FitSummary
-from pumice.framework.session import Invalid
+from pumice.framework.reasons import FitSummary, Invalid
 from pumice.model.resources import PODS
 from pumice.plugins.capacity import accounts, queue_tree, victims
 from pumice.plugins.sharing import admission, flat_limits, queue_limits
@@ -32,6 +31,20 @@ if TYPE_CHECKING:
 
 NO_PLACE = "QueueTakesNoJobs"
 _LATER = "accepted for compatibility; quotas of device classes are not counted yet"
+
+
+class CapacitySettings(Settings):
+    """How far reclaim looks up the tree."""
+
+    ancestors = settings.whole(
+        "ancestorReclaimLevel",
+        0,
+        minimum=0,
+        replacement=0,
+        help="how many ancestors of a queue take part when something is reclaimed; 0 asks the queue alone",
+    )
+    device_quotas = settings.truth("capacity.DynamicResourceAllocationEnable", default=False, help=_LATER)
+    consumable_quotas = settings.truth("capacity.DRAConsumableCapacityEnable", default=False, help=_LATER)
 
 
 class Capacity(Plugin):
@@ -65,24 +78,13 @@ class Capacity(Plugin):
             "Hierarchy",
         }
     )
-    arguments = (
-        Argument(
-            name="ancestorReclaimLevel",
-            kind="int",
-            default=0,
-            minimum=0,
-            replacement=0,
-            help="how many ancestors of a queue take part when something is reclaimed; 0 asks the queue alone",
-        ),
-        Argument(name="capacity.DynamicResourceAllocationEnable", kind="bool", default=False, help=_LATER),
-        Argument(name="capacity.DRAConsumableCapacityEnable", kind="bool", default=False, help=_LATER),
-    )
+    settings = Configured(CapacitySettings)
 
-    def __init__(self, arguments: Mapping[str, Any], switches: Mapping[str, bool]) -> None:
-        super().__init__(arguments, switches)
+    def __init__(self, settings: Settings, switches: Mapping[str, bool]) -> None:
+        super().__init__(settings, switches)
         self.limits = flat_limits.Limits()
         self.admitted = admission.Admitted()
-        self.tree: queue_tree.Tree | None = None
+        self.tree: queue_tree.CapacityTree | None = None
         self.accounts: dict[str, Account] = {}
         self.rooms: rooms.Rooms | None = None
         self._seen: list[object] = []
@@ -92,7 +94,7 @@ class Capacity(Plugin):
         self.session = session
         self.cluster = session.cluster
         self._refresh(session.cluster)
-        self.level = int(self.settings["ancestorReclaimLevel"]) if self.tree is not None else 0
+        self.level = self.settings.ancestors if self.tree is not None else 0
         self.victims = victims.Victims(session.cluster, self.accounts, self.level, whole=session.gangs_are_kept)
         if self.tree is None:
             session.queue_order.add(self.order)
@@ -132,14 +134,14 @@ class Capacity(Plugin):
                 self.tree.count(cluster)
                 return
         self._seen = seen
-        self.tree = queue_tree.Tree(cluster)
+        self.tree = queue_tree.CapacityTree(cluster)
         self.accounts = self.tree.accounts
         self.rooms = self.tree.rooms
         self.tree.count(cluster)
 
     # -- tree --------------------------------------------------------------------------------------------------
 
-    def _register_tree(self, session: Session, tree: queue_tree.Tree) -> None:
+    def _register_tree(self, session: Session, tree: queue_tree.CapacityTree) -> None:
         session.queue_order.add_tree(tree.path)
         session.victim_queue_order.add(self.victims.nearness)
         session.job_valid.add(self.out_of_place)

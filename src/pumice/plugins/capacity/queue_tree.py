@@ -33,7 +33,7 @@ class Rank:
         self.entry = (-priority, inner)
 
 
-class Tree:
+class CapacityTree:
     """All queues that have a place, and why the others have none."""
 
     def __init__(self, cluster: Cluster) -> None:

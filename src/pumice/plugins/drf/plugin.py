@@ -74,10 +74,10 @@ class Drf(Plugin):
             total[PODS] = 0
         self._shares = Shares(total)
         self._known = self._shares_of([*cluster.pending_jobs.values(), *cluster.phases.jobs(names.PHASE_PENDING)])
-        self._tree: weight_tree.Tree | None = None
+        self._tree: weight_tree.WeightTree | None = None
         session.job_order.add(self.share)
         session.preemptable.add(self.preemptable)
-        self._left: weight_tree.Tree | None = None
+        self._left: weight_tree.WeightTree | None = None
         self._total = total
         if self.switches["enableHierarchy"]:
             self._tree = self._grow(session, total)
@@ -131,26 +131,26 @@ class Drf(Plugin):
 
     # -- queues ------------------------------------------------------------------------------------------------
 
-    def _grow(self, session: Session, total: Vector) -> weight_tree.Tree:
+    def _grow(self, session: Session, total: Vector) -> weight_tree.WeightTree:
         """Hang every usable job into the tree."""
         members: dict[str, list[Job]] = {}
         for job in session.cluster.jobs.values():
             if session.usable(job):
                 members.setdefault(job.queue, []).append(job)
         queues: Iterable[Queue] = (queue for queue in session.cluster.queues.values() if not queue.bad)
-        return weight_tree.Tree(members, queues, self._sums, total)
+        return weight_tree.WeightTree(members, queues, self._sums, total)
 
     def _path(self, queue: Queue) -> tuple[weight_tree.Branch, ...]:
         """Return the branches above a queue as they are now."""
         tree = self._settled()
         return tree.path(queue) if tree is not None else ()
 
-    def _settled(self) -> weight_tree.Tree | None:
+    def _settled(self) -> weight_tree.WeightTree | None:
         if self._tree is not None and self._tree.settle():
             self._session.queue_order.touch_all()
         return self._tree
 
-    def _of_what_is_left(self) -> weight_tree.Tree | None:
+    def _of_what_is_left(self) -> weight_tree.WeightTree | None:
         """Return the tree by which dues are judged: shares of what foreign pods leave, since nobody is above a due that the cluster cannot give."""
         own = self._settled()
         if self._left is None and own is not None:
@@ -174,7 +174,7 @@ class Drf(Plugin):
         tree.shift(job, -request)
         return accepted
 
-    def _still_after(self, tree: weight_tree.Tree, queue: Queue, victim: Task) -> bool:
+    def _still_after(self, tree: weight_tree.WeightTree, queue: Queue, victim: Task) -> bool:
         other = self._session.queue_of(victim.job) if victim.job is not None else None
         if other is None or victim.job is None:
             return False

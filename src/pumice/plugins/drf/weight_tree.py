@@ -74,7 +74,7 @@ class Branch:
         self.entry = (saturated, steps) if saturated or steps else ()
 
 
-class Tree:
+class WeightTree:
     """All branches that jobs hang on, with their shares as they are now."""
 
     def __init__(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.framework.configuration import Argument
+from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
 from pumice.model.statuses import Status
@@ -29,6 +30,37 @@ RUNS = (Status.BINDING, Status.BOUND, Status.RUNNING)
 ELSEWHERE = Reads.NODE | Reads.OTHER_NODES
 
 
+class NetworkTopologySettings(Settings):
+    """What makes a hyper-node full, and how much that counts."""
+
+    weight = settings.whole("weight", 1, minimum=0, replacement=1, help="weight of all scores")
+    cpu = settings.whole("hypernode.binpack.cpu", 1, minimum=0, replacement=1, help="weight of cpu")
+    memory = settings.whole("hypernode.binpack.memory", 1, minimum=0, replacement=1, help="weight of memory")
+    resources = settings.words("hypernode.binpack.resources", help="further resource names that count")
+    resource_weights = settings.each(
+        settings.whole("hypernode.binpack.resources.*", 1, minimum=0, replacement=1, help="weight of such a resource")
+    )
+    fills = settings.truth(
+        "hypernode.binpack.normal-pod.enable",
+        default=True,
+        help="whether pods of jobs without a topology prefer nodes of full hyper-nodes",
+    )
+    fading = settings.number(
+        "hypernode.binpack.normal-pod.fading",
+        Fraction(4, 5),
+        minimum=0,
+        replacement=Fraction(4, 5),
+        help="how much less each higher tier counts for such pods",
+    )
+    most_offered = settings.whole(
+        "hypernode.gradient.evict.max-hypernodes",
+        8,
+        minimum=1,
+        replacement=8,
+        help="how many hyper-nodes are offered to evict in",
+    )
+
+
 class NetworkTopology(Plugin):
     """Place all members of a job with a hard limit inside one hyper-node of at most that tier, and any other job with a wish as low as it fits.
 
@@ -39,59 +71,17 @@ class NetworkTopology(Plugin):
     name = "network-topology-aware"
     points = frozenset({"HyperNodeGradientForJob", "HyperNodeGradientForSubJob", "HyperNodeOrder", "NodeOrder"})
     reads = ELSEWHERE
-    arguments = (
-        Argument(name="weight", kind="int", default=1, minimum=0, replacement=1, help="weight of all scores"),
-        Argument(name="hypernode.binpack.cpu", kind="int", default=1, minimum=0, replacement=1, help="weight of cpu"),
-        Argument(
-            name="hypernode.binpack.memory", kind="int", default=1, minimum=0, replacement=1, help="weight of memory"
-        ),
-        Argument(
-            name="hypernode.binpack.resources", kind="strings", default=(), help="further resource names that count"
-        ),
-        Argument(
-            name="hypernode.binpack.resources.*",
-            kind="int",
-            default=1,
-            minimum=0,
-            replacement=1,
-            help="weight of such a resource",
-        ),
-        Argument(
-            name="hypernode.binpack.normal-pod.enable",
-            kind="bool",
-            default=True,
-            help="whether pods of jobs without a topology prefer nodes of full hyper-nodes",
-        ),
-        Argument(
-            name="hypernode.binpack.normal-pod.fading",
-            kind="float",
-            default=0.8,
-            minimum=0,
-            replacement=0.8,
-            help="how much less each higher tier counts for such pods",
-        ),
-        Argument(
-            name="hypernode.gradient.evict.max-hypernodes",
-            kind="int",
-            default=8,
-            minimum=1,
-            replacement=8,
-            help="how many hyper-nodes are offered to evict in",
-        ),
-    )
+    settings = Configured(NetworkTopologySettings)
 
-    def __init__(self, arguments: Mapping[str, Any], switches: Mapping[str, bool]) -> None:
-        super().__init__(arguments, switches)
-        resources = {
-            "cpu": int(arguments["hypernode.binpack.cpu"]),
-            "memory": int(arguments["hypernode.binpack.memory"]),
-        }
-        for name in arguments["hypernode.binpack.resources"]:
-            resources[name] = int(arguments.get(f"hypernode.binpack.resources.{name}", 1))
-        self._weights = Weights(resources, int(arguments["weight"]))
-        self._fading = float(arguments["hypernode.binpack.normal-pod.fading"])
-        self._fills = bool(arguments["hypernode.binpack.normal-pod.enable"])
-        self._most = int(arguments["hypernode.gradient.evict.max-hypernodes"])
+    def __init__(self, settings: Settings, switches: Mapping[str, bool]) -> None:
+        super().__init__(settings, switches)
+        told = self.settings
+        resources = {"cpu": told.cpu, "memory": told.memory}
+        resources |= {name: told.resource_weights.get(name, 1) for name in told.resources}
+        self._weights = Weights(resources, told.weight)
+        self._fading = float(told.fading)
+        self._fills = told.fills
+        self._most = told.most_offered
         self._requests: dict[str, tuple[int, Request]] = {}
         self._cells: Cells | None = None
 

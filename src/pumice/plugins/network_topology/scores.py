@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pumice.framework.evaluation import Floats
-    from pumice.model.hypernodes import HyperNode, Totals, Tree
+    from pumice.model.hypernodes import HyperNode, HyperNodeTree, Totals
     from pumice.model.nodes import Rows
     from pumice.model.resources import Matrix, Vector, Vocabulary
 
@@ -62,7 +62,7 @@ class Closeness:
 
     __slots__ = ("_base", "_lowest", "_present", "_tasks", "_weight")
 
-    def __init__(self, tree: Tree, home: HyperNode, rows: Rows, tasks: int, weight: int) -> None:
+    def __init__(self, tree: HyperNodeTree, home: HyperNode, rows: Rows, tasks: int, weight: int) -> None:
         self._lowest = tree.lowest
         self._tasks = tasks
         self._weight = weight
@@ -84,7 +84,7 @@ class Closeness:
         return with_ties(self._base[near], self._present[near], self._tasks) * (MAX_SCORE * self._weight)
 
 
-def _nearness(tree: Tree, home: HyperNode) -> Floats:
+def _nearness(tree: HyperNodeTree, home: HyperNode) -> Floats:
     """Return how near each domain is to another one: 1 for itself, less the higher the first hyper-node that holds both."""
     highest, lowest = int(tree.tiers.max()), int(tree.tiers.min())
     near = np.zeros(len(tree.domains) + 1)
@@ -104,7 +104,7 @@ class Cells:
 
     __slots__ = ("_levels", "_members", "around", "groups", "tree")
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: HyperNodeTree) -> None:
         self.tree = tree
         marks = np.zeros(len(tree.root.rows), dtype=np.int64)
         for domains in reversed(tree.by_tier.values()):

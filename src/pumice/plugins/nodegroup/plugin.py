@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pumice.api import names, scheduling
-from pumice.framework.configuration import Argument
+from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
 from pumice.framework.reasons import Code
@@ -35,6 +35,19 @@ AVOIDED_SCORE = -1.0
 NOWHERE = scheduling.NodeGroupAffinity()
 
 
+class NodeGroupSettings(Settings):
+    """What is open to whom, and how preferences count."""
+
+    strict = settings.truth(
+        "strict", default=True, help="whether nodes without a group are closed to queues without affinity too"
+    )
+    ordered = settings.truth(
+        "enablePreferredOrder",
+        default=False,
+        help="whether the first of n preferred groups scores 50, and each further one 50/n less",
+    )
+
+
 class NodeGroup(Plugin):
     """Bind queues to groups of nodes: those whose label `volcano.sh/nodegroup-name` has one value.
 
@@ -56,20 +69,7 @@ class NodeGroup(Plugin):
     name = "nodegroup"
     points = frozenset({"Predicate", "NodeOrder", "Hierarchy", "Preemptive"})
     reads = Reads.NODE | Reads.QUEUE
-    arguments = (
-        Argument(
-            name="strict",
-            kind="bool",
-            default=True,
-            help="whether nodes without a group are closed to queues without affinity too",
-        ),
-        Argument(
-            name="enablePreferredOrder",
-            kind="bool",
-            default=False,
-            help="whether the first of n preferred groups scores 50, and each further one 50/n less",
-        ),
-    )
+    settings = Configured(NodeGroupSettings)
 
     def open(self, session: Session) -> None:
         """Register filters and score."""
@@ -109,7 +109,7 @@ class NodeGroup(Plugin):
         """Return the number of the reason why a group is closed, 0 if it is open."""
         if group is None:
             bare = affinity is None or affinity == scheduling.QueueAffinity()
-            return 0 if bare and not self.settings["strict"] else self._reason(NO_LABEL)
+            return 0 if bare and not self.settings.strict else self._reason(NO_LABEL)
         if affinity is None:
             return self._reason(NO_AFFINITY)
         wanted = affinity.node_group_affinity or NOWHERE
@@ -199,7 +199,7 @@ class NodeGroup(Plugin):
         score = float(MAX_SCORE) if group in _required(wanted) else 0.0
         ranked = list(dict.fromkeys(_preferred(wanted)))
         if group in ranked:
-            behind = ranked.index(group) if self.settings["enablePreferredOrder"] else 0
+            behind = ranked.index(group) if self.settings.ordered else 0
             score += PREFERRED_SCORE * (len(ranked) - behind) / len(ranked)
         return score
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pumice.api import names
-from pumice.framework.configuration import Argument
+from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
 from pumice.model import selectors, tolerations
@@ -29,8 +29,23 @@ if TYPE_CHECKING:
 OTHER_PODS = Reads.NODE | Reads.OTHER_NODES
 
 
-def _weight(name: str, default: int, what: str) -> Argument:
-    return Argument(name=f"{name}.weight", kind="int", default=default, help=f"weight of {what}; 0 switches it off")
+def _weight(name: str, default: int, what: str) -> settings.Field[int]:
+    return settings.whole(f"{name}.weight", default, help=f"weight of {what}; 0 switches it off")
+
+
+class NodeOrderSettings(Settings):
+    """The weights of the scores."""
+
+    least_requested = _weight("leastrequested", 1, "free cpu and memory")
+    most_requested = _weight("mostrequested", 0, "used cpu and memory")
+    node_affinity = _weight("nodeaffinity", 2, "preferred node affinity")
+    balanced_resource = _weight("balancedresource", 1, "evenly used resources")
+    taint_toleration = _weight("tainttoleration", 3, "untolerated PreferNoSchedule taints")
+    image_locality = _weight("imagelocality", 1, "images that the node has already")
+    pod_affinity = _weight("podaffinity", 2, "preferred inter-pod affinity and anti-affinity")
+    pod_topology_spread = _weight(
+        "podtopologyspread", 2, "soft topology spread, and spreading of a service's or owner's pods by default"
+    )
 
 
 class NodeOrder(Plugin):
@@ -44,31 +59,22 @@ class NodeOrder(Plugin):
 
     name = "nodeorder"
     points = frozenset({"NodeOrder"})
-    arguments = (
-        _weight("leastrequested", 1, "free cpu and memory"),
-        _weight("mostrequested", 0, "used cpu and memory"),
-        _weight("nodeaffinity", 2, "preferred node affinity"),
-        _weight("balancedresource", 1, "evenly used resources"),
-        _weight("tainttoleration", 3, "untolerated PreferNoSchedule taints"),
-        _weight("imagelocality", 1, "images that the node has already"),
-        _weight("podaffinity", 2, "preferred inter-pod affinity and anti-affinity"),
-        _weight(
-            "podtopologyspread", 2, "soft topology spread, and spreading of a service's or owner's pods by default"
-        ),
-    )
+    settings = Configured(NodeOrderSettings)
 
     def open(self, session: Session) -> None:
         """Register every score whose weight is not 0."""
-        for name, score in (("leastrequested", least), ("mostrequested", most), ("balancedresource", balanced)):
-            if weight := self._weight(name):
+        told = self.settings
+        amounts = ((told.least_requested, least), (told.most_requested, most), (told.balanced_resource, balanced))
+        for weight, score in amounts:
+            if weight:
                 session.score.add(scoring.weighted(score, weight), reads=Reads.COLUMNS)
-        if weight := self._weight("imagelocality"):
+        if weight := told.image_locality:
             session.score.add(scoring.weighted(images.locality, weight), reads=Reads.NODE)
-        if weight := self._weight("nodeaffinity"):
+        if weight := told.node_affinity:
             session.score.add(preference, reads=Reads.NODE, normalise=scoring.normaliser(weight, reverse=False))
-        if weight := self._weight("tainttoleration"):
+        if weight := told.taint_toleration:
             session.score.add(aversion, reads=Reads.NODE, normalise=scoring.normaliser(weight, reverse=True))
-        if weight := self._weight("podaffinity"):
+        if weight := told.pod_affinity:
             normalise = interpod.normaliser(weight)
             session.score.add(
                 interpod.attraction,
@@ -77,11 +83,8 @@ class NodeOrder(Plugin):
                 steady=interpod.indifferent,
                 follow=interpod.drift(weight),
             )
-        if weight := self._weight("podtopologyspread"):
+        if weight := told.pod_topology_spread:
             session.score.add(spread.applies, reads=OTHER_PODS, follow=spread.evenness(weight))
-
-    def _weight(self, name: str) -> int:
-        return int(self.settings[f"{name}.weight"])
 
 
 def _after(subject: Subject, nodes: Nodes) -> Matrix:

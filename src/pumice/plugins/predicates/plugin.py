@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pumice.api import core, names
-from pumice.framework.configuration import Argument
+from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import NODE_TASKS, Reads
 from pumice.framework.reasons import Code, ReasonVector
@@ -38,8 +38,38 @@ BLOCKING = (names.TAINT_NO_SCHEDULE, names.TAINT_NO_EXECUTE)
 CORDON = core.Taint(key=names.UNSCHEDULABLE_TAINT, effect=names.TAINT_NO_SCHEDULE)
 
 
-def _switch(name: str, what: str) -> Argument:
-    return Argument(name=f"predicate.{name}", kind="bool", default=True, help=f"whether {what} is checked")
+def _switch(name: str, what: str) -> settings.Field[bool]:
+    return settings.truth(f"predicate.{name}", default=True, help=f"whether {what} is checked")
+
+
+class RuleSettings(Settings):
+    """Which rules are checked."""
+
+    node_affinity = _switch("NodeAffinityEnable", "node affinity")
+    node_ports = _switch("NodePortsEnable", "host ports")
+    taint_toleration = _switch("TaintTolerationEnable", "taints")
+    pod_affinity = _switch("PodAffinityEnable", "inter-pod affinity and anti-affinity")
+    pod_topology_spread = _switch("PodTopologySpreadEnable", "topology spread")
+    cache = settings.truth(
+        "predicate.CacheEnable",
+        default=False,
+        help="accepted for compatibility; verdicts are always kept per class of equal pods, and are exact",
+    )
+
+
+class PredicatesSettings(volume_rules.VolumeSettings, RuleSettings):
+    """What predicates may be told."""
+
+    resource_claims = settings.truth(
+        "predicate.DynamicResourceAllocationEnable",
+        default=False,
+        help="accepted for compatibility; pods with dynamic resource claims are not placed by this version",
+    )
+    claims_timeout = settings.whole(
+        "dynamicresources.filterTimeoutSeconds",
+        10,
+        help="accepted for compatibility, as predicate.DynamicResourceAllocationEnable",
+    )
 
 
 class Predicates(Plugin):
@@ -57,32 +87,7 @@ class Predicates(Plugin):
 
     name = "predicates"
     points = frozenset({"PrePredicate", "Predicate"})
-    arguments = (
-        _switch("NodeAffinityEnable", "node affinity"),
-        _switch("NodePortsEnable", "host ports"),
-        _switch("TaintTolerationEnable", "taints"),
-        _switch("PodAffinityEnable", "inter-pod affinity and anti-affinity"),
-        _switch("PodTopologySpreadEnable", "topology spread"),
-        Argument(
-            name="predicate.CacheEnable",
-            kind="bool",
-            default=False,
-            help="accepted for compatibility; verdicts are always kept per class of equal pods, and are exact",
-        ),
-        *volume_rules.ARGUMENTS,
-        Argument(
-            name="predicate.DynamicResourceAllocationEnable",
-            kind="bool",
-            default=False,
-            help="accepted for compatibility; pods with dynamic resource claims are not placed by this version",
-        ),
-        Argument(
-            name="dynamicresources.filterTimeoutSeconds",
-            kind="int",
-            default=10,
-            help="accepted for compatibility, as predicate.DynamicResourceAllocationEnable",
-        ),
-    )
+    settings = Configured(PredicatesSettings)
     _volume_rules: volume_rules.VolumeRules | None = None
 
     def open(self, session: Session) -> None:
@@ -102,24 +107,21 @@ class Predicates(Plugin):
         session.predicate.add(self.pod_number, reads=Reads.COLUMNS)
         session.predicate.add(self.ready, reads=Reads.NODE)
         session.predicate.add(self.unschedulable, reads=Reads.NODE)
-        if self._is_on("NodeAffinityEnable"):
+        if self.settings.node_affinity:
             session.predicate.add(self.affinity, reads=Reads.NODE)
-        if self._is_on("TaintTolerationEnable"):
+        if self.settings.taint_toleration:
             session.predicate.add(self.taints, reads=Reads.NODE)
-        if self._is_on("NodePortsEnable"):
+        if self.settings.node_ports:
             session.predicate.add(self.ports, reads=NODE_TASKS)
-        if self._is_on("PodAffinityEnable"):
+        if self.settings.pod_affinity:
             judge = interpod.judge(interpod.reasons(session, self.name))
             session.predicate.add(judge, reads=OTHER_PODS, steady=interpod.steady, follow=interpod.Follower)
-        if self._is_on("PodTopologySpreadEnable"):
+        if self.settings.pod_topology_spread:
             judge = spread.judge(spread.reasons(session, self.name))
             session.predicate.add(judge, reads=OTHER_PODS, steady=spread.steady, follow=spread.Follower)
         if self.switches["enablePredicate"]:
             self._volume_rules = self._volume_rules or volume_rules.VolumeRules(session, self.name, self.settings)
             self._volume_rules.register(session)
-
-    def _is_on(self, name: str) -> bool:
-        return bool(self.settings[f"predicate.{name}"])
 
     def _refuse(self, refused: Any, text: str) -> ReasonVector:
         return np.where(refused, self._reasons[text], 0).astype(np.int16)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pumice.api import duration, quantity
-from pumice.framework.configuration import Argument
+from pumice.framework.configuration import Settings, settings
 from pumice.framework.points import NODE_LOCAL, Reads
 from pumice.plugins.predicates import claims
 from pumice.plugins.predicates.volume_binding import VolumeBinding
@@ -14,8 +14,6 @@ from pumice.plugins.predicates.volume_limits import VolumeLimits
 from pumice.plugins.predicates.volume_zone import VolumeZone
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pumice.api import volumes
     from pumice.framework.session import Session
     from pumice.framework.subject import Subject
@@ -23,42 +21,46 @@ if TYPE_CHECKING:
 
 IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
 
-ARGUMENTS = (
-    Argument("predicate.NodeVolumeLimitsEnable", "bool", True, "whether the number of attached volumes is checked"),
-    Argument("predicate.VolumeZoneEnable", "bool", True, "whether zones of volumes are checked"),
-    Argument("predicate.VolumeBindingEnable", "bool", True, "whether volumes are found, reserved and bound"),
-    Argument(
+
+class VolumeSettings(Settings):
+    """Which rules about volumes are checked, and how long binding them may take."""
+
+    volume_limits = settings.truth(
+        "predicate.NodeVolumeLimitsEnable", default=True, help="whether the number of attached volumes is checked"
+    )
+    volume_zone = settings.truth(
+        "predicate.VolumeZoneEnable", default=True, help="whether zones of volumes are checked"
+    )
+    volume_binding = settings.truth(
+        "predicate.VolumeBindingEnable", default=True, help="whether volumes are found, reserved and bound"
+    )
+    bind_timeout = settings.whole(
         "volumebinding.bindTimeoutSeconds",
-        "int",
         600,
-        "how many seconds volumes may take to be bound before the pod's bind has failed",
         minimum=1,
-    ),
-    Argument(
+        help="how many seconds volumes may take to be bound before the pod's bind has failed",
+    )
+    volume_weight = settings.whole(
         "volumebinding.weight",
-        "int",
         1,
-        "accepted for compatibility; volumes are not scored, as in a Kubernetes without StorageCapacityScoring",
-    ),
-    Argument("volumebinding.shape", "list", None, "accepted for compatibility, as volumebinding.weight"),
-)
+        help="accepted for compatibility; volumes are not scored, as in a Kubernetes without StorageCapacityScoring",
+    )
+    volume_shape = settings.anything(
+        "volumebinding.shape", "list", None, help="accepted for compatibility, as volumebinding.weight"
+    )
 
 
 class VolumeRules:
     """The rules that are switched on, for as long as the configuration lasts."""
 
-    def __init__(self, session: Session, plugin: str, settings: Mapping[str, Any]) -> None:
+    def __init__(self, session: Session, plugin: str, told: VolumeSettings) -> None:
         cluster = session.cluster
         self._objects = claims.StorageObjects(cluster)
         reason = functools.partial(session.reason, plugin)
-        patience = int(settings["volumebinding.bindTimeoutSeconds"]) * duration.SECOND
-        on = {
-            name: bool(settings[f"predicate.{name}Enable"])
-            for name in ("NodeVolumeLimits", "VolumeZone", "VolumeBinding")
-        }
-        self._limits = VolumeLimits(cluster, self._objects, reason) if on["NodeVolumeLimits"] else None
-        self._zone = VolumeZone(self._objects, reason) if on["VolumeZone"] else None
-        self._binding = VolumeBinding(cluster, self._objects, reason, patience) if on["VolumeBinding"] else None
+        patience = told.bind_timeout * duration.SECOND
+        self._limits = VolumeLimits(cluster, self._objects, reason) if told.volume_limits else None
+        self._zone = VolumeZone(self._objects, reason) if told.volume_zone else None
+        self._binding = VolumeBinding(cluster, self._objects, reason, patience) if told.volume_binding else None
 
     def register(self, session: Session) -> None:
         """Register what is switched on; every function answers at once for pods without volumes."""

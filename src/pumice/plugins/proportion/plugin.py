@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -17,6 +17,7 @@ from pumice.plugins.sharing import admission, flat_limits, queue_limits
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pumice.framework.configuration import Settings
     from pumice.framework.session import Session
     from pumice.framework.subject import Demand
     from pumice.model.cluster import Cluster
@@ -76,8 +77,8 @@ class Proportion(Plugin):
         }
     )
 
-    def __init__(self, arguments: Mapping[str, Any], switches: Mapping[str, bool]) -> None:
-        super().__init__(arguments, switches)
+    def __init__(self, settings: Settings, switches: Mapping[str, bool]) -> None:
+        super().__init__(settings, switches)
         self.limits = flat_limits.Limits()
         self.admitted = admission.Admitted()
         self.inputs: Inputs | None = None

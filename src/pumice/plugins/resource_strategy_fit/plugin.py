@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from pumice.framework.configuration import Argument
+from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
 from pumice.plugins.resource_strategy_fit import scarcity
@@ -24,6 +24,42 @@ if TYPE_CHECKING:
     from pumice.model.nodes import Nodes
 
 LEAST, MOST = "LeastAllocated", "MostAllocated"
+USUAL = {"cpu": {"type": LEAST, "weight": 1}, "memory": {"type": LEAST, "weight": 1}}
+
+
+class StrategySettings(Settings):
+    """How one resource is scored: whether the used or the free part counts, and how much."""
+
+    type = settings.text("type", LEAST, choices=(LEAST, MOST), help="its strategy")
+    weight = settings.whole("weight", 1, minimum=1, replacement=1, help="its weight")
+
+
+class ResourcesSettings(Settings):
+    """The resources that are scored."""
+
+    strategies = settings.each(settings.section("*", StrategySettings, help="how a resource is scored"))
+
+
+class FitSettings(Settings):
+    """What is scored, and what is kept for those who need it."""
+
+    weight = settings.whole(
+        "resourceStrategyFitWeight",
+        10,
+        minimum=0,
+        replacement=10,
+        help="weight of the score by strategies; 0 switches it off",
+    )
+    resources = settings.section(
+        "resources",
+        ResourcesSettings,
+        default=USUAL,
+        help="the resources that count, by name or by a beginning that ends in `*`",
+    )
+    sra = settings.section("sra", scarcity.RetainedSettings, help="keep ordinary pods off nodes with scarce resources")
+    proportional = settings.section(
+        "proportional", scarcity.ProportionalSettings, help="keep cpu and memory for idle devices"
+    )
 
 
 class Strategy(msgspec.Struct, frozen=True):
@@ -48,43 +84,17 @@ class ResourceStrategyFit(Plugin):
     name = "resource-strategy-fit"
     points = frozenset({"NodeOrder", "Predicate"})
     reads = Reads.COLUMNS
-    arguments = (
-        Argument(
-            name="resourceStrategyFitWeight",
-            kind="int",
-            default=10,
-            minimum=0,
-            replacement=10,
-            help="weight of the score by strategies; 0 switches it off",
-        ),
-        Argument(
-            name="resources",
-            kind="map",
-            default={"cpu": {"type": LEAST, "weight": 1}, "memory": {"type": LEAST, "weight": 1}},
-            help="the resources that count, by name or by a beginning that ends in `*`",
-            fields=(
-                Argument(
-                    name="*",
-                    kind="map",
-                    help="how a resource is scored",
-                    fields=(
-                        Argument(name="type", kind="string", default=LEAST, choices=(LEAST, MOST), help="its strategy"),
-                        Argument(name="weight", kind="int", default=1, minimum=1, replacement=1, help="its weight"),
-                    ),
-                ),
-            ),
-        ),
-        *scarcity.ARGUMENTS,
-    )
+    settings = Configured(FitSettings)
 
-    def __init__(self, arguments: Mapping[str, Any], switches: Mapping[str, bool]) -> None:
-        super().__init__(arguments, switches)
-        self._weight: int = arguments["resourceStrategyFitWeight"]
-        listed = arguments["resources"] or self.arguments[1].default
-        self._strategies = {name: Strategy(each["type"], each["weight"]) for name, each in listed.items()}
+    def __init__(self, settings: Settings, switches: Mapping[str, bool]) -> None:
+        super().__init__(settings, switches)
+        told = self.settings
+        self._weight = told.weight
+        listed = told.resources.strategies or ResourcesSettings(USUAL).strategies
+        self._strategies = {name: Strategy(each.type, each.weight) for name, each in listed.items()}
         self._found: dict[str, Strategy | None] = {}
-        self._retained = scarcity.Retained(arguments["sra"])
-        self._proportional = scarcity.Proportional(arguments["proportional"])
+        self._retained = scarcity.Retained(told.sra)
+        self._proportional = scarcity.Proportional(told.proportional)
 
     @classmethod
     def objections(cls, arguments: Mapping[str, Any]) -> Iterator[tuple[documents.Path, str]]:

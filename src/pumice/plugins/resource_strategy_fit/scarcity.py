@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pumice.framework.configuration import Argument
+from pumice.framework.configuration import Settings, settings
 from pumice.framework.reasons import Code
 from pumice.model import resources
 from pumice.model.resources import CPU, MEMORY
@@ -32,54 +32,47 @@ _ENABLE = "whether this is done"
 _RESOURCES = "the scarce resources"
 
 
-def _rate(name: str, what: str) -> Argument:
-    return Argument(
-        name=name, kind="float", default=Fraction(1), minimum=0, replacement=Fraction(1), help=f"{what} for an idle one"
+def _rate(name: str, what: str) -> settings.Field[Mapping[str, Fraction]]:
+    return settings.each(
+        settings.number(name, Fraction(1), minimum=0, replacement=Fraction(1), help=f"{what} for an idle one")
     )
 
 
-ARGUMENTS = (
-    Argument(
-        name="sra",
-        kind="map",
-        help="keep ordinary pods off nodes with scarce resources",
-        fields=(
-            Argument(name="enable", kind="bool", default=False, help=_ENABLE),
-            Argument(name="resources", kind="strings", default=(), help=_RESOURCES),
-            Argument(name="weight", kind="int", default=1, minimum=0, replacement=0, help="weight of this score"),
-            Argument(
-                name="resourceWeight",
-                kind="map",
-                help="how scarce each of them is",
-                fields=(
-                    Argument(name="*", kind="int", default=1, minimum=0, replacement=1, help="1 if it is not listed"),
-                ),
-            ),
-        ),
-    ),
-    Argument(
-        name="proportional",
-        kind="map",
-        help="keep cpu and memory for idle devices",
-        fields=(
-            Argument(name="enable", kind="bool", default=False, help=_ENABLE),
-            Argument(name="resources", kind="strings", default=(), help=_RESOURCES),
-            Argument(
-                name="resourceProportion",
-                kind="map",
-                help="what each of them needs",
-                fields=(_rate("*.cpu", "cores"), _rate("*.memory", "gigabytes")),
-            ),
-        ),
-    ),
-)
+class WeightSettings(Settings):
+    """How scarce each resource is."""
+
+    weights = settings.each(settings.whole("*", 1, minimum=0, replacement=1, help="1 if it is not listed"))
+
+
+class RetainedSettings(Settings):
+    """Which nodes are kept for those who ask for what they have."""
+
+    enable = settings.truth("enable", default=False, help=_ENABLE)
+    resources = settings.words("resources", help=_RESOURCES)
+    weight = settings.whole("weight", 1, minimum=0, replacement=0, help="weight of this score")
+    scarcity = settings.section("resourceWeight", WeightSettings, help="how scarce each of them is")
+
+
+class RateSettings(Settings):
+    """What an idle device needs."""
+
+    cores = _rate("*.cpu", "cores")
+    gigabytes = _rate("*.memory", "gigabytes")
+
+
+class ProportionalSettings(Settings):
+    """For which devices cpu and memory are kept."""
+
+    enable = settings.truth("enable", default=False, help=_ENABLE)
+    resources = settings.words("resources", help=_RESOURCES)
+    rates = settings.section("resourceProportion", RateSettings, help="what each of them needs")
 
 
 def objections(arguments: Mapping[str, Any]) -> Iterator[tuple[documents.Path, str]]:
     """Find resources that are mentioned and not listed, and protections of nothing."""
     sra, proportional = arguments["sra"], arguments["proportional"]
-    for section, settings in (("sra", sra), ("proportional", proportional)):
-        if settings["enable"] and not settings["resources"]:
+    for section, told in (("sra", sra), ("proportional", proportional)):
+        if told["enable"] and not told["resources"]:
             yield (section, "enable"), f"is enabled, but {section}.resources names no resource"
     for name in sra["resourceWeight"]:
         if name not in sra["resources"]:
@@ -96,11 +89,11 @@ def objections(arguments: Mapping[str, Any]) -> Iterator[tuple[documents.Path, s
 class Retained:
     """The score that keeps nodes with scarce resources for those who ask for them."""
 
-    def __init__(self, settings: Mapping[str, Any]) -> None:
-        weights = {name: settings["resourceWeight"].get(name, 1) for name in settings["resources"]}
+    def __init__(self, told: RetainedSettings) -> None:
+        weights = {name: told.scarcity.weights.get(name, 1) for name in told.resources}
         self._weights = weights
         self._total = sum(weights.values())
-        self.weight: int = settings["weight"] if settings["enable"] and self._total else 0
+        self.weight = told.weight if told.enable and self._total else 0
 
     def score(self, subject: Subject, nodes: Nodes) -> Floats | None:
         """Score how few of the scarce resources a node has; one that lacks something the pod asks for scores 0."""
@@ -120,12 +113,11 @@ class Retained:
 class Proportional:
     """The filter that leaves cpu and memory for devices that are idle."""
 
-    def __init__(self, settings: Mapping[str, Any]) -> None:
-        self.enabled: bool = settings["enable"]
-        rates = settings["resourceProportion"]
+    def __init__(self, told: ProportionalSettings) -> None:
+        self.enabled = told.enable
+        cores, gigabytes = told.rates.cores, told.rates.gigabytes
         self._rates: dict[str, tuple[Fraction, Fraction]] = {
-            name: (rates.get(f"{name}.cpu", Fraction(1)), rates.get(f"{name}.memory", Fraction(1)))
-            for name in settings["resources"]
+            name: (cores.get(name, Fraction(1)), gigabytes.get(name, Fraction(1))) for name in told.resources
         }
         self._reasons: dict[str, int] = {}
 

@@ -49,7 +49,7 @@ class Units:
         own = frozenset(map(id, task.tallies))
 
         def left(tally: Tally) -> int:
-            return tally.ready + tally.waiting - self._lost[id(tally)] - (id(tally) in own)
+            return tally.ready - self._lost[id(tally)] - (id(tally) in own)
 
         def reaches(tally: Tally | None, minimum: int) -> bool:
             return minimum <= (0 if tally is None else left(tally) + tally.counts[BEST_EFFORT_PENDING])

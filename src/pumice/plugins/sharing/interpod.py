@@ -93,9 +93,9 @@ def _near_any(bond: Bond, counted: Sequence[tuple[Count, str]], *, released: boo
     near: Mask | None = None
     for count, topology in counted:
         if count.anybody:
-            tally = bond.kinship.tally(count, Division(topology))
-            if tally.total(released=released):
-                here = tally.domains.per_node(tally.present(released=released) > 0)
+            there = bond.kinship.by_domains(count, Division(topology))
+            if there.total(released=released):
+                here = there.domains.per_node(there.present(released=released) > 0)
                 near = here if near is None else near | here
     return near
 
@@ -130,12 +130,12 @@ class Company:
         kinship, terms = bond.kinship, bond.rules.affinity
         count = kinship.count(*dict.fromkeys(term.picker for term in terms))
         topologies = dict.fromkeys(term.topology for term in terms)
-        tallies = [kinship.tally(count, Division(topology)) for topology in topologies]
+        counts = [kinship.by_domains(count, Division(topology)) for topology in topologies]
         self._present: list[tuple[Domains, Mask]] = [
-            (tally.domains, tally.present(released=released) > 0) for tally in tallies
+            (each.domains, each.present(released=released) > 0) for each in counts
         ]
         # The first of a set of pods that want to be together may go to any node that has the labels.
-        self._founding = bond.rules.near_self and not any(tally.total(released=released) for tally in tallies)
+        self._founding = bond.rules.near_self and not any(each.total(released=released) for each in counts)
 
     def near(self) -> Mask:
         """Mark the nodes that share a domain of every term with these pods."""
@@ -229,7 +229,7 @@ def attraction(subject: Subject, nodes: Nodes) -> Floats | None:
 
 def _gather(bond: Bond, sums: dict[str, Vector], count: Count, topology: str, weight: int) -> None:
     """Add a weighted count to the sums of its topology."""
-    present = bond.kinship.tally(count, Division(topology)).present(released=False) * weight
+    present = bond.kinship.by_domains(count, Division(topology)).present(released=False) * weight
     sums[topology] = sums[topology] + present if topology in sums else present
 
 

@@ -52,8 +52,8 @@ def _present(bond: Bond, spread: Spread, division: Division) -> tuple[Domains, V
     if spread.picker is None:
         domains = kinship.topology.domains(division, bond.constraint_class)
         return domains, np.zeros(domains.size + 1, dtype=np.int64)
-    tally = kinship.tally(kinship.count(spread.picker), division, bond.constraint_class)
-    return tally.domains, tally.present(released=True)
+    counted = kinship.by_domains(kinship.count(spread.picker), division, bond.constraint_class)
+    return counted.domains, counted.present(released=True)
 
 
 def _labels(spreads: Sequence[Spread]) -> tuple[str, ...]:

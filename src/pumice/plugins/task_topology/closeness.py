@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pumice.model.nodes import EVERY
 from pumice.plugins.sharing.scoring import MAX_SCORE
 from pumice.plugins.task_topology.buckets import role_of
 
@@ -39,10 +40,7 @@ class Closeness:
         total = sum((other.shape.request.vector for other in self._others), task.shape.request.vector)
         self._columns: list[int] = np.flatnonzero(total).tolist()
         view = table.view()
-        self._free: list[Vector] = [
-            view.allocatable[:, c] - view.used[:, c] + view.releasing[:, c] - view.pipelined[:, c]
-            for c in self._columns
-        ]
+        self._free: list[Vector] = [view.future_idle_at((EVERY, column)) for column in self._columns]
         self._fitting: Vector | None = None
 
     def place(self, row: int) -> None:

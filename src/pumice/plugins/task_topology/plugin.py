@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pumice.api import names
-from pumice.framework.configuration import Argument
+from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
 from pumice.plugins.task_topology.buckets import Buckets, Roles, VoidTopologyError, role_of
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 OUT_OF_BUCKET = (1,)
 
 
+class TaskTopologySettings(Settings):
+    """How much company counts."""
+
+    weight = settings.whole("task-topology.weight", 1, help="weight of the score; 0 switches it off")
+
+
 class TaskTopology(Plugin):
     """Put pods of a job on one node, or on different ones, by their roles (`volcano.sh/task-spec`, an annotation of the pod).
 
@@ -40,15 +46,13 @@ class TaskTopology(Plugin):
 
     name = "task-topology"
     points = frozenset({"TaskOrder", "NodeOrder"})
-    arguments = (
-        Argument(name="task-topology.weight", kind="int", default=1, help="weight of the score; 0 switches it off"),
-    )
+    settings = Configured(TaskTopologySettings)
 
     def open(self, session: Session) -> None:
         """Register order and score, and follow what is placed."""
         self._session = session
         self._known: dict[str, Buckets | None] = {}
-        self._weight: int = self.settings["task-topology.weight"]
+        self._weight = self.settings.weight
         session.task_order.add(self.order)
         if self._weight:
             reads = Reads.COLUMNS | Reads.OTHER_NODES

@@ -1,0 +1,27 @@
+"""What an answer about nodes depends on, declared by whoever gives it."""
+
+from __future__ import annotations
+
+from enum import Flag, auto
+
+
+class Reads(Flag):
+    """What an answer about nodes depends on: its cache key and its invalidation.
+
+    JOB and QUEUE mean who they are and what their objects say. Whoever reads what they hold, which every placement changes, declares
+    OTHER_NODES. An answer of None ("this is not for me") may depend on the subject and on Node objects only, unless OTHER_NODES is declared.
+    """
+
+    NODE = auto()  # labels, taints, conditions: what the Node object says
+    COLUMNS = auto()  # the amounts of the view
+    TASKS = auto()  # the single tasks on the node
+    OTHER_NODES = auto()  # tasks anywhere else, what jobs and queues hold: affinity, spreading
+    TASK = auto()  # more of the task than its shape
+    JOB = auto()
+    QUEUE = auto()
+    TIME = auto()
+
+
+NODE_LOCAL = Reads.NODE | Reads.COLUMNS
+NODE_TASKS = NODE_LOCAL | Reads.TASKS
+EVERYTHING = ~Reads(0)

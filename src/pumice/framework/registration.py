@@ -1,0 +1,66 @@
+"""Whose turn it is to register functions, and the check that a function can be asked at all."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from pumice.framework.reads import Reads  # noqa: TC001  msgspec reads the annotations at run time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pumice.framework.configuration import PluginSetting
+
+_VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
+
+class RegistrationError(AttributeError, TypeError):
+    """A plugin registers what no extension point can ask."""
+
+
+class Slot(msgspec.Struct):
+    """Whose turn it is to register functions."""
+
+    tier: int
+    plugin: str
+    setting: PluginSetting
+    reads: Reads
+
+
+class Roster:
+    """The tiers of a session, and the plugin that is being opened. With `final_veto` victims are intersected by kube-batch's rule."""
+
+    __slots__ = ("final_veto", "slot", "tiers")
+
+    def __init__(self, tiers: int, *, final_veto: bool = False) -> None:
+        self.tiers = tiers
+        self.final_veto = final_veto
+        self.slot: Slot | None = None
+
+
+def check(function: Callable[..., Any], point: str, parameters: tuple[str, ...], plugin: str) -> None:
+    """Refuse a function that cannot be called with what a point asks with; plugins register in every cycle, so the usual case is quick."""
+    code = getattr(function, "__code__", None)
+    if code is not None and not code.co_flags & _VARIADIC and not code.co_kwonlyargcount:
+        bound = getattr(function, "__self__", None) is not None
+        if code.co_argcount - bound == len(parameters):
+            return
+    if not callable(function):
+        raise RegistrationError(_refusal(plugin, point, parameters, f"{function!r:.60} cannot be called"))
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # written in C, without a signature to look at
+    try:
+        signature.bind(*parameters)
+    except TypeError as error:
+        name = getattr(function, "__qualname__", repr(function))
+        raise RegistrationError(_refusal(plugin, point, parameters, f"{name} does not take them: {error}")) from None
+
+
+def _refusal(plugin: str, point: str, parameters: tuple[str, ...], why: str) -> str:
+    many = f"{len(parameters)} parameter{'s' * (len(parameters) != 1)}"
+    return f'plugin "{plugin}": {point} calls functions with {many} ({", ".join(parameters)}), and {why}'

@@ -1,0 +1,210 @@
+"""The custom resources: how each is called, what `kubectl get` shows of it, and its definition as the API server takes it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from pumice.api import kinds
+from pumice.manifests import scheduling_schemas, schema, workload_schemas
+
+Manifest = dict[str, Any]
+
+
+class Column(msgspec.Struct, frozen=True):
+    """A column of `kubectl get`; a wide one is shown by `-o wide`."""
+
+    name: str
+    path: str
+    type: str = "string"
+    wide: bool = False
+
+
+class Resource(msgspec.Struct, frozen=True, kw_only=True):
+    """A custom resource; `status_apart` gives it a status subresource."""
+
+    kind: kinds.Kind
+    fields: dict[str, schema.Schema]
+    about: str
+    short: tuple[str, ...] = ()
+    status_apart: bool = False
+    columns: tuple[Column, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of its definition, such as `queues.scheduling.volcano.sh`."""
+        return f"{self.kind.plural}.{self.kind.group}"
+
+
+_AGE: Final = ".metadata.creationTimestamp"
+
+SCHEDULING: Final = (
+    Resource(
+        kind=kinds.POD_GROUP,
+        # Without a status subresource, as Volcano has it: operators create groups with a phase, which would be dropped.
+        about="A gang: pods that are started together or not at all.",
+        fields=scheduling_schemas.POD_GROUP,
+        short=("pg", "podgroup-v1beta1"),
+        columns=(
+            Column("STATUS", ".status.phase"),
+            Column("minMember", ".spec.minMember", "integer"),
+            Column("RUNNINGS", ".status.running", "integer"),
+            Column("AGE", _AGE, "date"),
+            Column("QUEUE", ".spec.queue", wide=True),
+        ),
+    ),
+    Resource(
+        kind=kinds.QUEUE,
+        about="A share of the cluster.",
+        fields=scheduling_schemas.QUEUE,
+        short=("q", "queue-v1beta1"),
+        status_apart=True,
+        columns=(Column("PARENT", ".spec.parent"),),
+    ),
+    Resource(
+        kind=kinds.HYPER_NODE,
+        about="Nodes that are well connected with each other.",
+        fields=scheduling_schemas.HYPER_NODE,
+        short=("hn",),
+        status_apart=True,
+        columns=(
+            Column("Tier", ".spec.tier", "string"),
+            Column("TierName", ".spec.tierName"),
+            Column("NodeCount", ".status.nodeCount", "integer"),
+            Column("Age", _AGE, "date"),
+        ),
+    ),
+    Resource(
+        kind=kinds.NUMATOPOLOGY,
+        about="The NUMA cells of a node.",
+        fields=scheduling_schemas.NUMATOPOLOGY,
+        short=("numatopo",),
+    ),
+    Resource(
+        kind=kinds.NODE_SHARD,
+        about="The nodes of one of several schedulers.",
+        fields=scheduling_schemas.NODE_SHARD,
+        short=("nsh",),
+        status_apart=True,
+        columns=(Column("AGE", _AGE, "date"),),
+    ),
+)
+
+WORKLOADS: Final = (
+    Resource(
+        kind=kinds.JOB,
+        about="A job of several roles.",
+        fields=workload_schemas.JOB,
+        short=("vcjob", "vj"),
+        status_apart=True,
+        columns=(
+            Column("STATUS", ".status.state.phase"),
+            Column("minAvailable", ".status.minAvailable", "integer"),
+            Column("RUNNINGS", ".status.running", "integer"),
+            Column("AGE", _AGE, "date"),
+            Column("QUEUE", ".spec.queue", wide=True),
+        ),
+    ),
+    Resource(
+        kind=kinds.CRON_JOB,
+        about="A job that starts again and again.",
+        fields=workload_schemas.CRON_JOB,
+        short=("cronvcjob", "cronvj"),
+        status_apart=True,
+    ),
+    Resource(
+        kind=kinds.COMMAND,
+        about="An order to a controller; consumed once.",
+        fields=workload_schemas.COMMAND,
+    ),
+    Resource(
+        kind=kinds.JOB_FLOW,
+        about="Jobs that depend on each other.",
+        fields=workload_schemas.JOB_FLOW,
+        short=("jf",),
+        status_apart=True,
+        columns=(Column("Status", ".status.state.phase"), Column("Age", _AGE, "date")),
+    ),
+    Resource(
+        kind=kinds.JOB_TEMPLATE,
+        about="A job that flows make copies of.",
+        fields=workload_schemas.JOB_TEMPLATE,
+        short=("jt",),
+        status_apart=True,
+    ),
+)
+
+CURRENT: Final = SCHEDULING + WORKLOADS
+
+# Both groups of kube-batch; installed only where its users still have such objects.
+KUBE_BATCH: Final = tuple(
+    Resource(kind=kind, about=about, fields=fields)
+    for group, queue in (
+        (kinds.INCUBATOR_POD_GROUP, kinds.INCUBATOR_QUEUE),
+        (kinds.SIGS_POD_GROUP, kinds.SIGS_QUEUE),
+    )
+    for kind, about, fields in (
+        (group, "A gang, as kube-batch knew it.", scheduling_schemas.OLDER_POD_GROUP),
+        (queue, "A share of the cluster, as kube-batch knew it.", scheduling_schemas.OLDER_QUEUE),
+    )
+)
+
+
+def definition(resource: Resource) -> Manifest:
+    """Give the CustomResourceDefinition; helm never deletes it, for its objects would go with it."""
+    kind = resource.kind
+    names: Manifest = {
+        "kind": kind.name,
+        "listKind": f"{kind.name}List",
+        "plural": kind.plural,
+        "singular": kind.singular,
+    }
+    if resource.short:
+        names["shortNames"] = list(resource.short)
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": resource.name, "annotations": _annotations(kind.group)},
+        "spec": {
+            "group": kind.group,
+            "names": names,
+            "scope": "Namespaced" if kind.namespaced else "Cluster",
+            "versions": [_version(resource)],
+        },
+    }
+
+
+def _annotations(group: str) -> Manifest:
+    annotations = {"helm.sh/resource-policy": "keep"}
+    if group.endswith((".k8s.io", ".kubernetes.io")):
+        # Groups of that domain are refused without a word on who approved them; this one never was reviewed.
+        annotations["api-approved.kubernetes.io"] = "unapproved, kept for the objects of kube-batch"
+    return annotations
+
+
+def _version(resource: Resource) -> Manifest:
+    properties = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
+    version: Manifest = {
+        "name": resource.kind.version,
+        "served": True,
+        "storage": True,
+        "schema": {
+            "openAPIV3Schema": {
+                "description": resource.about,
+                "type": "object",
+                "x-kubernetes-preserve-unknown-fields": True,
+                "properties": {**properties, **resource.fields},
+            }
+        },
+    }
+    if resource.status_apart:
+        version["subresources"] = {"status": {}}
+    if resource.columns:
+        version["additionalPrinterColumns"] = [_column(column) for column in resource.columns]
+    return version
+
+
+def _column(column: Column) -> Manifest:
+    shown = {"name": column.name, "type": column.type, "jsonPath": column.path}
+    return {**shown, "priority": 1} if column.wide else shown

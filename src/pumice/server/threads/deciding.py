@@ -1,0 +1,186 @@
+"""The deciding thread: cycles at the pace of the schedule period, and between them whatever its mailbox says."""
+
+from __future__ import annotations
+
+import gc
+import time
+from typing import TYPE_CHECKING, Final, Protocol
+
+from pumice.api import printable
+from pumice.framework.engine import Breakdown
+from pumice.server.logs import logs
+from pumice.server.threads import mailbox
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pumice.framework.configuration import Configuration
+    from pumice.framework.record import CycleRecord
+    from pumice.scheduler import Scheduler
+    from pumice.server.logs.logs import Log
+    from pumice.server.threads.mailbox import Mailbox
+
+WARM: Final = 0.25  # how often a standby takes in what has come, in seconds
+REMIND: Final = 60.0  # how often a failure that stays the same is told of again
+REMEMBERED: Final = 64  # failures that are known to have been told of
+LONGEST: Final = 300  # characters of an error in a line of text
+
+
+class Reporter(Protocol):
+    """Whoever is told of finished cycles, and asked for dumps; called by the deciding thread."""
+
+    def cycled(self, record: CycleRecord, microseconds: int) -> None:
+        """Take note of a cycle."""
+
+    def broke(self, action: str, plugin: str) -> None:
+        """Count a breakdown; either name is empty where it is not known."""
+
+    def dump(self) -> None:
+        """Write what is known to a file."""
+
+    def summarise(self) -> None:
+        """Log how things stand."""
+
+    def view(self) -> None:
+        """Gather the numbers of jobs and queues."""
+
+
+class Decider:
+    """Runs the scheduler until it is told to stop. A cycle that breaks down is told of; the next one tries again."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        box: Mailbox,
+        log: Log,
+        reporter: Reporter,
+        *,
+        period: float,
+        now: Callable[[], int],
+    ) -> None:
+        self._scheduler = scheduler
+        self._box = box
+        self._log = log
+        self._reporter = reporter
+        self._period = period
+        self._now = now
+        self._deciding = False
+        self._told: dict[str, float] = {}
+        self._frozen = False
+        self.alive_at = time.monotonic()
+        self.trouble = ""  # what broke down in the last cycle
+
+    @property
+    def deciding(self) -> bool:
+        """Tell whether cycles are run: everything is listed, and the lease, if there is one, is ours."""
+        return self._deciding
+
+    def run(self) -> mailbox.Stop | mailbox.Fatal:
+        """Decide until told to stop; the period runs from the end of one cycle to the start of the next."""
+        while True:
+            self._work()
+            self.alive_at = time.monotonic()
+            due = self.alive_at + (self._period if self._deciding else min(self._period, WARM))
+            ended = self._wait(due)
+            if ended is not None:
+                return ended
+
+    def _wait(self, due: float) -> mailbox.Stop | mailbox.Fatal | None:
+        """Take messages until it is time for the next cycle."""
+        while (message := self._box.take(due)) is not None:
+            match message:
+                case mailbox.Stop() | mailbox.Fatal():
+                    return message
+                case mailbox.Begin():
+                    self._deciding = True
+                    return None
+                case mailbox.Reconfigure():
+                    self._reconfigure(message.configuration)
+                case mailbox.Dump():
+                    self._guarded("dump", self._reporter.dump)
+                case mailbox.View():
+                    # Who asked may have given up meanwhile; nobody could be answered then.
+                    if message.reply.set_running_or_notify_cancel():
+                        self._guarded("gathering numbers", self._reporter.view)
+                        message.reply.set_result(None)
+                case mailbox.Summarise():
+                    self._guarded("summary", self._reporter.summarise)
+        return None
+
+    def _reconfigure(self, found: Configuration) -> None:
+        self._guarded("a new configuration, which is left alone,", lambda: self._scheduler.reconfigure(found))
+
+    def _work(self) -> None:
+        if self._deciding:
+            broken = self._guarded("cycle", self._cycle)
+            if broken is not None:
+                self.trouble = f"the last cycle broke down: {_said(broken)}"
+                self._reporter.broke("", "")
+        else:
+            self._guarded("taking in events", lambda: self._scheduler.cache.apply(self._now(), standby=True))
+
+    def _cycle(self) -> None:
+        started = time.perf_counter_ns()
+        record = self._scheduler.cycle()
+        spent = (time.perf_counter_ns() - started) // 1000
+        self._look_at_failures()
+        if not record.skipped:
+            self._log.detail(
+                logs.CYCLES,
+                "cycle",
+                number=record.cycle,
+                milliseconds=round(spent / 1000, 3),
+                binds=record.binds,
+                evictions=record.evictions,
+            )
+        self._reporter.cycled(record, spent)
+        if not self._frozen and not record.skipped:
+            # What was listed at the start stays for long: nobody needs to look for rubbish in it again and again.
+            self._frozen = True
+            gc.freeze()
+
+    def _look_at_failures(self) -> None:
+        """Tell of everything that broke down in a cycle that went on all the same."""
+        known = {id(each.error): each for each in self._scheduler.engine.breakdowns}
+        found = [known.get(id(failure), Breakdown(failure)) for failure in self._scheduler.failures]
+        for each in found:
+            self._tell_of(each, "a plugin or action broke down")
+            self._reporter.broke(each.action, each.plugin)
+        lines = list(dict.fromkeys(map(_line, found)))
+        more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
+        self.trouble = lines[0] + more if lines else ""
+
+    def _guarded(self, what: str, step: Callable[[], None]) -> Exception | None:
+        try:
+            step()
+        except Exception as error:  # noqa: BLE001  whatever breaks, the process goes on and the next cycle tries again
+            self._tell_of(Breakdown(error), f"{what} broke down")
+            return error
+        return None
+
+    def _tell_of(self, found: Breakdown, message: str) -> None:
+        """Log a breakdown, and one that repeats itself only now and then."""
+        names = {"plugin": found.plugin, "action": found.action}
+        fields = {name: value for name, value in names.items() if value} | {"error": _said(found.error)}
+        text = f"{message}: {fields}"
+        now = time.monotonic()
+        if now - self._told.get(text, -REMIND) >= REMIND:
+            self._told.pop(text, None)
+            while len(self._told) >= REMEMBERED:
+                del self._told[next(iter(self._told))]
+            self._told[text] = now
+            self._log.broke(message, found.error, **fields)
+
+
+def _line(found: Breakdown) -> str:
+    """Say in one line who broke down, and how."""
+    error = _said(found.error)
+    if found.action:
+        culprit = f"plugin {found.plugin}: " if found.plugin else ""
+        return f"action {found.action} broke down in the last cycle: {culprit}{error}"
+    return f"{f'plugin {found.plugin}' if found.plugin else 'a step'} broke down in the last cycle: {error}"
+
+
+def _said(error: Exception) -> str:
+    text = printable.printable(f"{type(error).__name__}: {error}")
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

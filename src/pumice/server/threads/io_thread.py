@@ -1,0 +1,210 @@
+"""The I/O thread: one event loop with everything that talks to somebody.
+
+```
+  election ── lease ours, or not for now ──▶ informers ── all listed, and caught up with the lease ──▶ Begin, companions
+  world, configuration, servers: from the start
+```
+
+Lists that begin after the lease was taken are new enough by themselves, so the first attempt to get it comes before them. If one of these parts ends, the
+process does: there is nothing it could do without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from typing import TYPE_CHECKING, Final, Protocol
+
+from pumice.kube import election
+from pumice.server.logs import watch_log
+from pumice.server.threads import mailbox
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine, Sequence
+    from typing import Any
+
+    from pumice.kube.calls.client import Client
+    from pumice.kube.election import Election
+    from pumice.kube.watches.informers import Informers
+    from pumice.kube.writes.world import KubeWorld
+    from pumice.server.logs.logs import Log
+    from pumice.server.threads.mailbox import Mailbox
+
+LAST_ANSWERS: Final = 1.0
+LOOK: Final = 0.02
+HEAD_START: Final = 2.0  # seconds that the lists wait for the election, if the API server is slow to answer
+
+
+class Companions(Protocol):
+    """The companion controller."""
+
+    async def run(self) -> None:
+        """Write what is wanted, until cancelled."""
+
+
+class Parts:
+    """What runs on the loop. `chores` run from the start: servers, the configuration."""
+
+    def __init__(
+        self,
+        clients: Sequence[Client],
+        informers: Informers,
+        world: KubeWorld,
+        companions: Companions,
+        *,
+        election: Election | None,
+        prepare: Callable[[], Awaitable[None]],
+        settled: Callable[[Any], None],
+        chores: Sequence[Callable[[], Coroutine[Any, Any, None]]] = (),
+    ) -> None:
+        self.clients = clients
+        self.informers = informers
+        self.world = world
+        self.companions = companions
+        self.election = election
+        self.prepare = prepare
+        self.settled = settled
+        self.chores = chores
+
+
+class IoThread(threading.Thread):
+    """Runs the parts until it is stopped or one of them fails, which the deciding thread is told."""
+
+    def __init__(self, parts: Parts, box: Mailbox, log: Log) -> None:
+        super().__init__(name="io", daemon=True)
+        self._parts = parts
+        self._box = box
+        self._log = log
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping: asyncio.Event | None = None
+        self._patience = 0.0
+        self._ready = threading.Event()
+
+    def run(self) -> None:
+        """Run the loop."""
+        try:
+            asyncio.run(self._live())
+        except election.LostLeaseError as error:
+            self._box.post(mailbox.Fatal(f"the lease is lost: {error}"))
+        except StartError as error:
+            self._box.post(mailbox.Fatal(str(error)))
+        except BaseException as error:  # noqa: BLE001  whatever it is, the deciding thread must not go on alone
+            self._log.broke("the I/O thread broke down", error)
+            self._box.post(mailbox.Fatal(f"the I/O thread broke down: {type(error).__name__}: {error}"))
+        finally:
+            self._ready.set()
+
+    def stop(self, patience: float) -> None:
+        """End in good order: writes that were handed over get so many seconds, then the lease is released. Returns when it is done."""
+        self._ready.wait(patience + 5.0)
+        self._patience = patience
+        if self._loop is not None and self._stopping is not None:
+            try:
+                self._loop.call_soon_threadsafe(self._stopping.set)
+            except RuntimeError:
+                return  # the loop has ended by itself
+            self.join(patience + LAST_ANSWERS + election.RELEASE_PATIENCE + 2.0)
+
+    # -- the loop ----------------------------------------------------------------------------------------------
+
+    async def _live(self) -> None:
+        self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
+        self._ready.set()
+        async with contextlib.AsyncExitStack() as open_until_the_end:
+            for client in self._parts.clients:
+                await open_until_the_end.enter_async_context(client)
+            works = self._start()
+            stopping = asyncio.create_task(self._stopping.wait())
+            try:
+                done, _ = await asyncio.wait([*works, stopping], return_when=asyncio.FIRST_COMPLETED)
+                if stopping in done:
+                    await self._finish()
+                else:
+                    _raise_first([work for work in works if work in done])
+            finally:
+                for work in (*works, stopping):
+                    work.cancel()
+                await asyncio.gather(*works, stopping, return_exceptions=True)
+                if self._parts.election is not None:
+                    await self._parts.election.release()
+
+    def _start(self) -> list[asyncio.Task[None]]:
+        parts = self._parts
+        led: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        tried = asyncio.Event()
+        works: list[tuple[str, Awaitable[None]]] = [
+            *((getattr(chore, "__qualname__", "chore"), chore()) for chore in parts.chores),
+            ("writes", parts.world.run(parts.settled)),
+            ("beginning", self._begin(led, tried)),
+        ]
+        if parts.election is None:
+            led.set_result("")
+            tried.set()
+        else:
+            works.append(("election", parts.election.run(lambda version: self._lead(version, led, tried), tried.set)))
+        return [asyncio.ensure_future(_never_ending(name, work)) for name, work in works]
+
+    def _lead(self, version: str, led: asyncio.Future[str], tried: asyncio.Event) -> None:
+        self._log.info("leading", lease_version=version)
+        led.set_result(version)
+        tried.set()
+
+    async def _begin(self, led: asyncio.Future[str], tried: asyncio.Event) -> None:
+        """Follow the cluster; once everything is listed, at least as new as the lease, let cycles begin."""
+        parts = self._parts
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(HEAD_START):
+                await tried.wait()
+        await parts.prepare()
+        watching = asyncio.create_task(parts.informers.run())
+        looking = asyncio.create_task(watch_log.keep(parts.informers, self._log))
+        ready = asyncio.create_task(self._ready_to_decide(led))
+        try:
+            await asyncio.wait([watching, ready], return_when=asyncio.FIRST_COMPLETED)
+            if watching.done():
+                await watching
+            await ready
+            self._box.post(mailbox.Begin())
+            await asyncio.gather(watching, parts.companions.run())
+        finally:
+            for work in (watching, looking, ready):
+                work.cancel()
+
+    async def _ready_to_decide(self, led: asyncio.Future[str]) -> None:
+        informers = self._parts.informers
+        await informers.wait_synced()
+        self._log.info("every list is complete", objects=sum(report.objects for report in informers.report()))
+        version = await led
+        if version:
+            await informers.catch_up(version)
+
+    async def _finish(self) -> None:
+        """Let writes that were handed over end."""
+        world = self._parts.world
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self._patience
+        while loop.time() < until:
+            counts = world.counts
+            if not counts.waiting and not counts.in_flight:
+                break
+            await asyncio.sleep(LOOK)
+        left = world.counts.waiting
+        if left:
+            self._log.warning("writes are given up", waiting=left)
+        await world.drain(LAST_ANSWERS)
+
+
+class StartError(Exception):
+    """Something that keeps the process from starting, said in words for its operator."""
+
+
+async def _never_ending(name: str, work: Awaitable[None]) -> None:
+    """Run something that must not end."""
+    await work
+    raise RuntimeError(f"{name} has ended")
+
+
+def _raise_first(works: Sequence[asyncio.Task[None]]) -> None:
+    for work in works:
+        work.result()

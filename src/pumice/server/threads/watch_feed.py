@@ -1,0 +1,57 @@
+"""What the watches bring, handed to everybody who follows it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from pumice.api import decoding, kinds
+    from pumice.api.meta import KubeObject
+    from pumice.cache.cache import Cache
+    from pumice.cache.reflector import EventType
+    from pumice.kube.writes.companions import Companions
+
+
+PAUSE: Final = 1.0
+
+
+class WhenWanted:
+    """Something that runs from when it is first wanted; from then on it asks by itself."""
+
+    def __init__(self, run: Callable[[], Awaitable[None]], wanted: Callable[[], bool]) -> None:
+        self._run = run
+        self._wanted = wanted
+
+    async def run(self) -> None:
+        """Wait until it is wanted, then run it."""
+        while True:
+            if self._wanted():
+                break
+            await asyncio.sleep(PAUSE)
+        await self._run()
+
+
+class WatchFeed:
+    """Feeds the cache, the companion controller, and whoever watches the watching."""
+
+    def __init__(
+        self,
+        cache: Cache,
+        companions: Companions,
+        noticed: Callable[[kinds.Kind, EventType, KubeObject | decoding.Malformed], None],
+    ) -> None:
+        self._feed = cache.feed
+        self._companions = companions
+        self._noticed = noticed
+
+    def feed(
+        self, kind: kinds.Kind, event_type: EventType, found: KubeObject | decoding.Malformed, raw: bytes, /
+    ) -> None:
+        """Take a change."""
+        self._feed(kind, event_type, found)
+        if raw or event_type == "DELETED":
+            self._companions.feed(kind, event_type, found, raw)
+        self._noticed(kind, event_type, found)

@@ -1,0 +1,106 @@
+"""Settings: declared as attributes, checked and converted once by the loader, read as typed values."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from pumice.framework import configuration, registry
+from pumice.framework.configuration import Configured, Settings, settings
+from pumice.framework.plugin import Plugin
+
+
+class LimitSettings(Settings):
+    soft = settings.truth("soft", default=True, help="whether it may be exceeded")
+    cpu = settings.each(settings.number("*.cpu", Fraction(1), help="by name"))
+    memory = settings.each(settings.number("*.memory", Fraction(2), help="by name"))
+
+
+class Base(Settings):
+    weight = settings.whole("sample.weight", 1, minimum=0, replacement=3, help="weight")
+
+
+class Other(Settings):
+    mode = settings.text("mode", "soft", choices=("soft", "hard"), help="mode")
+
+
+class SampleSettings(Other, Base):
+    patience = settings.period("patience", None, help="time")
+    names = settings.words("sample.names", help="names")
+    weights = settings.each(settings.whole("sample.names.*", 7, help="by name"))
+    every = settings.each(settings.whole("sample.*", 0, help="the rest"))
+    limits = settings.section("limits", LimitSettings, help="limits")
+    raw = settings.anything("raw", "list", [], help="a list")
+
+
+class Sample(Plugin):
+    name = "sample"
+    settings = Configured(SampleSettings)
+
+
+def told(written):
+    """What the plugin is told by a file."""
+    installed = registry.installed()
+    known = registry.Registry({**installed.plugins, "sample": Sample}, installed.actions)
+    config = f'actions: "allocate"\ntiers:\n- plugins: [{{name: sample, arguments: {{{written}}}}}]\n'
+    loaded = configuration.load(config, known.catalog())
+    return Sample(loaded.plugin("sample").settings, {}).settings
+
+
+def test_what_is_not_written_has_its_default():
+    found = told("")
+    assert (found.weight, found.mode, found.patience, found.names, found.raw) == (1, "soft", None, (), [])
+    assert (dict(found.weights), dict(found.every)) == ({}, {})
+    assert (found.limits.soft, dict(found.limits.cpu)) == (True, {})
+    assert repr(found) == repr(SampleSettings())
+
+
+@pytest.mark.parametrize(
+    ("written", "read", "expected"),
+    [
+        ("sample.weight: 5", lambda s: s.weight, 5),
+        ("sample.weight: -5", lambda s: s.weight, 3),
+        ("patience: 2s", lambda s: s.patience, 2_000_000),
+        ('sample.names: "a, b"', lambda s: s.names, ("a", "b")),
+        ("sample.names.a: 4, sample.names.b: 5", lambda s: s.weights, {"a": 4, "b": 5}),
+        ("sample.names.a: 4, sample.x: 5", lambda s: s.every, {"x": 5}),
+        ("sample.weight: 4, sample.x: 5", lambda s: s.every, {"x": 5}),
+        ("limits: {soft: false}", lambda s: s.limits.soft, False),
+        (
+            "limits: {a.b.cpu: 0.1, c.memory: 3}",
+            lambda s: (s.limits.cpu, s.limits.memory),
+            ({"a.b": Fraction(1, 10)}, {"c": 3}),
+        ),
+        ("mode: hard", lambda s: s.mode, "hard"),
+        ("mode: other", lambda s: s.mode, "soft"),
+        ("raw: [1, {a: 0.5}]", lambda s: s.raw, [1, {"a": Fraction(1, 2)}]),
+    ],
+)
+def test_what_is_written_arrives_converted(written, read, expected):
+    assert read(told(written)) == expected
+
+
+def test_arguments_of_base_classes_come_first():
+    assert [argument.name for argument in SampleSettings.arguments][:3] == ["sample.weight", "mode", "patience"]
+
+
+def test_settings_stay_as_they_are():
+    with pytest.raises(AttributeError, match="weight cannot be set"):
+        told("").weight = 2
+
+
+def test_every_plugin_and_action_gets_its_own_class_of_settings():
+    known = registry.installed()
+    text = "\n".join(
+        [
+            f'actions: "{", ".join(known.actions)}"',
+            "tiers:",
+            *(f"- plugins: [{{name: {name}}}]" for name in known.plugins),
+        ]
+    )
+    loaded = configuration.load(text, known.catalog())
+    for setting in loaded.plugins:
+        assert type(setting.settings) is known.plugins[setting.name].settings
+    for setting in loaded.actions:
+        assert type(setting.settings) is known.actions[setting.name].settings
