@@ -10,10 +10,10 @@ import numpy as np
 
 from pumice.actions.eviction import units
 from pumice.actions.eviction.asking import least_need, members_lacking
+from pumice.actions.eviction.queue_protections import reads_more, reads_only_queues
 from pumice.actions.eviction.rules import Rules, jobs_of_other_queues
 from pumice.actions.eviction.search import Search
 from pumice.actions.eviction.units import Unit
-from pumice.framework.points import Reads
 from pumice.framework.subject import EvictionContext, Subject
 from pumice.model.statuses import ALLOCATED_LIKE, Status
 
@@ -69,7 +69,7 @@ class GangRules(Rules):
             tasks = (task for task in here if id(task.job) in jobs)
         own = claimant.job.queue if claimant.job is not None else ""
         guarded = {key for key, job in jobs.items() if self._is_guarded(own, job)}
-        objections = [registered.function for registered in self.session.protection if registered.reads != Reads.QUEUE]
+        protection = self.session.protection
         shared = self._asked_once(claimant)
         found = []
         for task in tasks:
@@ -79,21 +79,19 @@ class GangRules(Rules):
                 continue
             if guarded and id(task.job) in guarded and self._queue_protection(own, task) is not None:
                 continue
-            if any(objection(claimant, task, self.name) is not None for objection in objections):
-                continue
-            if not shared(task):
+            if not shared(task) and protection.among(reads_more, claimant, task, self.name) is None:
                 found.append(task)
         return found
 
     def _asked_once(self, claimant: Task) -> Callable[[Task], bool]:
         """Return what tells whether the protections of queues keep a pod, asked once for all to which they give one answer."""
-        functions = [r.function for r in self.session.protection if r.reads == Reads.QUEUE]
+        protection = self.session.protection
         known: dict[Hashable, bool] = {}
         spared: dict[int, bool] = {}
 
         def kept(task: Task) -> bool:
             job = task.job
-            if job is None or not functions:
+            if job is None:
                 return False
             key: Hashable = task.uid
             if not (job.roles_enforced or job.policies):
@@ -101,7 +99,7 @@ class GangRules(Rules):
                     spared[id(job)] = not self.keeps_gangs or units.keeps_its_minimum(job, (task,))
                 key = (job.queue, task.shape.serial) if spared[id(job)] else job.key
             if key not in known:
-                known[key] = any(function(claimant, task, self.name) is not None for function in functions)
+                known[key] = protection.among(reads_only_queues, claimant, task, self.name) is not None
             return known[key]
 
         return kept

@@ -32,8 +32,8 @@ class QueueProtections:
         self._queues = session.cluster.queues
         self._name = rules.name
         self._everybody_goes_alone = not rules.keeps_gangs
-        # A protection that reads no more than the queue knows of a pod its queue, what queues hold, its shape, and what has to go with it.
-        self._functions = [r.function for r in session.protection if r.reads == Reads.QUEUE]
+        self._protection = session.protection
+        self._is_active = any(reads_only_queues(registered.reads) for registered in session.protection)
         self._is_flat = all(queue.parent in {"", "root"} for queue in self._queues.values())
         self._groups: dict[tuple[str, int | str], int] = {}
         self._members: list[Task] = []
@@ -85,7 +85,7 @@ class QueueProtections:
     def learn(self, claimant: Task, tasks: Iterable[Task]) -> bool:
         """Find out whether queues protect some pods, and whom else of theirs; tell whether that is news."""
         before = len(self._closed)
-        for task in tasks if self._functions else ():
+        for task in tasks if self._is_active else ():
             job = task.job
             group = None if job is None else self._groups.get((job.queue, self._key_now(job, task)))
             if job is not None and group is not None and group not in self._closed and self._keeps(claimant, task):
@@ -107,7 +107,17 @@ class QueueProtections:
         return _key(job, task, alone=self._everybody_goes_alone or units.keeps_its_minimum(job, (task,)))
 
     def _keeps(self, claimant: Task, task: Task) -> bool:
-        return any(function(claimant, task, self._name) is not None for function in self._functions)
+        return self._protection.among(reads_only_queues, claimant, task, self._name) is not None
+
+
+def reads_only_queues(reads: Reads) -> bool:
+    """Tell whether a protection knows of a pod its queue, what queues hold, its shape and what has to go with it, and nothing else."""
+    return reads == Reads.QUEUE
+
+
+def reads_more(reads: Reads) -> bool:
+    """Tell whether a protection knows more of a pod."""
+    return not reads_only_queues(reads)
 
 
 def _key(job: Job, task: Task, *, alone: bool) -> int | str:
