@@ -58,6 +58,7 @@ def test_links_lead_to_files_of_this_repository(page):
         ("README.md", "gang.yaml"),
         ("README.md", "mistakes.yaml"),
         ("README.md", "headroom.py"),
+        ("docs/scenarios.md", "deployed.yaml"),
     ],
 )
 def test_examples_are_shown_as_they_are(page, example):
@@ -69,6 +70,8 @@ def test_examples_are_shown_as_they_are(page, example):
     [
         ("README.md", ["test", "gang.yaml"]),
         ("docs/scenarios.md", ["test", "too-small.yaml"]),
+        ("docs/scenarios.md", ["test", "deployed.yaml"]),
+        ("docs/scenarios.md", ["test", "deployed.yaml", "--config", "next.yaml"]),
         ("README.md", ["config", "check", "mistakes.yaml"]),
         ("docs/configuration.md", ["config", "check", "scheduler.yaml"]),
         ("docs/configuration.md", ["config", "show", "scheduler.yaml"]),
