@@ -6,6 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+import msgspec
+
 from pumice.api import kinds
 from pumice.framework.configuration import config_maps
 from pumice.kube import errors
@@ -24,11 +26,21 @@ class SourceError(Exception):
     """A configuration that cannot be read just now; the message names the place."""
 
 
+class Holder(msgspec.Struct, frozen=True):
+    """The object that holds a configuration, for events about it."""
+
+    kind: kinds.Kind
+    namespace: str
+    name: str
+    uid: str
+
+
 class Source(Protocol):
-    """Gives the present text; every so often is soon enough to ask again."""
+    """Gives the present text; every so often is soon enough to ask again. `holder` is the object it was last seen in, if it is in one."""
 
     name: str
     pause: float
+    holder: Holder | None
 
     async def read(self) -> str:
         """Return the text, or raise a `SourceError`."""
@@ -48,6 +60,7 @@ class FileSource:
 
     def __init__(self, path: str) -> None:
         self.name = path
+        self.holder: Holder | None = None
 
     async def read(self) -> str:
         """Return the text; a slow disk holds up nobody else."""
@@ -77,14 +90,18 @@ class ConfigMapSource:
         self._client = client
         self._place = (namespace, name)
         self._key = key
+        self.holder: Holder | None = None
         self._hint = f"; nor is there a file {namespace}/{name}" if guessed else ""
 
     async def read(self) -> str:
         """Return the text."""
+        self.holder = None
         try:
             found = await self._client.get(CONFIG_MAP, *self._place)
         except errors.KubeError as error:
             raise SourceError(f"{self.name} cannot be read: {error}{self._hint}") from error
+        uid = (found.get("metadata") or {}).get("uid") or ""
+        self.holder = Holder(CONFIG_MAP, *self._place, uid)
         return self._text(found.get("data") or {})
 
     def _text(self, data: Mapping[str, str]) -> str:
