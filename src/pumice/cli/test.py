@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pumice.cli import plugins_dir
+from pumice.cli import completing, plugins_dir
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ class _RefusedError(click.ClickException):
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("paths", metavar="PATH...", nargs=-1)
+@click.argument("paths", metavar="PATH...", nargs=-1, shell_complete=completing.files)
 @click.option("-k", "selection", metavar="TEXT", default="", help="Run only scenarios whose name contains TEXT.")
 @click.option("-x", "stop", is_flag=True, help="Stop at the first failure.")
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a JUnit report.")
@@ -52,6 +52,7 @@ class _RefusedError(click.ClickException):
     "config",
     metavar="FILE[#KEY]",
     default="",
+    shell_complete=completing.files,
     help="Run every scenario with the configuration in FILE, or in a key of the ConfigMap there, instead of its own.",
 )
 @plugins_dir.option

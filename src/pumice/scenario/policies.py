@@ -114,7 +114,7 @@ def _mapped(found: list[documents.Located], lines: list[str], file: str, key: st
     """Take the configuration out of the one ConfigMap that has one."""
     maps = [(each, path) for each in found for path in _config_maps(each.data)]
     known = [(each, path) for each, path in maps if config_maps.choose(each.at(path)["data"], key) is not None]
-    usual = [(each, path) for each, path in known if _is_usual(each.at(path)["data"])] if not key else known
+    usual = [(each, path) for each, path in known if config_maps.is_usual(each.at(path)["data"])] if not key else known
     chosen = known if len(known) == 1 else usual
     if len(chosen) != 1:
         raise PolicyError(_none_or_many(maps, chosen or known, file, key))
@@ -124,10 +124,6 @@ def _mapped(found: list[documents.Located], lines: list[str], file: str, key: st
     text = _text(data, picked, file, document.line_of(path))
     place = document.value_line_of((*path, "data", picked)) if picked else 0
     return Policy(text=text, file=file, first=_first_line(text, lines, place), key=picked or "")
-
-
-def _is_usual(data: dict[str, Any]) -> bool:
-    return "plugins" in data or any(key in data for key in config_maps.KEYS)
 
 
 def _none_or_many(

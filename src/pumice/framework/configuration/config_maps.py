@@ -24,6 +24,11 @@ def choose(data: Mapping[str, object], key: str = "") -> str | None:
     return usual or (next(iter(data)) if len(data) == 1 else None)
 
 
+def is_usual(data: Mapping[str, object]) -> bool:
+    """Tell whether a ConfigMap looks as if it held a configuration."""
+    return "plugins" in data or any(key in data for key in KEYS)
+
+
 def text(data: Mapping[str, str], key: str) -> str:
     """Return the configuration at a key that was chosen."""
     if key:
