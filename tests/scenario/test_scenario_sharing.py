@@ -233,6 +233,7 @@ def test_extended_document_may_extend_another_and_its_files_are_beside_it(write,
         ),
         ("base.yaml#x", "shared: x\nextends: policy.yaml#one\n", "a circle: "),
         ("one", BASE, "a circle: "),
+        ("sub/../policy.yaml#one", BASE, "a circle: "),
         ("3", BASE, "expected text: NAME, or FILE#NAME, found the integer 3"),
     ],
 )

@@ -6,6 +6,7 @@ replace those it extends, flags are added by name, and its objects follow the ot
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +76,9 @@ class Library:
         file, mark, name = cursor.text("text: NAME, or FILE#NAME").partition("#")
         if not isinstance(cursor.value, str):
             return Frame()
-        file, name = (str(Path(self._file).parent / file), name) if mark and file else (self._file, name or file)
+        # One spelling for one file, or a circle through `sub/../` would never close.
+        beside = os.path.normpath(Path(self._file).parent / file)
+        file, name = (beside, name) if mark and file else (self._file, name or file)
         try:
             return self._at(file, plain(name)).frame(plain(name), cursor)
         except _NotFound as error:
