@@ -23,6 +23,7 @@ from pumice.api import decoding, kinds, meta, names
 from pumice.cache import assumptions, handover, objects, pods, publishing, shadows
 from pumice.cache.effects import Bind, Create, Evict, Note, Outcome, Patch, Read, World
 from pumice.cache.options import Options
+from pumice.framework import reason_keys
 from pumice.framework.record import CycleRecord
 from pumice.model.cluster import Cluster
 
@@ -50,7 +51,7 @@ class Cache:
         )
         self._seen: deque[tuple[kinds.Kind, EventType, meta.KubeObject | decoding.Malformed]] = deque()
         self._outcomes: deque[Outcome] = deque()
-        self._told: dict[str, dict[str, str]] = {}  # object -> what was last said of it, by reason
+        self._told: dict[str, dict[str, str]] = {}  # object -> why it was last spoken of, by the reason of the event
         self.shadows = shadows.Shadows(self)
         self.pods = pods.Pods(self)
         self.objects = objects.Objects(self)
@@ -102,6 +103,8 @@ class Cache:
             self.cluster.recount()  # whatever was left half done counts as what it is now
         self.cluster.prepare()
         self.objects.hyper_nodes.review()
+        if not standby:
+            self.publisher.catch_up(now)
 
     def _look(self, watcher: handover.Overtaking | None = None) -> None:
         """Decode the events that have come in by now, without applying them."""
@@ -198,12 +201,13 @@ class Cache:
         *,
         once: bool = False,
     ) -> None:
-        """Record an event; with `once`, only if it says something new about the object under this reason."""
+        """Record an event; with `once`, only if it says something new about the object under this reason, numbers aside."""
         if once:
             told = self._told.setdefault(_told_of(kind, metadata), {})
-            if told.get(reason) == message:
+            key = reason_keys.reason_key(message)
+            if told.get(reason) == key:
                 return
-            told[reason] = message
+            told[reason] = key
         self.world.send(
             Note(
                 kind=kind,

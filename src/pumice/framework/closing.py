@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.api import names, scheduling, timestamp
+from pumice.framework.reason_keys import NOT_READY, ORIGIN, READY, is_news
 from pumice.model.statuses import ALLOCATED_LIKE, GOING, TENTATIVE, Status
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from pumice.model.job import Job
     from pumice.model.task import Task
 
-READY = "pod group is ready"
-NOT_READY = "pod group is not ready"
 WAITING = frozenset({Status.PENDING, Status.ALLOCATED, Status.PIPELINED})
 UNFINISHED_PHASES = frozenset({names.PHASE_UNKNOWN, names.PHASE_PENDING, names.PHASE_INQUEUE})
 
@@ -128,9 +127,10 @@ def _status(session: Session, job: Job) -> scheduling.PodGroupStatus:
     counts = job.tally.counts
     given = session.findings.conditions.get(job.key, [])
     unschedulable = any(c.type == names.CONDITION_UNSCHEDULABLE for c in given)
+    entered = phase(job, session.findings.phase(job), unschedulable=unschedulable)
     return scheduling.PodGroupStatus(
-        phase=phase(job, session.findings.phase(job), unschedulable=unschedulable),
-        conditions=_merged(session, job.status.conditions, given),
+        phase=entered,
+        conditions=_merged(session, job.status, given, anew=entered != job.phase),
         running=counts[Status.RUNNING],
         succeeded=counts[Status.SUCCEEDED],
         failed=counts[Status.FAILED],
@@ -155,13 +155,17 @@ def phase(job: Job, current: str, *, unschedulable: bool) -> str:
 
 
 def _merged(
-    session: Session, known: tuple[scheduling.PodGroupCondition, ...], given: list[scheduling.PodGroupCondition]
+    session: Session,
+    known: scheduling.PodGroupStatus,
+    given: list[scheduling.PodGroupCondition],
+    *,
+    anew: bool,
 ) -> tuple[scheduling.PodGroupCondition, ...]:
-    """Put this cycle's conditions in the place of those of the same type; one that says the same keeps its time."""
-    merged = list(known)
+    """Put this cycle's conditions in the place of those of the same type; one that gives the same reason stays, unless the group enters another phase."""
+    merged = list(known.conditions)
     for condition in given:
         position = next((i for i, old in enumerate(merged) if old.type == condition.type), None)
-        if position is not None and _told(merged[position]) == _told(condition):
+        if position is not None and _says(merged[position], condition, exactly=anew):
             continue
         stamped = msgspec.structs.replace(
             condition,
@@ -173,6 +177,13 @@ def _merged(
         else:
             merged[position] = stamped
     return tuple(merged)
+
+
+def _says(old: scheduling.PodGroupCondition, new: scheduling.PodGroupCondition, *, exactly: bool) -> bool:
+    """Tell whether a condition gives the reason of another; exactly means in the same words, numbers included."""
+    if (old.type, old.status, old.reason) != (new.type, new.status, new.reason):
+        return False
+    return old.message == new.message if exactly else not is_news(old.message, new.message)
 
 
 def _told(condition: scheduling.PodGroupCondition) -> tuple[str, str, str, str]:
@@ -219,7 +230,7 @@ def _job_text(session: Session, job: Job) -> str:
         reasons = Counter(_pending_reason(session, task) for task in job.pending.values())
         text += f"; Pending: {', '.join(sorted(f'{n} {reason}' for reason, n in reasons.items()))}"
     origin = _origin(session, job)
-    return f"{text}. Origin reason is {origin}" if origin else text
+    return f"{text}. {ORIGIN} {origin}" if origin else text
 
 
 def _pending_reason(session: Session, task: Task) -> str:
