@@ -67,6 +67,7 @@ def _is_news(session: Session, job: Job) -> bool:
         _transactions(session, pending) if session.findings.last_transactions else (),
         tuple(errors.items()) if errors else (),
         [task.refusal for task in pending.values() if task.refusal] or (),
+        _awaited(session, job),
         [task.node for task in job.tasks.values() if task.status in TENTATIVE] if len(pending) < len(job.tasks) else (),
     )
     if session.record.stood(job.key) == stands:
@@ -79,6 +80,15 @@ def _transactions(session: Session, pending: Iterable[str]) -> tuple[LastTransac
     """Return where discarded statements had put the pending tasks; nothing at all if none of them was put anywhere."""
     found = tuple(map(session.findings.last_transactions.get, pending))
     return found if any(found) else ()
+
+
+def _awaited(session: Session, job: Job) -> str:
+    """Say whose going a job waits for; empty if nobody was evicted for it, or all are gone."""
+    if not session.reservations.holds:
+        return ""
+    if session.findings.awaited is None:
+        session.findings.awaited = session.reservations.awaited(session.cluster)
+    return session.findings.awaited.get(job.key, "")
 
 
 def _noticed(session: Session) -> list[Job]:
@@ -229,6 +239,8 @@ def _job_text(session: Session, job: Job) -> str:
     if job.pending:
         reasons = Counter(_pending_reason(session, task) for task in job.pending.values())
         text += f"; Pending: {', '.join(sorted(f'{n} {reason}' for reason, n in reasons.items()))}"
+    if awaited := _awaited(session, job):
+        text += f". {awaited}"
     origin = _origin(session, job)
     return f"{text}. {ORIGIN} {origin}" if origin else text
 

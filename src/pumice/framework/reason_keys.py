@@ -13,6 +13,7 @@ import re
 READY = "pod group is ready"
 NOT_READY = "pod group is not ready"
 ORIGIN = "Origin reason is"
+AWAITS = "It waits for pods that are evicted for it"
 
 # A number with its unit, standing by itself: digits that are part of a name are part of what is said.
 _NUMBER = re.compile(
@@ -22,6 +23,7 @@ _NUMBER = re.compile(
 _TALLY = re.compile(rf"({READY}|{NOT_READY}), [^;.]*(?:; Pending: [^.]*)?(?=\. |$)")
 _FIRST_MEMBER = re.compile(rf"{ORIGIN} [^:\s]+: ")
 _NODE = re.compile(r"(?<=can possibly be assigned to )[^\s,]+")
+_TIME = re.compile(r"\b\d{4}-\d\d-\d\dT[\d:.]+Z")
 _CLAUSES = re.compile(r"[,;:.](?:\s+|$)")
 
 
@@ -29,13 +31,13 @@ _CLAUSES = re.compile(r"[,;:.](?:\s+|$)")
 def reason_key(text: str) -> str:
     """Return what a text says without its numbers; clauses count in any order, since many lists are sorted by number."""
     text = _FIRST_MEMBER.sub(f"{ORIGIN}: ", _TALLY.sub(r"\1", text))
-    text = _NUMBER.sub("#", _NODE.sub("#", text))
+    text = _NUMBER.sub("#", _TIME.sub("#", _NODE.sub("#", text)))
     return "; ".join(sorted(set(filter(None, _CLAUSES.split(text)))))
 
 
 def is_general(text: str) -> bool:
     """Tell whether a text only sums a group up: no member was tried, so there is nothing to say that was not known."""
-    return (NOT_READY in text or READY in text) and ORIGIN not in text
+    return (NOT_READY in text or READY in text) and ORIGIN not in text and AWAITS not in text
 
 
 def is_news(said: str, text: str) -> bool:

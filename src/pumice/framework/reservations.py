@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pumice.api import timestamp
+from pumice.framework.reason_keys import AWAITS
 from pumice.model.statuses import GOING, TENTATIVE, Status
 from pumice.model.task import instant
 
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 PATIENCE = 60_000_000
-
+UNKNOWN = 2**62  # when a victim goes whose deletion was not seen yet
+NAMED = 10
+WAITING = TENTATIVE | {Status.PENDING}
 
 # What a task that only holds room may be: waiting for it, or already on it and waiting for the rest of its gang.
 
@@ -105,10 +109,31 @@ class Reservations:
             if uid in cluster.tasks and cluster.tasks[uid].nominated == node
         ]
 
+    def awaited(self, cluster: Cluster) -> dict[str, str]:
+        """Say of every job for which pods were evicted whose going it waits for, and how long its room is held."""
+        found: dict[str, tuple[dict[str, None], int, int]] = {}
+        for uid, hold in self.holds.items():
+            task = cluster.tasks.get(uid)
+            going = [cluster.tasks[victim] for victim in hold.victims if victim in cluster.tasks]
+            if task is None or task.status not in WAITING or not going:
+                continue
+            last = _last_departure(hold, cluster, ()) or 0
+            known, until, _ = found.get(task.job_key, ({}, 0, 0))
+            known.update(dict.fromkeys(victim.key for victim in going))
+            found[task.job_key] = (known, max(until, last), hold.patience)
+        return {job: _awaited(list(known), until, patience) for job, (known, until, patience) in found.items()}
+
     def deadline(self, now: int) -> int | None:
         """Return when the next hold ends; that of a member which was placed before may have ended long ago."""
         ends = [hold.clear_since + hold.patience for hold in self.holds.values() if hold.clear_since is not None]
         return min((end for end in ends if end > now), default=None)
+
+
+def _awaited(victims: list[str], last: int, patience: int) -> str:
+    listed = ", ".join(victims[:NAMED]) + (f" and {len(victims) - NAMED} more" if len(victims) > NAMED else "")
+    if last == UNKNOWN:
+        return f"{AWAITS}: {listed}; its room is held for {patience // 1_000_000} s after they are gone"
+    return f"{AWAITS}: {listed}; its room is held until {timestamp.format_timestamp(last + patience)}"
 
 
 def _is_stated(cluster: Cluster, uid: str, node: str) -> bool:
@@ -125,7 +150,7 @@ def _last_departure(hold: Hold, cluster: Cluster, others: Iterable[Task]) -> int
         return None
     # A victim whose deletion was not seen yet is on its way out with its whole grace period before it.
     times = [instant(task.pod.metadata.deletion_timestamp) for task in waiting]
-    return max(times) if all(times) else 2**62
+    return max(times) if all(times) else UNKNOWN
 
 
 def apply(session: Session, reservations: Reservations) -> None:
