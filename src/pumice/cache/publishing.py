@@ -286,9 +286,15 @@ class Publisher:
 
     def bind_failed(self, task: Task, message: str, now: int) -> None:
         """Say on the pod that its bind failed."""
-        message = printable.printable(message)
-        if not self._already_says(task, names.REASON_SCHEDULER_ERROR, message):
-            self._write(task, names.REASON_SCHEDULER_ERROR, message, "", now)
+        self._say(task, names.REASON_SCHEDULER_ERROR, printable.printable(message), now)
+
+    def group_missing(self, task: Task, message: str, now: int) -> None:
+        """Say on the pod that its group does not exist; an event alone would expire."""
+        self._say(task, names.REASON_UNSCHEDULABLE, message, now)
+
+    def _say(self, task: Task, reason: str, message: str, now: int) -> None:
+        if not self._already_says(task, reason, message):
+            self._write(task, reason, message, "", now)
 
     def _write(self, task: Task, reason: str, message: str, nominated: str, now: int) -> None:
         status: dict[str, Any] = {"conditions": [_scheduling_condition(reason, message, now)]}

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pumice.model.job import Job
     from pumice.model.task import Task
 
+QUEUE_PATIENCE = 10_000_000
+"""So long after its creation a group may wait for its queue to be created before its status says so."""
 WAITING = frozenset({Status.PENDING, Status.ALLOCATED, Status.PIPELINED})
 UNFINISHED_PHASES = frozenset({names.PHASE_UNKNOWN, names.PHASE_PENDING, names.PHASE_INQUEUE})
 
@@ -97,13 +99,51 @@ def _noticed(session: Session) -> list[Job]:
 
 
 def report(session: Session) -> list[JobReport]:
-    """Report on every job that may have changed; one whose queue cannot be used is explained, and gets no status."""
+    """Report on every job that may have changed; one whose queue cannot be used says so on its group and on every pod."""
+    stranded = []
     for job in _noticed(session):
-        if job.group is not None and not job.bad and not session.usable(job):
+        if job.group is None or job.bad:
+            continue
+        if (text := unknown_class(session, job)) and job.pending:
+            session.findings.warn(job, text)
+        if not session.usable(job):
             text = _queue_text(session, job)
             session.record.state(job.key, f"not looked at: {text}")
             session.findings.warn(job, text)
-    return [_job_report(session, job) for job in jobs_to_report(session)]
+            if (found := _stranded(session, job, text)) is not None:
+                stranded.append(found)
+    return [*stranded, *(_job_report(session, job) for job in jobs_to_report(session))]
+
+
+def _stranded(session: Session, job: Job, text: str) -> JobReport | None:
+    """Report on a job that nobody serves for want of a queue; None if nothing about it has changed, or if the queue may yet follow its groups."""
+    if session.started - job.creation < QUEUE_PATIENCE:
+        session.wake_at(job.creation + QUEUE_PATIENCE)
+        return None
+    stands = (text, job.group, job.status, job.version, tuple(job.tally.counts))
+    if session.record.stood(job.key) == stands:
+        return None
+    session.record.stands(job.key, stands)
+    waiting = [task for task in job.tasks.values() if task.status in WAITING]
+    condition = scheduling.PodGroupCondition(
+        type=names.CONDITION_UNSCHEDULABLE,
+        status="True",
+        reason=names.REASON_QUEUE_UNUSABLE,
+        message=f"{len(waiting)}/{len(job.tasks)} tasks in gang unschedulable: {text}",
+    )
+    session.findings.conditions[job.key] = [condition] if waiting or not job.tasks else []
+    status = _status(session, job)
+    told = [TaskReport(t, names.REASON_UNSCHEDULABLE, text, "") for t in waiting if not t.gated]
+    return JobReport(job, status, not _same(job.status, status), "", tuple(told))
+
+
+def unknown_class(session: Session, job: Job) -> str:
+    """Say that a group names a priority class that does not exist; empty if it does, or if classes do not count here."""
+    named = job.group.spec.priority_class_name if job.group is not None else ""
+    known = session.cluster.priority_classes
+    if not named or not known or named in known:
+        return ""
+    return f"priority class {named} does not exist, so the group has priority {job.priority}; create it or name another in spec.priorityClassName"
 
 
 def _queue_text(session: Session, job: Job) -> str:
@@ -239,6 +279,8 @@ def _job_text(session: Session, job: Job) -> str:
     if job.pending:
         reasons = Counter(_pending_reason(session, task) for task in job.pending.values())
         text += f"; Pending: {', '.join(sorted(f'{n} {reason}' for reason, n in reasons.items()))}"
+    if unknown := unknown_class(session, job):
+        text += f". The {unknown}"
     if awaited := _awaited(session, job):
         text += f". {awaited}"
     origin = _origin(session, job)
@@ -266,7 +308,7 @@ def _origin(session: Session, job: Job) -> str:
 def _task_reports(session: Session, job: Job, waiting: list[Task]) -> list[TaskReport]:
     reports = []
     errors = session.findings.errors(job)
-    fallback = ""
+    fallback, unknown = "", unknown_class(session, job)
     for task in waiting:
         if task.gated:
             continue
@@ -275,6 +317,8 @@ def _task_reports(session: Session, job: Job, waiting: list[Task]) -> list[TaskR
             failure = errors.get(task.uid)
             fallback = fallback or job_text(session, job)
             message = str(failure) if failure is not None else fallback
+        if unknown and message is not fallback:
+            message = f"{message.rstrip('.')}. The {unknown}"
         reports.append(TaskReport(task, reason, message, nominated))
     return reports
 

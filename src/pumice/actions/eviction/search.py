@@ -58,6 +58,7 @@ class Search:
         self._market = Market(session, rules)
         self._anybody: dict[object, bool] = {}
         self._considered: dict[object, str] = {}
+        self._effort = 0
         settings = session.configuration
         # kube-batch knew no admission: without enqueue its actions look at every group.
         self._has_no_admission = settings.rules == "kube-batch" and "enqueue" not in settings.action_names
@@ -140,8 +141,11 @@ class Search:
             return refused
         key = (self._market.kind_of_job(job), claimant.best_effort)
         if key not in self._considered:
-            self._considered[key] = telling.considered(self.rules, claimant)
-        return f"{refused}: {self._considered[key]}"
+            self._effort += len(self.session.cluster.tasks)
+            # Where hardly two jobs are alike, looking at everybody for each of them would cost more than the search.
+            told = telling.considered(self.rules, claimant) if self._effort <= telling.MOST_LOOKED_AT else ""
+            self._considered[key] = f": {told}" if told else ""
+        return f"{refused}{self._considered[key]}"
 
     def seek(self, queue: Queue, job: Job, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Try to make one plan, if need be on room that is held for somebody weaker; tells whether room was made or found."""

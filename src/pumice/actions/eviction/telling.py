@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 NAMED = 10
 GROUPS = 5
+MOST_LOOKED_AT = 200_000  # pods in one action, to say who was considered
 NOBODY = "no pod may be evicted for it"
 NOTHING_HELPS = "no set of pods that may be evicted makes enough room"
 
