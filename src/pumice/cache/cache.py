@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pumice.api import decoding, kinds, meta, names
-from pumice.cache import assumptions, handover, objects, pods, publishing, shadows
+from pumice.cache import assumptions, handover, objects, pods, publishing, shadows, unserved
 from pumice.cache.effects import Bind, Create, Evict, Note, Outcome, Patch, Read, World
 from pumice.cache.options import Options
 from pumice.framework import reason_keys
@@ -54,6 +54,7 @@ class Cache:
         self._told: dict[str, dict[str, str]] = {}  # object -> why it was last spoken of, by the reason of the event
         self.shadows = shadows.Shadows(self)
         self.pods = pods.Pods(self)
+        self.unserved = unserved.Unserved(self)
         self.objects = objects.Objects(self)
         self.assumptions = assumptions.Assumptions(self)
         self.publisher = publishing.Publisher(self)
@@ -97,6 +98,7 @@ class Cache:
             self.assumptions.review(now)
             self.publisher.review(now)
             self.pods.review(now)
+            self.unserved.review(now)
             self._ensure_queues()
         self._forget_jobs()
         if self.failures:
@@ -169,7 +171,7 @@ class Cache:
 
     def next_wake(self) -> int | None:
         """Return when something here is due though no event may come."""
-        times = (part.next_wake() for part in (self.assumptions, self.publisher, self.pods))
+        times = (part.next_wake() for part in (self.assumptions, self.publisher, self.pods, self.unserved))
         return min((time for time in times if time is not None), default=None)
 
     # -- bad objects -------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.api import core, decoding, kinds, meta, names, quantity, scheduling
-from pumice.cache import hypernodes
+from pumice.cache import hypernodes, unserved
 from pumice.model import resources, volumes
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ class Objects:
     def apply(self, kind: kinds.Kind, event_type: EventType, found: meta.KubeObject | decoding.Malformed) -> None:
         """Apply one event."""
         gone = event_type == "DELETED"
+        if kind in unserved.KINDS:
+            self._cache.unserved.apply(kind, found, gone=gone)
+            return
         match kind.name:
             case "PodGroup":
                 self._group(kind, found, gone=gone)
