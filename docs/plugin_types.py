@@ -143,7 +143,7 @@ TYPES: dict[type[Any], tuple[Described, str]] = {
             "job": ("Job | None", "its job"),
             "sub_job": ("SubJob | None", "its sub-group"),
         },
-        "asks_queue bond externally_gated job_key refusal retry_at stays tallies likeness",
+        "asks_queue bond eviction_refused externally_gated job_key refusal retry_at stays tallies likeness",
     ),
     Job: (
         {

@@ -16,7 +16,7 @@ import msgspec
 
 import pumice
 from bench.__main__ import line
-from bench.cluster import load, peers, rates, starting
+from bench.cluster import load, peers, rates, starting, waiting
 from pumice.kube.access import connection
 from pumice.kube.calls.client import Client
 from testbed import provide
@@ -66,6 +66,7 @@ def _measurements(server: ApiServer, folder: Path, *, peers_too: bool) -> dict[s
     made: dict[str, Callable[[], list[Figure]]] = {
         "start": lambda: [starting.first_bind(connected, kubeconfig, folder)],
         "rates": lambda: rates.measure(connected, _tell),
+        "waiting": lambda: waiting.measure(connected, _tell),
     }
     if peers_too:
         made["peers"] = lambda: [peers.measure(connected, kubeconfig, folder, _tell)]

@@ -43,13 +43,19 @@ async def prepare(client: Client, nodes: int) -> None:
     await running.register(client, plan.Plan(count=nodes, cpu="64", memory="256Gi", pods="200"), lambda _: None)
 
 
-def group(name: str, members: int) -> Manifest:
+def queue(name: str, cpu: int) -> Manifest:
+    """Return a Queue that may hold so much."""
+    spec = {"weight": 1, "reclaimable": False, "capability": {"cpu": str(cpu)}}
+    return {"apiVersion": kinds.QUEUE.api_version, "kind": "Queue", "metadata": {"name": name}, "spec": spec}
+
+
+def group(name: str, members: int, queue: str = "default") -> Manifest:
     """Return a PodGroup that starts whole."""
     return {
         "apiVersion": kinds.POD_GROUP.api_version,
         "kind": "PodGroup",
         "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {"minMember": members, "queue": "default", "minResources": {"cpu": str(members), "memory": "1Gi"}},
+        "spec": {"minMember": members, "queue": queue, "minResources": {"cpu": str(members), "memory": "1Gi"}},
     }
 
 
@@ -89,7 +95,12 @@ async def clear(client: Client) -> None:
     """Remove every pod and group, and wait until no pod is left."""
     for kind in (kinds.POD, kinds.POD_GROUP):
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
-        await client.request("DELETE", path(kind, NAMESPACE), body=options, timeout=300.0)
+        for _ in range(20):  # the server ends a request after a minute, which a busy one needs for some thousand pods
+            try:
+                await client.request("DELETE", path(kind, NAMESPACE), body=options, timeout=300.0)
+            except (errors.ApiError, errors.UnknownOutcomeError):
+                continue
+            break
     empty = b'"items":[]'
     while empty not in await client.list_page(kinds.POD, namespace=NAMESPACE, query={"limit": 1}):  # noqa: ASYNC110  nobody here could set an event
         await asyncio.sleep(0.1)

@@ -155,14 +155,14 @@ def test_a_wrong_type_in_an_older_group_is_named_too():
 def test_a_kind_without_struct_is_opaque():
     decoded = both(
         {
-            "apiVersion": "batch.volcano.sh/v1alpha1",
-            "kind": "Job",
+            "apiVersion": "flow.volcano.sh/v1alpha1",
+            "kind": "JobTemplate",
             "metadata": {"name": "j", "namespace": "a"},
             "spec": 7,
         }
     )
     assert isinstance(decoded, decoding.Opaque)
-    assert decoded.identity == decoding.Identity(kinds.JOB, "a", "j", "")
+    assert decoded.identity == decoding.Identity(kinds.JOB_TEMPLATE, "a", "j", "")
     assert decoded.metadata.name == "j"
 
 

@@ -28,6 +28,9 @@ TYPED = [
     "Binding",
     "Event",
     "Lease",
+    "Job",
+    "CronJob",
+    "JobFlow",
 ]
 OPAQUE = [
     "Numatopology",
@@ -35,10 +38,7 @@ OPAQUE = [
     "ResourceClaim",
     "ResourceSlice",
     "DeviceClass",
-    "Job",
-    "CronJob",
     "Command",
-    "JobFlow",
     "JobTemplate",
     "ColocationConfiguration",
     "HyperJob",

@@ -255,6 +255,9 @@ CASES = [
     (kinds.STATEFUL_SET, {"spec": {"replicas": 2, "selector": SELECTOR}}),
     (kinds.RESOURCE_QUOTA, {"spec": {"hard": {"cpu": 1}}, "status": {"hard": {"cpu": 1}, "used": {"cpu": "500m"}}}),
     (kinds.NAMESPACE, {}),
+    (kinds.JOB, {"status": {"state": {"phase": "Pending"}}}),
+    (kinds.CRON_JOB, {"status": {"lastScheduleTime": "t"}}),
+    (kinds.JOB_FLOW, {"status": {"state": {"phase": "Running"}}}),
     (kinds.BINDING, {"target": {"kind": "Node", "name": "n1"}}),
     (
         kinds.EVENT,

@@ -142,6 +142,11 @@ def test_a_repeated_verdict_writes_nothing_and_keeps_its_time():
     assert [note for note in made.world.notes if note[0].startswith("g")] == []
     made.feed(node("n2", cpu="1"))
     made.cycle()
+    assert [
+        patch for patch in made.world.patches("PodGroup") if patch.name == "g"
+    ] == []  # two nodes give the reason that one gave
+    made.feed(node("n3", cordoned=True))
+    made.cycle()
     second = conditions(made)["Unschedulable"]
     assert "2 Insufficient cpu" in second["message"]
     assert second["lastTransitionTime"] > first["lastTransitionTime"]

@@ -6,6 +6,7 @@ from kube_fakes import FakeApi, until
 
 from pumice.api import kinds
 from pumice.cache import effects
+from pumice.cache.budgets import Budget
 from pumice.kube import errors
 from pumice.kube.writes import eventing
 
@@ -159,15 +160,52 @@ def test_the_same_again_while_it_is_sent_is_counted_afterwards():
     assert stored(api)[0]["count"] == 2
 
 
-def test_another_message_reason_object_or_a_late_repetition_is_another_event():
+def test_another_reason_object_or_a_late_repetition_is_another_event():
     api, clock, events = recorder()
-    for each in (note(), note(message="x"), note(reason="y"), note(uid="u2"), note(namespace="b")):
+    for each in (note(), note(reason="y"), note(uid="u2"), note(namespace="b")):
         events.put(each)
     send_all(events)
     clock.now += 3600 * SECOND
     events.put(note())
     send_all(events)
-    assert len(stored(api)) == 6
+    assert len(stored(api)) == 5
+
+
+def test_another_message_of_the_same_cause_is_the_same_event_with_the_latest_message():
+    api, clock, events = recorder()
+    for number in range(7):
+        events.put(note(message=f"{number} of 7"))
+        send_all(events)
+        clock.now += SECOND
+    (event,) = stored(api)
+    assert (event["count"], event["message"]) == (7, "6 of 7")
+
+
+def test_what_is_said_of_one_object_beyond_its_budget_is_dropped_and_counted_and_costs_no_other_object():
+    api, clock, events = recorder(of_one_object=Budget(burst=3, pause=60 * SECOND))
+    for _ in range(10):
+        events.put(note())
+        send_all(events)
+    assert (events.sent, events.dropped, events.waiting) == (3, 7, 0)
+    events.put(note(uid="u2"))
+    send_all(events)
+    assert events.sent == 4
+    clock.now += 60 * SECOND
+    events.put(note())
+    send_all(events)
+    assert max(event["count"] for event in stored(api)) == 11  # what was dropped happened, too
+
+
+def test_what_is_said_beyond_the_overall_budget_is_dropped_and_counted_and_never_queued():
+    api, clock, events = recorder(overall=Budget(burst=5, pause=SECOND))
+    for number in range(100):
+        events.put(note(uid=str(number)))
+    assert (events.waiting, events.dropped) == (5, 95)
+    clock.now += 2 * SECOND
+    for number in range(100):
+        events.put(note(uid=str(number)))
+    send_all(events)
+    assert len(stored(api)) == 5 + 2
 
 
 def test_an_event_that_has_expired_is_written_anew():

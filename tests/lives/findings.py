@@ -41,6 +41,7 @@ def plans(cycle, before, after):
         if not match:
             continue
         action, claimant, number, members, listed = match.groups()
+        listed = listed.partition("; plan ")[0]
         names = [name for name in listed.split(" and ")[0].split(", ") if name]
         victims = [before.pods[name] for name in names if name in before.pods]
         if " and " in listed:  # only the first ones are named

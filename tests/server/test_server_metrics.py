@@ -245,7 +245,10 @@ def test_preemption_is_counted():
     assert found["volcano_total_preemption_attempts"] >= 1
     assert found["volcano_pod_preemption_victims"] == 1
     assert found['volcano_eviction_transactions_total{action="preempt"}'] == 1
-    assert [(line["pod"], line["reason"]) for line in bench.lines.of("evict")] == [("a/victim", "preempt")]
+    why = "preempt for pod a/claimant of group a/g in queue default by the rules of priority, drf, plan 1"
+    assert [(line["pod"], line["reason"]) for line in bench.lines.of("evict")] == [("a/victim", why)]
+    labels = 'action="preempt",claimant_queue="default",queue="default"'
+    assert found[f"pumice_evictions_total{{{labels}}}"] == 1
 
 
 def test_new_pods_are_measured_from_their_creation_and_those_of_the_first_list_are_not():

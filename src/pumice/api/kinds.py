@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from pumice.api import apps, coordination, core, policy, scheduling, storage, topology
+from pumice.api import apps, coordination, core, policy, scheduling, storage, topology, workloads
 from pumice.api.meta import KubeObject
 
 
@@ -85,10 +85,10 @@ DEVICE_CLASS: Final = _kind("resource.k8s.io/v1", "DeviceClass", "deviceclasses"
 
 NUMATOPOLOGY: Final = _kind("nodeinfo.volcano.sh/v1alpha1", "Numatopology", "numatopologies", cluster=True)
 NODE_SHARD: Final = _kind("shard.volcano.sh/v1alpha1", "NodeShard", "nodeshards", cluster=True)
-JOB: Final = _kind("batch.volcano.sh/v1alpha1", "Job", "jobs")
-CRON_JOB: Final = _kind("batch.volcano.sh/v1alpha1", "CronJob", "cronjobs")
+JOB: Final = _kind("batch.volcano.sh/v1alpha1", "Job", "jobs", workloads.Job)
+CRON_JOB: Final = _kind("batch.volcano.sh/v1alpha1", "CronJob", "cronjobs", workloads.CronJob)
 COMMAND: Final = _kind("bus.volcano.sh/v1alpha1", "Command", "commands")
-JOB_FLOW: Final = _kind("flow.volcano.sh/v1alpha1", "JobFlow", "jobflows")
+JOB_FLOW: Final = _kind("flow.volcano.sh/v1alpha1", "JobFlow", "jobflows", workloads.JobFlow)
 JOB_TEMPLATE: Final = _kind("flow.volcano.sh/v1alpha1", "JobTemplate", "jobtemplates")
 COLOCATION_CONFIGURATION: Final = _kind(
     "config.volcano.sh/v1alpha1", "ColocationConfiguration", "colocationconfigurations"

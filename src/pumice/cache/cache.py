@@ -20,9 +20,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pumice.api import decoding, kinds, meta, names
-from pumice.cache import assumptions, handover, objects, pods, publishing, shadows
+from pumice.cache import assumptions, handover, objects, pods, publishing, shadows, unserved
 from pumice.cache.effects import Bind, Create, Evict, Note, Outcome, Patch, Read, World
 from pumice.cache.options import Options
+from pumice.framework import reason_keys
 from pumice.framework.record import CycleRecord
 from pumice.model.cluster import Cluster
 
@@ -50,9 +51,10 @@ class Cache:
         )
         self._seen: deque[tuple[kinds.Kind, EventType, meta.KubeObject | decoding.Malformed]] = deque()
         self._outcomes: deque[Outcome] = deque()
-        self._told: dict[str, dict[str, str]] = {}  # object -> what was last said of it, by reason
+        self._told: dict[str, dict[str, str]] = {}  # object -> why it was last spoken of, by the reason of the event
         self.shadows = shadows.Shadows(self)
         self.pods = pods.Pods(self)
+        self.unserved = unserved.Unserved(self)
         self.objects = objects.Objects(self)
         # Whether a victim was to make room for somebody who does not wait any more; the loop knows.
         self.is_given_up: Callable[[Cluster, str], bool] = lambda _cluster, _victim: False
@@ -98,12 +100,15 @@ class Cache:
             self.assumptions.review(now)
             self.publisher.review(now)
             self.pods.review(now)
+            self.unserved.review(now)
             self._ensure_queues()
         self._forget_jobs()
         if self.failures:
             self.cluster.recount()  # whatever was left half done counts as what it is now
         self.cluster.prepare()
         self.objects.hyper_nodes.review()
+        if not standby:
+            self.publisher.catch_up(now)
 
     def _look(self, watcher: handover.Overtaking | None = None) -> None:
         """Decode the events that have come in by now, without applying them."""
@@ -168,7 +173,7 @@ class Cache:
 
     def next_wake(self) -> int | None:
         """Return when something here is due though no event may come."""
-        times = (part.next_wake() for part in (self.assumptions, self.publisher, self.pods))
+        times = (part.next_wake() for part in (self.assumptions, self.publisher, self.pods, self.unserved))
         return min((time for time in times if time is not None), default=None)
 
     # -- bad objects -------------------------------------------------------------------------------------------
@@ -200,12 +205,13 @@ class Cache:
         *,
         once: bool = False,
     ) -> None:
-        """Record an event; with `once`, only if it says something new about the object under this reason."""
+        """Record an event; with `once`, only if it says something new about the object under this reason, numbers aside."""
         if once:
             told = self._told.setdefault(_told_of(kind, metadata), {})
-            if told.get(reason) == message:
+            key = reason_keys.reason_key(message)
+            if told.get(reason) == key:
                 return
-            told[reason] = message
+            told[reason] = key
         self.world.send(
             Note(
                 kind=kind,

@@ -18,8 +18,8 @@ from typing import Any, Final, Literal, Protocol
 
 import msgspec
 
-from pumice.api import kinds  # noqa: TC001  msgspec reads the annotations at run time
-from pumice.model.volumes import VolumeDecision  # noqa: TC001  as above
+from pumice.api import kinds
+from pumice.model.volumes import VolumeDecision  # noqa: TC001  msgspec reads the annotations at run time
 
 FailureCode = Literal["conflict", "refused", "unavailable", "unknown", "notfound"]
 
@@ -97,8 +97,15 @@ Answerable = Bind | Evict | Patch | Create | Read
 Effect = Answerable | Note
 """Everything that can be sent; an event has no answer, may be dropped, and never delays a bind."""
 
-Verb = Literal["bind", "evict", "patch", "create", "read"]
+Verb = Literal["bind", "evict", "patch", "queue", "create", "read"]
 VERBS: Final[dict[type, Verb]] = {Bind: "bind", Evict: "evict", Patch: "patch", Create: "create", Read: "read"}
+
+
+def verb(effect: Answerable) -> Verb:
+    """Name what an effect does; the statuses of queues, which have a pace of their own, are counted apart from other patches."""
+    if isinstance(effect, Patch) and effect.kind.name == kinds.QUEUE.name:
+        return "queue"
+    return VERBS[type(effect)]
 
 
 class Failure(msgspec.Struct, frozen=True):

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.api import core, decoding, kinds, meta, names, quantity, scheduling
-from pumice.cache import hypernodes
+from pumice.cache import hypernodes, unserved
 from pumice.model import resources, volumes
 
 if TYPE_CHECKING:
     from pumice.cache.cache import Cache, EventType
+    from pumice.model.queue import Queue
 
 
 class Objects:
@@ -25,6 +26,9 @@ class Objects:
     def apply(self, kind: kinds.Kind, event_type: EventType, found: meta.KubeObject | decoding.Malformed) -> None:
         """Apply one event."""
         gone = event_type == "DELETED"
+        if kind in unserved.KINDS:
+            self._cache.unserved.apply(kind, found, gone=gone)
+            return
         match kind.name:
             case "PodGroup":
                 self._group(kind, found, gone=gone)
@@ -136,8 +140,11 @@ class Objects:
                 queue.bad = found.message
         if queue.bad:
             self._cache.disable(kinds.QUEUE, metadata, "", queue.bad)
-        else:
-            self._cache.enable(kinds.QUEUE, metadata, "")
+            return
+        self._cache.enable(kinds.QUEUE, metadata, "")
+        if text := _guarantee_above_capability(queue):
+            reason = names.EVENT_GUARANTEE_ABOVE_CAPABILITY
+            self._cache.note(kind, metadata, "Warning", reason, text, once=True)
 
     def _node(self, found: meta.KubeObject | decoding.Malformed, *, gone: bool) -> None:
         metadata = found.metadata
@@ -198,6 +205,16 @@ class Objects:
         if namespaces and kind is kinds.RESOURCE_QUOTA and metadata.namespace in self._cluster.queues:
             self._weigh_namespace(metadata.namespace)
         self._cluster.changed += 1
+
+
+def _guarantee_above_capability(queue: Queue) -> str:
+    """Say of which resources a queue is promised more than it may ever hold; empty if of none."""
+    above = [
+        f"{name} {resources.shown(name, units)} in spec.guarantee is above {resources.shown(name, queue.capability[name])} in spec.capability"
+        for name, units in sorted(queue.guarantee.items())
+        if name in queue.capability and units > queue.capability[name]
+    ]
+    return f"{'; '.join(above)}: only as much as the queue may hold is kept for it" if above else ""
 
 
 def _bad_quota(found: meta.KubeObject) -> str:

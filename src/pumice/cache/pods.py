@@ -126,7 +126,7 @@ class Pods:
             self._waiting_for_group.setdefault(uid, None)
 
     def review(self, now: int) -> None:
-        """Say once of each pod that has waited long that its group does not exist."""
+        """Say once on each pod that has waited long that its group does not exist."""
         for uid, since in list(self._waiting_for_group.items()):
             waiting = self._cluster.tasks.get(uid)
             if waiting is None or waiting.job is None or waiting.job.group is not None:
@@ -140,9 +140,7 @@ class Pods:
                     f"{waiting.namespace}; create it or correct the annotation"
                 )
                 self._cache.record.state(waiting.job_key, text)
-                self._cache.note(
-                    kinds.POD, waiting.pod.metadata, "Warning", names.EVENT_FAILED_SCHEDULING, text, once=True
-                )
+                self._cache.publisher.group_missing(waiting, text, now)
 
     def next_wake(self) -> int | None:
         """Return when the next pod has waited long enough."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, Literal
 
 from pumice.api import kinds, names, printable, scheduling, timestamp
-from pumice.cache import queues, reflector, retry_pauses, shadows
+from pumice.cache import queues, reflector, retry_pauses, shadows, write_paces
 from pumice.cache.effects import Outcome, Patch
 from pumice.framework import closing
+from pumice.framework.reason_keys import READY, is_news, reason_key
 
 if TYPE_CHECKING:
     from pumice.cache.cache import Cache
@@ -29,8 +31,10 @@ class Publisher:
         self._writing: dict[str, int] = {}
         self._written: dict[str, tuple[str, str, str]] = {}
         self._warned: dict[str, str] = {}
+        self._noticed: dict[str, dict[str, None]] = {}  # why groups were not let in, by job
         self._ungated: dict[str, None] = {}
         self._retry_pauses = retry_pauses.RetryPauses()
+        self._paces = write_paces.WritePaces()
         self.queue_kinds: dict[str, kinds.Kind] = {}
         self._kinds: dict[str, kinds.Kind] = {}  # of groups that were read in an older version of the kind
 
@@ -56,13 +60,12 @@ class Publisher:
         for report in closing.report(session):
             # Plugins count a group by its phase, so one that has entered another may make room for others.
             session.progressed |= report.status.phase != report.job.phase
-            self._publish_job(report)
+            self._publish_job(report, session.started)
             if not session.job_gradient.active and (idle := _unheeded(report.job)):
                 self._tell(report.job, "Warning", names.EVENT_NO_EFFECT, idle)
             for entry in report.tasks:
                 self._publish_task(entry, session.started)
-        for job, message in session.findings.notices:
-            self._tell(job, "Normal", names.EVENT_UNSCHEDULABLE, message)
+        self._notice(session.findings.notices)
         self._warn(session.findings.warnings)
         for queue, message in session.findings.queue_warnings:
             if queue.object is not None:
@@ -72,7 +75,16 @@ class Publisher:
         for task in session.reservations.ended(self._cluster):
             session.progressed = True
             self._clear_nomination(task)
-        for patch in queues.patches(self._cluster, self.queue_kinds):
+        self._write_queues(session.started)
+
+    def catch_up(self, now: int) -> None:
+        """Write the queues that had to wait for their turn; no cycle is needed for that."""
+        if self._paces.queues_are_due(now):
+            self._write_queues(now)
+
+    def _write_queues(self, now: int) -> None:
+        may_write = functools.partial(self._paces.may_write_queue, now=now)
+        for patch in queues.patches(self._cluster, self.queue_kinds, may_write):
             self._cache.world.send(patch)
 
     def _warn(self, warnings: list[tuple[Job, str]]) -> None:
@@ -83,13 +95,24 @@ class Publisher:
         for job, messages in wrong.values():
             self._tell(job, "Warning", names.EVENT_INVALID_SPEC, "; ".join(dict.fromkeys(messages)))
 
+    def _notice(self, notices: list[tuple[Job, str]]) -> None:
+        """Tell a group each reason why it is not let in once, as long as it waits: several plugins may refuse it, and take turns in doing so."""
+        for job, message in notices:
+            if job.group is None or shadows.is_shadow(job.group):
+                continue
+            told = self._noticed.setdefault(job.key, {})
+            if (key := reason_key(message)) not in told:
+                told[key] = None
+                kind = self._kind(job.key)
+                self._cache.note(kind, job.group.metadata, "Normal", names.EVENT_UNSCHEDULABLE, message)
+
     def _tell(self, job: Job, type_: Literal["Normal", "Warning"], reason: str, message: str) -> None:
         if job.group is not None and not shadows.is_shadow(job.group):
             self._cache.note(self._kind(job.key), job.group.metadata, type_, reason, message, once=True)
 
     # -- groups ------------------------------------------------------------------------------------------------
 
-    def _publish_job(self, report: closing.JobReport) -> None:
+    def _publish_job(self, report: closing.JobReport, now: int) -> None:
         job = report.job
         group = job.group
         if group is None:
@@ -99,21 +122,40 @@ class Publisher:
             return
         entered = report.status.phase != job.phase
         kind = self._kind(job.key)
-        if report.changed:
+        self._warn_of_waiting(report, kind)
+        if report.changed and self._may_write(report, now):
             body = {"status": _status_body(report.status)}
             self._writing[job.key] = self._writing.get(job.key, 0) + 1
             self._cache.world.send(
                 Patch(kind=kind, namespace=job.namespace, name=job.name, uid=group.metadata.uid, body=body)
             )
             self._cluster.set_status(job, report.status)
-        if report.warning:
-            if self._warned.get(job.key) != report.warning:
-                self._warned[job.key] = report.warning
-                self._cache.note(kind, group.metadata, "Warning", names.EVENT_UNSCHEDULABLE, report.warning)
-        else:
-            self._warned.pop(job.key, None)
+        if entered:
+            self._noticed.pop(job.key, None)
         if report.changed and entered and report.status.phase in READY_PHASES:
-            self._cache.note(kind, group.metadata, "Normal", names.EVENT_SCHEDULED, closing.READY)
+            self._cache.note(kind, group.metadata, "Normal", names.EVENT_SCHEDULED, READY)
+
+    def _may_write(self, report: closing.JobReport, now: int) -> bool:
+        """Tell whether a group's status may be written: always if its phase or counts changed, else as often as reasons may be given."""
+        old, new = report.job.status, report.status
+        if (old.phase, old.running, old.succeeded, old.failed) != (new.phase, new.running, new.succeeded, new.failed):
+            return True
+        return self._paces.may_give_reason(f"{kinds.POD_GROUP.name} {report.job.key}", now)
+
+    def _warn_of_waiting(self, report: closing.JobReport, kind: kinds.Kind) -> None:
+        """Tell of a group that waits, if the reason is another than the last; after a restart, than the one its condition gives."""
+        job = report.job
+        if not report.warning or job.group is None:
+            self._warned.pop(job.key, None)
+            return
+        said = self._warned.get(job.key)
+        if said is None:
+            stated = (c for c in job.status.conditions if c.type == names.CONDITION_UNSCHEDULABLE)
+            said = next((c.message for c in stated), "")
+        if is_news(said, report.warning):
+            self._cache.note(kind, job.group.metadata, "Warning", names.EVENT_UNSCHEDULABLE, report.warning)
+            said = report.warning
+        self._warned[job.key] = said
 
     def is_writing(self, job: str) -> bool:
         """Tell whether a status of ours is on its way, so that what is read meanwhile is older."""
@@ -154,7 +196,13 @@ class Publisher:
             self._cache.record.say("status", f"{key}: {outcome.failure.message}; it will be written again")
 
     def review(self, now: int) -> None:
-        """Forget what was written as far as it never arrived and its pause is over."""
+        """Forget what was written as far as it never arrived and its pause is over, and have reasons given that had to wait."""
+        for name in self._paces.due(now):
+            kind, _, key = name.partition(" ")
+            task = self._cluster.tasks.get(key) if kind == kinds.POD.name else None
+            job = self._cluster.jobs.get(key) if task is None else task.job
+            if job is not None:
+                self._report_again(job)
         for name in self._retry_pauses.due(now):
             kind, _, key = name.partition(" ")
             if kind == kinds.POD.name:
@@ -171,7 +219,8 @@ class Publisher:
 
     def next_wake(self) -> int | None:
         """Return when the next pause is over."""
-        return self._retry_pauses.next_wake()
+        times = (part.next_wake() for part in (self._retry_pauses, self._paces))
+        return min((time for time in times if time is not None), default=None)
 
     def _miss_task(self, uid: str) -> None:
         written = self._written.pop(uid, None)
@@ -210,13 +259,16 @@ class Publisher:
     def forget_job(self, key: str) -> None:
         """Drop what is known of a group that is gone."""
         self._retry_pauses.forget(f"{kinds.POD_GROUP.name} {key}")
+        self._paces.forget(f"{kinds.POD_GROUP.name} {key}")
         self._writing.pop(key, None)
         self._warned.pop(key, None)
+        self._noticed.pop(key, None)
         self._kinds.pop(key, None)
 
     def forget_queue(self, name: str) -> None:
         """Drop what is known of a queue that is gone."""
         self._retry_pauses.forget(f"{kinds.QUEUE.name} {name}")
+        self._paces.forget_queue(name)
         self.queue_kinds.pop(name, None)
 
     # -- pods --------------------------------------------------------------------------------------------------
@@ -224,15 +276,25 @@ class Publisher:
     def _publish_task(self, entry: closing.TaskReport, now: int) -> None:
         task = entry.task
         nominated = entry.nominated if entry.nominated and entry.nominated != task.nominated else ""
+        name = f"{kinds.POD.name} {task.uid}"
         if not nominated and self._already_says(task, entry.reason, entry.message):
+            self._paces.withdraw(name)
+            return
+        if not nominated and not self._paces.may_give_reason(name, now):
             return
         self._write(task, entry.reason, entry.message, nominated, now)
 
     def bind_failed(self, task: Task, message: str, now: int) -> None:
         """Say on the pod that its bind failed."""
-        message = printable.printable(message)
-        if not self._already_says(task, names.REASON_SCHEDULER_ERROR, message):
-            self._write(task, names.REASON_SCHEDULER_ERROR, message, "", now)
+        self._say(task, names.REASON_SCHEDULER_ERROR, printable.printable(message), now)
+
+    def group_missing(self, task: Task, message: str, now: int) -> None:
+        """Say on the pod that its group does not exist; an event alone would expire."""
+        self._say(task, names.REASON_UNSCHEDULABLE, message, now)
+
+    def _say(self, task: Task, reason: str, message: str, now: int) -> None:
+        if not self._already_says(task, reason, message):
+            self._write(task, reason, message, "", now)
 
     def _write(self, task: Task, reason: str, message: str, nominated: str, now: int) -> None:
         status: dict[str, Any] = {"conditions": [_scheduling_condition(reason, message, now)]}
@@ -275,18 +337,19 @@ class Publisher:
         self._cache.world.send(patch)
 
     def _already_says(self, task: Task, reason: str, message: str) -> bool:
-        """Tell whether a pod says so already; which node a member would get once its gang is whole moves with everybody's pods and is no news."""
+        """Tell whether a pod gives the reason already; the numbers of the moment, and which node a member would get, are no news."""
         said = self._written.get(task.uid)
         if said is None:
             stated = (c for c in task.pod.status.conditions if c.type == names.CONDITION_POD_SCHEDULED)
             said = next(((c.reason, c.message, "") for c in stated if c.status == "False"), ("", "", ""))
-        return said[0] == reason and (said[1] == message or reason == names.REASON_SCHEDULABLE)
+        return said[0] == reason and not is_news(said[1], message)
 
     def forget_task(self, uid: str) -> None:
         """Drop what is known of a pod that is gone."""
         self._retry_pauses.forget(f"{kinds.POD.name} {uid}")
         self._retry_pauses.forget(f"{_NOMINATION} {uid}")
         self._retry_pauses.forget(f"{_GATE} {uid}")
+        self._paces.forget(f"{kinds.POD.name} {uid}")
         self._ungated.pop(uid, None)
         self._written.pop(uid, None)
 

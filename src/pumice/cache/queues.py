@@ -11,7 +11,7 @@ from pumice.cache.effects import Patch
 from pumice.model import resources
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pumice.model.cluster import Cluster
     from pumice.model.queue import Queue
@@ -25,8 +25,11 @@ COUNTED = {
 }
 
 
-def patches(cluster: Cluster, read_as: Mapping[str, kinds.Kind]) -> list[Patch]:
-    """Return the writes that bring every queue's status up to date, each under the kind it was read as, and assume them done."""
+def patches(cluster: Cluster, read_as: Mapping[str, kinds.Kind], may_write: Callable[[str], bool]) -> list[Patch]:
+    """Return the writes that bring the status of queues up to date, each under the kind it was read as, and assume them done.
+
+    A queue that may not be written now is left as it is.
+    """
     allocated = {name: cluster.queue_sums.allocated[queue.row].copy() for name, queue in cluster.queues.items()}
     for queue in cluster.queues.values():
         own = cluster.queue_sums.allocated[queue.row]
@@ -42,7 +45,7 @@ def patches(cluster: Cluster, read_as: Mapping[str, kinds.Kind]) -> list[Patch]:
             resource: resources.shown(resource, units)
             for resource, units in cluster.vocabulary.amounts(allocated[name]).items()
         }
-        patch = _patch(queue, {"cpu": "0", "memory": "0", **amounts}, cluster.phases.counts.get(name, {}))
+        patch = _patch(queue, {"cpu": "0", "memory": "0", **amounts}, cluster.phases.counts.get(name, {}), may_write)
         if patch is not None:
             kind = read_as.get(name)
             # Older kinds have no status subresource.
@@ -63,7 +66,9 @@ def ancestors(cluster: Cluster, queue: Queue) -> list[str]:
     return list(found)
 
 
-def _patch(queue: Queue, allocated: dict[str, str], phases: dict[str, int]) -> Patch | None:
+def _patch(
+    queue: Queue, allocated: dict[str, str], phases: dict[str, int], may_write: Callable[[str], bool]
+) -> Patch | None:
     known = queue.status
     counts = {field: phases.get(phase, 0) for field, phase in COUNTED.items()}
     # A name that is absent reads as 0, so a queue that never held anything needs no write.
@@ -71,6 +76,8 @@ def _patch(queue: Queue, allocated: dict[str, str], phases: dict[str, int]) -> P
     stated = {name: _value(text) for name, text in known.allocated.items()}
     same = all(held.get(name, 0) == stated.get(name, 0) for name in {**held, **stated})
     if same and all(getattr(known, field) == count for field, count in counts.items()):
+        return None
+    if not may_write(queue.name):
         return None
     body: dict[str, Any] = {**dict.fromkeys(known.allocated), **allocated}
     queue.status = msgspec.structs.replace(known, allocated=allocated, **counts)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.api import names, scheduling, timestamp
+from pumice.framework.reason_keys import NOT_READY, ORIGIN, READY, is_news
 from pumice.model.statuses import ALLOCATED_LIKE, GOING, TENTATIVE, Status
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from pumice.model.job import Job
     from pumice.model.task import Task
 
-READY = "pod group is ready"
-NOT_READY = "pod group is not ready"
+QUEUE_PATIENCE = 10_000_000
+"""So long after its creation a group may wait for its queue to be created before its status says so."""
 WAITING = frozenset({Status.PENDING, Status.ALLOCATED, Status.PIPELINED})
 UNFINISHED_PHASES = frozenset({names.PHASE_UNKNOWN, names.PHASE_PENDING, names.PHASE_INQUEUE})
 
@@ -68,6 +69,7 @@ def _is_news(session: Session, job: Job) -> bool:
         _transactions(session, pending) if session.findings.last_transactions else (),
         tuple(errors.items()) if errors else (),
         [task.refusal for task in pending.values() if task.refusal] or (),
+        _awaited(session, job),
         [task.node for task in job.tasks.values() if task.status in TENTATIVE] if len(pending) < len(job.tasks) else (),
     )
     if session.record.stood(job.key) == stands:
@@ -82,19 +84,66 @@ def _transactions(session: Session, pending: Iterable[str]) -> tuple[LastTransac
     return found if any(found) else ()
 
 
+def _awaited(session: Session, job: Job) -> str:
+    """Say whose going a job waits for; empty if nobody was evicted for it, or all are gone."""
+    if not session.reservations.holds:
+        return ""
+    if session.findings.awaited is None:
+        session.findings.awaited = session.reservations.awaited(session.cluster)
+    return session.findings.awaited.get(job.key, "")
+
+
 def _noticed(session: Session) -> list[Job]:
     cluster = session.cluster
     return list({**cluster.dirty_jobs, **cluster.pending_jobs, **session.findings.attempted}.values())
 
 
 def report(session: Session) -> list[JobReport]:
-    """Report on every job that may have changed; one whose queue cannot be used is explained, and gets no status."""
+    """Report on every job that may have changed; one whose queue cannot be used says so on its group and on every pod."""
+    stranded = []
     for job in _noticed(session):
-        if job.group is not None and not job.bad and not session.usable(job):
+        if job.group is None or job.bad:
+            continue
+        if (text := unknown_class(session, job)) and job.pending:
+            session.findings.warn(job, text)
+        if not session.usable(job):
             text = _queue_text(session, job)
             session.record.state(job.key, f"not looked at: {text}")
             session.findings.warn(job, text)
-    return [_job_report(session, job) for job in jobs_to_report(session)]
+            if (found := _stranded(session, job, text)) is not None:
+                stranded.append(found)
+    return [*stranded, *(_job_report(session, job) for job in jobs_to_report(session))]
+
+
+def _stranded(session: Session, job: Job, text: str) -> JobReport | None:
+    """Report on a job that nobody serves for want of a queue; None if nothing about it has changed, or if the queue may yet follow its groups."""
+    if session.started - job.creation < QUEUE_PATIENCE:
+        session.wake_at(job.creation + QUEUE_PATIENCE)
+        return None
+    stands = (text, job.group, job.status, job.version, tuple(job.tally.counts))
+    if session.record.stood(job.key) == stands:
+        return None
+    session.record.stands(job.key, stands)
+    waiting = [task for task in job.tasks.values() if task.status in WAITING]
+    condition = scheduling.PodGroupCondition(
+        type=names.CONDITION_UNSCHEDULABLE,
+        status="True",
+        reason=names.REASON_QUEUE_UNUSABLE,
+        message=f"{len(waiting)}/{len(job.tasks)} tasks in gang unschedulable: {text}",
+    )
+    session.findings.conditions[job.key] = [condition] if waiting or not job.tasks else []
+    status = _status(session, job)
+    told = [TaskReport(t, names.REASON_UNSCHEDULABLE, text, "") for t in waiting if not t.gated]
+    return JobReport(job, status, not _same(job.status, status), "", tuple(told))
+
+
+def unknown_class(session: Session, job: Job) -> str:
+    """Say that a group names a priority class that does not exist; empty if it does, or if classes do not count here."""
+    named = job.group.spec.priority_class_name if job.group is not None else ""
+    known = session.cluster.priority_classes
+    if not named or not known or named in known:
+        return ""
+    return f"priority class {named} does not exist, so the group has priority {job.priority}; create it or name another in spec.priorityClassName"
 
 
 def _queue_text(session: Session, job: Job) -> str:
@@ -128,9 +177,10 @@ def _status(session: Session, job: Job) -> scheduling.PodGroupStatus:
     counts = job.tally.counts
     given = session.findings.conditions.get(job.key, [])
     unschedulable = any(c.type == names.CONDITION_UNSCHEDULABLE for c in given)
+    entered = phase(job, session.findings.phase(job), unschedulable=unschedulable)
     return scheduling.PodGroupStatus(
-        phase=phase(job, session.findings.phase(job), unschedulable=unschedulable),
-        conditions=_merged(session, job.status.conditions, given),
+        phase=entered,
+        conditions=_merged(session, job.status, given, anew=entered != job.phase),
         running=counts[Status.RUNNING],
         succeeded=counts[Status.SUCCEEDED],
         failed=counts[Status.FAILED],
@@ -155,13 +205,17 @@ def phase(job: Job, current: str, *, unschedulable: bool) -> str:
 
 
 def _merged(
-    session: Session, known: tuple[scheduling.PodGroupCondition, ...], given: list[scheduling.PodGroupCondition]
+    session: Session,
+    known: scheduling.PodGroupStatus,
+    given: list[scheduling.PodGroupCondition],
+    *,
+    anew: bool,
 ) -> tuple[scheduling.PodGroupCondition, ...]:
-    """Put this cycle's conditions in the place of those of the same type; one that says the same keeps its time."""
-    merged = list(known)
+    """Put this cycle's conditions in the place of those of the same type; one that gives the same reason stays, unless the group enters another phase."""
+    merged = list(known.conditions)
     for condition in given:
         position = next((i for i, old in enumerate(merged) if old.type == condition.type), None)
-        if position is not None and _told(merged[position]) == _told(condition):
+        if position is not None and _says(merged[position], condition, exactly=anew):
             continue
         stamped = msgspec.structs.replace(
             condition,
@@ -173,6 +227,13 @@ def _merged(
         else:
             merged[position] = stamped
     return tuple(merged)
+
+
+def _says(old: scheduling.PodGroupCondition, new: scheduling.PodGroupCondition, *, exactly: bool) -> bool:
+    """Tell whether a condition gives the reason of another; exactly means in the same words, numbers included."""
+    if (old.type, old.status, old.reason) != (new.type, new.status, new.reason):
+        return False
+    return old.message == new.message if exactly else not is_news(old.message, new.message)
 
 
 def _told(condition: scheduling.PodGroupCondition) -> tuple[str, str, str, str]:
@@ -218,8 +279,12 @@ def _job_text(session: Session, job: Job) -> str:
     if job.pending:
         reasons = Counter(_pending_reason(session, task) for task in job.pending.values())
         text += f"; Pending: {', '.join(sorted(f'{n} {reason}' for reason, n in reasons.items()))}"
+    if unknown := unknown_class(session, job):
+        text += f". The {unknown}"
+    if awaited := _awaited(session, job):
+        text += f". {awaited}"
     origin = _origin(session, job)
-    return f"{text}. Origin reason is {origin}" if origin else text
+    return f"{text}. {ORIGIN} {origin}" if origin else text
 
 
 def _pending_reason(session: Session, task: Task) -> str:
@@ -243,7 +308,7 @@ def _origin(session: Session, job: Job) -> str:
 def _task_reports(session: Session, job: Job, waiting: list[Task]) -> list[TaskReport]:
     reports = []
     errors = session.findings.errors(job)
-    fallback = ""
+    fallback, unknown = "", unknown_class(session, job)
     for task in waiting:
         if task.gated:
             continue
@@ -252,6 +317,8 @@ def _task_reports(session: Session, job: Job, waiting: list[Task]) -> list[TaskR
             failure = errors.get(task.uid)
             fallback = fallback or job_text(session, job)
             message = str(failure) if failure is not None else fallback
+        if unknown and message is not fallback:
+            message = f"{message.rstrip('.')}. The {unknown}"
         reports.append(TaskReport(task, reason, message, nominated))
     return reports
 

@@ -92,6 +92,7 @@ class Findings:
 
     __slots__ = (
         "attempted",
+        "awaited",
         "conditions",
         "fit_errors",
         "job_texts",
@@ -117,6 +118,7 @@ class Findings:
         # Worked out when the cycle is over, and kept for whoever asks next.
         self.job_texts: dict[str, str] = {}
         self.to_report: list[Job] | None = None
+        self.awaited: dict[str, str] | None = None
 
     # -- jobs --------------------------------------------------------------------------------------------------
 

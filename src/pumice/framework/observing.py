@@ -22,5 +22,8 @@ class Observer:
     def evicted(self, action: str, victims: int) -> None:
         """Take note that an action evicts some pods, as one plan."""
 
+    def took(self, reason: str, queue: str, claimant_queue: str) -> None:
+        """Take note of one pod that is evicted: by which action, from which queue, and for which; empty if for nobody."""
+
 
 NOBODY = Observer()

@@ -46,6 +46,7 @@ class CycleRecord:
         "cycle",
         "evictions",
         "journal",
+        "plans",
         "skipped",
         "time",
     )
@@ -56,6 +57,7 @@ class CycleRecord:
         self.time = 0
         self.binds = 0
         self.evictions = 0
+        self.plans = 0  # that evicted somebody, since the start
         self.skipped = False
         self._lines: list[tuple[str, str, object]] = []
         self._dropped = 0
@@ -74,6 +76,11 @@ class CycleRecord:
         self.skipped = False
         self._lines = []
         self._dropped = 0
+
+    def next_plan(self) -> int:
+        """Return the number of a plan that is about to evict."""
+        self.plans += 1
+        return self.plans
 
     def say(self, source: str, text: object, job: str = "") -> None:
         """Add a line to the trace."""

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pumice.api import timestamp
+from pumice.framework.reason_keys import AWAITS
 from pumice.model.statuses import GOING, TENTATIVE, Status
 from pumice.model.task import instant
 
@@ -24,8 +26,9 @@ if TYPE_CHECKING:
 
 PATIENCE = 60_000_000
 DEFAULT_GRACE = 30
-NEVER = 2**62
-
+NEVER = 2**62  # when a victim goes of which nothing is known
+NAMED = 10
+WAITING = TENTATIVE | {Status.PENDING}
 
 # What a task that only holds room may be: waiting for it, or already on it and waiting for the rest of its gang.
 
@@ -122,11 +125,33 @@ class Reservations:
             if uid in cluster.tasks and cluster.tasks[uid].nominated == node
         ]
 
+    def awaited(self, cluster: Cluster) -> dict[str, str]:
+        """Say of every job for which pods were evicted whose going it waits for, and how long its room is held."""
+        found: dict[str, tuple[dict[str, None], int, int]] = {}
+        for uid, hold in self.holds.items():
+            task = cluster.tasks.get(uid)
+            going = [cluster.tasks[victim] for victim in hold.victims if victim in cluster.tasks]
+            if task is None or task.status not in WAITING or not going:
+                continue
+            # Only what the API server has said is told; what is merely expected would be told anew when it says so.
+            last = max(instant(victim.pod.metadata.deletion_timestamp) or NEVER for victim in going)
+            known, until, _ = found.get(task.job_key, ({}, 0, 0))
+            known.update(dict.fromkeys(victim.key for victim in going))
+            found[task.job_key] = (known, max(until, last), hold.patience)
+        return {job: _awaited(list(known), until, patience) for job, (known, until, patience) in found.items()}
+
     def deadline(self, now: int) -> int | None:
         """Return when the next hold ends; that of a member which was placed before may have ended long ago."""
         clear = [(hold.gone_by if hold.clear_since is None else hold.clear_since, hold) for hold in self.holds.values()]
         ends = [since + hold.patience for since, hold in clear if since is not None]
         return min((end for end in ends if end > now), default=None)
+
+
+def _awaited(victims: list[str], last: int, patience: int) -> str:
+    listed = ", ".join(victims[:NAMED]) + (f" and {len(victims) - NAMED} more" if len(victims) > NAMED else "")
+    if last == NEVER:
+        return f"{AWAITS}: {listed}; its room is held for {patience // 1_000_000} s after they are gone"
+    return f"{AWAITS}: {listed}; its room is held until {timestamp.format_timestamp(last + patience)}"
 
 
 def _is_stated(cluster: Cluster, uid: str, node: str) -> bool:
@@ -150,7 +175,7 @@ def _departure(hold: Hold, task: Task) -> int:
     if seen or hold.made is None:
         return seen or NEVER
     grace = task.pod.spec.termination_grace_period_seconds
-    return hold.made + 1_000_000 * (DEFAULT_GRACE if grace is None else max(0, grace))
+    return min(NEVER, hold.made + 1_000_000 * (DEFAULT_GRACE if grace is None else max(0, grace)))
 
 
 def apply(session: Session, reservations: Reservations) -> None:

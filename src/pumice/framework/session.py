@@ -309,8 +309,10 @@ class Session(Points):
 
     def send_evictions(self, run: Run) -> None:
         """Hand evictions over."""
+        claimant = run.claimant.job if run.claimant is not None else None
         for task in run.tasks:
-            self._outlet.evict(task, run.reason)
+            self._outlet.evict(task, run.why or run.reason)
+            self.observer.took(run.reason, task.job.queue if task.job else "", claimant.queue if claimant else "")
         # A delete may be refused: until the pod is terminating it counts in its queue, for whoever is to be bound.
         self.cluster.move(run.tasks, [task.node for task in run.tasks], Status.EVICTING)
         self.record.evictions += len(run.tasks)

@@ -45,7 +45,7 @@ class Step(Enum):
 class Run(msgspec.Struct):
     """Equal tasks of one job that made the same step, each with the node and status it came from and the node it went to.
 
-    Of an eviction, `claimant` is the task for which room is made; of a supposition, `listed` are the tasks of the nodes it took tasks from, in their order.
+    Of an eviction, `claimant` is the task for which room is made and `why` is what its victims are told, by default the reason; of a supposition, `listed` are the tasks of the nodes it took tasks from, in their order.
     """
 
     step: Step
@@ -57,6 +57,7 @@ class Run(msgspec.Struct):
     reason: str = ""
     evicted: bool = False
     claimant: Task | None = None
+    why: str = ""
     listed: list[tuple[NodeRecord, list[str]]] = []
     serials: list[int] = []
 

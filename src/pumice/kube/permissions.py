@@ -68,6 +68,9 @@ _FOLLOWED: Final = (
     kinds.STATEFUL_SET,
     kinds.DAEMON_SET,
     kinds.BATCH_JOB,
+    kinds.JOB,
+    kinds.CRON_JOB,
+    kinds.JOB_FLOW,
 )
 
 

@@ -144,6 +144,8 @@ class Reporter:
         yield "volcano_total_preemption_attempts", (), meter.attempts
         for action, count in list(meter.transactions.items()):
             yield "volcano_eviction_transactions_total", (action,), count
+        for labels, count in list(meter.evictions.items()):
+            yield "pumice_evictions_total", labels, count
         yield "pumice_configuration_valid", (), int(not self._policy.problem)
         yield "pumice_leading", (), int(self._decider is not None and self._decider.deciding)
         yield "pumice_api_server_silence_seconds", (), self._api_silence.silence()

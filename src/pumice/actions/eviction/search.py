@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.actions.eviction import asking, ping_pong, ranking, takeover, trimming
+from pumice.actions.eviction import asking, ping_pong, ranking, takeover, telling, trimming
 from pumice.actions.eviction.asking import Wanted
 from pumice.actions.eviction.domain_bounds import Cost, DomainBounds
 from pumice.actions.eviction.offers import Market
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 ROUNDS = 8
-NAMED = 10
-NOBODY = "no pod may be evicted for it"
-NOTHING_HELPS = "no set of pods that may be evicted makes enough room"
 NO_DOMAIN = "no hyper-node that its network topology allows holds the members that run and has room enough, even with everybody gone who may go"
 
 
@@ -59,6 +56,8 @@ class Search:
         self._successors = successors
         self._market = Market(session, rules)
         self._anybody: dict[object, bool] = {}
+        self._considered: dict[object, str] = {}
+        self._effort = 0
         settings = session.configuration
         # kube-batch knew no admission: without enqueue its actions look at every group.
         self._has_no_admission = settings.rules == "kube-batch" and "enqueue" not in settings.action_names
@@ -79,7 +78,7 @@ class Search:
                 continue
             if not self._is_anybody_there(job):
                 if not self.rules.within:
-                    session.record.judge(job.key, self.rules.name, NOBODY)
+                    session.record.judge(job.key, self.rules.name, self._nobody(job))
             elif session.job_valid(job) is None and session.job_starving(job):
                 found.setdefault(job.queue, []).append(job)
         return found
@@ -119,8 +118,7 @@ class Search:
         if self.session.reserved:
             # Room that is held for somebody weaker can be taken over without evicting anybody.
             return True
-        pending = job.pending.values()
-        claimant = next((task for task in pending if not task.best_effort), next(iter(pending), None))
+        claimant = _first_to_ask(job)
         if claimant is None:
             return False
         key = (self._market.kind_of_job(job), claimant.best_effort)
@@ -131,6 +129,22 @@ class Search:
                 for task in source.tasks.values()
             )
         return self._anybody[key]
+
+    def _nobody(self, job: Job) -> str:
+        """Say that nobody may go for a job, and what refused those who were considered, found once for all jobs that nothing can tell apart."""
+        return self._with_those_considered(job, telling.NOBODY)
+
+    def _with_those_considered(self, job: Job, refused: str) -> str:
+        claimant = _first_to_ask(job)
+        if claimant is None:
+            return refused
+        key = (self._market.kind_of_job(job), claimant.best_effort)
+        if key not in self._considered:
+            self._effort += len(self.session.cluster.tasks)
+            # Where hardly two jobs are alike, looking at everybody for each of them would cost more than the search.
+            told = telling.considered(self.rules, claimant) if self._effort <= telling.MOST_LOOKED_AT else ""
+            self._considered[key] = f": {told}" if told else ""
+        return f"{refused}{self._considered[key]}"
 
     def seek(self, queue: Queue, job: Job, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Try to make one plan, if need be on room that is held for somebody weaker; tells whether room was made or found."""
@@ -148,6 +162,8 @@ class Search:
                     return True
         if not self.rules.within:
             # What was found between jobs says more than that the job's own pods do not help.
+            if refused == telling.NOTHING_HELPS:
+                refused = self._with_those_considered(job, refused)
             self.session.record.judge(job.key, self.rules.name, refused)
         return False
 
@@ -167,7 +183,7 @@ class Search:
         """Carry the cheapest plan out; where a plan cannot be cheaper than the best so far, none is made."""
         ranked = self._ranked(domains, outlook)
         best: Found | None = None
-        why = dict.fromkeys([domain.index for domain in domains], NOTHING_HELPS)
+        why = dict.fromkeys([domain.index for domain in domains], telling.NOTHING_HELPS)
         for turn, (bound, domain) in enumerate(ranked):
             if best is not None and bound is not None and bound > best.cost:
                 break
@@ -324,14 +340,7 @@ class Search:
 
     def _commit(self, plan: Plan) -> None:
         victims = [task for unit in plan.units for task in unit.tasks]
-        listed = ", ".join(task.key for task in victims[:NAMED])
-        more = f" and {len(victims) - NAMED} more" if len(victims) > NAMED else ""
-        where = "" if plan.domain is None else f" in {plan.domain.name}"
-        self.session.record.judge(
-            plan.job.key,
-            self.rules.name,
-            f"{len(victims)} pods are evicted for {len(plan.members)} members{where}: {listed}{more}",
-        )
+        self.session.record.judge(plan.job.key, self.rules.name, telling.number(plan))
         self.session.reserve(plan.members, victims, self.rules.hold_for)
         plan.statement.commit()
         self.session.observer.evicted(self.rules.name, len(victims))
@@ -343,4 +352,10 @@ class Search:
             return f"{len(plan.excluded)} pods could be evicted, but {plan.successor.key} of queue {plan.successor.queue} would take the room over in the next cycle"
         if plan.excluded:
             return f"{len(plan.excluded)} pods could be evicted, but would take the room back in the next cycle by the same rules"
-        return f"{NOTHING_HELPS}; {plan.cut_short}" if plan.cut_short else NOTHING_HELPS
+        return f"{telling.NOTHING_HELPS}; {plan.cut_short}" if plan.cut_short else telling.NOTHING_HELPS
+
+
+def _first_to_ask(job: Job) -> Task | None:
+    """Return the member that stands for the others: one with requests, if there is one."""
+    pending = job.pending.values()
+    return next((task for task in pending if not task.best_effort), next(iter(pending), None))

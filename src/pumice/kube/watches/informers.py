@@ -123,6 +123,7 @@ _ALWAYS: Final = (
     kinds.CSI_NODE,
     kinds.VOLUME_ATTACHMENT,
 )
+_SERVED_BY_OTHERS: Final = (kinds.JOB, kinds.CRON_JOB, kinds.JOB_FLOW)
 _CSI_STORAGE: Final = (kinds.CSI_DRIVER, kinds.CSI_STORAGE_CAPACITY)
 _WORKLOADS: Final = (kinds.REPLICATION_CONTROLLER, kinds.REPLICA_SET, kinds.STATEFUL_SET)
 
@@ -140,7 +141,7 @@ def standard(
 
     Own pods are followed in every phase; those of other schedulers while they have a node and have not finished.
     """
-    wanted = list(_ALWAYS)
+    wanted = [*_ALWAYS, *_SERVED_BY_OTHERS]
     wanted += _CSI_STORAGE if csi_storage else ()
     wanted += _WORKLOADS if workloads else ()
     wanted += (kinds.PRIORITY_CLASS,) if options.priority_class else ()

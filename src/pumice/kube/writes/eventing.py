@@ -1,18 +1,20 @@
 """Events about objects, as the API server keeps them.
 
-The same thing said again about the same object within a while counts up the event that is there already, in the queue as well as on the server.
-The queue and the memory are bounded; what finds no room is dropped and counted. Events are for people to read, so nothing is tried twice.
+Whatever is said about an object for the same cause (type and reason) within a while is one event: its count rises and its message is the latest, in the queue
+as well as on the server. What may be said of one object, and of all together, has a budget; the queue and the memory are bounded. What is beyond is dropped and
+counted, never queued, and shows in the count of the next event that is sent. Events are for people to read, so nothing is tried twice.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import structs
 
 from pumice.api import kinds, printable, timestamp
+from pumice.cache.budgets import Budget, Spending
 from pumice.cache.effects import Note  # noqa: TC001  msgspec reads the annotations at run time
 from pumice.kube import errors
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from pumice.kube.writes.writing import Api
 
-_Key = tuple[str, str, str, str, str]
+_Key = tuple[str, str, str, str]
 
 _MISSING = 404
 _SECOND = 1_000_000
@@ -29,6 +31,9 @@ _LONGEST_MESSAGE = 1024
 _LONGEST_NAME = 253
 _NAMESPACE = "default"  # of events about objects that have none
 _REPEATED_WITHIN = 600 * _SECOND
+
+OF_ONE_OBJECT: Final = Budget(burst=25, pause=60 * _SECOND)
+OVERALL: Final = Budget(burst=20_000, pause=_SECOND // 500)
 
 
 class Told(msgspec.Struct, kw_only=True):
@@ -47,7 +52,15 @@ class EventRecorder:
     """Queues events and sends them one by one, when it is told to."""
 
     def __init__(
-        self, api: Api, now: Callable[[], int], component: str, *, capacity: int = 10_000, memory: int = 4_096
+        self,
+        api: Api,
+        now: Callable[[], int],
+        component: str,
+        *,
+        capacity: int = 10_000,
+        memory: int = 16_384,
+        of_one_object: Budget = OF_ONE_OBJECT,
+        overall: Budget = OVERALL,
     ) -> None:
         self._api = api
         self._now = now
@@ -56,6 +69,8 @@ class EventRecorder:
         self._memory = memory
         self._queue: deque[Told] = deque()
         self._told: OrderedDict[_Key, Told] = OrderedDict()
+        self._of_objects = Spending(of_one_object, memory)
+        self._of_all = Spending(overall)
         self._named = 0
         self.sent = 0
         self.dropped = 0
@@ -66,20 +81,21 @@ class EventRecorder:
         return len(self._queue)
 
     def put(self, note: Note) -> None:
-        """Queue an event, or count up the one that says the same."""
+        """Queue an event, or count up the one of the same cause; what is beyond a budget only counts."""
         now = self._now()
         if (message := _cut(note.message)) is not note.message:
             # Here already: what waits and what is remembered must not be as long as others may write.
             note = structs.replace(note, message=message)
-        key = (note.uid or f"{note.kind.plural}/{note.name}", note.namespace, note.type, note.reason, note.message)
+        about = note.uid or f"{note.kind.plural}/{note.name}"
+        key = (about, note.namespace, note.type, note.reason)
         told = self._told.get(key)
         if told is not None and now - told.last <= _REPEATED_WITHIN:
             self._told.move_to_end(key)
-            if told.queued or self._has_room():
-                told.count += 1
-                told.last = now
+            told.note, told.last = note, now
+            told.count += 1
+            if not told.queued and self._is_within_budget(about, now):
                 self._enqueue(told)
-        elif self._has_room():
+        elif self._is_within_budget(about, now):
             told = Told(note=note, name=self._name(note, now), first=now, last=now, queued=False)
             self._told[key] = told
             self._told.move_to_end(key)
@@ -115,6 +131,15 @@ class EventRecorder:
         self.dropped += len(self._queue)
         self._queue.clear()
 
+    def _is_within_budget(self, about: str, now: int) -> bool:
+        """Spend one event about an object, unless there is no room or no budget for it."""
+        if not self._has_room():
+            return False
+        if self._of_objects.take(about, now) and self._of_all.take("", now):
+            return True
+        self.dropped += 1
+        return False
+
     def _has_room(self) -> bool:
         if len(self._queue) < self._capacity:
             return True
@@ -128,7 +153,7 @@ class EventRecorder:
 
     async def _count_up(self, told: Told) -> bool:
         """Raise the count of an event on the server; False if it has expired there."""
-        body = {"count": told.count, "lastTimestamp": _seconds(told.last)}
+        body = {"count": told.count, "lastTimestamp": _seconds(told.last), "message": told.note.message}
         try:
             await self._api.patch(kinds.EVENT, told.note.namespace or _NAMESPACE, told.name, body)
         except errors.ApiError as error:

@@ -7,7 +7,7 @@ I/O thread; what both need is a dictionary by uid, written by one and emptied by
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
 
 import msgspec
 
@@ -52,9 +52,10 @@ class Meter(observing.Observer, effects.EffectObserver):
         self.attempts = 0
         self.victims = 0
         self.transactions: dict[str, int] = {}
+        self.evictions: dict[tuple[str, str, str], int] = {}  # by action, queue and the claimant's queue
         self.placed: dict[str, tuple[float, float]] = {}  # by group: milliseconds it took, and when
         self.begun = False
-        self.writes: dict[Verb, Writes] = {verb: Writes() for verb in effects.VERBS.values()}
+        self.writes: dict[Verb, Writes] = {verb: Writes() for verb in get_args(effects.Verb)}
         self._cluster: Cluster | None = None
         self._sent: dict[str, int] = {}  # creation of pods whose bind is on its way, by uid
         self._stages: dict[tuple[str, str], Callable[[float], None]] = {}
@@ -102,6 +103,11 @@ class Meter(observing.Observer, effects.EffectObserver):
         if action in _PREEMPTION:
             self.victims = victims
 
+    def took(self, reason: str, queue: str, claimant_queue: str) -> None:
+        """Count an eviction; what follows the name of the action says which plugin asked for it."""
+        key = (reason.partition(" ")[0], queue, claimant_queue)
+        self.evictions[key] = self.evictions.get(key, 0) + 1
+
     # -- effects -----------------------------------------------------------------------------------------------
 
     def look_at(self, cluster: Cluster) -> None:
@@ -134,7 +140,7 @@ class Meter(observing.Observer, effects.EffectObserver):
     def performed(self, effect: Answerable, work: Work, seconds: float, *, failed: bool) -> None:
         """Take note of work that has ended: count the effect with its last one, measure binds."""
         if work == "request" or failed:
-            writes = self.writes[effects.VERBS[type(effect)]]
+            writes = self.writes[effects.verb(effect)]
             writes.total += 1
             writes.failed += failed
         if not isinstance(effect, effects.Bind):

@@ -117,14 +117,30 @@ SERIES: Final[tuple[Series, ...]] = (
         ("action", "plugin"),
         "exceptions that actions and plugins let out; a name is empty where it is not known",
     ),
+    Series(
+        "pumice_evictions_total",
+        "counter",
+        ("action", "queue", "claimant_queue"),
+        "pods evicted, by action, their queue and the queue they were evicted for; that is empty where they make room for nobody",
+    ),
     Series("pumice_watch_synced", "gauge", ("watch",), "1 if a watch has had a complete list"),
     Series("pumice_watch_objects", "gauge", ("watch",), "objects that a watch follows"),
     Series("pumice_watch_lists_total", "counter", ("watch",), "complete lists of a watch"),
     Series("pumice_watch_errors_total", "counter", ("watch",), "failures of a watch that it recovered from"),
-    Series("pumice_writes_total", "counter", ("verb",), "writes and reads sent for decisions"),
+    Series(
+        "pumice_writes_total",
+        "counter",
+        ("verb",),
+        "writes and reads sent for decisions; `queue` is the status of a queue",
+    ),
     Series("pumice_write_failures_total", "counter", ("verb",), "those that failed"),
     Series("pumice_writes_waiting", "gauge", (), "writes that wait to be sent or answered"),
-    Series("pumice_events_total", "counter", ("outcome",), "Kubernetes Events sent and dropped"),
+    Series(
+        "pumice_events_total",
+        "counter",
+        ("outcome",),
+        "Kubernetes Events sent, and dropped since they failed or were beyond a budget",
+    ),
 )
 
 BY_NAME: Final = {series.name: series for series in SERIES}

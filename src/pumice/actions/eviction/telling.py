@@ -1,0 +1,74 @@
+"""What is said of evictions: for whom, by which action and rule, under which number; and, where nobody may go, who was considered and what refused them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from pumice.framework.statement import Step
+
+if TYPE_CHECKING:
+    from pumice.actions.eviction.planning import Plan
+    from pumice.actions.eviction.rules import Rules
+    from pumice.model.task import Task
+
+NAMED = 10
+GROUPS = 5
+MOST_LOOKED_AT = 200_000  # pods in one action, to say who was considered
+NOBODY = "no pod may be evicted for it"
+NOTHING_HELPS = "no set of pods that may be evicted makes enough room"
+
+
+def number(plan: Plan) -> str:
+    """Give a plan its number, and every eviction of it the whole story; returns what the record says of the plan."""
+    count = plan.session.record.next_plan()
+    by = judges(plan.rules)
+    for run in plan.statement.runs:
+        if run.step is Step.EVICT:
+            claimant = run.claimant or plan.claimant
+            run.why = f"{run.reason} for pod {claimant.key} of group {plan.job.key} in queue {plan.job.queue}{by}, plan {count}"
+    victims = [task for unit in plan.units for task in unit.tasks]
+    listed = ", ".join(task.key for task in victims[:NAMED])
+    more = f" and {len(victims) - NAMED} more" if len(victims) > NAMED else ""
+    where = "" if plan.domain is None else f" in {plan.domain.name}"
+    head = f"{len(victims)} pods are evicted for {len(plan.members)} members{where}: {listed}{more}"
+    held = plan.rules.hold_for // 1_000_000
+    return f"{head}; plan {count}{by}, for {plan.claimant.key} first; the room is held for {held} s after they are gone"
+
+
+def judges(rules: Rules) -> str:
+    """Name the plugins whose rules say who may go."""
+    plugins = dict.fromkeys(registered.plugin for registered in rules.functions())
+    return f" by the rules of {', '.join(plugins)}" if plugins else ""
+
+
+def considered(rules: Rules, claimant: Task) -> str:
+    """Say who was considered for a claimant and what refused them, the most frequent first."""
+    refusals: Counter[str] = Counter()
+    left: list[Task] = []
+    for task in rules.session.cluster.tasks.values():
+        if task.status not in rules.statuses or task.job is None or not rules.concerns(claimant, task):
+            continue
+        reason = _refusal(rules, claimant, task)
+        if reason is None:
+            left.append(task)
+        else:
+            refusals[reason.replace(task.key, "the pod")] += 1
+    if left:
+        allowed = len(rules.ask(claimant, rules.in_order(claimant, left)))
+        refusals[f"refused{judges(rules)}"] += len(left) - allowed
+        refusals["offered, but of no help"] += allowed
+    listed = [f"{count} {reason}" for reason, count in refusals.most_common() if count]
+    if not listed:
+        return "nobody runs whom it could ask for"
+    more = [f"and {len(listed) - GROUPS} more reasons"] if len(listed) > GROUPS else []
+    return f"of {refusals.total()} pods considered: {'; '.join([*listed[:GROUPS], *more])}"
+
+
+def _refusal(rules: Rules, claimant: Task, candidate: Task) -> str | None:
+    """Say why the action itself does not take a candidate; None if the plugins are to be asked."""
+    if candidate.job is None or candidate.job.group is None:
+        return "without a group"
+    if claimant.best_effort and not candidate.best_effort:
+        return "with requests, for a pod without"
+    return rules.protection(claimant, candidate)

@@ -1,0 +1,128 @@
+"""However fast cycles follow each other, so much is written and no more; and what had to wait is written in the end."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import NOW, SECOND, Desk, group, node, pod, queue
+from pumice.api import names
+from pumice.cache.budgets import Budget, Spending
+from pumice.cache.effects import Note
+from pumice.cache.write_paces import REASONS
+
+FULL = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
+
+
+@given(st.integers(1, 5), st.integers(1, 50), st.lists(st.integers(0, 40), max_size=60))
+def test_a_budget_is_never_exceeded_and_never_withheld(burst, pause, gaps):
+    spending, now, taken = Spending(Budget(burst, pause)), 0, []
+    for gap in gaps:
+        now += gap
+        due = spending.next("x", now)
+        if spending.take("x", now):
+            assert due == now
+            taken.append(now)
+        else:
+            assert due > now
+    for first, start in enumerate(taken):
+        for count, end in enumerate(taken[first:], start=1):
+            assert count <= burst + (end - start) / pause
+
+
+def test_what_is_remembered_of_budgets_is_bounded():
+    spending = Spending(Budget(1, SECOND), memory=10)
+    for number in range(100):
+        assert spending.take(str(number), NOW)
+    assert len(spending) == 10
+
+
+def queue_writes(made, name="default"):
+    return [patch for patch in made.world.patches("Queue") if patch.name == name]
+
+
+def test_a_queue_is_written_once_a_second_and_its_last_state_without_another_cycle():
+    made = Desk().feed(node("n1", cpu="100", pods="500"))
+    for number in range(20):  # twenty cycles in a second, each of them with something new for the queue
+        made.feed(group(f"g{number}", 1), pod(f"p{number}", f"g{number}", cpu="1", node="n1"))
+        made.cycle(seconds=0.05)
+    assert len(queue_writes(made)) == 1
+    made.now = NOW + SECOND
+    assert made.cache.next_wake() == NOW + SECOND
+    made.apply()
+    assert len(queue_writes(made)) == 2
+    assert queue_writes(made)[-1].body["status"]["allocated"]["cpu"] == "20"
+
+
+def flapping(cycles, seconds):
+    """Writes about a pod whose reason changes with every cycle, and the desk."""
+    made = Desk().feed(node("n1"), group("g", 1), pod("p", "g", cpu="2", memory="2Gi"))
+    for number in range(cycles):
+        made.modify(node("n1", cpu="1") if number % 2 else node("n1", memory="1Gi"))
+        made.cycle(seconds=seconds)
+    return made
+
+
+def test_faster_cycles_do_not_write_more_reasons():
+    slow, fast = flapping(60, 1), flapping(600, 0.1)
+    assert len(fast.world.patches("Pod")) == len(slow.world.patches("Pod")) == REASONS.burst
+    assert len(fast.world.patches("PodGroup")) <= REASONS.burst + 1
+
+
+def test_a_reason_that_had_to_wait_is_given_in_the_end():
+    made = flapping(11, 1)
+    before = len(made.world.patches("Pod"))
+    made.now = made.cache.next_wake()
+    made.cycle()
+    last = made.world.patches("Pod")[before:]
+    assert [patch.body["status"]["conditions"][0]["message"] for patch in last] == [
+        "0/1 nodes are unavailable: 1 Insufficient memory."
+    ]
+    for _ in range(5):
+        made.cycle()
+    assert len(made.world.patches("Pod")) == before + 1
+
+
+def waiting_desk(*, written_by=None):
+    """A full queue with pods that wait; with another desk, as they stand after what that one wrote."""
+    made = Desk(FULL).feed(queue("q", capability={"cpu": "2"}), node("n1", cpu="64", pods="500"))
+    patches = written_by.world.patches("Pod") if written_by else []
+    conditions = {patch.name: patch.body["status"]["conditions"] for patch in patches}
+    patches = written_by.world.patches("PodGroup") if written_by else []
+    statuses = {patch.name: patch.body["status"] for patch in patches}
+    for number in range(40):
+        listed = group(f"g{number}", 1, queue="q")
+        listed["status"] = statuses.get(f"g{number}", {"phase": "Inqueue"})
+        manifest = pod(f"p{number}", f"g{number}", cpu="1", node="n1" if number < 2 else "")
+        manifest["status"]["conditions"] = conditions.get(f"p{number}", [])
+        made.feed(listed, manifest)
+    return made
+
+
+def test_after_a_restart_what_is_written_already_is_not_written_again_though_the_numbers_are_others():
+    first = waiting_desk()
+    first.cycle()
+    first.cycle()
+    assert len(first.world.patches("Pod")) == 38
+    second = waiting_desk(written_by=first)
+    second.feed(*(pod(f"late-{n}", "g0", cpu="1") for n in range(5)))
+    for _ in range(3):
+        second.cycle()
+    assert {patch.name for patch in second.world.patches("Pod")} == {f"late-{n}" for n in range(5)}
+    told = {note.name for note in second.world.of(Note) if note.reason == names.EVENT_FAILED_SCHEDULING}
+    assert told == {f"late-{n}" for n in range(5)}
+    assert {patch.name for patch in second.world.patches("PodGroup")} <= {"g0", "g1"}
+
+
+def test_plugins_that_take_turns_in_refusing_a_group_are_each_told_once():
+    made = Desk().feed(group("g", 1))
+    job = made.session().cluster.jobs["a/g"]
+    for number in range(10):
+        made.cache.publisher._notice([(job, f"cpu {number} short"), (job, f"memory {number} short")])
+        made.cache.publisher._notice([(job, f"memory {number} short")])
+    assert [note[2] for note in made.world.notes] == ["cpu 0 short", "memory 0 short"]

@@ -1,0 +1,65 @@
+"""What is told changes with its reason, never with its numbers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pumice.framework import reasons
+from pumice.framework.reason_keys import is_general, is_news, reason_key
+
+WAITS = "pod group is not ready, 3 Pending, 3 minAvailable; Pending: 3 Unschedulable"
+
+SAME = [
+    ("numbers", "pods 0 of 161", "pods 4 of 9"),
+    ("quantities", "allocated cpu 500m of 2, memory 1Gi of 1.5Gi deserved", "allocated cpu 1 of 2, memory 0 of 8Gi deserved"),
+    ("lists that are sorted by number", "0/3 nodes: 1 a b, 2 c d.", "0/9 nodes: 3 c d, 6 a b."),
+    ("which node a member would get", "Pod a/p can possibly be assigned to n1, once x", "Pod a/p can possibly be assigned to n-7.b, once x"),
+    ("which member speaks for the others", f"{WAITS}. Origin reason is p-1: no room", f"{WAITS}. Origin reason is p-2: no room"),
+    ("how many members are in which status", WAITS, "pod group is not ready, 1 Running, 2 Pending, 3 minAvailable; Pending: 1 Schedulable, 1 Unschedulable"),
+]  # fmt: skip
+
+OTHER = [
+    ("another resource", "0/3 nodes: 3 Insufficient cpu.", "0/3 nodes: 3 Insufficient memory."),
+    ("one reason more", "0/3 nodes: 3 Insufficient cpu.", "0/3 nodes: 2 Insufficient cpu, 1 Too many pods."),
+    ("another queue", "queue q1: full", "queue q2: full"),
+    ("another name", "quota team-1 has no room", "quota team-2 has no room"),
+    ("another hyper-node", "rack-1 is empty", "rack-2 is empty"),
+    ("ready or not", WAITS, WAITS.replace("not ready", "ready")),
+    ("another origin", f"{WAITS}. Origin reason is p: no room", f"{WAITS}. Origin reason is p: no node"),
+]
+
+
+@pytest.mark.parametrize(("case", "left", "right"), SAME, ids=[case for case, _, _ in SAME])
+def test_numbers_and_names_of_the_moment_are_no_news(case, left, right):
+    assert reason_key(left) == reason_key(right)
+    assert not is_news(left, right)
+
+
+@pytest.mark.parametrize(("case", "left", "right"), OTHER, ids=[case for case, _, _ in OTHER])
+def test_another_reason_is_news(case, left, right):
+    assert is_news(left, right)
+    assert is_news(right, left)
+
+
+def test_a_sum_without_a_reason_does_not_take_the_place_of_a_reason():
+    reason = "0/3 nodes are unavailable: 3 Insufficient cpu."
+    assert is_general(WAITS)
+    assert not is_news(reason, WAITS)
+    assert is_news(WAITS, reason)
+    assert is_news("", WAITS)
+
+
+TEXTS = st.lists(
+    st.sampled_from(["Insufficient cpu", "node(s) had taint a: b", "Too many pods"]), min_size=1, unique=True
+)
+
+
+@given(TEXTS, st.lists(st.integers(1, 10**9), min_size=6, max_size=6))
+def test_a_summary_over_nodes_has_one_key_for_each_set_of_reasons(texts, numbers):
+    left = reasons.summary(numbers[0] + 9, zip(texts, numbers[:3], strict=False))
+    right = reasons.summary(numbers[1] + 9, zip(texts, numbers[3:], strict=False))
+    assert reason_key(str(left)) == reason_key(str(right))
+    if len(texts) > 1:
+        assert reason_key(str(left)) != reason_key(str(reasons.summary(9, [(texts[0], 1)])))
