@@ -101,7 +101,7 @@ class Rules:
         """Return which budget of disruptions a candidate would break, counting those who go before it; None if it breaks none."""
         for registered in self.session.protection:
             if registered.reads & Reads.OTHER_NODES and not registered.reads & Reads.QUEUE:
-                reason = registered.function(claimant, candidate, self.name)
+                reason = self.session.protection.ask(registered, claimant, candidate, self.name)
                 if reason is not None:
                     return reason
         return None

@@ -143,7 +143,7 @@ class Search:
             return True
         weaker = takeover.holders(self.session, self.rules, tasks[0])
         if weaker:
-            with takeover.lifted(self.session, weaker) as lifted:
+            with takeover.lifted(self.session, weaker) as lifted, self.session.attempt(job, passing=True):
                 if self._settle(wanted) is None:
                     lifted.keep()
                     return True

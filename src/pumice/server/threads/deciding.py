@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pumice.api import printable
-from pumice.framework.engine import Breakdown
+from pumice.framework.breakdowns import Breakdown
 from pumice.server.logs import logs
 from pumice.server.threads import mailbox
 
