@@ -135,6 +135,12 @@ class Breakdowns:
             if key[:3] == asked and streak.again_in > self._cycle
         }
 
+    def unasked(self) -> list[Breakdown]:
+        """Return those of functions at rest that nobody asked in this cycle: they are broken all the same."""
+        told = {str(found) for found in self.found.values()}
+        at_rest = [streak.breakdown for streak in self._streaks.values() if streak.again_in > self._cycle]
+        return [msgspec.structs.replace(each, resting=True) for each in at_rest if str(each) not in told]
+
     def end(self) -> None:
         """Count what broke down in this cycle; a function that was not at rest and did not break down starts afresh."""
         for key, breakdown in self.found.items():

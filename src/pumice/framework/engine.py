@@ -99,8 +99,8 @@ class Engine:
 
     def end(self, session: Session) -> None:
         """Count what broke down in a cycle that is over."""
+        self.breakdowns += [*session.breakdowns.found.values(), *session.breakdowns.unasked()]
         session.breakdowns.end()
-        self.breakdowns += session.breakdowns.found.values()
 
     def _blame(self, session: Session, error: Exception, action: str) -> None:
         """Note an exception that stopped a whole action."""
@@ -131,8 +131,9 @@ class Engine:
 def _close(session: Session, plugin: Plugin) -> None:
     """Let a plugin look back."""
     try:
-        if not session.breakdowns.resting(plugin.name, CLOSE, type(plugin).close):
-            plugin.close(session)
+        if rests := session.breakdowns.resting(plugin.name, CLOSE, type(plugin).close):
+            raise breakdowns.PluginBreakdownError(rests[""])  # noqa: TRY301  as if it had been called
+        plugin.close(session)
     except Exception as error:  # noqa: BLE001  as above
         session.breakdowns.note(plugin.name, CLOSE, type(plugin).close, error)
 

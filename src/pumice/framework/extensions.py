@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar, ov
 import msgspec
 import numpy as np
 
+from pumice.api import names
 from pumice.framework import registration, wrong_answers
 from pumice.framework.breakdowns import PluginBreakdownError, Rest, WrongAnswerError
 from pumice.framework.reads import Reads
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pumice.framework.evaluation import Floats
-
-BROKE_DOWN = "PluginBrokeDown"
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -248,7 +247,7 @@ class Refusals(Extension[P, R | None]):
 
     def _refusal(self, broken: PluginBreakdownError) -> R:
         """Refuse with what is known of a breakdown."""
-        reason: Any = Invalid(BROKE_DOWN, str(broken)) if self.point.given is Invalid else str(broken)
+        reason: Any = Invalid(names.EVENT_BROKE_DOWN, str(broken)) if self.point.given is Invalid else str(broken)
         answer: R = reason
         return answer
 

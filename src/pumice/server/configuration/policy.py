@@ -13,6 +13,7 @@ from pumice.server.logs import logs
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pumice.api import meta
     from pumice.framework.configuration import Catalog, Configuration
     from pumice.server.configuration.sources import Source
     from pumice.server.logs.logs import Log
@@ -32,6 +33,7 @@ class Policy:
         self._unreadable = ""
         self._refusal = ""
         self._holder: configuration.ConfigurationHolder | None = None
+        self.place: meta.ObjectMeta | None = None  # the object that the configuration comes from, if it comes from one
 
     @property
     def problem(self) -> str:
@@ -68,6 +70,7 @@ class Policy:
 
     async def follow(self, source: Source, changed: Callable[[Configuration], None]) -> None:
         """Look at the source every so often, until cancelled."""
+        self.place = source.place
         while True:
             await asyncio.sleep(source.pause)
             try:
@@ -76,6 +79,7 @@ class Policy:
                 self._could_not_read(str(error))
                 continue
             self._unreadable = ""
+            self.place = source.place
             # Beside the loop, which must not miss the renewal of a lease over a text that takes seconds to read.
             if (loaded := await asyncio.to_thread(self.offer, text, source.name)) is not None:
                 changed(loaded)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import yaml
 
-from pumice.api import kinds
+from pumice.api import kinds, meta
 from pumice.kube import errors
 
 if TYPE_CHECKING:
@@ -27,10 +27,11 @@ class SourceError(Exception):
 
 
 class Source(Protocol):
-    """Gives the present text; every so often is soon enough to ask again."""
+    """Gives the present text; every so often is soon enough to ask again. `place` is the object that it was last read from, if it is one of the API server's."""
 
     name: str
     pause: float
+    place: meta.ObjectMeta | None
 
     async def read(self) -> str:
         """Return the text, or raise a `SourceError`."""
@@ -50,6 +51,7 @@ class FileSource:
 
     def __init__(self, path: str) -> None:
         self.name = path
+        self.place: meta.ObjectMeta | None = None
 
     async def read(self) -> str:
         """Return the text; a slow disk holds up nobody else."""
@@ -77,6 +79,7 @@ class ConfigMapSource:
     def __init__(self, client: Getter, namespace: str, name: str, key: str = "", *, guessed: bool = False) -> None:
         self.name = f"configmap {namespace}/{name}{' key ' + key if key else ''}"
         self._client = client
+        self.place: meta.ObjectMeta | None = None
         self._place = (namespace, name)
         self._key = key
         self._hint = f"; nor is there a file {namespace}/{name}" if guessed else ""
@@ -87,6 +90,8 @@ class ConfigMapSource:
             found = await self._client.get(CONFIG_MAP, *self._place)
         except errors.KubeError as error:
             raise SourceError(f"{self.name} cannot be read: {error}{self._hint}") from error
+        uid = (found.get("metadata") or {}).get("uid", "")
+        self.place = meta.ObjectMeta(name=self._place[1], namespace=self._place[0], uid=uid)
         return self._text(found.get("data") or {})
 
     def _text(self, data: Mapping[str, str]) -> str:
