@@ -75,14 +75,18 @@ class Streak(msgspec.Struct):
 
 
 class Breakdowns:
-    """The breakdowns of one cycle, each function once about everybody, and `trying`, the job that is being tried; `streaks` outlive the cycle."""
+    """The breakdowns of one cycle, each function once about everybody, and the first of each job or queue; `streaks` outlive the cycle.
 
-    __slots__ = ("_cycle", "_streaks", "action", "found", "trying")
+    `trying` is the job that is being tried.
+    """
+
+    __slots__ = ("_cycle", "_streaks", "action", "blamed", "found", "trying")
 
     def __init__(self, cycle: int = 0, streaks: dict[Key, Streak] | None = None) -> None:
         self._cycle = cycle
         self._streaks = {} if streaks is None else streaks
         self.found: dict[Key, Breakdown] = {}
+        self.blamed: dict[str, Breakdown] = {}
         self.trying: Job | None = None
         self.action = ""  # the one that runs
 
@@ -94,20 +98,24 @@ class Breakdowns:
             known = error.breakdown
             if known.resting:
                 self.found.setdefault((known.plugin, known.point, known.routine, known.about), known)
+            self.blamed.setdefault(about, known)
             return error
         key = (plugin, point, _identity(function), about)
         if key not in self.found:
             name, place = _whereabouts(error, _code(function))
             self.found[key] = Breakdown(error, self.action, plugin, point, name or _name(function), place, about)
+        self.blamed.setdefault(about, self.found[key])
         return PluginBreakdownError(self.found[key])
 
     def note_unknown(self, error: Exception, culprit: str, about: str) -> Breakdown:
         """Note an exception that no dispatcher saw; `culprit` is the plugin whose code ran, if any."""
         if isinstance(error, PluginBreakdownError):
-            return error.breakdown
-        name, place = _whereabouts(error, None)
-        key = (culprit, "", name, about)
-        return self.found.setdefault(key, Breakdown(error, self.action, culprit, "", name, place, about))
+            found = error.breakdown
+        else:
+            name, place = _whereabouts(error, None)
+            made = Breakdown(error, self.action, culprit, "", name, place, about)
+            found = self.found.setdefault((culprit, "", name, about), made)
+        return self.blamed.setdefault(about, found)
 
     def about(self, args: Sequence[object], position: int) -> str:
         """Return the job, or else the queue, that a question is about; a limit is asked on behalf of the job that is being tried."""
@@ -120,7 +128,7 @@ class Breakdowns:
 
     def has(self, job: Job) -> bool:
         """Tell whether something broke down about a job."""
-        return bool(self.found) and any(each.about == job.key for each in self.found.values())
+        return job.key in self.blamed
 
     # -- rest --------------------------------------------------------------------------------------------------
 

@@ -116,11 +116,11 @@ class Engine:
         for found in session.breakdowns.found.values():
             text = str(found)
             told[text] = (found.action or found.point, told.get(text, ("", 0))[1] + 1)
-            job = session.cluster.jobs.get(found.about)
-            if job is not None:
-                self._blamed[job.key] = None
-                record.judge(job.key, SOURCE, text)
-                _put_on(session, job, text)
+        for about, found in session.breakdowns.blamed.items():
+            if (job := session.cluster.jobs.get(about)) is not None:
+                self._blamed[about] = None
+                record.judge(about, SOURCE, str(found))
+                _put_on(session, job, str(found))
         for text, (source, count) in told.items():
             record.say(source, text if count == 1 else f"{text} (about {count} jobs or queues)")
         for key in before:

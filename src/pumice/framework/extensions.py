@@ -273,9 +273,8 @@ class All(Extension[P, bool]):
                 if answer is not True and not wrong_answers.check_truth(answer):
                     return False
             except Exception as error:
-                broken = self.broke(registered, error, args)
-                trying = self._roster.breakdowns.trying
-                if trying is not None and broken.breakdown.about == trying.key:
+                broken, breakdowns = self.broke(registered, error, args), self._roster.breakdowns
+                if breakdowns.trying is not None and breakdowns.about(args, 0) == breakdowns.trying.key:
                     raise broken from error
                 return False
         return True
