@@ -38,6 +38,8 @@ class Backfill(Action):
         for queue in session.queue_order.sort(session.cluster.queues[name] for name in by_queue):
             for job in session.job_order.sort(by_queue[queue.name]):
                 for task in _in_order(session, job):
+                    if session.breakdowns.has(job):
+                        break  # a plugin broke down about it: its members are not bound one by one any more
                     self._place(session, job, task)
 
     def _eligible(self, session: Session, job: Job) -> bool:

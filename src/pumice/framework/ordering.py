@@ -12,7 +12,7 @@ import operator
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from pumice.framework import branching, registration, wrong_answers
-from pumice.framework.breakdowns import PluginBreakdownError, WrongAnswerError
+from pumice.framework.breakdowns import WrongAnswerError
 from pumice.framework.extensions import Extension, Registered
 from pumice.model.task import Task
 
@@ -55,6 +55,11 @@ class ComparatorError(Exception):
         super().__init__(str(error))
         self.comparator = comparator
         self.error = error
+
+
+def _compared(keys: Sequence[Key]) -> int:
+    first, second = keys
+    return 0 if first == second else (-1 if first < second else 1)
 
 
 class _Comparator(Generic[T]):
@@ -163,36 +168,29 @@ class Ordering(Extension[[T], Any], Generic[T]):
 
     def compare(self, left: T, right: T) -> int:
         """Compare two items by their whole keys, negative meaning that the first goes first."""
-        return self.certain(lambda: self._compare(left, right), [left, right])
-
-    def _compare(self, left: T, right: T) -> int:
-        first, second = self.keys([left, right])
-        return 0 if first == second else (-1 if first < second else 1)
+        return self.arranged([left, right], _compared)
 
     def sort(self, items: Iterable[T]) -> list[T]:
         """Return the items in order."""
         unsorted = list(items)
-        return self.certain(lambda: self._sort(unsorted), unsorted)
-
-    def _sort(self, unsorted: list[T]) -> list[T]:
-        keys = list(self.keys(unsorted))
-        return [unsorted[i] for i in sorted(range(len(keys)), key=keys.__getitem__)]
+        return self.arranged(
+            unsorted, lambda keys: [unsorted[i] for i in sorted(range(len(keys)), key=keys.__getitem__)]
+        )
 
     # -- parts that break down ---------------------------------------------------------------------------------
 
-    def certain(self, step: Callable[[], R], items: Sequence[T]) -> R:
-        """Do something that compares keys of items; where they cannot be compared, leave out whose part that is and do it again."""
+    def arranged(self, items: Sequence[T], step: Callable[[list[Key]], R]) -> R:
+        """Do something that compares the keys of items; where they cannot be compared, leave out whose part that is and do it again."""
         while True:
+            keys = list(self.keys(items))
             try:
-                return step()
+                return step(keys)
             except Exception as error:  # noqa: BLE001  whatever a comparison raises
-                self.mend(error, items)
+                self.mend(error, items, keys)
 
-    def mend(self, error: Exception, items: Sequence[T]) -> None:
-        """Leave out the part because of which items could not be compared; if there is none, the exception goes on."""
-        if isinstance(error, PluginBreakdownError):
-            raise error
-        found = self._incomparable(items, error)
+    def mend(self, error: Exception, items: Sequence[T], keys: Sequence[Key]) -> None:
+        """Leave out the part because of which keys could not be compared; if there is none, the exception goes on."""
+        found = self._incomparable(keys, error)
         self._blame(found, error.error if isinstance(error, ComparatorError) else error, items)
 
     def leave_tree_out(self, error: Exception, items: Sequence[T]) -> None:
@@ -200,13 +198,13 @@ class Ordering(Extension[[T], Any], Generic[T]):
         part = self._paths[0][0] if self._paths else None
         self._blame(next((each for each in self if each.function is part), None), error, items)
 
-    def _incomparable(self, items: Sequence[T], error: Exception) -> Registered[[T], Any] | None:
-        """Find the part that cannot be compared among items: the comparator that broke down, else the first that cannot be sorted."""
-        for registered in self:
+    def _incomparable(self, keys: Sequence[Key], error: Exception) -> Registered[[T], Any] | None:
+        """Find the part of keys that cannot be compared: the comparator that broke down, else the first that cannot be sorted."""
+        for position, registered in enumerate(self):
             if isinstance(error, ComparatorError) and error.comparator is registered.function:
                 return registered
             try:
-                sorted(map(registered.function, items))
+                sorted(key[position] for key in keys)
             except Exception:  # noqa: BLE001  that is what is looked for
                 return registered
         return None
@@ -283,11 +281,6 @@ class TaskOrdering(Ordering[Task]):
         del arguments
         return (Task,)
 
-    def sort(self, items: Iterable[Task]) -> list[Task]:
-        """Return the tasks in order."""
-        tasks = list(items)
-        return self.certain(lambda: self._sort(tasks), tasks)
-
     def keys(self, items: Sequence[Task]) -> Iterable[Key]:
         """Return the whole keys of tasks that are ordered together."""
         keys = super().keys(items)
@@ -320,7 +313,7 @@ class HeapQueue(Generic[T]):
 
     def _begin(self, items: list[T]) -> None:
         """Start with some items, or with all of them anew, in a few steps for all together."""
-        entries, self._sorted = self._ordering.certain(lambda: self._entries(items), items)
+        entries, self._sorted = self._ordering.arranged(items, lambda keys: self._entries(keys, items))
         self._turn += len(items)
         fresh = dict(zip(map(id, items), entries, strict=True))
         if self._holders.keys().isdisjoint(fresh):
@@ -330,10 +323,10 @@ class HeapQueue(Generic[T]):
                 self._hold(known)
         self._tickets.update(fresh)
 
-    def _entries(self, items: list[T]) -> tuple[list[Entry[T]], list[Entry[T]]]:
+    def _entries(self, keys: list[Key], items: list[T]) -> tuple[list[Entry[T]], list[Entry[T]]]:
         """Return entries for items, as they come and as they leave, the last first."""
         turns = range(self._turn, self._turn + len(items))
-        entries: list[Entry[T]] = list(zip(self._ordering.keys(items), turns, items, strict=True))
+        entries: list[Entry[T]] = list(zip(keys, turns, items, strict=True))
         # The same as comparing whole entries, whose turns ascend, but a level of tuples less deep.
         ordered = entries[::-1]
         ordered.sort(key=_KEY, reverse=True)
@@ -378,7 +371,8 @@ class HeapQueue(Generic[T]):
 
     def _mend(self, error: Exception) -> None:
         """Have everything ordered anew, without the part that could not be compared."""
-        self._ordering.mend(error, [entry[2] for entry in self._tickets.values()])
+        entries = list(self._tickets.values())
+        self._ordering.mend(error, [entry[2] for entry in entries], [entry[0] for entry in entries])
         self._stale = True
 
     def _pop(self) -> T:
