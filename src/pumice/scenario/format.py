@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pumice.scenario.manifests import Entry
 
-_KEYS = ("scenario", "config", "given", "steps", "period", "flags")
+_KEYS = ("scenario", "config", "given", "steps", "period", "flags", "breakdowns")
 
 
 class ScenarioFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +94,7 @@ def _read(cursor: Cursor, file: str) -> steps.Scenario:
         steps=taken,
         period=fields["period"].duration() if "period" in fields else steps.SECOND,
         flags=_read_flags(fields["flags"]) if "flags" in fields else {},
+        breakdowns=_read_breakdowns(fields["breakdowns"]) if "breakdowns" in fields else False,
     )
 
 
@@ -116,6 +117,12 @@ def _read_steps(cursor: Cursor, fields: dict[str, Cursor]) -> tuple[steps.Step, 
 
 def _demands(step: Any) -> bool:
     return isinstance(step, dict) and ("expect" in step or "until" in step)
+
+
+def _read_breakdowns(cursor: Cursor) -> bool:
+    if cursor.value != "allowed":
+        cursor.refuse("expected `allowed`: the scenario goes on when a plugin breaks down, as a running scheduler does")
+    return True
 
 
 def _read_flags(cursor: Cursor) -> dict[str, Any]:
