@@ -146,7 +146,10 @@ class Session(Points):
             self.gates.open()
 
     def _open(self, plugin: Plugin) -> None:
-        """Open one plugin. One that breaks down registers nothing, but where it may refuse it refuses: nobody knows what it would have refused."""
+        """Open one plugin. One that breaks down registers nothing, but where it may refuse it refuses: nobody knows what it would have refused.
+
+        By its points it says where that may be; one that says nothing may refuse anywhere.
+        """
         handlers, divisions = len(self.handlers), len(self.divisions)
         try:
             if rests := self.breakdowns.resting(plugin.name, OPEN, type(plugin).open):
@@ -162,7 +165,7 @@ class Session(Points):
             for point in POINTS:
                 extension = self.__dict__[point.attribute]
                 extension.remove(lambda each: each.plugin == plugin.name)
-                if point.name in plugin.points and extension.refuses:
+                if extension.refuses and (point.name in plugin.points or not plugin.points):
                     extension.stand_in(refuse)
 
     def add_handler(self, handler: Handler, *, may_refuse: bool = False) -> None:
