@@ -343,6 +343,24 @@ def test_a_function_that_breaks_down_again_and_again_is_asked_ever_more_seldom_b
     assert "broke down" not in made.cache.record.explain("a/bad")
 
 
+def test_what_broke_down_about_a_job_that_is_gone_is_forgotten():
+    made, _ = placing("allocatable")
+    for _ in range(4):
+        made.cycle()
+    assert made.scheduler.engine.breakdowns
+    made.delete(group("bad", 3), *(pod(f"bad-{i}", "bad", cpu="1") for i in range(3)))
+    made.cycle()
+    assert not made.scheduler.engine.breakdowns
+
+
+def test_handlers_hear_of_everything_however_often_they_break_down():
+    made, _ = placing("handler")
+    for _ in range(6):
+        made.cycle()
+        assert [each.resting for each in made.scheduler.engine.breakdowns if each.point == "handler"]
+        assert not any(each.resting for each in made.scheduler.engine.breakdowns)
+
+
 def test_a_cycle_without_a_breakdown_starts_the_count_anew():
     made, _ = placing("allocatable")
     Faulty.point = "nowhere"

@@ -24,6 +24,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Key = tuple[str, str, str, str]
 
+OPEN: Final = "open"
+CLOSE: Final = "close"
+HANDLER: Final = "handler"
 LONGEST_REST: Final = 63
 LONGEST_TEXT: Final = 200
 _OURS: Final = "pumice.framework."
@@ -80,11 +83,12 @@ class Breakdowns:
     `trying` is the job that is being tried.
     """
 
-    __slots__ = ("_cycle", "_streaks", "action", "blamed", "found", "trying")
+    __slots__ = ("_cycle", "_rests", "_streaks", "action", "blamed", "found", "trying")
 
     def __init__(self, cycle: int = 0, streaks: dict[Key, Streak] | None = None) -> None:
         self._cycle = cycle
         self._streaks = {} if streaks is None else streaks
+        self._rests: dict[tuple[str, str, str], dict[str, Breakdown]] | None = None
         self.found: dict[Key, Breakdown] = {}
         self.blamed: dict[str, Breakdown] = {}
         self.trying: Job | None = None
@@ -136,12 +140,13 @@ class Breakdowns:
         """Return about whom a function is not to be called in this cycle."""
         if not self._streaks:
             return {}
-        asked = (plugin, point, _identity(function))
-        return {
-            key[3]: msgspec.structs.replace(streak.breakdown, resting=True)
-            for key, streak in self._streaks.items()
-            if key[:3] == asked and streak.again_in > self._cycle
-        }
+        if self._rests is None:
+            self._rests = {}
+            for key, streak in self._streaks.items():
+                if streak.again_in > self._cycle:
+                    at_rest = msgspec.structs.replace(streak.breakdown, resting=True)
+                    self._rests.setdefault(key[:3], {})[key[3]] = at_rest
+        return self._rests.get((plugin, point, _identity(function)), {})
 
     def unasked(self) -> list[Breakdown]:
         """Return those of functions at rest that nobody asked in this cycle: they are broken all the same."""
@@ -149,10 +154,15 @@ class Breakdowns:
         at_rest = [streak.breakdown for streak in self._streaks.values() if streak.again_in > self._cycle]
         return [msgspec.structs.replace(each, resting=True) for each in at_rest if str(each) not in told]
 
+    def forget(self, is_gone: Callable[[str], bool]) -> None:
+        """Forget about whom nobody will ask again."""
+        for key in [key for key in self._streaks if key[3] and is_gone(key[3])]:
+            del self._streaks[key]
+
     def end(self) -> None:
-        """Count what broke down in this cycle; a function that was not at rest and did not break down starts afresh."""
+        """Count what broke down in this cycle; a function that was not at rest and did not break down starts afresh. Handlers are told everything, rest or not."""
         for key, breakdown in self.found.items():
-            if not breakdown.resting and breakdown.point:
+            if not breakdown.resting and breakdown.point not in ("", HANDLER):
                 known = self._streaks.get(key)
                 count = 1 if known is None else known.count + 1
                 rest = min(2 ** min(count - 1, 10) - 1, LONGEST_REST)
@@ -182,7 +192,7 @@ class Rest(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function, or break down as it did."""
-        known = self.rests.get("") or self.rests.get(self._breakdowns.about(args, self._position))
+        known = self.rests.get(self._breakdowns.about(args, self._position))
         if known is not None:
             raise PluginBreakdownError(known)
         return self.asked(*args, **kwargs)

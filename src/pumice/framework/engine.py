@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pumice.api import names
 from pumice.framework import breakdowns, observing, reservations
-from pumice.framework.breakdowns import Breakdown
+from pumice.framework.breakdowns import CLOSE, Breakdown
 from pumice.framework.evaluation import Evaluator
 from pumice.framework.reasons import FitSummary, Reasons
 from pumice.framework.session import Outlet, Session
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pumice.model.cluster import Cluster
     from pumice.model.job import Job
 
-CLOSE = "close"
 SOURCE = "breakdown"
 
 
@@ -99,6 +98,8 @@ class Engine:
 
     def end(self, session: Session) -> None:
         """Count what broke down in a cycle that is over."""
+        cluster = session.cluster
+        session.breakdowns.forget(lambda a: a not in cluster.jobs and a.removeprefix("queue ") not in cluster.queues)
         self.breakdowns += [*session.breakdowns.found.values(), *session.breakdowns.unasked()]
         session.breakdowns.end()
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from pumice.framework import breakdowns, observing, wrong_answers
 from pumice.framework.attempts import Attempt
-from pumice.framework.breakdowns import Breakdowns, PluginBreakdownError
+from pumice.framework.breakdowns import HANDLER, OPEN, Breakdowns, PluginBreakdownError
 from pumice.framework.findings import Findings, LastTransaction
 from pumice.framework.gates import Gates
 from pumice.framework.job_domains import JobDomains
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from pumice.model.job import Job, SubJob
     from pumice.model.queue import Queue
     from pumice.model.task import Task
-
-OPEN = "open"
-HANDLER = "handler"
 
 Handler = Callable[[Run, int], str | None]
 
@@ -156,11 +153,11 @@ class Session(Points):
                 raise PluginBreakdownError(rests[""])  # noqa: TRY301  as if it had been called
             plugin.open(self)
         except Exception as error:  # noqa: BLE001  whatever a plugin raises
-            broken = self.breakdowns.note(plugin.name, OPEN, type(plugin).open, error)
+            broken = self.breakdowns.note(plugin.name, OPEN, type(plugin).open, error).breakdown
             del self.handlers[handlers:], self.divisions[divisions:]
 
             def refuse(*_args: object) -> NoReturn:
-                raise broken
+                raise PluginBreakdownError(broken)
 
             for point in POINTS:
                 extension = self.__dict__[point.attribute]
