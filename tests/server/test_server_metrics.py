@@ -11,10 +11,11 @@ import pytest
 from server_desk import Lines, read
 
 import builders
-from pumice.api import core, decoding, kinds
+from pumice.api import core, decoding, kinds, meta
 from pumice.cache.cache import Cache
 from pumice.cache.effects import Bind, Evict, Failure, Outcome
 from pumice.framework import configuration, registry
+from pumice.framework.plugin import Plugin
 from pumice.scheduler import Scheduler
 from pumice.server import reporting
 from pumice.server.configuration import policy
@@ -153,6 +154,37 @@ def test_every_refusal_has_a_line_of_its_own():
     bench.feed(builders.node("n1", cpu="8"), *gang(3)).cycle()
     bench.answer("refused")
     assert [line["pod"] for line in bench.lines.of("bind failed")] == ["a/p0", "a/p1", "a/p2"]
+
+
+class Weak(Plugin):
+    """Breaks down about every pod."""
+
+    name = "weak"
+    points = frozenset({"NodeOrder"})
+
+    def open(self, session):
+        session.score.add(lambda subject, nodes: 1 / 0)
+
+
+def test_what_is_broken_is_a_gauge_and_an_event_on_the_config_map_also_while_it_rests(monkeypatch):
+    bench = Bench()
+    bench.policy.place = meta.ObjectMeta(name="conf", namespace="ns", uid="u")
+    known = registry.installed()
+    extended = registry.Registry({**known.plugins, "weak": Weak}, known.actions)
+    monkeypatch.setattr(bench.scheduler, "_registry", extended)
+    text = 'actions: "allocate"\ntiers: [{plugins: [{name: gang}, {name: weak}]}]\n'
+    bench.scheduler.reconfigure(configuration.load(text, extended.catalog()))
+    bench.feed(builders.node("n1", cpu="8"), *gang())
+    for _ in range(8):
+        bench.cycle()
+        assert bench.samples()['pumice_broken_functions{plugin="weak",point="NodeOrder"}'] == 1
+        assert "[!]deciding: plugin weak broke down at NodeOrder (" in bench.reporter.health.ready()[1]
+    told = [note for note in bench.world.notes if note[:2] == ("conf", "PluginBrokeDown")]
+    assert "plugin weak broke down at NodeOrder (Weak.open.<lambda>, test_server_metrics.py line " in told[0][2]
+    assert len(told) < 8
+    bench.scheduler.reconfigure(configuration.load(text.replace(", {name: weak}", ""), extended.catalog()))
+    bench.cycle()
+    assert bench.samples()['pumice_broken_functions{plugin="weak",point="NodeOrder"}'] == 0
 
 
 def test_breakdowns_are_counted_by_name_and_noted_until_a_cycle_without_one(monkeypatch):

@@ -82,6 +82,13 @@ def test_the_key_of_a_config_map_is_the_one_named_the_usual_one_or_the_only_one(
     assert read(sources.ConfigMapSource(Maps(data), "ns", "conf", key)) == found
 
 
+def test_the_object_a_configuration_was_read_from_is_known():
+    source = sources.ConfigMapSource(Maps({"mine": GOOD}), "ns", "conf")
+    assert source.place is None
+    read(source)
+    assert (source.place.namespace, source.place.name) == ("ns", "conf")
+
+
 def test_a_config_map_that_is_kube_batchs_flat_map_is_the_configuration():
     made, _ = make()
     data = {"actions": "allocate, backfill", "plugins": "gang, drf", "plugin.gang.jobready": "true"}

@@ -83,14 +83,20 @@ class Allocate(Action):
             if not len(waiting) or session.overused(queue) is not None:
                 continue
             job = waiting.pop()
-            lacking = _lacking(session, job, work[job.key]) if job.is_interrupted else []
-            if not lacking or session.preemptive(queue, subject.demand(lacking)) is not None:
+            if not self._may_be_finished(session, queue, job, work[job.key]):
                 waiting.push(job)
                 continue
             work[job.key] = self._serve(session, queue, job, work[job.key])
             if work[job.key]:
                 waiting.push(job)
             queues.push(queue)
+
+    def _may_be_finished(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> bool:
+        """Tell whether a job was left incomplete, and its queue may claim what it lacks."""
+        lacking = _lacking(session, job, tasks) if job.is_interrupted else []
+        with session.attempt(job):
+            return bool(lacking) and session.preemptive(queue, subject.demand(lacking)) is None
+        return False
 
     def _serve_while_nothing_changes(
         self, session: Session, queue: Queue, jobs: PriorityQueue[Job], work: dict[str, list[Task]]
@@ -126,7 +132,7 @@ class Allocate(Action):
             waiting: Iterable[Task] = job.pending.values()
             if job.key in reserved:
                 waiting = [*waiting, *(t for t in job.tasks.values() if t.uid in session.reserved)]
-            if tasks := _eligible(session, waiting):
+            if tasks := _eligible(session, job, waiting):
                 if (closed := session.closed(job)) is not None:
                     session.findings.attempt(job)
                     session.findings.note_fit(tasks, FitSummary(0, (), closed))
@@ -165,11 +171,14 @@ class Allocate(Action):
         session.findings.attempt(job)
         if session.gates.enabled and job.key not in self._gated:
             self._gated[job.key] = None
-            session.gates.take_off(queue, [task for task in tasks if task.gated])
+            with session.attempt(job):
+                session.gates.take_off(queue, [task for task in tasks if task.gated])
         # What is held for the job is its own to use; whatever it does not use is held for it again.
         lifted = reservations.lift(session, job)
         try:
-            return self._try(session, queue, job, tasks)
+            with session.attempt(job):
+                return self._try(session, queue, job, tasks)
+            return []
         finally:
             for task in lifted:
                 if task.status in TENTATIVE:
@@ -203,6 +212,8 @@ class Allocate(Action):
     def _remember_failure(self, session: Session, queue: Queue, job: Job) -> None:
         """Keep the reason of a job that failed with its first task, for its equals."""
         errors = session.findings.errors(job)
+        if session.breakdowns.has(job):
+            return  # a breakdown about one says nothing about its equals
         if errors and not session.evaluator.functions.tells_subjects_apart:
             uid, failure = next(iter(errors.items()))
             self._failures.begin(queue, session.cluster.nodes.position)
@@ -273,20 +284,23 @@ class Allocate(Action):
             session.record.judge(job.key, self.name, _shortfall(session, job, 0))
 
 
-def _eligible(session: Session, waiting: Iterable[Task]) -> list[Task]:
-    """Return the tasks that may be tried, in order; whoever room is held for comes before others of the job."""
+def _eligible(session: Session, job: Job, waiting: Iterable[Task]) -> list[Task]:
+    """Return the tasks of a job that may be tried, in order; whoever room is held for comes before others of the job."""
     started = session.started
     tasks = [
         task
         for task in waiting
         if not task.best_effort and not task.externally_gated and (task.retry_at <= started or session.may_try(task))
     ]
-    if len(tasks) > 1:
+    if len(tasks) < 2:
+        return tasks
+    with session.attempt(job):
         tasks = session.task_order.sort(tasks)
         if session.reserved:
             # The plan was made for these members, not for others.
             tasks.sort(key=lambda task: task.uid not in session.reserved)
-    return tasks
+        return tasks
+    return []
 
 
 def _lacking(session: Session, job: Job, tasks: Sequence[Task]) -> list[Task]:

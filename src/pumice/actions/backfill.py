@@ -37,7 +37,9 @@ class Backfill(Action):
             by_queue.setdefault(job.queue, []).append(job)
         for queue in session.queue_order.sort(session.cluster.queues[name] for name in by_queue):
             for job in session.job_order.sort(by_queue[queue.name]):
-                for task in session.task_order.sort(_tasks(session, job)):
+                for task in _in_order(session, job):
+                    if session.breakdowns.has(job):
+                        break  # a plugin broke down about it: its members are not bound one by one any more
                     self._place(session, job, task)
 
     def _eligible(self, session: Session, job: Job) -> bool:
@@ -57,7 +59,8 @@ class Backfill(Action):
         session.findings.attempt(job)
         if task.status == Status.PIPELINED:
             session.release_held(task)
-        self._try(session, job, task)
+        with session.attempt(job):
+            self._try(session, job, task)
         if task.status == Status.PENDING:
             reservations.put_back(session, session.reservations, [task])
 
@@ -84,10 +87,18 @@ class Backfill(Action):
             return
         statement = session.statement()
         if statement.allocate([task], [session.cluster.nodes.records[rows[0]]]):
+            is_ready = session.job_ready(job)
             session.record.acquit(job.key, self.name)
             statement.hold()
-            if session.job_ready(job):
+            if is_ready:
                 session.dispatch(job)
+
+
+def _in_order(session: Session, job: Job) -> list[Task]:
+    """Return the tasks to place, in their order; none if they cannot be ordered."""
+    with session.attempt(job):
+        return session.task_order.sort(_tasks(session, job))
+    return []
 
 
 def _what_its_sub_group_lacks(session: Session, job: Job, task: Task) -> str | None:

@@ -47,7 +47,9 @@ class Enqueue(Action):
             queue = queues.pop()
             if not len(jobs[queue.name]):
                 continue
-            self._ask(session, jobs[queue.name].pop())
+            job = jobs[queue.name].pop()
+            with session.attempt(job):
+                self._ask(session, job)
             queues.push(queue)
 
     def _ask(self, session: Session, job: Job) -> None:

@@ -57,12 +57,14 @@ class Preempt(Action):
         starving, own = between.starving_jobs(), within.starving_jobs()
         for queue in session.queue_order.sort(session.cluster.queues[name] for name in {**starving, **own}):
             for job in session.job_order.sort(_without_topology(starving.get(queue.name, []))):
-                if session.job_starving(job):
-                    between.serve(queue, job)
+                with session.attempt(job):
+                    if session.job_starving(job):
+                        between.serve(queue, job)
             for job in session.job_order.sort(_without_topology(own.get(queue.name, []))):
-                for task in asking.claimants(session, job):
-                    if not session.job_starving(job) or not within.seek(queue, job, [task], lambda: True):
-                        break
+                with session.attempt(job):
+                    for task in asking.claimants(session, job):
+                        if not session.job_starving(job) or not within.seek(queue, job, [task], lambda: True):
+                            break
 
 
 def _without_topology(jobs: list[Job]) -> list[Job]:

@@ -39,5 +39,6 @@ class Reclaim(Action):
                     session.record.judge(job.key, self.name, f"queue {queue.name} is overused: {reason}")
                 continue
             for job in session.job_order.sort(starving[queue.name]):
-                if session.job_starving(job):
-                    found.serve(queue, job)
+                with session.attempt(job):
+                    if session.job_starving(job):
+                        found.serve(queue, job)

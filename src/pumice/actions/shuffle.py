@@ -10,6 +10,8 @@ from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from pumice.framework.session import Session
+    from pumice.model.job import Job
+    from pumice.model.task import Task
 
 
 class Protections(Rules):
@@ -36,6 +38,12 @@ class Shuffle(Action):
             if reason is not None:
                 session.record.say(self.name, f"{task.key} stays, though {plugin} asks for its eviction: {reason}")
                 continue
+            if task.job is not None:
+                self._evict(session, task, task.job, plugin)
+
+    def _evict(self, session: Session, task: Task, job: Job, plugin: str) -> None:
+        """Evict one task of a job."""
+        with session.attempt(job):
             statement = session.statement()
             statement.evict([task], f"{self.name} ({plugin})")
             statement.commit()

@@ -187,6 +187,7 @@ EVENT_UNSCHEDULABLE: Final = "Unschedulable"
 EVENT_EVICT: Final = "Evict"
 EVENT_INVALID_SPEC: Final = "InvalidSpec"
 EVENT_NO_EFFECT: Final = "SettingHasNoEffect"
+EVENT_BROKE_DOWN: Final = "PluginBrokeDown"
 EVENT_GUARANTEE_REDUCED: Final = "GuaranteeReduced"
 EVENT_GUARANTEE_ABOVE_CAPABILITY: Final = "GuaranteeAboveCapability"
 

@@ -111,9 +111,10 @@ class TreeQueue(Generic[T]):
     def push(self, item: T) -> None:
         """Put an item in, or move it to its present place."""
         self._items[id(item)] = item
-        fork = self._fork(item)
-        fork.place(item, ((), self._rest(item)))
-        fork.climb()
+        fork, rest = self._fork(item), self._rest(item)
+        if not self._stale:  # else everything gets a new place before the next pop
+            fork.place(item, ((), rest))
+            fork.climb()
 
     def touch(self, item: T) -> None:
         """Look at an item and the branches above it again before the next pop, whether or not it is in the queue itself."""
@@ -145,7 +146,7 @@ class TreeQueue(Generic[T]):
             else:
                 self._fork(item).climb()
         # Looking at one path may have shown that everything has to be looked at.
-        if self._stale:
+        while self._stale:
             self._stale = False
             self._root = _Fork(None, None)
             for item in list(self._items.values()):

@@ -4,34 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from pumice.api import names
-from pumice.framework import observing, reservations
+from pumice.framework import breakdowns, observing, reservations
+from pumice.framework.breakdowns import CLOSE, Breakdown
 from pumice.framework.evaluation import Evaluator
-from pumice.framework.reasons import Reasons
+from pumice.framework.reasons import FitSummary, Reasons
 from pumice.framework.session import Outlet, Session
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from pumice.framework.configuration import Configuration
+    from pumice.framework.plugin import Plugin
     from pumice.framework.record import CycleRecord
     from pumice.framework.registry import Registry
     from pumice.framework.sampling import Sampler
     from pumice.model.cluster import Cluster
+    from pumice.model.job import Job
 
-
-class Breakdown(msgspec.Struct, frozen=True):
-    """An exception that somebody's code let out: the action that ran, and whose code it was; empty where nobody knows."""
-
-    error: Exception
-    action: str = ""
-    plugin: str = ""
+SOURCE = "breakdown"
 
 
 class Engine:
-    """The plugins and actions of one configuration; `breakdowns` are those of the latest cycle."""
+    """The plugins and actions of one configuration; `breakdowns` are those of the latest cycle, and of functions that rest because of earlier ones."""
 
     def __init__(
         self,
@@ -50,6 +43,8 @@ class Engine:
         ]
         self.actions = [registry.actions[s.name](s.settings) for s in configuration.actions]
         self.breakdowns: list[Breakdown] = []
+        self._streaks: dict[breakdowns.Key, breakdowns.Streak] = {}
+        self._blamed: dict[str, None] = {}
 
     def open(
         self,
@@ -73,61 +68,84 @@ class Engine:
             now=now,
             reservations=reserved,
             observer=self.observer,
+            streaks=self._streaks,
         )
-        try:
-            session.open(self.plugins)
-            reservations.apply(session, session.reservations)
-        except Exception as error:
-            self._blame(error)
-            raise
+        session.open(self.plugins)
+        reservations.apply(session, session.reservations)
         self.observer.spent("open", "", mark)
         return session
 
     def decide(self, session: Session) -> None:
-        """Run the actions, then let the plugins look back; one that breaks down is named and stops nobody else."""
+        """Run the actions, then let the plugins look back; what breaks down is named and stops nobody else."""
         if "enqueue" not in self.configuration.action_names:
             _let_everybody_in(session)
         for action in self.actions:
             mark = self.observer.mark()
-            known = len(session.failures)
+            session.breakdowns.action = action.name
             try:
                 action.execute(session)
             except Exception as error:  # noqa: BLE001  a policy that breaks down must not stop the cycle
-                session.record.say(action.name, f"broke down: {type(error).__name__}: {error}")
-                session.failures.append(error)
-            for failure in session.failures[known:]:
-                self._blame(failure, action=action.name)
+                session.record.say(action.name, f"broke down: {breakdowns.said(error)}")
+                self._blame(session, error, action.name)
             self.observer.spent("action", action.name, mark)
+        session.breakdowns.action = ""
         for tier in self.plugins:
             for plugin in tier:
                 mark = self.observer.mark()
-                try:
-                    plugin.close(session)
-                except Exception as error:  # noqa: BLE001  as above
-                    session.record.say(plugin.name, f"broke down at close: {type(error).__name__}: {error}")
-                    session.failures.append(error)
-                    self.breakdowns.append(Breakdown(error, plugin=plugin.name))
+                _close(session, plugin)
                 self.observer.spent("plugin close", plugin.name, mark)
+        self._tell(session)
 
-    def _blame(self, error: Exception, action: str = "") -> None:
-        self.breakdowns.append(Breakdown(error, action, self._culprit(error)))
+    def end(self, session: Session) -> None:
+        """Count what broke down in a cycle that is over."""
+        cluster = session.cluster
+        session.breakdowns.forget(lambda a: a not in cluster.jobs and a.removeprefix("queue ") not in cluster.queues)
+        self.breakdowns += [*session.breakdowns.found.values(), *session.breakdowns.unasked()]
+        session.breakdowns.end()
 
-    def _culprit(self, error: Exception) -> str:
-        """Return the plugin whose code was running last, empty if none was; asked afterwards, since guarding each of its functions would slow every call down."""
-        trace, frames = error.__traceback__, []
-        while trace is not None:
-            frames.append(trace.tb_frame)
-            trace = trace.tb_next
-        return next((name for frame in reversed(frames) if (name := self._owner(frame))), "")
+    def _blame(self, session: Session, error: Exception, action: str) -> None:
+        """Note an exception that stopped a whole action."""
+        if not isinstance(error, breakdowns.PluginBreakdownError):
+            session.failures.append(error)
+            culprit = breakdowns.culprit(error, [plugin for tier in self.plugins for plugin in tier])
+            self.breakdowns.append(Breakdown(error, action, culprit))
 
-    def _owner(self, frame: FrameType) -> str:
-        """Return the plugin that a function belongs to: its own method, else one of a module that holds no other plugin."""
-        plugins = [plugin for tier in self.plugins for plugin in tier]
-        bound = frame.f_locals.get("self")
-        module = frame.f_globals.get("__name__")
-        own = [plugin.name for plugin in plugins if plugin is bound]
-        near = [plugin.name for plugin in plugins if type(plugin).__module__ == module]
-        return own[0] if own else near[0] if len(near) == 1 else ""
+    def _tell(self, session: Session) -> None:
+        """Say who broke down, once each, and put it on the jobs that it was about."""
+        record, told = session.record, dict[str, tuple[str, int]]()
+        before, self._blamed = self._blamed, {}
+        for found in session.breakdowns.found.values():
+            text = str(found)
+            told[text] = (found.action or found.point, told.get(text, ("", 0))[1] + 1)
+        for about, found in session.breakdowns.blamed.items():
+            if (job := session.cluster.jobs.get(about)) is not None:
+                self._blamed[about] = None
+                record.judge(about, SOURCE, str(found))
+                _put_on(session, job, str(found))
+        for text, (source, count) in told.items():
+            record.say(source, text if count == 1 else f"{text} (about {count} jobs or queues)")
+        for key in before:
+            if key not in self._blamed:
+                record.acquit(key, SOURCE)
+
+
+def _close(session: Session, plugin: Plugin) -> None:
+    """Let a plugin look back."""
+    try:
+        if rests := session.breakdowns.resting(plugin.name, CLOSE, type(plugin).close):
+            raise breakdowns.PluginBreakdownError(rests[""])  # noqa: TRY301  as if it had been called
+        plugin.close(session)
+    except Exception as error:  # noqa: BLE001  as above
+        session.breakdowns.note(plugin.name, CLOSE, type(plugin).close, error)
+
+
+def _put_on(session: Session, job: Job, text: str) -> None:
+    """Tell the members of a job that are without a node of a breakdown, where nothing better is known."""
+    known = session.findings.errors(job)
+    waiting = [task for task in job.pending.values() if task.uid not in known]
+    if waiting:
+        session.findings.attempt(job)
+        session.findings.note_fit(waiting, FitSummary(0, (), text))
 
 
 def _let_everybody_in(session: Session) -> None:

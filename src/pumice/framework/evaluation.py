@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pumice.framework import fitting, never_running, observing
+from pumice.framework import fitting, never_running, observing, wrong_answers
 from pumice.framework.functions import LOCAL, SINGLE, Functions, answers
 from pumice.framework.reads import Reads
 from pumice.framework.walking import Followers
@@ -271,18 +271,50 @@ class Evaluation:
         for vector, function in zip(self.raw_vectors, self._evaluator.functions.raws, strict=True):
             if vector is None:
                 continue
+            points = None
             if function.normalise is not None:
-                total += function.normalise(vector[candidates])
+                points = self._to_scale(function, vector[candidates])
             elif function.follow is not None:
-                total += function.follow(self.subject, self._evaluator.table).points(candidates)
+                points = self._followed(function, candidates)
+            if points is not None:
+                total += points
         return total
+
+    def _to_scale(self, function: NodeFunction[Floats | None], raw: Floats) -> Floats | None:
+        """Let a score bring its raw values to scale; None if it broke down and is left out."""
+        try:
+            points: Floats = function.normalise(raw)  # type: ignore[misc]  # asked of those that have it
+            wrong_answers.check_points(points, len(raw))
+        except Exception as error:  # noqa: BLE001  whatever a plugin raises
+            left_out: Floats | None = function.home.failed(function, error, self.subject, len(raw))
+            return left_out
+        return points
+
+    def _scale(self, function: NodeFunction[Floats | None]) -> Callable[[Floats], Floats]:
+        """Return what brings the raw values of a score to scale; one that broke down and is left out gives everybody the same."""
+
+        def scaled(raw: Floats) -> Floats:
+            points = self._to_scale(function, raw)
+            return np.zeros(len(raw)) if points is None else points
+
+        return scaled
+
+    def _followed(self, function: NodeFunction[Floats | None], candidates: Rows) -> Floats | None:
+        """Ask a score that is followed; None as above."""
+        try:
+            points: Floats = function.follow(self.subject, self._evaluator.table).points(candidates)  # type: ignore[misc]  # as above
+            wrong_answers.check_points(points, len(candidates))
+        except Exception as error:  # noqa: BLE001  as above
+            left_out: Floats | None = function.home.failed(function, error, self.subject, len(candidates))
+            return left_out
+        return points
 
     @property
     def settled_raws(self) -> list[tuple[Floats, Callable[[Floats], Floats]]]:
         """The scores that compare candidates and that placements do not change: raw vector, and what brings it to scale."""
         triples = zip(self.raw_vectors, self._evaluator.functions.raws, self._moving, strict=True)
         return [
-            (vector, function.normalise)
+            (vector, self._scale(function))
             for vector, function, moves in triples
             if vector is not None and function.normalise is not None and not moves
         ]
@@ -306,7 +338,7 @@ class Evaluation:
         evaluator = self._evaluator
         nodes = evaluator.table.view(released=True)
         passed = np.ones(len(nodes), dtype=np.bool_)
-        for _, answer in answers(evaluator.functions.filters, self.subject, nodes):
+        for _, answer in answers(evaluator.functions.filters, self.subject, nodes, evaluator.reasons):
             passed &= evaluator.reasons.curable[answer]
         return passed
 
@@ -356,6 +388,7 @@ class Evaluator:
         self.functions: Functions
         self.never_running = never_running.Memory()
         self._cycle = 0
+        self.forgotten = 0  # how often something was not worth keeping
 
     def open(self, filters: Filters, scores: Scores, cycle: int) -> None:
         """Take over the functions of a new session; what was kept stays if they are the same."""
@@ -379,6 +412,12 @@ class Evaluator:
         self._kept[key] = evaluation
         evaluation.subject = subject
         return evaluation
+
+    def forget(self, subject: Subject) -> None:
+        """Keep nothing of what was said about a subject: a function broke down about it, and is asked again by whoever comes next."""
+        self.forgotten += 1
+        for key in [key for key, kept in self._kept.items() if kept.subject is subject]:
+            del self._kept[key]
 
     def _key(self, subject: Subject) -> Hashable:
         serial = subject.shape.serial
@@ -409,11 +448,13 @@ class Evaluator:
             return kept[1]
         mask = np.ones(self.table.count, dtype=np.bool_)
         nodes = self.table.view()
+        forgotten = self.forgotten
         for _, answer in answers(self.functions.filters_static, subject, nodes):
             mask &= answer == 0
-        if len(self._masks) >= KEPT:
-            self._masks.clear()
-        self._masks[key] = (state, mask)
+        if forgotten == self.forgotten:
+            if len(self._masks) >= KEPT:
+                self._masks.clear()
+            self._masks[key] = (state, mask)
         return mask
 
 

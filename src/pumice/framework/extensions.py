@@ -1,6 +1,10 @@
 """One dispatcher for all extension points: the functions that plugins registered, by tier, and how their answers combine.
 
 A `Point` declares one (see `points`); the class of its extension says how answers combine, and nobody else calls what was registered.
+
+The class also says what it means that a function breaks down, by an exception or by what cannot be an answer: where plugins refuse it is a refusal, where they
+only order or score the function is left out of the rest of the cycle, and where a job is being tried and nothing else can be said the job is given up. One `try` around
+all calls of a question costs nothing while nobody breaks down.
 """
 
 from __future__ import annotations
@@ -12,8 +16,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar, ov
 import msgspec
 import numpy as np
 
-from pumice.framework import registration
+from pumice.api import names
+from pumice.framework import registration, wrong_answers
+from pumice.framework.breakdowns import PluginBreakdownError, Rest, WrongAnswerError
 from pumice.framework.reads import Reads
+from pumice.framework.reasons import Invalid
 from pumice.framework.registration import RegistrationError, Roster
 from pumice.model.task import Task
 
@@ -49,11 +56,19 @@ class Point(Generic[E]):
     """One extension point, declared once, as an attribute of a session.
 
     `kind` is the class of its extension, which says how answers combine, with the types of what its functions take; `parameters` are words for these, in order.
-    The point is on while one of its switches is; without any it cannot be switched off. `fallback` orders what no plugin tells apart.
+    The point is on while one of its switches is; without any it cannot be switched off. `fallback` orders what no plugin tells apart, and `about` is the position of
+    the parameter that a question is about.
     """
 
     def __init__(
-        self, name: str, kind: type[E], parameters: str, *switches: str, says: str, fallback: Sequence[str] = ()
+        self,
+        name: str,
+        kind: type[E],
+        parameters: str,
+        *switches: str,
+        says: str,
+        fallback: Sequence[str] = (),
+        about: int = 0,
     ) -> None:
         self.name = name
         self.attribute = ""
@@ -61,6 +76,9 @@ class Point(Generic[E]):
         self.switches = switches
         self.says = says
         self.fallback = fallback
+        self.about = about
+        given = typing.get_args(kind)[1:]
+        self.given: type = (typing.get_origin(given[0]) or given[0]) if given else object
         words = parameters.split(", ")
         types = self.kind.taken(typing.get_args(kind))
         self.parameters = tuple(f"{word}: {_named(each)}" for word, each in zip(words, types, strict=True))
@@ -115,6 +133,7 @@ class Registered(msgspec.Struct, Generic[P, R]):
     plugin: str
     function: Callable[P, R]
     reads: Reads
+    home: Any = None  # the extension it is registered with
 
 
 class Extension(Generic[P, R]):
@@ -122,6 +141,7 @@ class Extension(Generic[P, R]):
 
     combines: ClassVar[str] = ""
     answer: ClassVar[str] = "{0}"
+    refuses: ClassVar[bool] = False  # whether a function that breaks down counts as one that refuses
 
     __slots__ = ("_roster", "active", "point", "tiers")
 
@@ -148,6 +168,9 @@ class Extension(Generic[P, R]):
         if point.is_on(slot.setting.switches):
             registered.plugin = slot.plugin
             registered.reads = slot.reads if reads is None else reads
+            registered.home = self
+            if self._is_left_out(registered):
+                return
             self.tiers[slot.tier].append(registered)
             self.active = True
 
@@ -155,12 +178,50 @@ class Extension(Generic[P, R]):
         for tier in self.tiers:
             yield from tier
 
+    # -- breakdowns --------------------------------------------------------------------------------------------
+
+    def broke(
+        self, registered: Registered[P, R] | None, error: Exception, args: Sequence[object]
+    ) -> PluginBreakdownError:
+        """Note that a function broke down, and return whose it was; an exception of ours goes on as it is."""
+        if registered is None:
+            raise error
+        breakdowns = self._roster.breakdowns
+        about = breakdowns.about(args, self.point.about)
+        return breakdowns.note(registered.plugin, self.point.name, registered.function, error, about)
+
+    def leave_out(self, registered: Registered[P, R], error: Exception) -> None:
+        """Do without a function for the rest of the cycle."""
+        self._roster.breakdowns.note(registered.plugin, self.point.name, registered.function, error)
+        self.remove(lambda each: each is registered)
+
+    def remove(self, gone: Callable[[Registered[P, R]], bool]) -> None:
+        """Take functions out."""
+        self.tiers = [[each for each in tier if not gone(each)] for tier in self.tiers]
+        self.active = any(self.tiers)
+
+    def stand_in(self, function: Callable[P, R]) -> None:
+        """Register what refuses in place of a plugin that could not be opened."""
+        self._enter(Registered("", function, Reads(0)), Reads(0))
+
+    def _is_left_out(self, registered: Registered[P, R]) -> bool:
+        """Give a function that broke down in the last cycles its rest: tell whether it is left out, or do not call it about some."""
+        breakdowns = self._roster.breakdowns
+        rests = breakdowns.resting(registered.plugin, self.point.name, registered.function)
+        if "" in rests and not self.refuses:
+            breakdowns.note(registered.plugin, self.point.name, registered.function, PluginBreakdownError(rests[""]))
+            return True
+        if rests:
+            registered.function = Rest(registered.function, rests, breakdowns, self.point.about)
+        return False
+
 
 class Refusals(Extension[P, R | None]):
-    """The first answer that is not None, which is the reason against."""
+    """The first answer that is not None, which is the reason against; breaking down is one."""
 
     combines = "the first reason given against is the answer; none given means yes"
     answer = "{0} | None"
+    refuses = True
 
     __slots__ = ()
 
@@ -168,55 +229,84 @@ class Refusals(Extension[P, R | None]):
         """Return the first reason given, or None."""
         for tier in self.tiers:
             for registered in tier:
-                reason = registered.function(*args, **kwargs)
-                if reason is not None:
-                    return reason
+                try:
+                    reason = registered.function(*args, **kwargs)
+                    if reason is not None:
+                        wrong_answers.check_instance(reason, self.point.given)
+                        return reason
+                except Exception as error:  # noqa: BLE001  whatever a plugin raises
+                    return self._refusal(self.broke(registered, error, args))
         return None
 
     def among(self, chosen: Callable[[Reads], bool], *args: P.args, **kwargs: P.kwargs) -> R | None:
         """Ask only functions that read what is chosen."""
         for registered in self:
             if chosen(registered.reads):
-                reason = registered.function(*args, **kwargs)
+                reason = self.ask(registered, *args, **kwargs)
                 if reason is not None:
                     return reason
         return None
 
+    def ask(self, registered: Registered[P, R | None], *args: P.args, **kwargs: P.kwargs) -> R | None:
+        """Ask one function alone."""
+        try:
+            return registered.function(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001  as above
+            return self._refusal(self.broke(registered, error, args))
+
+    def _refusal(self, broken: PluginBreakdownError) -> R:
+        """Refuse with what is known of a breakdown."""
+        reason: Any = Invalid(names.EVENT_BROKE_DOWN, str(broken)) if self.point.given is Invalid else str(broken)
+        answer: R = reason
+        return answer
+
 
 class All(Extension[P, bool]):
-    """Yes if every answer is yes."""
+    """Yes if every answer is yes; breaking down is a no."""
 
     combines = "every answer must be yes"
     answer = "bool"
+    refuses = True
 
     __slots__ = ()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> bool:
         """Ask until somebody says no."""
-        return all(registered.function(*args, **kwargs) for registered in self)
+        return all(self._is_yes(tier, args, kwargs) for tier in self.tiers if tier)
+
+    def _is_yes(self, tier: Sequence[Registered[P, bool]], args: Any, kwargs: Any) -> bool:
+        """Ask one tier. A job that is being tried is given up by a breakdown: asking about it again, member by member, would be in vain."""
+        for registered in tier:
+            try:
+                answer = registered.function(*args, **kwargs)
+                if answer is not True and not wrong_answers.check_truth(answer):
+                    return False
+            except Exception as error:
+                broken, breakdowns = self.broke(registered, error, args), self._roster.breakdowns
+                if breakdowns.trying is not None and breakdowns.about(args, 0) == breakdowns.trying.key:
+                    raise broken from error
+                return False
+        return True
 
 
-class AllInFirstTier(Extension[P, bool]):
+class AllInFirstTier(All[P]):
     """All of the first tier that has any function; no if there is none."""
 
     combines = "all answers of the first tier that has any must be yes; no answer means no"
-    answer = "bool"
 
     __slots__ = ()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> bool:
         """Ask the first tier that answers."""
-        for tier in self.tiers:
-            if tier:
-                return all(registered.function(*args, **kwargs) for registered in tier)
-        return False
+        return next((self._is_yes(tier, args, kwargs) for tier in self.tiers if tier), False)
 
 
 class Votes(Extension[P, Vote]):
-    """A rejection ends the vote; at the end of a tier a permit decides; nobody voting means yes."""
+    """A rejection ends the vote; at the end of a tier a permit decides; nobody voting means yes. Breaking down is a rejection."""
 
     combines = "a rejection ends it; a tier with a permit decides; nobody voting means yes"
     answer = "Vote"
+    refuses = True
 
     __slots__ = ()
 
@@ -225,17 +315,24 @@ class Votes(Extension[P, Vote]):
         for tier in self.tiers:
             permitted = False
             for registered in tier:
-                vote = registered.function(*args, **kwargs)
-                if vote.value < 0:
-                    return Vote(-1, f"{registered.plugin}: {vote.reason}" if vote.reason else registered.plugin)
-                permitted = permitted or vote.value > 0
+                try:
+                    vote = registered.function(*args, **kwargs)
+                    wrong_answers.check_instance(vote, Vote)
+                    if vote.value < 0:
+                        return Vote(-1, f"{registered.plugin}: {vote.reason}" if vote.reason else registered.plugin)
+                    if vote.value > 0:
+                        permitted = True
+                    elif vote.value != 0:
+                        raise WrongAnswerError("it votes NaN")  # noqa: TRY301  all that can go wrong is one case
+                except Exception as error:  # noqa: BLE001  whatever a plugin raises
+                    return Vote(-1, str(self.broke(registered, error, args)))
             if permitted:
                 return PERMIT
         return PERMIT
 
 
 class Notify(Extension[P, object]):
-    """Tell everybody."""
+    """Tell everybody; where somebody breaks down, whoever it was about is given up."""
 
     combines = "everybody is told"
     answer = "None"
@@ -245,11 +342,14 @@ class Notify(Extension[P, object]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:
         """Call every function."""
         for registered in self:
-            registered.function(*args, **kwargs)
+            try:
+                registered.function(*args, **kwargs)
+            except Exception as error:
+                raise self.broke(registered, error, args) from error
 
 
 class FirstAnswer(Extension[P, R | None]):
-    """The first answer that is not None."""
+    """The first answer that is not None; where somebody breaks down, whoever it was about is given up."""
 
     combines = "the first answer that is not None decides"
     answer = "{0} | None"
@@ -259,20 +359,25 @@ class FirstAnswer(Extension[P, R | None]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R | None:
         """Ask until somebody knows."""
         for registered in self:
-            answer = registered.function(*args, **kwargs)
-            if answer is not None:
-                return answer
+            try:
+                answer = registered.function(*args, **kwargs)
+                if answer is not None:
+                    wrong_answers.check_instance(answer, self.point.given)
+                    return answer
+            except Exception as error:
+                raise self.broke(registered, error, args) from error
         return None
 
 
 class Intersection(Extension[[S, "Sequence[Task]"], "Sequence[Task] | None"], Generic[S]):
-    """Victims: intersected within a tier, the first tier left with any decides. None abstains; an empty answer ends its tier.
+    """Victims: intersected within a tier, the first tier left with any decides. None abstains; an empty answer ends its tier; a breakdown protects everybody.
 
     With `final_veto`, kube-batch's rule: one intersection over all tiers, and an empty one is final.
     """
 
     combines = "answers of a tier are intersected; the first tier left with candidates decides"
     answer = "Sequence[Task] | None"
+    refuses = True
 
     __slots__ = ("final_veto",)
 
@@ -287,8 +392,14 @@ class Intersection(Extension[[S, "Sequence[Task]"], "Sequence[Task] | None"], Ge
 
     def __call__(self, subject: S, candidates: Sequence[Task]) -> list[Task]:
         """Return the candidates that the deciding tier agrees on."""
+        try:
+            return self._decided(subject, candidates)
+        except PluginBreakdownError:
+            return []
+
+    def _decided(self, subject: S, candidates: Sequence[Task]) -> list[Task]:
         if self.final_veto:
-            return self._agreed([f.function(subject, candidates) for f in self])
+            return self._agreed([self._answer(f, subject, candidates) for f in self])
         for tier in self.tiers:
             decided, quarrel = self._intersect(tier, subject, candidates)
             if quarrel:
@@ -310,15 +421,29 @@ class Intersection(Extension[[S, "Sequence[Task]"], "Sequence[Task] | None"], Ge
                 agreed = list(answer) if agreed is None else [task for task in agreed if task.uid in kept]
         return agreed or []
 
-    @staticmethod
+    def _answer(
+        self, registered: Registered[[S, Sequence[Task]], Sequence[Task] | None], subject: S, candidates: Sequence[Task]
+    ) -> Sequence[Task] | None:
+        """Ask one function."""
+        try:
+            answer = registered.function(subject, candidates)
+            if answer is not None and answer is not candidates:
+                wrong_answers.check_chosen(answer, candidates)
+        except Exception as error:
+            raise self.broke(registered, error, (subject, candidates)) from error
+        return answer
+
     def _intersect(
-        tier: Sequence[Registered[[S, Sequence[Task]], Sequence[Task] | None]], subject: S, candidates: Sequence[Task]
+        self,
+        tier: Sequence[Registered[[S, Sequence[Task]], Sequence[Task] | None]],
+        subject: S,
+        candidates: Sequence[Task],
     ) -> tuple[list[Task], bool]:
         """Return what the answers of a tier have in common, and whether that is nobody though every answer named somebody."""
         decided: list[Task] = []
         quarrel = False
         for registered in tier:
-            answer = registered.function(subject, candidates)
+            answer = self._answer(registered, subject, candidates)
             if answer is None:
                 continue
             if not answer:
@@ -347,11 +472,21 @@ class Union(Extension[P, "Sequence[Task]"]):
         for tier in self.tiers:
             united: dict[str, tuple[Task, str]] = {}
             for registered in tier:
-                for task in registered.function(*args, **kwargs):
+                for task in self._named(registered, args, kwargs):
                     united.setdefault(task.uid, (task, registered.plugin))
             if united:
                 return list(united.values())
         return []
+
+    def _named(self, registered: Registered[P, Sequence[Task]], args: Any, kwargs: Any) -> Sequence[Task]:
+        """Ask one function; one that breaks down names nobody."""
+        try:
+            answer = registered.function(*args, **kwargs)
+            wrong_answers.check_chosen(answer, args[0])
+        except Exception as error:  # noqa: BLE001  whatever a plugin raises
+            self.leave_out(registered, error)
+            return ()
+        return answer
 
 
 class Sum(Extension[[S, "Sequence[T]"], "Floats"], Generic[S, T]):
@@ -371,7 +506,12 @@ class Sum(Extension[[S, "Sequence[T]"], "Floats"], Generic[S, T]):
         """Add up what the plugins say about items."""
         total = np.zeros(len(items))
         for registered in self:
-            total += registered.function(subject, items)
+            try:
+                points = registered.function(subject, items)
+                wrong_answers.check_points(points, len(items))
+            except Exception as error:
+                raise self.broke(registered, error, (subject, items)) from error
+            total += points
         return total
 
 
@@ -391,9 +531,13 @@ class ContextOrder(Extension[[S, T], Any], Generic[S, T]):
     def compare(self, left: S, right: S, context: T) -> int:
         """Compare two items, negative meaning that the first goes first; 0 if no plugin tells them apart."""
         for registered in self:
-            first, second = registered.function(left, context), registered.function(right, context)
-            if first != second:
-                return -1 if first < second else 1
+            try:
+                first, second = registered.function(left, context), registered.function(right, context)
+                wrong_answers.check_keys((first, second))
+                if first != second:
+                    return -1 if first < second else 1
+            except Exception as error:  # noqa: BLE001  whatever a plugin raises
+                self.leave_out(registered, error)
         return 0
 
 

@@ -50,6 +50,11 @@ class Journal:
         self._depth += 1
         return len(self._entries)
 
+    @property
+    def mark(self) -> int:
+        """What to go back to in order to keep everything that was written so far."""
+        return len(self._entries)
+
     def back_to(self, mark: int) -> None:
         """Take back everything that was written after a mark."""
         while len(self._entries) > mark:

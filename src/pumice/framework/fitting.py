@@ -57,7 +57,7 @@ def summarise(subject: Subject, nodes: Nodes, functions: Functions, reasons: Rea
         return summary(len(nodes), counted)
     for plugin in dict.fromkeys(f.plugin for f in functions.filters):
         refused = np.zeros(len(nodes), dtype=np.bool_)
-        for _, said in answers([f for f in functions.filters if f.plugin == plugin], subject, nodes):
+        for _, said in answers([f for f in functions.filters if f.plugin == plugin], subject, nodes, reasons):
             answer: ReasonVector = np.where(open_rows, said, 0)
             counted += _texts(answer, reasons)
             refused |= answer != 0

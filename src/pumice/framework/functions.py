@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable  # noqa: TC003  msgspec reads the annotations at run time
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import numpy as np
+
+from pumice.framework import wrong_answers
 from pumice.framework.extensions import Extension, Registered
 from pumice.framework.reads import Reads
-from pumice.framework.reasons import ReasonVector
+from pumice.framework.reasons import Code, Reasons, ReasonVector
 from pumice.framework.subject import Subject
 from pumice.model.nodes import Nodes
 
@@ -54,6 +57,18 @@ class NodeFunctions(Extension[[Subject, Nodes], V], Generic[V]):
         del arguments
         return (Subject, Nodes)
 
+    def check(self, answer: object, length: int, reasons: Reasons | None = None) -> None:
+        """Raise unless something can be an answer about so many nodes."""
+        raise NotImplementedError  # pragma: no cover  filters and scores have their own
+
+    def failed(self, function: NodeFunction[V], error: Exception, subject: Subject, length: int) -> V | None:
+        """Return what stands for the answer of a function that broke down."""
+        raise NotImplementedError  # pragma: no cover  as above
+
+    def stand_in(self, function: Callable[[Subject, Nodes], V]) -> None:
+        """Register what refuses in place of a plugin that could not be opened."""
+        self._enter(NodeFunction("", function, Reads(0)), None)
+
     def registered(self) -> list[NodeFunction[V]]:
         """Return the functions in tier order."""
         return [function for function in self if isinstance(function, NodeFunction)]
@@ -64,8 +79,25 @@ class Filters(NodeFunctions[ReasonVector | None]):
 
     combines = "a node takes a subject that no filter refuses; of several reasons those of the first plugin are told"
     answer = "array of int16 | None"
+    refuses = True
 
     __slots__ = ()
+
+    def check(self, answer: object, length: int, reasons: Reasons | None = None) -> None:
+        """Raise unless there is a reason or 0 for each node; whether the reasons are known is looked at where they are read."""
+        wrong_answers.check_reasons(answer, length)
+        if reasons is not None:
+            wrong_answers.check_known(answer, len(reasons.table))
+
+    def failed(
+        self, function: NodeFunction[ReasonVector | None], error: Exception, subject: Subject, length: int
+    ) -> ReasonVector | None:
+        """Refuse every node, with a reason that stays the same whatever the exception says: the table keeps it."""
+        broken = self.broke(function, error, (subject,)).breakdown
+        evaluator = self._roster.evaluator
+        evaluator.forget(subject)
+        text = f"plugin {broken.plugin} broke down at {broken.point} ({broken.routine}, {broken.place})"
+        return np.full(length, evaluator.reasons.number(broken.plugin, Code.ERROR, text), dtype=np.int16)
 
     def add(
         self,
@@ -77,7 +109,7 @@ class Filters(NodeFunctions[ReasonVector | None]):
         apart: Callable[[Subject], Hashable] | None = None,
     ) -> None:
         """Register a filter for the plugin that is being opened, unless its switch is off."""
-        self._enter(NodeFunction("", function, Reads(0), None, steady, follow, apart), reads)
+        self._enter(NodeFunction("", function, Reads(0), None, None, steady, follow, apart), reads)
 
 
 class Scores(NodeFunctions["Floats | None"]):
@@ -87,6 +119,23 @@ class Scores(NodeFunctions["Floats | None"]):
     answer = "array of float64 | None"
 
     __slots__ = ()
+
+    def check(self, answer: object, length: int, reasons: Reasons | None = None) -> None:
+        """Raise unless there is a number for each node."""
+        del reasons
+        wrong_answers.check_points(answer, length)
+
+    def failed(
+        self, function: NodeFunction[Floats | None], error: Exception, subject: Subject, length: int
+    ) -> Floats | None:
+        """Give the job up that is being tried; where there is none, do without the score."""
+        del length
+        self._roster.evaluator.forget(subject)
+        if self._roster.breakdowns.trying is not None:
+            raise self.broke(function, error, (subject,)) from error
+        self.leave_out(function, error)
+        function.function = _nothing
+        return None
 
     def add(
         self,
@@ -99,15 +148,24 @@ class Scores(NodeFunctions["Floats | None"]):
         apart: Callable[[Subject], Hashable] | None = None,
     ) -> None:
         """Register a score for the plugin that is being opened, unless its switch is off."""
-        self._enter(NodeFunction("", function, Reads(0), normalise, steady, follow, apart), reads)
+        self._enter(NodeFunction("", function, Reads(0), None, normalise, steady, follow, apart), reads)
+
+
+def _nothing(_subject: Subject, _nodes: Nodes) -> None:
+    """Say nothing, in place of a score that broke down."""
 
 
 def answers(
-    functions: Iterable[NodeFunction[V | None]], subject: Subject, nodes: Nodes
+    functions: Iterable[NodeFunction[V | None]], subject: Subject, nodes: Nodes, reasons: Reasons | None = None
 ) -> Iterator[tuple[NodeFunction[V | None], V]]:
-    """Ask functions in order about nodes, and give those that have something to say with what they say."""
+    """Ask functions in order about nodes, and give those that have something to say with what they say; with `reasons`, those of filters must be known."""
     for function in functions:
-        answer = function.function(subject, nodes)
+        try:
+            answer = function.function(subject, nodes)
+            if answer is not None:
+                function.home.check(answer, len(nodes), reasons)
+        except Exception as error:  # noqa: BLE001  whatever a plugin raises
+            answer = function.home.failed(function, error, subject, len(nodes))
         if answer is not None:
             yield function, answer
 

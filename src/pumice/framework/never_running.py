@@ -80,7 +80,12 @@ class NeverRunning:
         memory = self._memory
         known = memory.verdicts.get(job.key)
         if known is None or known.group is not job.group or known.version != job.version or known.epoch != memory.epoch:
+            forgotten = self._session.evaluator.forgotten
             reason = self._judge(job)
+            if forgotten != self._session.evaluator.forgotten:
+                # A filter broke down: that says nothing about ever.
+                self._memory.equals.clear()
+                return None
             if known is not None and known.reason and reason is None:
                 self._session.record.acquit(job.key, "enqueue")
             known = memory.verdicts[job.key] = Verdict(job.group, job.version, memory.epoch, reason)

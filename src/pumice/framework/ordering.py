@@ -11,8 +11,9 @@ import heapq
 import operator
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from pumice.framework import branching, registration
-from pumice.framework.extensions import Extension
+from pumice.framework import branching, registration, wrong_answers
+from pumice.framework.breakdowns import WrongAnswerError
+from pumice.framework.extensions import Extension, Registered
 from pumice.model.task import Task
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pumice.framework.registration import Roster
 
 T = TypeVar("T")
+R = TypeVar("R")
 Key = tuple[Any, ...]
 Entry = tuple[Key, int, T]
 Holders = dict[int, "tuple[HeapQueue[T], ...]"]
@@ -46,13 +48,50 @@ class PriorityQueue(Protocol[T]):
         """Take the first item out."""
 
 
+class ComparatorError(Exception):
+    """A comparator broke down, or said what is no number."""
+
+    def __init__(self, comparator: object, error: Exception) -> None:
+        super().__init__(str(error))
+        self.comparator = comparator
+        self.error = error
+
+
+def _compared(keys: Sequence[Key]) -> int:
+    first, second = keys
+    return 0 if first == second else (-1 if first < second else 1)
+
+
+class _Comparator(Generic[T]):
+    """A function that compares two items, as a part of a key."""
+
+    def __init__(self, compare: Callable[[T, T], int]) -> None:
+        self.func = compare
+        self._key = functools.cmp_to_key(self._asked)
+
+    def __call__(self, item: T) -> Any:
+        return self._key(item)
+
+    def _asked(self, left: T, right: T) -> int:
+        try:
+            answer = self.func(left, right)
+            wrong_answers.check_comparison(answer)
+        except Exception as error:
+            raise ComparatorError(self, error) from error
+        return answer
+
+
 class Ordering(Extension[[T], Any], Generic[T]):
-    """An ordering point: `key(item)` is the tuple of all plugins' parts and the fallback."""
+    """An ordering point: `key(item)` is the tuple of all plugins' parts and the fallback.
+
+    A part that breaks down, cannot be compared or is NaN is left out for the rest of the session, and everything is ordered anew without it. Only where items of
+    the one job that is being tried are ordered is the job given up instead.
+    """
 
     combines = "the first plugin that tells two items apart decides"
     answer = "sort key"
 
-    __slots__ = ("_fallback", "_functions", "_holders", "_listeners", "_paths")
+    __slots__ = ("_fallback", "_functions", "_holders", "_listeners", "_parts", "_paths")
 
     def __init__(self, point: Point[Any], roster: Roster) -> None:
         super().__init__(point, roster)
@@ -61,6 +100,7 @@ class Ordering(Extension[[T], Any], Generic[T]):
         # Who holds an item (by id): a touch must not ask every queue of a session, of which there may be thousands.
         self._holders: Holders[T] = {}
         self._functions: list[Callable[[T], Any]] | None = None
+        self._parts: list[Registered[[T], Any]] | None = None
         self._paths: list[tuple[Callable[[T], Any], Callable[[T], Sequence[branching.Branch]]]] = []
 
     @classmethod
@@ -85,7 +125,7 @@ class Ordering(Extension[[T], Any], Generic[T]):
         """Register a function that compares two items, negative meaning that the first goes first."""
         slot = self._roster.slot
         registration.check(compare, self.point.name, ("left", "right"), slot.plugin if slot is not None else "")
-        self.add(functools.cmp_to_key(compare))
+        self.add(_Comparator(compare))
 
     def functions(self) -> list[Callable[[T], Any]]:
         """Return the parts in tier order."""
@@ -93,34 +133,113 @@ class Ordering(Extension[[T], Any], Generic[T]):
             self._functions = [registered.function for registered in self]
         return self._functions
 
-    def parts(self, item: T) -> Key:
+    def parts(self, item: T, start: int = 0) -> Key:
         """Return what the plugins say, without the fallback."""
-        return tuple([function(item) for function in self.functions()])
+        if self._parts is None:
+            self._parts = list(self)
+        said = []
+        registered = None
+        try:
+            for registered in self._parts[start:]:
+                said.append(registered.function(item))
+            wrong_answers.check_keys(said)
+        except Exception as error:  # noqa: BLE001  whatever a plugin raises
+            wrong = isinstance(error, WrongAnswerError)
+            self._blame(self._wrong(said, start) if wrong else registered, error, [item])
+            return self.parts(item, start)
+        return tuple(said)
 
     def key(self, item: T) -> Key:
         """Return the whole key."""
-        return tuple([function(item) for function in (*self.functions(), *self._fallback)])
+        return (*self.parts(item), *[function(item) for function in self._fallback])
 
     def keys(self, items: Sequence[T]) -> Iterable[Key]:
         """Return the whole keys of many items."""
-        return zip(*[map(function, items) for function in (*self.functions(), *self._fallback)], strict=True)
+        columns: list[list[Any]] = []
+        for registered in self:
+            try:
+                column = list(map(registered.function, items))
+                wrong_answers.check_keys(column)
+            except Exception as error:  # noqa: BLE001  whatever a plugin raises
+                self._blame(registered, error, items)
+            else:
+                columns.append(column)
+        return zip(*columns, *[map(function, items) for function in self._fallback], strict=True)
 
     def compare(self, left: T, right: T) -> int:
         """Compare two items by their whole keys, negative meaning that the first goes first."""
-        first, second = self.key(left), self.key(right)
-        return 0 if first == second else (-1 if first < second else 1)
+        return self.arranged([left, right], _compared)
 
     def sort(self, items: Iterable[T]) -> list[T]:
         """Return the items in order."""
         unsorted = list(items)
-        keys = list(self.keys(unsorted))
-        return [unsorted[i] for i in sorted(range(len(keys)), key=keys.__getitem__)]
+        return self.arranged(
+            unsorted, lambda keys: [unsorted[i] for i in sorted(range(len(keys)), key=keys.__getitem__)]
+        )
+
+    # -- parts that break down ---------------------------------------------------------------------------------
+
+    def arranged(self, items: Sequence[T], step: Callable[[list[Key]], R]) -> R:
+        """Do something that compares the keys of items; where they cannot be compared, leave out whose part that is and do it again."""
+        while True:
+            keys = list(self.keys(items))
+            try:
+                return step(keys)
+            except Exception as error:  # noqa: BLE001  whatever a comparison raises
+                self.mend(error, items, keys)
+
+    def mend(self, error: Exception, items: Sequence[T], keys: Sequence[Key]) -> None:
+        """Leave out the part because of which keys could not be compared; if there is none, the exception goes on."""
+        found = self._incomparable(keys, error)
+        self._blame(found, error.error if isinstance(error, ComparatorError) else error, items)
+
+    def leave_tree_out(self, error: Exception, items: Sequence[T]) -> None:
+        """Do without the order along the tree, whose branches could not be compared."""
+        part = self._paths[0][0] if self._paths else None
+        self._blame(next((each for each in self if each.function is part), None), error, items)
+
+    def _incomparable(self, keys: Sequence[Key], error: Exception) -> Registered[[T], Any] | None:
+        """Find the part of keys that cannot be compared: the comparator that broke down, else the first that cannot be sorted."""
+        for position, registered in enumerate(self):
+            if isinstance(error, ComparatorError) and error.comparator is registered.function:
+                return registered
+            try:
+                sorted(key[position] for key in keys)
+            except Exception:  # noqa: BLE001  that is what is looked for
+                return registered
+        return None
+
+    def _wrong(self, said: Sequence[Any], start: int) -> Registered[[T], Any] | None:
+        """Find whose part is no key."""
+        for registered, part in zip((self._parts or [])[start:], said, strict=False):
+            try:
+                wrong_answers.check_keys([part])
+            except WrongAnswerError:
+                return registered
+        return None
+
+    def _blame(self, registered: Registered[[T], Any] | None, error: Exception, items: Sequence[T]) -> None:
+        """Leave a part out from now on, or give up the job that is being tried if all items are its own."""
+        if registered is None:
+            raise error
+        trying = self._roster.breakdowns.trying
+        if trying is not None and all(getattr(item, "job", None) is trying for item in items):
+            raise self.broke(registered, error, items[:1]) from error
+        self.leave_out(registered, error)
+
+    def remove(self, gone: Callable[[Registered[[T], Any]], bool]) -> None:
+        """Take parts out; whatever waits is ordered anew, since its keys are longer."""
+        super().remove(gone)
+        self._functions = self._parts = None
+        left = self.functions()
+        self._paths = [(part, path) for part, path in self._paths if part in left]
+        self.touch_all()
 
     def queue(self, items: Iterable[T] = ()) -> PriorityQueue[T]:
         """Return a priority queue that follows changes of keys for the rest of the session."""
         waiting: PriorityQueue[T]
         if self._paths and self._leads():
-            waiting = branching.TreeQueue(self._paths[0][1], self._rest, items)
+            waiting = BranchQueue(self, branching.TreeQueue(self._paths[0][1], self._rest), items, self._holders)
         else:
             waiting = HeapQueue(self, items, self._holders)
         self._listeners.append(waiting)
@@ -131,7 +250,7 @@ class Ordering(Extension[[T], Any], Generic[T]):
         return len(self._paths) == 1 and self.functions()[0] is self._paths[0][0]
 
     def _rest(self, item: T) -> Key:
-        return tuple([function(item) for function in (*self.functions()[1:], *self._fallback)])
+        return (*self.parts(item, 1), *[function(item) for function in self._fallback])
 
     def touch(self, item: T) -> None:
         """Say that an item's key may have changed, or that of a branch above it."""
@@ -162,13 +281,13 @@ class TaskOrdering(Ordering[Task]):
         del arguments
         return (Task,)
 
-    def sort(self, items: Iterable[Task]) -> list[Task]:
-        """Return the tasks in order."""
-        tasks = list(items)
-        functions = self.functions()
-        if all(task.index is not None for task in tasks):
-            return sorted(tasks, key=lambda t: (*[f(t) for f in functions], t.index, t.creation, t.uid))
-        return sorted(tasks, key=lambda t: (*[f(t) for f in functions], t.creation, t.uid))
+    def keys(self, items: Sequence[Task]) -> Iterable[Key]:
+        """Return the whole keys of tasks that are ordered together."""
+        keys = super().keys(items)
+        if all(task.index is not None for task in items):
+            fallback = len(self._fallback)
+            return [(*key[:-fallback], task.index, *key[-fallback:]) for key, task in zip(keys, items, strict=True)]
+        return keys
 
 
 class HeapQueue(Generic[T]):
@@ -194,9 +313,7 @@ class HeapQueue(Generic[T]):
 
     def _begin(self, items: list[T]) -> None:
         """Start with some items, or with all of them anew, in a few steps for all together."""
-        entries: list[Entry[T]] = list(
-            zip(self._ordering.keys(items), range(self._turn, self._turn + len(items)), items, strict=True)
-        )
+        entries, self._sorted = self._ordering.arranged(items, lambda keys: self._entries(keys, items))
         self._turn += len(items)
         fresh = dict(zip(map(id, items), entries, strict=True))
         if self._holders.keys().isdisjoint(fresh):
@@ -205,10 +322,15 @@ class HeapQueue(Generic[T]):
             for known in fresh:
                 self._hold(known)
         self._tickets.update(fresh)
+
+    def _entries(self, keys: list[Key], items: list[T]) -> tuple[list[Entry[T]], list[Entry[T]]]:
+        """Return entries for items, as they come and as they leave, the last first."""
+        turns = range(self._turn, self._turn + len(items))
+        entries: list[Entry[T]] = list(zip(keys, turns, items, strict=True))
         # The same as comparing whole entries, whose turns ascend, but a level of tuples less deep.
-        entries.reverse()
-        entries.sort(key=_KEY, reverse=True)
-        self._sorted = entries
+        ordered = entries[::-1]
+        ordered.sort(key=_KEY, reverse=True)
+        return entries, ordered
 
     def _hold(self, known: int) -> None:
         """Say, by the id of an item, that this queue holds it."""
@@ -224,7 +346,11 @@ class HeapQueue(Generic[T]):
         self._turn += 1
         self._hold(id(item))
         self._tickets[id(item)] = entry
-        heapq.heappush(self._heap, entry)
+        if not self._stale:  # else everything gets a new key before the next pop
+            try:
+                heapq.heappush(self._heap, entry)
+            except Exception as error:  # noqa: BLE001  keys of plugins that cannot be compared
+                self._mend(error)
 
     def touch(self, item: T) -> None:
         """Move an item to its present place, if it is in the queue, before the next pop."""
@@ -237,6 +363,19 @@ class HeapQueue(Generic[T]):
 
     def pop(self) -> T:
         """Take the first item out."""
+        while True:
+            try:
+                return self._pop()
+            except Exception as error:  # noqa: BLE001  as above; whoever waits still has its ticket
+                self._mend(error)
+
+    def _mend(self, error: Exception) -> None:
+        """Have everything ordered anew, without the part that could not be compared."""
+        entries = list(self._tickets.values())
+        self._ordering.mend(error, [entry[2] for entry in entries], [entry[0] for entry in entries])
+        self._stale = True
+
+    def _pop(self) -> T:
         if self._stale or self._moved:
             self._catch_up()
         ahead, heap, tickets = self._sorted, self._heap, self._tickets
@@ -254,11 +393,69 @@ class HeapQueue(Generic[T]):
     def _catch_up(self) -> None:
         """Give everything that was touched its present key."""
         moved, self._moved = self._moved, {}
-        if self._stale:
+        for item in moved.values() if not self._stale else ():
+            if id(item) in self._tickets:
+                self.push(item)
+        # Asking for the key of one may have shown that everything has to be ordered anew.
+        while self._stale:
             self._stale = False
             self._heap = []
             self._begin([entry[2] for entry in self._tickets.values()])
-            return
-        for item in moved.values():
-            if id(item) in self._tickets:
-                self.push(item)
+
+
+class BranchQueue(Generic[T]):
+    """A queue along a tree; if the branches cannot be compared it goes on without them."""
+
+    __slots__ = ("_holders", "_items", "_ordering", "_waiting")
+
+    def __init__(
+        self, ordering: Ordering[T], tree: branching.TreeQueue[T], items: Iterable[T], holders: Holders[T]
+    ) -> None:
+        self._ordering = ordering
+        self._holders = holders
+        self._items: dict[int, T] = {}
+        self._waiting: PriorityQueue[T] = tree
+        for item in items:
+            self.push(item)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @property
+    def has_branches(self) -> bool:
+        """Tell whether branches are kept apart still."""
+        return isinstance(self._waiting, branching.TreeQueue)
+
+    def push(self, item: T) -> None:
+        """Put an item in, or move it to its present place."""
+        self._items[id(item)] = item
+        try:
+            self._waiting.push(item)
+        except Exception as error:  # noqa: BLE001  whatever paths and entries of plugins raise
+            self._mend(error)
+
+    def touch(self, item: T) -> None:
+        """Look at an item and the branches above it again before the next pop."""
+        self._waiting.touch(item)
+
+    def touch_all(self) -> None:
+        """Order everything anew before the next pop."""
+        self._waiting.touch_all()
+
+    def pop(self) -> T:
+        """Take the first item out."""
+        try:
+            item = self._waiting.pop()
+        except Exception as error:  # noqa: BLE001  as above
+            self._mend(error)
+            item = self._waiting.pop()
+        del self._items[id(item)]
+        return item
+
+    def _mend(self, error: Exception) -> None:
+        """Order everything that waits without the tree."""
+        if not self.has_branches:
+            raise error
+        items = list(self._items.values())
+        self._ordering.leave_tree_out(error, items)
+        self._waiting = HeapQueue(self._ordering, items, self._holders)

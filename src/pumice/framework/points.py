@@ -221,6 +221,7 @@ class Points:
         Refusals[[Task | None, Task, str], str],
         "claimant, victim, action",
         says="Say why an action may not evict a victim, for a claimant or for nobody in particular.",
+        about=1,
     )
     victim_tasks = Point(
         "VictimTasks",

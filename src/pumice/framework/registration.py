@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from pumice.framework.breakdowns import Breakdowns
 from pumice.framework.reads import Reads  # noqa: TC001  msgspec reads the annotations at run time
 
 if TYPE_CHECKING:
@@ -33,10 +34,12 @@ class Slot(msgspec.Struct):
 class Roster:
     """The tiers of a session, and the plugin that is being opened. With `final_veto` victims are intersected by kube-batch's rule."""
 
-    __slots__ = ("final_veto", "slot", "tiers")
+    __slots__ = ("breakdowns", "evaluator", "final_veto", "slot", "tiers")
 
-    def __init__(self, tiers: int, *, final_veto: bool = False) -> None:
+    def __init__(self, tiers: int, *, final_veto: bool = False, breakdowns: Breakdowns | None = None) -> None:
         self.tiers = tiers
+        self.breakdowns = breakdowns or Breakdowns()
+        self.evaluator: Any = None
         self.final_veto = final_veto
         self.slot: Slot | None = None
 

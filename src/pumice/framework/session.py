@@ -7,14 +7,16 @@ tasks, gangs that wait for room) is rolled back when the session closes, so the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
-from pumice.framework import observing
+from pumice.framework import breakdowns, observing, wrong_answers
+from pumice.framework.attempts import Attempt
+from pumice.framework.breakdowns import HANDLER, OPEN, Breakdowns, PluginBreakdownError
 from pumice.framework.findings import Findings, LastTransaction
 from pumice.framework.gates import Gates
 from pumice.framework.job_domains import JobDomains
 from pumice.framework.never_running import NeverRunning
-from pumice.framework.points import Points
+from pumice.framework.points import POINTS, Points
 from pumice.framework.reasons import Code, FitSummary
 from pumice.framework.registration import Roster, Slot
 from pumice.framework.reservations import Reservations
@@ -71,6 +73,7 @@ class Session(Points):
         now: int,
         reservations: Reservations | None = None,
         observer: observing.Observer = observing.NOBODY,
+        streaks: dict[breakdowns.Key, breakdowns.Streak] | None = None,
     ) -> None:
         self.cluster = cluster
         self.observer = observer
@@ -78,13 +81,16 @@ class Session(Points):
         self.evaluator = evaluator
         self.record = record
         self.number = number
-        self.handlers: list[Handler] = []
+        self.breakdowns = Breakdowns(number, streaks)
+        self.attempting: Attempt | None = None
+        self.handlers: list[tuple[str, Handler]] = []
         self.handlers_may_refuse = False
         self.divisions: list[Callable[[Task], object]] = []
         self.findings = Findings(record.journal)
         self.scratch: dict[str, object] = {}
         self._progressed = False
-        self.failures: list[Exception] = []
+        self.failures: list[Exception] = []  # of actions as a whole; those about somebody are among the breakdowns
+        self._plugins: list[Plugin] = []
         self.reads_time = False
         self.wake: int | None = None
         self.started = now
@@ -97,7 +103,9 @@ class Session(Points):
         self._outlet = outlet
         self._held: list[Run] = []
         self._statements: list[Statement] = []
-        self.declare(Roster(len(configuration.tiers), final_veto=configuration.rules == "kube-batch"))
+        roster = Roster(len(configuration.tiers), final_veto=configuration.rules == "kube-batch")
+        roster.breakdowns, roster.evaluator = self.breakdowns, evaluator
+        self.declare(roster)
 
     @property
     def now(self) -> int:
@@ -121,37 +129,62 @@ class Session(Points):
     # -- opening -----------------------------------------------------------------------------------------------
 
     def open(self, plugins: Sequence[Sequence[Plugin]]) -> None:
-        """Let every plugin register its functions, in tier order."""
+        """Let every plugin register its functions, in tier order; one that breaks down is out of this cycle."""
+        self._plugins = [plugin for members in plugins for plugin in members]
         for tier, (members, settings) in enumerate(zip(plugins, self.configuration.tiers, strict=True)):
             for plugin, setting in zip(members, settings, strict=True):
                 self._roster.slot = Slot(tier, plugin.name, setting, plugin.reads)
                 mark = self.observer.mark()
-                plugin.open(self)
+                self._open(plugin)
                 self.observer.spent("plugin open", plugin.name, mark)
         self._roster.slot = None
         self.evaluator.open(self.predicate, self.score, self.number)
         if self._outlet.takes_gates_off:
             self.gates.open()
 
+    def _open(self, plugin: Plugin) -> None:
+        """Open one plugin. One that breaks down registers nothing, but where it may refuse it refuses: nobody knows what it would have refused.
+
+        By its points it says where that may be; one that says nothing may refuse anywhere.
+        """
+        handlers, divisions = len(self.handlers), len(self.divisions)
+        try:
+            if rests := self.breakdowns.resting(plugin.name, OPEN, type(plugin).open):
+                raise PluginBreakdownError(rests[""])  # noqa: TRY301  as if it had been called
+            plugin.open(self)
+        except Exception as error:  # noqa: BLE001  whatever a plugin raises
+            broken = self.breakdowns.note(plugin.name, OPEN, type(plugin).open, error).breakdown
+            del self.handlers[handlers:], self.divisions[divisions:]
+
+            def refuse(*_args: object) -> NoReturn:
+                raise PluginBreakdownError(broken)
+
+            for point in POINTS:
+                extension = self.__dict__[point.attribute]
+                extension.remove(lambda each: each.plugin == plugin.name)
+                if extension.refuses and (point.name in plugin.points or not plugin.points):
+                    extension.stand_in(refuse)
+
     def add_handler(self, handler: Handler, *, may_refuse: bool = False) -> None:
         """Follow placements: called with a run of tasks and 1 when they take room, -1 when they give it back.
 
         With `may_refuse` it may answer with a reason; the run is then undone, and every handler, this one too, is told -1.
         """
-        self.handlers.append(handler)
+        slot = self._roster.slot
+        self.handlers.append(("" if slot is None else slot.plugin, handler))
         self.handlers_may_refuse = self.handlers_may_refuse or may_refuse
 
     def divide_runs(self, question: Callable[[Task], object]) -> None:
         """Let nodes be chosen apart for tasks to which a question has different answers, though they are equal otherwise."""
         self.divisions.append(question)
 
-    def tell(self, run: Run, sign: int) -> str | None:
+    def tell(self, run: Run, sign: int) -> str | PluginBreakdownError | None:
         """Tell the handlers about a run that was applied (sign 1) or undone (-1); evictions count the other way round."""
         direction = sign * run.direction
-        refusal = None
+        refusal: str | PluginBreakdownError | None = None
         seen = run.told()
-        for handler in self.handlers if direction else ():
-            answer = self._told(handler, seen, direction)
+        for plugin, handler in self.handlers if direction else ():
+            answer = self._told(plugin, handler, seen, direction)
             if answer is not None and refusal is None:
                 refusal = answer
                 self.handlers_may_refuse = True
@@ -164,15 +197,42 @@ class Session(Points):
                 self.queue_order.touch(queue)
         return refusal
 
-    def _told(self, handler: Handler, run: Run, direction: int) -> str | None:
+    def _told(self, plugin: str, handler: Handler, run: Run, direction: int) -> str | PluginBreakdownError | None:
         """Tell one handler; one that breaks down has refused, and the others are told all the same."""
         try:
-            return handler(run, direction)
+            answer = handler(run, direction)
+            if answer is not None:
+                wrong_answers.check_instance(answer, str)
         except Exception as error:  # noqa: BLE001  half a placement must not stay behind
-            self.failures.append(error)
-            text = f"a handler broke down: {type(error).__name__}: {error}"
-            self.record.say("statement", f"{run.tasks[0].key}: {text}")
-            return text
+            name = plugin or breakdowns.culprit(error, self._plugins)
+            return self.breakdowns.note(name, HANDLER, handler, error, run.tasks[0].job_key)
+        return answer
+
+    # -- attempts ----------------------------------------------------------------------------------------------
+
+    def attempt(self, job: Job, *, passing: bool = False) -> Attempt:
+        """Begin to try a job: `with session.attempt(job):`. An exception gives the job up, and goes no further unless it is `passing` to an attempt around this one."""
+        return Attempt(self, job, passing=passing)
+
+    @property
+    def started_statements(self) -> int:
+        """How many statements were started so far."""
+        return len(self._statements)
+
+    def undo_since(self, started: int) -> None:
+        """Undo what statements started since then have neither committed nor held."""
+        for statement in reversed(self._statements[started:]):
+            statement.rollback(0)
+
+    def settle_words(self) -> None:
+        """Let what was said in an attempt stay, since something of it does."""
+        if self.attempting is not None:
+            self.attempting.settle()
+
+    def give_up(self, job: Job, error: Exception) -> None:
+        """Note that a job could not be tried to the end."""
+        self.breakdowns.note_unknown(error, breakdowns.culprit(error, self._plugins), job.key)
+        self.findings.attempt(job)
 
     # -- jobs --------------------------------------------------------------------------------------------------
 

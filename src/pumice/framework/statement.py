@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
+from pumice.framework.breakdowns import PluginBreakdownError
 from pumice.model.statuses import ALLOCATED_LIKE, PREEMPTABLE, Status
 
 if TYPE_CHECKING:
@@ -200,8 +201,12 @@ class Statement:
             targets = nodes[start : start + len(group)]
             left = {id(t.node): t.node for t, target in zip(group, targets, strict=True) if t.node is not target}
             listed = [(record, list(record.tasks)) for record in left.values() if record is not None]
-            self._apply(Step.SUPPOSE, status, group, targets, None)
-            self.runs[-1].listed = listed
+            known = len(self.runs)
+            try:
+                self._apply(Step.SUPPOSE, status, group, targets, None)
+            finally:
+                if len(self.runs) > known:
+                    self.runs[-1].listed = listed
             start += len(group)
 
     def trial(self) -> Trial:
@@ -258,8 +263,12 @@ class Statement:
         if refusal is not None and step not in (Step.EVICT, Step.SUPPOSE):
             self._move_back(run.tasks, run.sources, before)
             self._session.tell(run, -1)
-            self._session.refused(run.tasks[0], refusal)
-            return 0, refusal
+            self._session.refused(run.tasks[0], str(refusal))
+            return 0, str(refusal)
+        if isinstance(refusal, PluginBreakdownError):
+            # Nobody can refuse that somebody goes; but who does not know of it would judge what follows by what is no more.
+            self._log(run)
+            raise refusal
         self._log(run)
         return moved, None
 
@@ -356,12 +365,14 @@ class Statement:
                     self._undo(run.pick([i for i, task in enumerate(run.tasks) if task.uid in refused]))
             else:
                 self._session.hold([run])
+        self._session.settle_words()
 
     def hold(self) -> None:
         """Keep everything applied, and nothing real, until the session ends."""
         self._check_that_all_is_meant()
         runs, self.runs = self.runs, []
         self._session.hold(runs)
+        self._session.settle_words()
 
     def _check_that_all_is_meant(self) -> None:
         for run in self.runs:

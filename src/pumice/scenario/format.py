@@ -18,7 +18,7 @@ from pumice.scenario.reading import Cursor, Problem
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_KEYS = ("scenario", *sharing.FRAME, "steps")
+_KEYS = ("scenario", *sharing.FRAME, "breakdowns", "steps")
 
 
 class ScenarioFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +99,7 @@ def _read(cursor: Cursor, library: sharing.Library) -> steps.Scenario | None:
         steps=taken,
         period=steps.SECOND if frame.period is None else frame.period,
         flags=frame.flags,
+        breakdowns=_read_breakdowns(fields["breakdowns"]) if "breakdowns" in fields else False,
     )
 
 
@@ -116,3 +117,9 @@ def _read_steps(cursor: Cursor, fields: dict[str, Cursor]) -> tuple[steps.Step, 
 
 def _demands(step: Any) -> bool:
     return isinstance(step, dict) and ("expect" in step or "until" in step)
+
+
+def _read_breakdowns(cursor: Cursor) -> bool:
+    if cursor.value != "allowed":
+        cursor.refuse("expected `allowed`: the scenario goes on when a plugin breaks down, as a running scheduler does")
+    return True

@@ -98,7 +98,7 @@ Step = Cycles | Until | Advance | Apply | Patch | Delete | Configure | Fail | Ex
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
-    """One scenario, ready to run; without `config` the scheduler's built-in default applies."""
+    """One scenario, ready to run; without `config` the scheduler's built-in default applies. With `breakdowns` it goes on when a plugin breaks down."""
 
     name: str
     file: str
@@ -109,6 +109,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[Step, ...] = ()
     period: int = SECOND
     flags: dict[str, Any] = {}
+    breakdowns: bool = False
 
     @property
     def config(self) -> str | None:

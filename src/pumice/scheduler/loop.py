@@ -117,11 +117,15 @@ class Scheduler:
     def _roll_back(self, session: Session) -> None:
         """Undo what was only held, and remember whether another cycle would be worth while."""
         session.rollback()
-        self.failures = [*self.cache.failures, *session.failures]
+        self.engine.end(session)
+        found = session.breakdowns
+        broken = [each.error for each in found.found.values() if not each.resting]
+        self.failures = [*self.cache.failures, *session.failures, *broken]
         cluster = self.cache.cluster
         cluster.dirty_jobs.clear()
         # Undoing what was held leaves the cluster as it was, so only progress makes another cycle worth while.
-        self._settled_at = None if session.progressed or session.failures else cluster.changed
+        again = session.progressed or session.failures or found.found or found.is_resting
+        self._settled_at = None if again else cluster.changed
         self._wake = session.wake
         self._always = session.reads_time and session.wake is None
 

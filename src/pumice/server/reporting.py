@@ -8,16 +8,19 @@ import resource
 import time
 from typing import TYPE_CHECKING, Final
 
+from pumice.api import names as api_names
 from pumice.server import dump
+from pumice.server.configuration.sources import CONFIG_MAP
 from pumice.server.health import checks
 from pumice.server.health.api_silence import reason
 from pumice.server.metrics import exposition, job_samples, metering
 from pumice.server.threads import mailbox
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from pumice.cache.cache import Cache
+    from pumice.framework.breakdowns import Breakdown
     from pumice.framework.record import CycleRecord
     from pumice.kube.election import Election
     from pumice.kube.watches.informers import Informers
@@ -77,6 +80,7 @@ class Reporter:
         self._scrape: asyncio.Task[bytes] | None = None
         self._cycles = {"decided": 0, "skipped": 0}
         self._breakdowns: dict[tuple[str, str], int] = {}
+        self._broken: dict[tuple[str, str], int] = {}
 
     # -- parts -------------------------------------------------------------------------------------------------
 
@@ -153,6 +157,8 @@ class Reporter:
             yield "pumice_cycles_total", (outcome,), count
         for names, count in list(self._breakdowns.items()):
             yield "pumice_breakdowns_total", names, count
+        for names, count in list(self._broken.items()):
+            yield "pumice_broken_functions", names, count
         for report in self._informers.report() if self._informers is not None else ():
             yield "pumice_watch_synced", (report.watch,), int(report.synced)
             yield "pumice_watch_objects", (report.watch,), report.objects
@@ -180,6 +186,16 @@ class Reporter:
     def broke(self, action: str, plugin: str) -> None:
         """Count a breakdown."""
         self._breakdowns[action, plugin] = self._breakdowns.get((action, plugin), 0) + 1
+
+    def broken_after(self, found: Sequence[Breakdown], text: str) -> None:
+        """Take note of what is broken after a cycle, and tell the configuration's object of it when the words change."""
+        self._broken = dict.fromkeys(self._broken, 0)  # a series that was there goes back to 0
+        for names in {(each.plugin, each.point, each.routine, each.place) for each in found if each.point}:
+            self._broken[names[:2]] = self._broken.get(names[:2], 0) + 1
+        place = self._policy.place
+        if text and place is not None and self._scheduler is not None:
+            cache = self._scheduler.cache
+            cache.note(CONFIG_MAP, place, "Warning", api_names.EVENT_BROKE_DOWN, text, once=True)
 
     def dump(self) -> None:
         """Write what is known to a file."""

@@ -24,10 +24,9 @@ def serve(session: Session, rules: GangRules, *, allow_whole: bool, reclaims: bo
         if reclaims and session.overused(queue) is not None:
             continue
         for job in session.job_order.sort(starving[queue.name]):
-            if not session.job_starving(job):
-                continue
-            if not reclaims or _may_reclaim(session, queue, job, rules.name):
-                found.serve(queue, job)
+            with session.attempt(job):
+                if session.job_starving(job) and (not reclaims or _may_reclaim(session, queue, job, rules.name)):
+                    found.serve(queue, job)
 
 
 def _may_reclaim(session: Session, queue: Queue, job: Job, action: str) -> bool:

@@ -148,6 +148,17 @@ class Search:
 
     def seek(self, queue: Queue, job: Job, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Try to make one plan, if need be on room that is held for somebody weaker; tells whether room was made or found."""
+        sound = False
+        try:
+            found = self._seek(queue, job, tasks, done)
+            sound = not self.session.breakdowns.has(job)
+        finally:
+            if not sound:
+                # What was offered while a plugin broke down about one claimant says nothing about its equals.
+                self._market, self._anybody = Market(self.session, self.rules), {}
+        return found
+
+    def _seek(self, queue: Queue, job: Job, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         self.session.findings.attempt(job)
         self.session.observer.sought(self.rules.name)
         wanted = Wanted(queue, job, tasks, done)
@@ -156,7 +167,7 @@ class Search:
             return True
         weaker = takeover.holders(self.session, self.rules, tasks[0])
         if weaker:
-            with takeover.lifted(self.session, weaker) as lifted:
+            with takeover.lifted(self.session, weaker) as lifted, self.session.attempt(job, passing=True):
                 if self._settle(wanted) is None:
                     lifted.keep()
                     return True

@@ -24,6 +24,7 @@ class Simulation:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._against: dict[str, None] = {}  # whose going, by uid, a plugin spoke against
         session.add_handler(self.follow)
 
     def follow(self, run: Run, direction: int) -> None:
@@ -33,12 +34,19 @@ class Simulation:
         session = self._session
         told = session.simulate_add_task if direction > 0 else session.simulate_remove_task
         for task, record in zip(run.tasks, run.sources, strict=True):
-            if record is not None:
-                told(run.claimant, task, record)
+            if record is None:
+                continue
+            reason = told(run.claimant, task, record)
+            if direction > 0:
+                self._against.pop(task.uid, None)
+            elif reason is not None:
+                self._against[task.uid] = None
 
     def refuses(self, queue: Queue, member: Task, record: NodeRecord) -> bool:
         """Ask whether anything speaks against a member on a node."""
         session = self._session
+        if self._against:
+            return True
         if session.simulate_allocatable(queue, subject.equal_tasks([member], waits=True)) is not None:
             return True
         return session.simulate_predicate(member, record) is not None

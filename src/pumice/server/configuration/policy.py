@@ -13,6 +13,7 @@ from pumice.server.logs import logs
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from pumice.api import meta
     from pumice.framework.configuration import Catalog, Configuration
     from pumice.server.configuration.sources import Source
     from pumice.server.logs.logs import Log
@@ -32,6 +33,7 @@ class Policy:
         self._unreadable = ""
         self._refusal = ""
         self._holder: configuration.ConfigurationHolder | None = None
+        self.place: meta.ObjectMeta | None = None  # the object that the configuration comes from, if it comes from one
 
     @property
     def problem(self) -> str:
@@ -74,6 +76,7 @@ class Policy:
     ) -> None:
         """Look at the source every so often, until cancelled; what it holds now is in force, or refused and told of once."""
         told = ""
+        self.place = source.place
         while True:
             await asyncio.sleep(source.pause)
             if (loaded := await self._look(source)) is not None:
@@ -89,6 +92,7 @@ class Policy:
             self._could_not_read(str(error))
             return None
         self._unreadable = ""
+        self.place = source.place
         # Beside the loop, which must not miss the renewal of a lease over a text that takes seconds to read.
         return await asyncio.to_thread(self.offer, text, source.name)
 

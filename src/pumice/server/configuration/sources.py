@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
-from pumice.api import kinds
+from pumice.api import kinds, meta
 from pumice.framework.configuration import config_maps
 from pumice.kube import errors
 
@@ -36,11 +36,15 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 class Source(Protocol):
-    """Gives the present text; every so often is soon enough to ask again. `holder` is the object it was last seen in, if it is in one."""
+    """Gives the present text; every so often is soon enough to ask again.
+
+    `holder` is the object it was last seen in, if it is in one, and `place` what an event about it refers to.
+    """
 
     name: str
     pause: float
     holder: Holder | None
+    place: meta.ObjectMeta | None
 
     async def read(self) -> str:
         """Return the text, or raise a `SourceError`."""
@@ -61,6 +65,7 @@ class FileSource:
     def __init__(self, path: str) -> None:
         self.name = path
         self.holder: Holder | None = None
+        self.place: meta.ObjectMeta | None = None
 
     async def read(self) -> str:
         """Return the text; a slow disk holds up nobody else."""
@@ -88,6 +93,7 @@ class ConfigMapSource:
     def __init__(self, client: Getter, namespace: str, name: str, key: str = "", *, guessed: bool = False) -> None:
         self.name = f"configmap {namespace}/{name}{' key ' + key if key else ''}"
         self._client = client
+        self.place: meta.ObjectMeta | None = None
         self._place = (namespace, name)
         self._key = key
         self.holder: Holder | None = None
@@ -102,6 +108,7 @@ class ConfigMapSource:
             raise SourceError(f"{self.name} cannot be read: {error}{self._hint}") from error
         uid = (found.get("metadata") or {}).get("uid") or ""
         self.holder = Holder(CONFIG_MAP, *self._place, uid)
+        self.place = meta.ObjectMeta(name=self._place[1], namespace=self._place[0], uid=uid)
         return self._text(found.get("data") or {})
 
     def _text(self, data: Mapping[str, str]) -> str:

@@ -115,7 +115,13 @@ SERIES: Final[tuple[Series, ...]] = (
         "pumice_breakdowns_total",
         "counter",
         ("action", "plugin"),
-        "exceptions that actions and plugins let out; a name is empty where it is not known",
+        "exceptions and wrong answers of actions and plugins, once per cycle for each function and each job it was asked about; a name is empty where it is not known",
+    ),
+    Series(
+        "pumice_broken_functions",
+        "gauge",
+        ("plugin", "point"),
+        "functions of plugins that broke down in the last cycle, or are at rest because they did in the cycles before",
     ),
     Series(
         "pumice_evictions_total",

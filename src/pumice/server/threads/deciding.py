@@ -7,12 +7,12 @@ import time
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pumice.api import printable
-from pumice.framework.engine import Breakdown
+from pumice.framework.breakdowns import Breakdown
 from pumice.server.logs import logs
 from pumice.server.threads import mailbox
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pumice.framework.configuration import Configuration
     from pumice.framework.record import CycleRecord
@@ -34,6 +34,9 @@ class Reporter(Protocol):
 
     def broke(self, action: str, plugin: str) -> None:
         """Count a breakdown; either name is empty where it is not known."""
+
+    def broken_after(self, found: Sequence[Breakdown], text: str) -> None:
+        """Take note of everything that is broken after a cycle, functions at rest included, and of the words for it; nothing if all is well."""
 
     def dump(self) -> None:
         """Write what is known to a file."""
@@ -141,14 +144,17 @@ class Decider:
 
     def _look_at_failures(self) -> None:
         """Tell of everything that broke down in a cycle that went on all the same."""
-        known = {id(each.error): each for each in self._scheduler.engine.breakdowns}
-        found = [known.get(id(failure), Breakdown(failure)) for failure in self._scheduler.failures]
+        named = self._scheduler.engine.breakdowns
+        known = {id(each.error) for each in named}
+        found = [*named, *(Breakdown(error) for error in self._scheduler.failures if id(error) not in known)]
         for each in found:
-            self._tell_of(each, "a plugin or action broke down")
-            self._reporter.broke(each.action, each.plugin)
+            if not each.resting:
+                self._tell_of(each, "a plugin or action broke down")
+                self._reporter.broke(each.action, each.plugin)
         lines = list(dict.fromkeys(map(_line, found)))
         more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
         self.trouble = lines[0] + more if lines else ""
+        self._reporter.broken_after(found, self.trouble)
 
     def _guarded(self, what: str, step: Callable[[], None]) -> Exception | None:
         try:
@@ -160,7 +166,7 @@ class Decider:
 
     def _tell_of(self, found: Breakdown, message: str) -> None:
         """Log a breakdown, and one that repeats itself only now and then."""
-        names = {"plugin": found.plugin, "action": found.action}
+        names = {"plugin": found.plugin, "action": found.action, "at": found.point, "place": found.place}
         fields = {name: value for name, value in names.items() if value} | {"error": _said(found.error)}
         text = f"{message}: {fields}"
         now = time.monotonic()
@@ -174,11 +180,14 @@ class Decider:
 
 def _line(found: Breakdown) -> str:
     """Say in one line who broke down, and how."""
-    error = _said(found.error)
-    if found.action:
-        culprit = f"plugin {found.plugin}: " if found.plugin else ""
-        return f"action {found.action} broke down in the last cycle: {culprit}{error}"
-    return f"{f'plugin {found.plugin}' if found.plugin else 'a step'} broke down in the last cycle: {error}"
+    error = found.said or _said(found.error)
+    if found.point:
+        where = ", ".join(filter(None, (found.routine, found.place)))
+        told = f"plugin {found.plugin} broke down at {found.point} ({where}): {error}"
+        return f"{told}; it is not called about the same for some cycles" if found.resting else told
+    culprit = f"plugin {found.plugin}: " if found.plugin else ""
+    whose = f"action {found.action}" if found.action else "a step"
+    return f"{whose} broke down in the last cycle: {culprit}{error}"
 
 
 def _said(error: Exception) -> str:

@@ -1,0 +1,54 @@
+"""One job being tried: an exception undoes what was done for it and takes back what was said, is put on it, and stops nobody else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from pumice.framework.session import Session
+    from pumice.model.job import Job
+
+
+class Attempt:
+    """What is done for a job until it is committed or held; with `passing`, the exception goes on after the undoing, to an attempt around this one."""
+
+    __slots__ = ("_job", "_outer", "_outer_job", "_passing", "_session", "_statements", "_words")
+
+    def __init__(self, session: Session, job: Job, *, passing: bool = False) -> None:
+        self._session = session
+        self._job = job
+        self._passing = passing
+        self._statements = self._words = 0
+        self._outer: Attempt | None = None
+        self._outer_job: Job | None = None
+
+    def __enter__(self) -> Self:
+        session = self._session
+        self._outer, self._outer_job = session.attempting, session.breakdowns.trying
+        session.attempting, session.breakdowns.trying = self, self._job
+        self._statements = session.started_statements
+        self._words = session.findings.journal.begin()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        session, journal = self._session, self._session.findings.journal
+        session.attempting, session.breakdowns.trying = self._outer, self._outer_job
+        try:
+            if isinstance(error, Exception):
+                session.undo_since(self._statements)
+                journal.back_to(self._words)
+                if not self._passing:
+                    session.give_up(self._job, error)
+        finally:
+            journal.end()
+        return isinstance(error, Exception) and not self._passing
+
+    def settle(self) -> None:
+        """Let everything said so far stay: what it is about was committed or held."""
+        self._words = self._session.findings.journal.mark
+        if self._outer is not None:
+            self._outer.settle()
