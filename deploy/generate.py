@@ -27,6 +27,7 @@ def files() -> dict[str, str]:
         for resource in resources.CURRENT
     }
     pages["crds-kube-batch.yaml"] = text.stream(map(resources.definition, resources.KUBE_BATCH))
+    pages["manifests/namespace.yaml"] = text.dump(objects.namespace(release.Release()))
     pages["manifests/scheduler.yaml"] = text.stream(objects.scheduler(release.Release()))
     pages["chart/files/cluster-rules.yaml"] = text.dump(permissions.cluster_rules())
     pages["chart/files/lease-rules.yaml"] = text.dump(permissions.lease_rules("NAME"))

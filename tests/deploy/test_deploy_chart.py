@@ -76,7 +76,6 @@ def test_the_chart_and_pumice_install_agree_object_by_object(helm):
     charted = {key(each): each for each in helm.template("--include-crds")}
     printed = CliRunner().invoke(program, ["install", "--print"])
     own = {key(each): each for each in yaml.safe_load_all(printed.output)}
-    del own["Namespace", "", "pumice-system"]  # helm makes it with --create-namespace
     assert charted.keys() == own.keys()
     for name, manifest in own.items():
         assert charted[name] == manifest, name
@@ -100,8 +99,33 @@ def test_every_option_of_pumice_install_has_its_value(helm):
         lease="other",
         configuration='actions: "allocate"\ntiers: []\n',
     )
-    own = {key(each): each for each in objects.scheduler(chosen) if each["kind"] != "Namespace"}
+    own = {key(each): each for each in objects.scheduler(chosen)}
     assert {key(each): each for each in helm.template(values=values)} == own
+
+
+@pytest.mark.parametrize(
+    ("named", "custom"),
+    [
+        (release.Release(name="team-a", scheduler_names=("team-a",)), {"scheduler_name": "team-a"}),
+        (release.Release(replace_volcano=True), {"scheduler_replace_volcano": True}),
+        (release.Release(name="volcano", replace_volcano=True), {"scheduler_replace_volcano": True}),
+    ],
+    ids=["a second one", "Volcano's lease", "in place of Volcano's"],
+)
+def test_names_lease_and_selectors_follow_the_name_of_the_release(helm, named, custom):
+    own = {key(each): each for each in objects.scheduler(named)}
+    assert {key(each): each for each in helm.template(values={"custom": custom}, release=named.name)} == own
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("team-a", "without a name of its own release team-a would serve the same pods as others do"),
+        ("volcano", "take its place with custom.scheduler_replace_volcano"),
+    ],
+)
+def test_a_release_that_would_serve_the_pods_of_another_is_refused(helm, name, told):
+    assert told in helm.refusal(release=name)
 
 
 UNUSUAL = {
@@ -185,7 +209,7 @@ def test_labels_and_placement_go_where_volcano_puts_them(helm):
     assert all(each["metadata"]["labels"]["team"] == "batch" for each in manifests)
     deployment = one(manifests, "Deployment")
     assert deployment["metadata"]["labels"]["of"] == "deployment"
-    assert deployment["spec"]["selector"] == {"matchLabels": {"app": "volcano-scheduler"}}
+    assert deployment["spec"]["selector"] == {"matchLabels": {"app": "pumice-scheduler"}}
     pod = deployment["spec"]["template"]
     assert pod["metadata"]["labels"]["of"] == "pod"
     assert pod["spec"]["nodeSelector"] == {"disk": "nvme"}

@@ -161,11 +161,41 @@ def test_both_older_groups_are_served_side_by_side(cluster, namespace):
 
 
 def test_everything_that_is_printed_can_be_applied_again_and_again(cluster, namespace):
-    printed = CliRunner().invoke(program, ["install", "--print", "--name=again", f"--namespace={namespace}"]).output
+    named = ["--name=again", f"--namespace={namespace}", "--scheduler-name=again"]
+    printed = CliRunner().invoke(program, ["install", "--print", *named]).output
     for flags in (["--dry-run=server"], ["--server-side"], ["--server-side"]):
         cluster.kubectl("apply", *flags, "-f", "-", input=printed)
     for kind in ("deployment", "serviceaccount", "role", "clusterrole", "flowschema"):
         assert stored(cluster, kind, "again-scheduler", "-n", namespace)
+
+
+def test_what_was_installed_is_deleted_and_nothing_else(cluster):
+    """The namespace has a ConfigMap of somebody else's, and there is a second installation beside the first."""
+    first, second = (["--name", name, "--namespace=shared"] for name in ("first", "second"))
+    cluster.kubectl("create", "namespace", "shared")
+    cluster.kubectl("create", "configmap", "somebody-elses", "-n", "shared")
+    before = everything(cluster)
+    apply_printed(cluster, *second, "--scheduler-name=second", "--without-crds")
+    beside = everything(cluster)
+    apply_printed(cluster, *first, "--scheduler-name=first", "--without-crds")
+    assert len(everything(cluster) - beside) == len(objects.scheduler(release.Release()))
+    for each, rest in ((first, beside), (second, before)):
+        removed = CliRunner().invoke(program, ["uninstall", "--print", *each]).stdout
+        cluster.kubectl("delete", "-f", "-", input=removed)
+        assert everything(cluster) == rest
+
+
+def apply_printed(cluster, *flags):
+    printed = CliRunner().invoke(program, ["install", "--print", *flags])
+    assert printed.exit_code == 0, printed.output
+    cluster.kubectl("apply", "--server-side", "-f", "-", input=printed.stdout)
+
+
+def everything(cluster):
+    """Name every object of a kind that is installed, and every namespace and definition."""
+    kinds = {each["kind"].lower() for each in objects.scheduler(release.Release())} | {"namespace", "crd"}
+    found = cluster.kubectl("get", ",".join(sorted(kinds)), "-A", "-o", "name")
+    return set(found.split())
 
 
 def test_the_pod_keeps_the_rules_of_the_strictest_namespaces(cluster, namespace):
@@ -180,12 +210,13 @@ def test_the_pod_keeps_the_rules_of_the_strictest_namespaces(cluster, namespace)
 
 
 def test_the_account_has_a_priority_level_of_its_own(cluster):
-    apply(cluster, *objects.scheduler(release.Release(name="level", namespace="level")))
+    level = release.Release(name="level", namespace="level")
+    apply(cluster, objects.namespace(level), *objects.scheduler(level))
     token = cluster.kubectl("create", "token", "level-scheduler", "-n", "level").strip()
     levels = {each["metadata"]["uid"]: each["metadata"]["name"] for each in stored(cluster, "flowschemas")["items"]}
     asked = {
         "/api/v1/pods?limit=1": "level-scheduler",
-        "/apis/coordination.k8s.io/v1/namespaces/level/leases/volcano": "level-scheduler-lease",
+        "/apis/coordination.k8s.io/v1/namespaces/level/leases/level": "level-scheduler-lease",
     }
     for path, expected in asked.items():
         # A new flow schema counts after a moment.

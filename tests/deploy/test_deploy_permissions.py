@@ -221,8 +221,10 @@ class Exercise:
         """Lead, renew once, and let go."""
         timing = lease.Timing(retry=100_000)
         clock = {"monotonic": lambda: time.monotonic_ns() // 1000, "wall": lambda: time.time_ns() // 1000}
-        place = {"namespace": RELEASE.namespace, "name": RELEASE.lease}
-        lookout = rivals.Lookout(self.client, rivals.Rivals("", ("permissions",)), clock["monotonic"])
+        place = {"namespace": RELEASE.namespace, "name": RELEASE.lease_name}
+        lookout = rivals.Lookout(
+            self.client, rivals.Rivals("/".join(place.values()), ("permissions",)), clock["monotonic"]
+        )
         me = lease.Candidate("me", timing)
         one = election.Election(self.client, me, **place, **clock, rng=RNG, lookout=lookout)
         with contextlib.suppress(TimeoutError):

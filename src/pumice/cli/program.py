@@ -18,6 +18,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "nodes": ("pumice.cli.nodes", "Run simulated nodes on a real API server."),
     "scheduler": ("pumice.cli.scheduler", "Schedule the pods of a real cluster."),
     "test": ("pumice.cli.test", "Run scenario files, the unit tests of a scheduling policy."),
+    "uninstall": ("pumice.cli.uninstall", "Print what pumice install has installed, to delete it."),
 }
 
 _EXAMPLES = """\b
