@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 import yaml
@@ -166,12 +167,33 @@ def test_the_scheduler_understands_its_arguments_and_its_configuration(helm, val
     assert read.scheduler_conf in {f"/volcano.scheduler/{file}", kept}
 
 
+VOLCANOS_ARGUMENTS = [
+    "--logtostderr",
+    "--scheduler-conf=/volcano.scheduler/volcano-scheduler.conf",
+    "--enable-healthz=true",
+    "--enable-metrics=true",
+    "--leader-elect=false",
+    "--kube-api-qps=2000",
+    "--kube-api-burst=2000",
+    "--schedule-period=1s",
+    "--node-worker-threads=20",
+    "-v=3",
+    "2>&1",
+]
+
+
+def test_what_is_set_when_only_the_image_is_swapped_counts_at_the_end_of_the_arguments():
+    page = (CHART.parents[1] / "docs" / "install.md").read_text(encoding="utf-8")
+    (patch,) = re.findall(r"-p '(\[.*?\])'", page, re.DOTALL)
+    read = read_flags([*VOLCANOS_ARGUMENTS, *(each["value"] for each in json.loads(patch))])
+    assert (read.listen_address, read.leader_elect) == (":8080", True)
+    assert (read.lease_namespace, read.leader_elect_resource_name) == ("volcano-system", "volcano")
+    assert read_flags(VOLCANOS_ARGUMENTS).listen_address == "127.0.0.1:8080"
+
+
 def test_the_arguments_of_volcanos_own_deployment_are_understood():
     """So that its image is all that has to change."""
-    args = ["--logtostderr", "--scheduler-conf=/volcano.scheduler/volcano-scheduler.conf", "--enable-healthz=true"]
-    args += ["--enable-metrics=true", "--leader-elect=false", "--kube-api-qps=2000", "--kube-api-burst=2000"]
-    args += ["--schedule-period=1s", "--node-worker-threads=20", "-v=3", "2>&1"]
-    read = read_flags(args)
+    read = read_flags(VOLCANOS_ARGUMENTS)
     assert (read.leader_elect, read.v, read.schedule_period) == (False, 3, 1_000_000)
     assert read.unheard == ("node-worker-threads", "logtostderr")
 
