@@ -89,7 +89,7 @@ def test_a_rival_whose_lease_changes_lives_and_is_named(change):
 def test_of_volcanos_lease_the_way_to_take_its_place_is_said():
     looking = own()
     looking.judge([claim(place="v/volcano", serves=None)], 0)
-    with pytest.raises(rivals.ServedError, match="or --replace-volcano takes its place"):
+    with pytest.raises(rivals.ServedError, match="or take its place with pumice install --replace-volcano"):
         looking.judge([claim(place="v/volcano", serves=None, renewed="2")], SECOND)
 
 
@@ -314,6 +314,29 @@ def test_a_rival_that_is_gone_is_waited_for_a_whole_lease(monkeypatch):
         asyncio.run(run.run(lead))
     assert 15 * SECOND <= clock.now <= 18 * SECOND
     assert run.allowance() > 0
+
+
+@pytest.mark.parametrize(
+    ("serves", "told"),
+    [
+        ("batch", ""),
+        (None, ""),
+        (
+            "other",
+            ", who serves other and not volcano, batch: give this one a Lease of its own with --leader-elect-resource-name",
+        ),
+    ],
+)
+def test_a_standby_says_if_the_holder_of_its_lease_serves_other_names(monkeypatch, serves, told):
+    api, said = Api(), []
+    api.stored = manifest("ns/own", serves=serves)
+
+    def enough():
+        raise EOFError
+
+    with pytest.raises(EOFError):
+        asyncio.run(candidate(api, Clock(monkeypatch), said).run(lead, enough))
+    assert said == [("held", f"Lease ns/own is held by them{told}")]
 
 
 def test_nothing_may_be_written_before_the_second_look(monkeypatch):

@@ -180,10 +180,13 @@ class Election:
 
     async def _acquire(self) -> bool:
         """Look at the Lease, and write it if we may."""
-        found = await self._find()
+        manifest = await self._find()
+        found = None if manifest is None else lease.Record.read(manifest)
         write = self._candidate.look(found, self._monotonic(), self._wall())
         if write is None:
             self.holder = found.holder if found is not None else "one who lost it"
+            if manifest is not None and self._lookout is not None:
+                self.holder += self._lookout.misplaced(manifest)
             if not self.leading:
                 self._say("held", f"Lease {self._namespace}/{self._name} is held by {self.holder}")
             return False
@@ -191,9 +194,9 @@ class Election:
         self._candidate.stored(lease.Record.read(stored), self._monotonic())
         return True
 
-    async def _find(self) -> lease.Record | None:
+    async def _find(self) -> dict[str, Any] | None:
         try:
-            return lease.Record.read(await self._client.get(kinds.LEASE, self._namespace, self._name))
+            return await self._client.get(kinds.LEASE, self._namespace, self._name)
         except errors.ApiError as error:
             if error.status == _MISSING:
                 return None

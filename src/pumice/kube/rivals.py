@@ -109,7 +109,8 @@ class Rivals:
     def said(self, claim: Claim) -> str:
         """Say whose pods these are, and what to do about it."""
         many = "name" if len(self._shared(claim)) == 1 else "names"
-        what = "--replace-volcano takes its place" if claim.name == names.LEASE_OF_VOLCANO else "end it"
+        volcanos = claim.name == names.LEASE_OF_VOLCANO
+        what = "take its place with pumice install --replace-volcano" if volcanos else "end it"
         return (
             f"scheduler {many} {', '.join(self._shared(claim))} served by {claim.holder}, who holds Lease {claim.place}: "
             f"give this one another --scheduler-name, or {what}"
@@ -131,6 +132,16 @@ class Lookout:
             "labels": {names.LEASE_OF_SCHEDULER: "true"},
             "annotations": {names.LEASE_SERVES: ",".join(self._rivals.serves)},
         }
+
+    def misplaced(self, manifest: dict[str, Any]) -> str:
+        """Say so if whoever holds our own Lease serves other names than we do: it would be waited for in vain."""
+        holder = Claim.read(manifest)
+        if not holder.serves or set(holder.serves) & set(self._rivals.serves):
+            return ""
+        return (
+            f", who serves {', '.join(holder.serves)} and not {', '.join(self._rivals.serves)}: "
+            "give this one a Lease of its own with --leader-elect-resource-name"
+        )
 
     async def look(self) -> str:
         """Say who may serve the same pods, an empty text if nobody does; raise `ServedError` for one who surely does."""
