@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz lives check bench bench-cluster kube cluster format docs clean
+.PHONY: help setup demo test fuzz lives check bench bench-cluster kube cluster format docs wheel image clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,23 @@ format: setup  ## rewrite the sources in the house format
 docs: setup  ## write the reference pages and the files to deploy from the code
 	$(PY) docs/generate.py
 	$(PY) deploy/generate.py
+
+wheel: setup  ## build the wheel in dist/, and try it in an environment of its own
+	rm -rf dist
+	@if command -v uv >/dev/null 2>&1; then \
+	  uv build --quiet --wheel --out-dir dist . && uv venv --quiet --python python3 dist/try && \
+	  uv pip install --quiet --python dist/try/bin/python -c constraints.txt dist/*.whl; \
+	else \
+	  $(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist . && python3 -m venv dist/try && \
+	  dist/try/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl; \
+	fi
+	cd dist && try/bin/pumice --version && try/bin/pumice test ../docs/examples/gang.yaml && try/bin/pumice install --print > /dev/null
+	@rm -rf dist/try && ls dist/*.whl
+
+image: setup  ## build the image pumice:VERSION, where a container engine answers
+	@version=$$($(PY) -c 'import pumice; print(pumice.__version__)'); \
+	if docker info >/dev/null 2>&1; then docker build --tag pumice:$$version .; \
+	else echo "no container engine answers: pumice:$$version is not built"; fi
 
 clean:  ## remove what setup and the tests made
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

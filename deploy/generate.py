@@ -6,12 +6,13 @@ The tables of `pumice.manifests` and `pumice.kube.permissions` are the source. F
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pumice.kube import permissions
-from pumice.manifests import objects, release, resources, text
+from pumice.manifests import monitoring, objects, release, resources, text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,12 +28,18 @@ def files() -> dict[str, str]:
         for resource in resources.CURRENT
     }
     pages["crds-kube-batch.yaml"] = text.stream(map(resources.definition, resources.KUBE_BATCH))
+    pages["manifests/namespace.yaml"] = text.dump(objects.namespace(release.Release()))
     pages["manifests/scheduler.yaml"] = text.stream(objects.scheduler(release.Release()))
     pages["chart/files/cluster-rules.yaml"] = text.dump(permissions.cluster_rules())
     pages["chart/files/lease-rules.yaml"] = text.dump(permissions.lease_rules("NAME"))
     pages["chart/files/configuration-rules.yaml"] = text.dump(permissions.configuration_rules("NAME"))
+    pages["monitoring/alerts.yaml"] = text.dump(monitoring.alert_rules())
     marked = {path: NOTICE + page for path, page in pages.items()}
-    return {**marked, "chart/config/volcano-scheduler.conf": release.CONFIGURATION}
+    return {
+        **marked,
+        "chart/config/volcano-scheduler.conf": release.CONFIGURATION,
+        "monitoring/dashboard.json": json.dumps(monitoring.dashboard(), indent=2) + "\n",
+    }
 
 
 def outdated() -> list[str]:

@@ -71,10 +71,10 @@ def test_the_status_of_a_group_is_written_zeros_included_and_the_rest_left_alone
 
 
 def test_what_others_wrote_into_the_status_of_a_group_stays(harness):
-    harness.apply(pod_group(harness, status={**STATUS, "occupied": 7}))
+    harness.apply(pod_group(harness, status={**STATUS, "failed": 7}))
     harness.perform(patch(harness, kinds.POD_GROUP, "g", {"status": {"running": 0}}))
     found = harness.find(kinds.POD_GROUP, "g")["status"]
-    assert (found["running"], found["occupied"], found["phase"]) == (0, 7, "Running")
+    assert (found["running"], found["failed"], found["phase"]) == (0, 7, "Running")
 
 
 def test_statuses_of_one_group_are_written_in_order(harness):

@@ -59,7 +59,7 @@ class AuditedServer:
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "configuration"},
         }
         del binding["rules"]
-        manifests = [*objects.scheduler(RELEASE), CONFIGURATION_ROLE, binding]
+        manifests = [objects.namespace(RELEASE), *objects.scheduler(RELEASE), CONFIGURATION_ROLE, binding]
         self.server.kubectl("apply", "-f", "-", input=text.stream(manifests))
         token = self.server.kubectl("create", "token", RELEASE.scheduler, "-n", RELEASE.namespace).strip()
         cluster = {"server": self.server.url, "certificate-authority": str(self.server.ca_file)}

@@ -31,24 +31,26 @@ class Helm:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def refusal(self, *flags: str, values: dict | None = None) -> str:
+    def refusal(self, *flags: str, values: dict | None = None, release: str = "pumice") -> str:
         """Return why the chart is refused with these values."""
-        done = self._template(flags, values)
+        done = self._template(flags, values, release=release)
         assert done.returncode != 0, done.stdout
         return done.stderr
 
-    def template(self, *flags: str, values: dict | None = None, chart: Path = CHART) -> list[dict]:
+    def template(
+        self, *flags: str, values: dict | None = None, chart: Path = CHART, release: str = "pumice"
+    ) -> list[dict]:
         """Return the objects of the chart with these values."""
-        done = self._template(flags, values, chart)
+        done = self._template(flags, values, chart, release)
         assert done.returncode == 0, done.stderr
         return [each for each in yaml.safe_load_all(done.stdout) if each]
 
     # A helm that was built from its module knows no version of Kubernetes that it was made for.
     _version = ("--kube-version=1.36.0",)
 
-    def _template(self, flags, values, chart=CHART):
+    def _template(self, flags, values, chart=CHART, release="pumice"):
         given = [f"--values={self._write(values)}"] if values else []
-        arguments = ("template", "pumice", str(chart), "--namespace=pumice-system", *self._version)
+        arguments = ("template", release, str(chart), "--namespace=pumice-system", *self._version)
         return self.run(*arguments, *given, *flags)
 
     def _write(self, values: dict) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 import yaml
@@ -76,7 +77,6 @@ def test_the_chart_and_pumice_install_agree_object_by_object(helm):
     charted = {key(each): each for each in helm.template("--include-crds")}
     printed = CliRunner().invoke(program, ["install", "--print"])
     own = {key(each): each for each in yaml.safe_load_all(printed.output)}
-    del own["Namespace", "", "pumice-system"]  # helm makes it with --create-namespace
     assert charted.keys() == own.keys()
     for name, manifest in own.items():
         assert charted[name] == manifest, name
@@ -100,8 +100,33 @@ def test_every_option_of_pumice_install_has_its_value(helm):
         lease="other",
         configuration='actions: "allocate"\ntiers: []\n',
     )
-    own = {key(each): each for each in objects.scheduler(chosen) if each["kind"] != "Namespace"}
+    own = {key(each): each for each in objects.scheduler(chosen)}
     assert {key(each): each for each in helm.template(values=values)} == own
+
+
+@pytest.mark.parametrize(
+    ("named", "custom"),
+    [
+        (release.Release(name="team-a", scheduler_names=("team-a",)), {"scheduler_name": "team-a"}),
+        (release.Release(replace_volcano=True), {"scheduler_replace_volcano": True}),
+        (release.Release(name="volcano", replace_volcano=True), {"scheduler_replace_volcano": True}),
+    ],
+    ids=["a second one", "Volcano's lease", "in place of Volcano's"],
+)
+def test_names_lease_and_selectors_follow_the_name_of_the_release(helm, named, custom):
+    own = {key(each): each for each in objects.scheduler(named)}
+    assert {key(each): each for each in helm.template(values={"custom": custom}, release=named.name)} == own
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("team-a", "without a name of its own release team-a would serve the same pods as others do"),
+        ("volcano", "take its place with custom.scheduler_replace_volcano"),
+    ],
+)
+def test_a_release_that_would_serve_the_pods_of_another_is_refused(helm, name, told):
+    assert told in helm.refusal(release=name)
 
 
 UNUSUAL = {
@@ -142,12 +167,33 @@ def test_the_scheduler_understands_its_arguments_and_its_configuration(helm, val
     assert read.scheduler_conf in {f"/volcano.scheduler/{file}", kept}
 
 
+VOLCANOS_ARGUMENTS = [
+    "--logtostderr",
+    "--scheduler-conf=/volcano.scheduler/volcano-scheduler.conf",
+    "--enable-healthz=true",
+    "--enable-metrics=true",
+    "--leader-elect=false",
+    "--kube-api-qps=2000",
+    "--kube-api-burst=2000",
+    "--schedule-period=1s",
+    "--node-worker-threads=20",
+    "-v=3",
+    "2>&1",
+]
+
+
+def test_what_is_set_when_only_the_image_is_swapped_counts_at_the_end_of_the_arguments():
+    page = (CHART.parents[1] / "docs" / "install.md").read_text(encoding="utf-8")
+    (patch,) = re.findall(r"-p '(\[.*?\])'", page, re.DOTALL)
+    read = read_flags([*VOLCANOS_ARGUMENTS, *(each["value"] for each in json.loads(patch))])
+    assert (read.listen_address, read.leader_elect) == (":8080", True)
+    assert (read.lease_namespace, read.leader_elect_resource_name) == ("volcano-system", "volcano")
+    assert read_flags(VOLCANOS_ARGUMENTS).listen_address == "127.0.0.1:8080"
+
+
 def test_the_arguments_of_volcanos_own_deployment_are_understood():
     """So that its image is all that has to change."""
-    args = ["--logtostderr", "--scheduler-conf=/volcano.scheduler/volcano-scheduler.conf", "--enable-healthz=true"]
-    args += ["--enable-metrics=true", "--leader-elect=false", "--kube-api-qps=2000", "--kube-api-burst=2000"]
-    args += ["--schedule-period=1s", "--node-worker-threads=20", "-v=3", "2>&1"]
-    read = read_flags(args)
+    read = read_flags(VOLCANOS_ARGUMENTS)
     assert (read.leader_elect, read.v, read.schedule_period) == (False, 3, 1_000_000)
     assert read.unheard == ("node-worker-threads", "logtostderr")
 
@@ -185,7 +231,7 @@ def test_labels_and_placement_go_where_volcano_puts_them(helm):
     assert all(each["metadata"]["labels"]["team"] == "batch" for each in manifests)
     deployment = one(manifests, "Deployment")
     assert deployment["metadata"]["labels"]["of"] == "deployment"
-    assert deployment["spec"]["selector"] == {"matchLabels": {"app": "volcano-scheduler"}}
+    assert deployment["spec"]["selector"] == {"matchLabels": {"app": "pumice-scheduler"}}
     pod = deployment["spec"]["template"]
     assert pod["metadata"]["labels"]["of"] == "pod"
     assert pod["spec"]["nodeSelector"] == {"disk": "nvme"}

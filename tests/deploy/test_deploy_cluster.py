@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import re
 import ssl
 import time
 from pathlib import Path
@@ -58,12 +59,11 @@ def hyper_node(name, *members):
 # ---- custom resources
 
 
-def test_a_group_keeps_its_first_status_and_fields_that_nobody_knows(cluster, namespace):
-    given = group(namespace, spec={"later": {"deep": [1]}}, status={"phase": "Pending", "own": "x"})
-    apply(cluster, given)
+def test_a_group_keeps_its_first_status(cluster, namespace):
+    apply(cluster, group(namespace, spec={"minMember": 2}, status={"phase": "Pending"}))
     found = stored(cluster, "pg", "g", "-n", namespace)
-    assert found["spec"] == {"queue": "default", "later": {"deep": [1]}}
-    assert found["status"] == {"phase": "Pending", "own": "x"}
+    assert found["spec"] == {"queue": "default", "minMember": 2}
+    assert found["status"] == {"phase": "Pending"}
 
 
 def test_a_group_has_no_status_apart(cluster, namespace):
@@ -83,14 +83,27 @@ def test_the_status_of_a_queue_is_written_apart(cluster):
     found = stored(cluster, "q", "apart")
     assert found["status"] == {"allocated": {"cpu": "2"}}
     assert found["spec"] == {"parent": "root", "weight": 1, "dequeueStrategy": "traverse"}
-    assert cluster.kubectl("get", "q", "apart").split() == ["NAME", "PARENT", "apart", "root"]
+    head, row = cluster.kubectl("get", "q", "apart").splitlines()
+    assert re.split(r"  +", head.strip()) == [
+        "NAME",
+        "PARENT",
+        "WEIGHT",
+        "STATE",
+        "ALLOCATED CPU",
+        "ALLOCATED MEMORY",
+        "PENDING",
+        "RUNNING",
+    ]
+    assert row.split() == ["apart", "root", "1", "2"]
 
 
 def test_columns_of_a_group(cluster, namespace):
-    apply(cluster, group(namespace, spec={"minMember": 3}, status={"phase": "Inqueue", "running": 1}))
-    head, row = cluster.kubectl("get", "podgroups.scheduling.volcano.sh", "-n", namespace, "-o", "wide").splitlines()
-    assert head.split() == ["NAME", "STATUS", "MINMEMBER", "RUNNINGS", "AGE", "QUEUE"]
-    assert row.split()[:4] == ["g", "Inqueue", "3", "1"]
+    refused = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources"}
+    status = {"phase": "Inqueue", "running": 1, "conditions": [refused]}
+    apply(cluster, group(namespace, spec={"minMember": 3}, status=status))
+    head, row = cluster.kubectl("get", "podgroup", "-n", namespace).splitlines()
+    assert head.split() == ["NAME", "PHASE", "RUNNING", "MINIMUM", "QUEUE", "REASON", "AGE"]
+    assert row.split()[:6] == ["g", "Inqueue", "1", "3", "default", "NotEnoughResources"]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +139,7 @@ def test_a_job_is_kept_as_it_was_written(cluster, namespace):
         "template": template,
         "policies": [{"event": "PodFailed", "action": "RestartJob"}],
     }
-    spec = {"tasks": [task], "plugins": {"svc": ["--disable-network-policy=true"]}, "later": True}
+    spec = {"tasks": [task], "plugins": {"svc": ["--disable-network-policy=true"]}}
     job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "j", "namespace": namespace}}
     apply(cluster, {**job, "spec": spec})
     assert stored(cluster, "vcjob", "j", "-n", namespace)["spec"] == {**spec, "queue": "default", "maxRetry": 3}
@@ -148,11 +161,41 @@ def test_both_older_groups_are_served_side_by_side(cluster, namespace):
 
 
 def test_everything_that_is_printed_can_be_applied_again_and_again(cluster, namespace):
-    printed = CliRunner().invoke(program, ["install", "--print", "--name=again", f"--namespace={namespace}"]).output
+    named = ["--name=again", f"--namespace={namespace}", "--scheduler-name=again"]
+    printed = CliRunner().invoke(program, ["install", "--print", *named]).output
     for flags in (["--dry-run=server"], ["--server-side"], ["--server-side"]):
         cluster.kubectl("apply", *flags, "-f", "-", input=printed)
     for kind in ("deployment", "serviceaccount", "role", "clusterrole", "flowschema"):
         assert stored(cluster, kind, "again-scheduler", "-n", namespace)
+
+
+def test_what_was_installed_is_deleted_and_nothing_else(cluster):
+    """The namespace has a ConfigMap of somebody else's, and there is a second installation beside the first."""
+    first, second = (["--name", name, "--namespace=shared"] for name in ("first", "second"))
+    cluster.kubectl("create", "namespace", "shared")
+    cluster.kubectl("create", "configmap", "somebody-elses", "-n", "shared")
+    before = everything(cluster)
+    apply_printed(cluster, *second, "--scheduler-name=second", "--without-crds")
+    beside = everything(cluster)
+    apply_printed(cluster, *first, "--scheduler-name=first", "--without-crds")
+    assert len(everything(cluster) - beside) == len(objects.scheduler(release.Release()))
+    for each, rest in ((first, beside), (second, before)):
+        removed = CliRunner().invoke(program, ["uninstall", "--print", *each]).stdout
+        cluster.kubectl("delete", "-f", "-", input=removed)
+        assert everything(cluster) == rest
+
+
+def apply_printed(cluster, *flags):
+    printed = CliRunner().invoke(program, ["install", "--print", *flags])
+    assert printed.exit_code == 0, printed.output
+    cluster.kubectl("apply", "--server-side", "-f", "-", input=printed.stdout)
+
+
+def everything(cluster):
+    """Name every object of a kind that is installed, and every namespace and definition."""
+    kinds = {each["kind"].lower() for each in objects.scheduler(release.Release())} | {"namespace", "crd"}
+    found = cluster.kubectl("get", ",".join(sorted(kinds)), "-A", "-o", "name")
+    return set(found.split())
 
 
 def test_the_pod_keeps_the_rules_of_the_strictest_namespaces(cluster, namespace):
@@ -167,12 +210,13 @@ def test_the_pod_keeps_the_rules_of_the_strictest_namespaces(cluster, namespace)
 
 
 def test_the_account_has_a_priority_level_of_its_own(cluster):
-    apply(cluster, *objects.scheduler(release.Release(name="level", namespace="level")))
+    level = release.Release(name="level", namespace="level")
+    apply(cluster, objects.namespace(level), *objects.scheduler(level))
     token = cluster.kubectl("create", "token", "level-scheduler", "-n", "level").strip()
     levels = {each["metadata"]["uid"]: each["metadata"]["name"] for each in stored(cluster, "flowschemas")["items"]}
     asked = {
         "/api/v1/pods?limit=1": "level-scheduler",
-        "/apis/coordination.k8s.io/v1/namespaces/level/leases/volcano": "level-scheduler-lease",
+        "/apis/coordination.k8s.io/v1/namespaces/level/leases/level": "level-scheduler-lease",
     }
     for path, expected in asked.items():
         # A new flow schema counts after a moment.

@@ -17,7 +17,7 @@ from pumice.api import documents, quantity
 from pumice.cli import install
 from pumice.cli.program import program
 from pumice.kube import permissions
-from pumice.manifests import objects, release, text, workload
+from pumice.manifests import objects, release, resources, text, workload
 from pumice.server import dump
 
 ROOT = Path(__file__).parents[2]
@@ -130,7 +130,14 @@ def test_printing_comes_with_everything():
     manifests = printed()
     assert len(named(manifests, "CustomResourceDefinition")) == CRDS
     assert manifests[CRDS:] == objects.scheduler(release.Release())
-    assert manifests[CRDS]["kind"] == "Namespace"
+
+
+def test_a_namespace_is_printed_only_when_asked_for():
+    assert not named(printed(), "Namespace")
+    assert not named(printed("--roles-only"), "Namespace")
+    created = printed("--create-namespace", "--without-crds")
+    assert created[0] == {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "pumice-system"}}
+    assert created[1:] == objects.scheduler(release.Release())
 
 
 def test_crds_can_be_printed_alone_and_left_out():
@@ -142,15 +149,48 @@ def test_crds_can_be_printed_alone_and_left_out():
 
 
 def test_volcanos_names_take_the_place_of_its_scheduler():
-    manifests = printed("--without-crds", "--without-config", "--name=volcano", "--namespace=volcano-system")
+    manifests = printed("--without-crds", "--without-config", "--name=volcano", "--replace-volcano")
     (deployment,) = named(manifests, "Deployment")
     assert deployment["metadata"]["name"] == "volcano-scheduler"
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert container["name"] == "volcano-scheduler"
     assert named(manifests, "ClusterRoleBinding")[0]["metadata"]["name"] == "volcano-scheduler-role"
+    assert deployment["metadata"]["namespace"] == "volcano-system"
+    assert deployment["spec"]["selector"] == {"matchLabels": {"app": "volcano-scheduler"}}
+    assert "--leader-elect-resource-name=volcano" in container["args"]
     assert not named(manifests, "ConfigMap")
     (volume,) = [each for each in deployment["spec"]["template"]["spec"]["volumes"] if "configMap" in each]
     assert volume["configMap"] == {"name": "volcano-scheduler-configmap"}
+
+
+def test_two_installations_share_no_name_no_lease_and_no_selector():
+    first, second = (
+        printed("--without-crds", f"--name={name}", f"--scheduler-name={name}", "--namespace=shared")
+        for name in ("one", "two")
+    )
+    identities = [{(each["kind"], each["metadata"]["name"]) for each in each_of} for each_of in (first, second)]
+    assert not identities[0] & identities[1]
+    for manifests, name in ((first, "one"), (second, "two")):
+        (deployment,), (service,), (role,) = (named(manifests, kind) for kind in ("Deployment", "Service", "Role"))
+        selector = {"app": f"{name}-scheduler"}
+        assert deployment["spec"]["selector"] == {"matchLabels": selector}
+        assert service["spec"]["selector"] == selector
+        assert selector.items() <= deployment["spec"]["template"]["metadata"]["labels"].items()
+        assert role["rules"][0]["resourceNames"] == [name]
+        args = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+        assert {f"--leader-elect-resource-name={name}", f"--scheduler-name={name}"} <= set(args)
+
+
+@pytest.mark.parametrize(
+    ("options", "lease"),
+    [([], "pumice"), (["--replace-volcano"], "volcano"), (["--replace-volcano", "--lease=mine"], "mine")],
+)
+def test_volcanos_lease_is_taken_by_choice_only(options, lease):
+    (deployment,) = named(printed(*options), "Deployment")
+    args = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert [each for each in args if each.startswith("--leader-elect-resource-name=")] == [
+        f"--leader-elect-resource-name={lease}"
+    ]
 
 
 def test_a_configuration_is_checked_before_it_is_printed(tmp_path):
@@ -171,10 +211,59 @@ def test_a_configuration_is_checked_before_it_is_printed(tmp_path):
         (["--print", "--name", "Pumice"], "'Pumice' is no name"),
         (["--print", "--namespace", "a" * 64], "at most 63"),
         (["--print", "--replicas", "-1"], "--replicas"),
+        (["--print", "--name", "volcano"], "take its place with --replace-volcano, or choose another name"),
+        (["--print", "--name", "team-a"], "add --scheduler-name, such as --scheduler-name team-a"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options, told):
     assert told in " ".join(refused(*options).split())
+
+
+# ---- pumice uninstall
+
+
+def uninstalled(*options):
+    result = CliRunner().invoke(program, ["uninstall", "--print", *options])
+    assert result.exit_code == 0, result.output
+    return [(each["kind"], each["metadata"]["name"]) for each in yaml.safe_load_all(result.stdout)], result.stderr
+
+
+def identity(manifest):
+    return manifest["kind"], manifest["metadata"]["name"]
+
+
+def test_uninstalling_names_exactly_what_was_installed_last_first_and_says_what_it_leaves():
+    removed, left = uninstalled()
+    assert removed == [identity(each) for each in reversed(objects.scheduler(release.Release()))]
+    for told in ("Namespace pumice-system", "--namespace-too", "custom resource definitions", "--crds", "Lease"):
+        assert told in left
+
+
+def test_namespace_and_definitions_go_only_when_asked_for_and_the_namespace_last():
+    removed, left = uninstalled("--crds", "--kube-batch-crds", "--namespace-too")
+    definitions = [name for kind, name in removed if kind == "CustomResourceDefinition"]
+    assert definitions == [each.name for each in (*resources.CURRENT, *resources.KUBE_BATCH)]
+    assert removed[-1] == ("Namespace", "pumice-system")
+    assert left == "left: pods: those that run go on running, those that wait, wait\n"
+
+
+def test_what_was_volcanos_before_is_left_to_volcano():
+    removed, left = uninstalled("--name=volcano", "--replace-volcano")
+    assert sorted(kind for kind, _ in removed) == ["FlowSchema", "FlowSchema", "Role", "RoleBinding"]
+    for kind in ("Deployment volcano-scheduler", "ClusterRole volcano-scheduler", "Namespace volcano-system"):
+        assert f"left: {kind}" in left
+
+
+def test_a_configuration_that_was_not_installed_is_not_deleted():
+    removed, left = uninstalled("--without-config")
+    assert "ConfigMap" not in dict(removed)
+    assert "left: ConfigMap pumice-scheduler-configmap" in left
+
+
+def test_nothing_is_deleted_by_the_command_itself():
+    result = CliRunner().invoke(program, ["uninstall"])
+    assert result.exit_code == 2
+    assert "nothing is deleted by this command itself" in result.output
 
 
 def test_help_needs_no_schemas():

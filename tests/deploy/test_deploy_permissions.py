@@ -17,7 +17,7 @@ from audited import RELEASE, granted
 from pumice.api import kinds
 from pumice.cache import effects
 from pumice.cache.options import Options
-from pumice.kube import election, lease
+from pumice.kube import election, lease, rivals
 from pumice.kube.access import connection
 from pumice.kube.calls.client import Client
 from pumice.kube.watches import informers
@@ -221,8 +221,12 @@ class Exercise:
         """Lead, renew once, and let go."""
         timing = lease.Timing(retry=100_000)
         clock = {"monotonic": lambda: time.monotonic_ns() // 1000, "wall": lambda: time.time_ns() // 1000}
-        place = {"namespace": RELEASE.namespace, "name": RELEASE.lease}
-        one = election.Election(self.client, lease.Candidate("me", timing), **place, **clock, rng=RNG)
+        place = {"namespace": RELEASE.namespace, "name": RELEASE.lease_name}
+        lookout = rivals.Lookout(
+            self.client, rivals.Rivals("/".join(place.values()), ("permissions",)), clock["monotonic"]
+        )
+        me = lease.Candidate("me", timing)
+        one = election.Election(self.client, me, **place, **clock, rng=RNG, lookout=lookout)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(0.5):
                 await one.run(lambda _: None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import types
 from typing import Union, get_args, get_origin
 
@@ -22,6 +23,8 @@ READ = {
     kinds.SIGS_QUEUE: scheduling.OlderQueue,
 }
 PLAIN = {str: "string", int: "integer", bool: "boolean", dt.datetime: "string"}
+KEEP = "x-kubernetes-preserve-unknown-fields"
+DECLARED = {"properties", "additionalProperties"}
 ALL = (*resources.CURRENT, *resources.KUBE_BATCH)
 
 
@@ -93,10 +96,30 @@ def test_defaults_are_what_an_absent_field_is_read_as(resource):
 
 
 @pytest.mark.parametrize("resource", ALL, ids=lambda each: each.name)
-def test_no_object_loses_fields_that_are_not_known(resource):
+def test_nothing_that_is_not_declared_is_kept_but_the_templates_of_pods(resource):
     for path, schema in nodes(schema_of(resource)):
-        if schema.get("type") == "object" and path != ".metadata" and "additionalProperties" not in schema:
-            assert schema["x-kubernetes-preserve-unknown-fields"] is True, path
+        if path.endswith("tasks[].template"):
+            assert schema[KEEP] is True
+        else:
+            assert KEEP not in schema, path
+            assert schema.get("type") != "object" or path == ".metadata" or DECLARED & schema.keys(), path
+
+
+@pytest.mark.parametrize("resource", ALL, ids=lambda each: each.name)
+def test_every_field_has_a_text_that_kubectl_explain_shows(resource):
+    fields = [
+        (path, schema) for path, schema in nodes(schema_of(resource)) if not path.endswith("[]") and path != ".metadata"
+    ]
+    assert not [path for path, schema in fields if not schema.get("description", "").endswith(".")]
+
+
+@pytest.mark.parametrize("resource", ALL, ids=lambda each: each.name)
+def test_every_column_shows_one_field_that_the_schema_has(resource):
+    known = {path for path, _ in nodes(schema_of(resource))}
+    for column in resource.columns:
+        field = re.sub(r"\[\?.*?\]", "[]", column.path)
+        parent = field.rpartition(".")[0]
+        assert field in known or f"{parent}[]" in known or parent == ".metadata", column.path
 
 
 def test_every_kind_is_defined_that_volcano_installs():
@@ -105,23 +128,27 @@ def test_every_kind_is_defined_that_volcano_installs():
     assert {each.kind for each in resources.CURRENT} == volcano
 
 
+WORK = ["Phase", "Running", "Minimum", "Queue", "Reason", "Age"]
+SHARE = ["Parent", "Weight", "State", "Allocated CPU", "Allocated Memory", "Pending", "Running", "Age"]
+
+
 @pytest.mark.parametrize(
     ("kind", "status_apart", "short", "columns"),
     [
-        (kinds.POD_GROUP, False, ("pg", "podgroup-v1beta1"), ["STATUS", "minMember", "RUNNINGS", "AGE", "QUEUE"]),
-        (kinds.QUEUE, True, ("q", "queue-v1beta1"), ["PARENT"]),
-        (kinds.JOB, True, ("vcjob", "vj"), ["STATUS", "minAvailable", "RUNNINGS", "AGE", "QUEUE"]),
-        (kinds.CRON_JOB, True, ("cronvcjob", "cronvj"), []),
+        (kinds.POD_GROUP, False, ("pg", "podgroup-v1beta1"), WORK),
+        (kinds.QUEUE, True, ("q", "queue-v1beta1"), SHARE),
+        (kinds.JOB, True, ("vcjob", "vj"), WORK),
+        (kinds.CRON_JOB, True, ("cronvcjob", "cronvj"), ["Schedule", "Suspend", "Last", "Age"]),
         (kinds.COMMAND, False, (), []),
         (kinds.JOB_FLOW, True, ("jf",), ["Status", "Age"]),
         (kinds.JOB_TEMPLATE, True, ("jt",), []),
         (kinds.HYPER_NODE, True, ("hn",), ["Tier", "TierName", "NodeCount", "Age"]),
         (kinds.NUMATOPOLOGY, False, ("numatopo",), []),
-        (kinds.NODE_SHARD, True, ("nsh",), ["AGE"]),
+        (kinds.NODE_SHARD, True, ("nsh",), ["Age"]),
     ],
     ids=lambda each: each.name if isinstance(each, kinds.Kind) else None,
 )
-def test_names_subresources_and_columns_are_volcanos(kind, status_apart, short, columns):
+def test_names_and_subresources_are_volcanos_and_columns_what_people_ask_for(kind, status_apart, short, columns):
     (resource,) = [each for each in resources.CURRENT if each.kind is kind]
     assert (resource.status_apart, resource.short) == (status_apart, short)
     assert [column.name for column in resource.columns] == columns

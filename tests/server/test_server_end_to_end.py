@@ -199,6 +199,30 @@ def test_a_lease_without_a_namespace_is_a_warning_and_a_note(server):
         assert scheduler.stop() == 0
 
 
+def test_a_second_installation_serves_other_names_or_refuses_to_start_and_says_who_serves_them(server, namespace, lock):
+    pod(server, namespace, "theirs")
+    pod(server, namespace, "ours", scheduler="second")
+    with Process(server, *lock, "--leader-elect-resource-name=first") as first:
+        first.deciding()
+        with Process(server, *lock, "--leader-elect-resource-name=second") as refused:
+            assert refused.wait() == 1
+            assert "msg=leading" not in refused.log
+            assert (
+                f"who holds Lease {namespace}/first: give this one another --scheduler-name, or end it" in refused.log
+            )
+        with Process(server, "--leader-elect=false") as unelected:
+            assert unelected.wait() == 1
+            assert f"who holds Lease {namespace}/first" in unelected.log
+        flags = ("--leader-elect-resource-name=second", "--scheduler-name=second")
+        with Process(server, *lock, *flags) as second:
+            second.deciding()
+            wait_for(lambda: placed(server, namespace).keys() == {"theirs", "ours"}, second)
+            assert f"msg=bind pod={namespace}/ours" in second.log
+            assert f"msg=bind pod={namespace}/theirs" not in second.log
+            assert second.stop() == 0
+        assert first.stop() == 0
+
+
 def silence(scheduler):
     found = re.search(
         r"^pumice_api_server_silence_seconds (\S+)", scheduler.get("metrics", "/metrics")[1], re.MULTILINE

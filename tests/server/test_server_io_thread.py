@@ -128,9 +128,13 @@ class Bench:
             election=elected,
             prepare=self.prepare,
             settled=lambda _: None,
+            alone=self.alone,
             chores=chores,
         )
         self.thread = io_thread.IoThread(parts, self.box, self.lines.log)
+
+    async def alone(self):
+        self.story.append("alone")
 
     async def prepare(self):
         self.story.append("prepared")
@@ -223,4 +227,4 @@ def test_without_an_election_it_begins_when_everything_is_listed():
     bench.thread.start()
     assert bench.message() == mailbox.Begin()
     bench.thread.stop(0.1)
-    assert bench.story == ["prepared", "watching", "listed", "companions"]
+    assert bench.story == ["alone", "prepared", "watching", "listed", "companions"]

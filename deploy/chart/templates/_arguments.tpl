@@ -15,7 +15,7 @@
 - --leader-elect={{ $custom.leader_elect_enable }}
 {{- if $custom.leader_elect_enable }}
 - --leader-elect-resource-namespace={{ .Release.Namespace }}
-- --leader-elect-resource-name={{ $custom.leader_elect_resource_name }}
+- --leader-elect-resource-name={{ include "pumice.lease" . }}
 {{- end }}
 {{- range $custom.scheduler_node_selector }}
 - --node-selector={{ . }}

@@ -13,6 +13,7 @@ custom:
   - scheduler_replicas
   - leader_elect_enable
   - leader_elect_resource_name
+  - scheduler_replace_volcano
   - scheduler_name
   - scheduler_config_override
   - scheduler_config_source
@@ -58,6 +59,12 @@ custom:
 {{- if and (or (hasPrefix "scheduler_" $key) (hasPrefix "leader_elect" $key)) (not (has $key $known)) }}
 {{- fail (printf "custom.%s: there is no such value; those that exist are in values.yaml (helm show values)" $key) }}
 {{- end }}
+{{- end }}
+{{- if and (eq .Release.Name "volcano") (not $custom.scheduler_replace_volcano) }}
+{{- fail "the names and the Lease of a release volcano are those of Volcano's scheduler; take its place with custom.scheduler_replace_volcano, or choose another name" }}
+{{- end }}
+{{- if not (or (eq .Release.Name "pumice") $custom.scheduler_replace_volcano $custom.scheduler_name) }}
+{{- fail (printf "custom.scheduler_name: without a name of its own release %s would serve the same pods as others do, schedulerName volcano; set it, such as to %s" .Release.Name .Release.Name) }}
 {{- end }}
 {{- if contains "vc-scheduler" .Values.basic.scheduler_image_name }}
 {{- fail (printf "basic.scheduler_image_name: %q is Volcano's scheduler; remove this value, or name an image of Pumice" .Values.basic.scheduler_image_name) }}

@@ -2,8 +2,12 @@
 {{ .Release.Name }}-scheduler
 {{- end }}
 
+{{- define "pumice.lease" -}}
+{{ .Values.custom.leader_elect_resource_name | default (.Values.custom.scheduler_replace_volcano | ternary "volcano" .Release.Name) }}
+{{- end }}
+
 {{- define "pumice.labels" -}}
-app: volcano-scheduler
+app: {{ include "pumice.scheduler" . }}
 app.kubernetes.io/name: pumice
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- with .Values.custom.common_labels }}

@@ -204,3 +204,8 @@ DEQUEUE_TRAVERSE: Final = "traverse"
 # Ours: how long a simulated pod runs, and how it ends.
 RUN_TIME: Final = "pumice.dev/run-time"
 EXIT: Final = "pumice.dev/exit"
+
+# Leases: the one of Volcano's scheduler; on ours, which of them belong to schedulers, and what these serve.
+LEASE_OF_VOLCANO: Final = "volcano"
+LEASE_OF_SCHEDULER: Final = "pumice.dev/scheduler"
+LEASE_SERVES: Final = "pumice.dev/scheduler-names"

@@ -28,6 +28,7 @@ class Assignment:
         if not dash or not base or not index.isdecimal() or int(index) >= members:
             raise ValueError(f"scheduler {member!r} is none of <name>-0 … <name>-{members - 1}")
         self.member = member
+        self.members = members
         ring = sorted(
             (zlib.crc32(f"{point}{name}".encode()), name)
             for name in (f"{base}-{i}" for i in range(members))

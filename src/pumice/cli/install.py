@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from pumice.cli import completing
+from pumice.cli import release_options
 from pumice.manifests import release
 
 if TYPE_CHECKING:
@@ -16,24 +15,14 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """\b
 Examples:
-  pumice install --print --image registry.example/pumice:0.1.0 | kubectl apply --server-side -f -
-  pumice install --print --without-crds --name volcano --namespace volcano-system ...
-                                       take the place of Volcano's scheduler, under its names
+  pumice install --print --create-namespace | kubectl apply --server-side -f -
+  pumice install --print --name team-a --namespace batch --scheduler-name team-a ...
+                                       a second installation, beside the first
+  pumice install --print --replace-volcano --without-crds ...
+                                       take the place of Volcano's scheduler
   pumice install --print --crds-only   only the custom resource definitions
 """
-_ACCESS = frozenset(
-    {"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "FlowSchema"}
-)
-_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_LONGEST_LABEL = 63
-_LONGEST_SUFFIX = len("-scheduler-configmap")
-
-
-def _check_name(_context: click.Context, parameter: click.Parameter, value: str) -> str:
-    longest = _LONGEST_LABEL - (_LONGEST_SUFFIX if parameter.name == "name" else 0)
-    if len(value) > longest or not _LABEL.fullmatch(value):
-        raise click.BadParameter(f"{value!r} is no name: lower-case letters, digits and -, at most {longest}")
-    return value
+_ACCESS = frozenset({"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "FlowSchema"})
 
 
 def _read_configuration(_context: click.Context, _parameter: click.Parameter, value: Path | None) -> str:
@@ -62,15 +51,8 @@ _DEFAULTS = release.Release()
 @click.option(
     "--print", "printed", is_flag=True, help="Print the manifests. Nothing is installed by this command itself."
 )
-@click.option("--name", default=_DEFAULTS.name, callback=_check_name, show_default=True, help="Goes before the names.")
-@click.option(
-    "--namespace",
-    default=_DEFAULTS.namespace,
-    callback=_check_name,
-    show_default=True,
-    shell_complete=completing.namespaces,
-    help="Created if missing.",
-)
+@release_options.named
+@click.option("--create-namespace", is_flag=True, help="The namespace, too.")
 @click.option("--image", default=_DEFAULTS.image, show_default=True, help="The scheduler's image.")
 @click.option(
     "--pull-policy",
@@ -85,7 +67,7 @@ _DEFAULTS = release.Release()
     multiple=True,
     help="The schedulerName of pods; may be repeated.  [default: volcano]",
 )
-@click.option("--lease", default=_DEFAULTS.lease, show_default=True, help="Schedulers that share a Lease take turns.")
+@click.option("--lease", default="", help="Schedulers that share a Lease take turns.  [default: the name]")
 @click.option(
     "--config",
     "configuration",
@@ -108,6 +90,7 @@ def command(
     without_crds: bool,
     kube_batch_crds: bool,
     without_config: bool,
+    create_namespace: bool,
     **chosen: Any,
 ) -> None:
     """Print the manifests of the scheduler: custom resources, roles, flow schemas, configuration, Deployment and Service."""
@@ -122,8 +105,12 @@ def command(
     wanted = () if without_crds or roles_only else resources.CURRENT
     manifests = [resources.definition(each) for each in (*wanted, *(resources.KUBE_BATCH if kube_batch_crds else ()))]
     if not crds_only:
-        own = objects.scheduler(release.Release(**chosen))
+        named = release_options.chosen(**chosen)
+        if not roles_only:
+            release_options.check_scheduler_names(named)
+        own = objects.scheduler(named)
         left_out = {"ConfigMap"} if without_config else set()
+        manifests += [objects.namespace(named)] if create_namespace else []
         manifests += [
             each for each in own if each["kind"] not in left_out and (not roles_only or each["kind"] in _ACCESS)
         ]

@@ -23,6 +23,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "plugin": ("pumice.cli.plugin", "Start a plugin of your own."),
     "scheduler": ("pumice.cli.scheduler", "Schedule the pods of a real cluster."),
     "test": ("pumice.cli.test", "Run scenario files, the unit tests of a scheduling policy."),
+    "uninstall": ("pumice.cli.uninstall", "Print what pumice install has installed, to delete it."),
 }
 
 _EXAMPLES = """\b

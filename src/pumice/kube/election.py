@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable
 
+    from pumice.kube.rivals import Lookout
+
 JITTER: Final = 0.2
 RELEASE_PATIENCE: Final = 2.0
 REMIND: Final = 60 * lease.SECOND  # how often an error that lasts is told of again
@@ -51,6 +53,7 @@ class Election:
         monotonic: Callable[[], int],
         wall: Callable[[], int],
         rng: random.Random,
+        lookout: Lookout | None = None,
         tell: Callable[[Situation, str], None] = lambda _situation, _text: None,
     ) -> None:
         self._client = client
@@ -60,6 +63,8 @@ class Election:
         self._monotonic = monotonic
         self._wall = wall
         self._rng = rng
+        self._lookout = lookout
+        self._looked = lookout is None
         self._tell = tell
         self._told: tuple[Situation, str] | None = None
         self._told_at = 0
@@ -69,16 +74,16 @@ class Election:
 
     def allowance(self) -> float:
         """Say how many seconds a write may take that is sent at this moment; 0 if none may be sent."""
-        return self._candidate.allowance(self._monotonic()) / lease.SECOND
+        return self._candidate.allowance(self._monotonic()) / lease.SECOND if self.leading else 0.0
 
     async def run(self, lead: Callable[[str], None], stand_by: Callable[[], None] = lambda: None) -> None:
         """Take part until the Lease is ours, call `lead` with its version, renew it; raise `LostLeaseError` once it is lost.
 
-        `stand_by` is called after each attempt in vain.
+        `stand_by` is called after each attempt in vain. Raises `rivals.ServedError` if somebody with another Lease serves the same pods.
         """
         retry = self._candidate.timing.retry / lease.SECOND
         while True:
-            if await self._attempt(self._candidate.timing.renew_deadline):
+            if await self._take():
                 break
             stand_by()
             await asyncio.sleep(retry * (1 + JITTER * self._rng.random()))
@@ -113,6 +118,32 @@ class Election:
             self._say(
                 "unreleased", f"Lease {self._namespace}/{self._name} could not be released: {error or 'no answer'}"
             )
+
+    async def _take(self) -> bool:
+        """Try once to get the Lease with nobody else serving our pods: asked first, and again when others can see that it is ours."""
+        self._looked = self._looked or await self._alone()
+        ours = self._looked and await self._attempt(self._candidate.timing.renew_deadline)
+        return ours and await self._alone() and self._candidate.holds(self._monotonic())
+
+    async def _alone(self) -> bool:
+        """Tell whether nobody with another Lease may serve our pods."""
+        if self._lookout is None:
+            return True
+        patience = self._candidate.timing.renew_deadline / lease.SECOND
+        try:
+            async with asyncio.timeout(patience):
+                rival = await self._lookout.look()
+        except errors.KubeError as error:
+            self._fail(f"the Leases of other schedulers: {error}")
+            return False
+        except TimeoutError:
+            self._fail(f"the Leases of other schedulers: no answer within {patience:.1f}s")
+            return False
+        self._recover()
+        if rival:
+            self.holder = rival
+            self._say("held", rival)
+        return not rival
 
     async def _attempt(self, patience: int) -> bool:
         """Try once to get the Lease, or to keep it; tells whether it is ours now."""
@@ -149,10 +180,13 @@ class Election:
 
     async def _acquire(self) -> bool:
         """Look at the Lease, and write it if we may."""
-        found = await self._find()
+        manifest = await self._find()
+        found = None if manifest is None else lease.Record.read(manifest)
         write = self._candidate.look(found, self._monotonic(), self._wall())
         if write is None:
             self.holder = found.holder if found is not None else "one who lost it"
+            if manifest is not None and self._lookout is not None:
+                self.holder += self._lookout.misplaced(manifest)
             if not self.leading:
                 self._say("held", f"Lease {self._namespace}/{self._name} is held by {self.holder}")
             return False
@@ -160,16 +194,18 @@ class Election:
         self._candidate.stored(lease.Record.read(stored), self._monotonic())
         return True
 
-    async def _find(self) -> lease.Record | None:
+    async def _find(self) -> dict[str, Any] | None:
         try:
-            return lease.Record.read(await self._client.get(kinds.LEASE, self._namespace, self._name))
+            return await self._client.get(kinds.LEASE, self._namespace, self._name)
         except errors.ApiError as error:
             if error.status == _MISSING:
                 return None
             raise
 
     async def _store(self, write: lease.Write) -> dict[str, Any]:
-        metadata = {"namespace": self._namespace, "name": self._name}
+        metadata: dict[str, Any] = {"namespace": self._namespace, "name": self._name}
+        if self._lookout is not None:
+            metadata |= self._lookout.marks
         manifest: dict[str, Any] = {
             "apiVersion": kinds.LEASE.api_version,
             "kind": kinds.LEASE.name,

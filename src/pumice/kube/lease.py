@@ -43,7 +43,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def read(cls, manifest: dict[str, Any]) -> Record:
         """Read a Lease as the API server gave it; a field of the wrong type counts as absent."""
-        metadata, spec = (_map(manifest.get(field)) for field in ("metadata", "spec"))
+        metadata, spec = (fields(manifest.get(field)) for field in ("metadata", "spec"))
         transitions = spec.get("leaseTransitions")
         return cls(
             version=str(metadata.get("resourceVersion", "")),
@@ -164,7 +164,8 @@ class Candidate:
         self._answered_at = None
 
 
-def _map(value: object) -> dict[str, Any]:
+def fields(value: object) -> dict[str, Any]:
+    """Take a value for an object; anything else counts as an empty one."""
     return value if isinstance(value, dict) else {}
 
 

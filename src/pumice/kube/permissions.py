@@ -101,6 +101,8 @@ PERMISSIONS: Final = (
     _may(kinds.PERSISTENT_VOLUME, "get patch", "kube.writes.volumes:ApiVolumeBinder.prepare"),
     _may(kinds.PERSISTENT_VOLUME_CLAIM, "get patch", "kube.writes.volumes:ApiVolumeBinder.prepare"),
     _may(kinds.EVENT, "create patch", "kube.writes.eventing:EventRecorder.send"),
+    # Other schedulers may be in any namespace; a rule cannot be limited to labels.
+    _may(kinds.LEASE, "list", "kube.rivals:Lookout.look"),
     _may(kinds.LEASE, "get create update", "kube.election:Election", place="lease"),
     # Only where the configuration is not a file.
     _may(_CONFIG_MAP, "get", "server.configuration.sources:ConfigMapSource.read", place="configuration"),

@@ -21,9 +21,8 @@ _FLOWS: Final = "flowcontrol.apiserver.k8s.io/v1"
 
 
 def scheduler(release: Release) -> list[Manifest]:
-    """Give everything the scheduler needs besides the custom resources, in the order to apply it."""
+    """Give everything the scheduler needs besides its namespace and the custom resources, in the order to apply it."""
     return [
-        namespace(release),
         service_account(release),
         *roles(release),
         *flow_schemas(release),
@@ -55,7 +54,7 @@ def roles(release: Release) -> list[Manifest]:
         "apiVersion": f"{_RBAC}/v1",
         "kind": "Role",
         "metadata": _metadata(release, release.scheduler),
-        "rules": permissions.lease_rules(release.lease),
+        "rules": permissions.lease_rules(release.lease_name),
     }
     return [everywhere, _binding(release, "ClusterRole"), at_home, _binding(release, "Role")]
 

@@ -1,4 +1,4 @@
-"""What may be chosen about an installation, and the names that follow from it; both are those of Volcano's chart."""
+"""What may be chosen about an installation, and the names that follow from it, in the form that Volcano's chart gives them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Final
 import msgspec
 
 import pumice
+from pumice.api import names
 
 CONFIGURATION_FILE: Final = "volcano-scheduler.conf"
 METRICS_PORT: Final = 8080
 HEALTH_PORT: Final = 11251
+VOLCANO_NAMESPACE: Final = "volcano-system"
 
 # Volcano's default: its users see no difference before they ask for one.
 CONFIGURATION: Final = """\
@@ -41,7 +43,8 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
     pull_policy: str = "IfNotPresent"
     replicas: int = 1
     scheduler_names: tuple[str, ...] = ()
-    lease: str = "volcano"
+    replace_volcano: bool = False
+    lease: str = ""
     configuration: str = CONFIGURATION
     verbosity: int = 3
 
@@ -49,6 +52,16 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
     def scheduler(self) -> str:
         """The name of Deployment, ServiceAccount, roles and container."""
         return f"{self.name}-scheduler"
+
+    @property
+    def in_place(self) -> bool:
+        """Whether all names are those of Volcano's own installation."""
+        return self.name == names.LEASE_OF_VOLCANO
+
+    @property
+    def lease_name(self) -> str:
+        """The Lease: of this installation alone, unless it is to be Volcano's."""
+        return self.lease or (names.LEASE_OF_VOLCANO if self.replace_volcano else self.name)
 
     @property
     def config_map(self) -> str:
@@ -68,5 +81,5 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def selector(self) -> dict[str, str]:
-        """The label that finds the pods, as in Volcano's Deployment, whose selector cannot be changed afterwards."""
-        return {"app": "volcano-scheduler"}
+        """The label that finds the pods, of this installation alone; in place of Volcano's it is that of its Deployment, which cannot be changed."""
+        return {"app": self.scheduler}

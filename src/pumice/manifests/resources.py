@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from pumice.api import kinds
-from pumice.manifests import scheduling_schemas, schema, workload_schemas
+from pumice.manifests import flow_schemas, scheduling_schemas, schema, topology_schemas, workload_schemas
 
 Manifest = dict[str, Any]
 
@@ -47,11 +47,12 @@ SCHEDULING: Final = (
         fields=scheduling_schemas.POD_GROUP,
         short=("pg", "podgroup-v1beta1"),
         columns=(
-            Column("STATUS", ".status.phase"),
-            Column("minMember", ".spec.minMember", "integer"),
-            Column("RUNNINGS", ".status.running", "integer"),
-            Column("AGE", _AGE, "date"),
-            Column("QUEUE", ".spec.queue", wide=True),
+            Column("Phase", ".status.phase"),
+            Column("Running", ".status.running", "integer"),
+            Column("Minimum", ".spec.minMember", "integer"),
+            Column("Queue", ".spec.queue"),
+            Column("Reason", '.status.conditions[?(@.type=="Unschedulable")].reason'),
+            Column("Age", _AGE, "date"),
         ),
     ),
     Resource(
@@ -60,12 +61,21 @@ SCHEDULING: Final = (
         fields=scheduling_schemas.QUEUE,
         short=("q", "queue-v1beta1"),
         status_apart=True,
-        columns=(Column("PARENT", ".spec.parent"),),
+        columns=(
+            Column("Parent", ".spec.parent"),
+            Column("Weight", ".spec.weight", "integer"),
+            Column("State", ".status.state"),
+            Column("Allocated CPU", ".status.allocated.cpu"),
+            Column("Allocated Memory", ".status.allocated.memory"),
+            Column("Pending", ".status.pending", "integer"),
+            Column("Running", ".status.running", "integer"),
+            Column("Age", _AGE, "date", wide=True),
+        ),
     ),
     Resource(
         kind=kinds.HYPER_NODE,
         about="Nodes that are well connected with each other.",
-        fields=scheduling_schemas.HYPER_NODE,
+        fields=topology_schemas.HYPER_NODE,
         short=("hn",),
         status_apart=True,
         columns=(
@@ -78,16 +88,16 @@ SCHEDULING: Final = (
     Resource(
         kind=kinds.NUMATOPOLOGY,
         about="The NUMA cells of a node.",
-        fields=scheduling_schemas.NUMATOPOLOGY,
+        fields=topology_schemas.NUMATOPOLOGY,
         short=("numatopo",),
     ),
     Resource(
         kind=kinds.NODE_SHARD,
         about="The nodes of one of several schedulers.",
-        fields=scheduling_schemas.NODE_SHARD,
+        fields=topology_schemas.NODE_SHARD,
         short=("nsh",),
         status_apart=True,
-        columns=(Column("AGE", _AGE, "date"),),
+        columns=(Column("Age", _AGE, "date"),),
     ),
 )
 
@@ -99,11 +109,12 @@ WORKLOADS: Final = (
         short=("vcjob", "vj"),
         status_apart=True,
         columns=(
-            Column("STATUS", ".status.state.phase"),
-            Column("minAvailable", ".status.minAvailable", "integer"),
-            Column("RUNNINGS", ".status.running", "integer"),
-            Column("AGE", _AGE, "date"),
-            Column("QUEUE", ".spec.queue", wide=True),
+            Column("Phase", ".status.state.phase"),
+            Column("Running", ".status.running", "integer"),
+            Column("Minimum", ".spec.minAvailable", "integer"),
+            Column("Queue", ".spec.queue"),
+            Column("Reason", ".status.state.reason"),
+            Column("Age", _AGE, "date"),
         ),
     ),
     Resource(
@@ -112,16 +123,22 @@ WORKLOADS: Final = (
         fields=workload_schemas.CRON_JOB,
         short=("cronvcjob", "cronvj"),
         status_apart=True,
+        columns=(
+            Column("Schedule", ".spec.schedule"),
+            Column("Suspend", ".spec.suspend", "boolean"),
+            Column("Last", ".status.lastScheduleTime", "date"),
+            Column("Age", _AGE, "date"),
+        ),
     ),
     Resource(
         kind=kinds.COMMAND,
         about="An order to a controller; consumed once.",
-        fields=workload_schemas.COMMAND,
+        fields=flow_schemas.COMMAND,
     ),
     Resource(
         kind=kinds.JOB_FLOW,
         about="Jobs that depend on each other.",
-        fields=workload_schemas.JOB_FLOW,
+        fields=flow_schemas.JOB_FLOW,
         short=("jf",),
         status_apart=True,
         columns=(Column("Status", ".status.state.phase"), Column("Age", _AGE, "date")),
@@ -129,7 +146,7 @@ WORKLOADS: Final = (
     Resource(
         kind=kinds.JOB_TEMPLATE,
         about="A job that flows make copies of.",
-        fields=workload_schemas.JOB_TEMPLATE,
+        fields=flow_schemas.JOB_TEMPLATE,
         short=("jt",),
         status_apart=True,
     ),
@@ -184,7 +201,11 @@ def _annotations(group: str) -> Manifest:
 
 
 def _version(resource: Resource) -> Manifest:
-    properties = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
+    properties = {
+        "apiVersion": schema.string("The version of this schema."),
+        "kind": schema.string("What the object is."),
+        "metadata": {"type": "object"},  # the API server describes it itself, and takes no other word on it
+    }
     version: Manifest = {
         "name": resource.kind.version,
         "served": True,
@@ -193,7 +214,6 @@ def _version(resource: Resource) -> Manifest:
             "openAPIV3Schema": {
                 "description": resource.about,
                 "type": "object",
-                "x-kubernetes-preserve-unknown-fields": True,
                 "properties": {**properties, **resource.fields},
             }
         },

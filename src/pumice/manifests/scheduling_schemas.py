@@ -1,4 +1,4 @@
-"""Schemas of what the scheduler itself reads: pod groups, queues, hyper-nodes, NUMA topologies and shards."""
+"""Schemas of pod groups and queues, those of kube-batch included."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from pumice.manifests.schema import (
     number,
     record,
     resources,
-    ruled,
     selector,
     string,
 )
@@ -34,12 +33,19 @@ def network_topology() -> Schema:
     )
 
 
-def _condition(*more: str) -> Schema:
-    texts = ("type", "status", "reason", "message", *more)
-    return record(lastTransitionTime=moment(), **{field: string() for field in texts})
+_CONDITION: Final = record(
+    "",
+    type=string("Scheduled or Unschedulable."),
+    status=string("True, False or Unknown."),
+    transitionID=string("The cycle that found it."),
+    lastTransitionTime=moment("Since when it is so; the latest of several that are True counts."),
+    reason=string("Why, in one word."),
+    message=string("Why, with names and numbers."),
+)
 
 
 _SUB_GROUP: Final = record(
+    "",
     name=string("Identifies the policy.", longest=253),
     networkTopology=network_topology(),
     subGroupSize=number("Members of one sub-group, all or none of which are started.", default=1, least=1),
@@ -63,8 +69,8 @@ POD_GROUP: Final = {
     ),
     "status": record(
         "What the scheduler found; written by it alone once the group exists.",
-        phase=string(among=("Pending", "Running", "Unknown", "Inqueue", "Completed")),
-        conditions=listing(_condition("transitionID"), "At most one verdict of each type."),
+        phase=string("How far the group has come.", among=("Pending", "Running", "Unknown", "Inqueue", "Completed")),
+        conditions=listing(_CONDITION, "At most one verdict of each type."),
         running=number("Members that run.", least=0),
         succeeded=number("Members that succeeded.", least=0),
         failed=number("Members that failed.", least=0),
@@ -73,11 +79,21 @@ POD_GROUP: Final = {
 
 
 def _node_groups(text: str) -> Schema:
-    ends = ("required", "preferred")
-    return record(text, **{f"{end}DuringSchedulingIgnoredDuringExecution": listing(string()) for end in ends})
+    return record(
+        text,
+        **{
+            f"{end}DuringSchedulingIgnoredDuringExecution": listing(string(), f"{force} Names of groups.")
+            for end, force in (("required", "Must."), ("preferred", "If possible."))
+        },
+    )
 
 
-_CLUSTER: Final = record(name=string(), weight=number(), capacity=resources())
+_CLUSTER: Final = record(
+    "",
+    name=string("The other cluster."),
+    weight=number("Its share against the others of the list."),
+    capacity=resources("The most that is forwarded to it."),
+)
 
 QUEUE: Final = {
     "spec": record(
@@ -86,13 +102,13 @@ QUEUE: Final = {
         capability=resources("The most the queue may hold; a resource that is not listed is not limited."),
         reclaimable=boolean("Whether other queues may take back what this one holds above its due."),
         extendClusters=listing(_CLUSTER, "Other clusters that jobs of the queue may be forwarded to."),
-        guarantee=record("What is kept for the queue.", resource=resources()),
+        guarantee=record("What is kept for the queue.", resource=resources("Amounts that no other queue may use.")),
         affinity=record(
             "Groups of nodes, by their label volcano.sh/nodegroup-name.",
             nodeGroupAffinity=_node_groups("Groups to use."),
             nodeGroupAntiAffinity=_node_groups("Groups to avoid."),
         ),
-        type=string(longest=253),
+        type=string("For people; nothing is decided by it.", longest=253),
         parent=name("The queue above this one; none means root."),
         deserved=resources("What the queue is due; may be lent to others and taken back."),
         priority=number("Higher is served earlier and taken from later.", least=0),
@@ -105,91 +121,47 @@ QUEUE: Final = {
     "status": record(
         "What the queue holds.",
         state=string("Absent means Open.", among=("Open", "Closed", "Closing", "Unknown")),
-        unknown=number(),
-        pending=number(),
-        running=number(),
-        inqueue=number(),
-        completed=number(),
-        reservation=record(nodes=listing(string()), resource=resources()),
+        unknown=number("Groups in phase Unknown."),
+        pending=number("Groups in phase Pending."),
+        running=number("Groups in phase Running."),
+        inqueue=number("Groups in phase Inqueue."),
+        completed=number("Groups in phase Completed."),
+        reservation=record(
+            "What was set aside, by older releases of Volcano.",
+            nodes=listing(string(), "Nodes set aside."),
+            resource=resources("Amounts set aside."),
+        ),
         allocated=resources("The requests of all pods that hold room, those of descendants included."),
-    ),
-}
-
-_ONE_OF: Final = ("exactMatch", "regexMatch", "labelMatch")
-_MEMBER_SELECTOR: Final = ruled(
-    record(
-        "Exactly one of exactMatch, regexMatch and labelMatch.",
-        exactMatch=record("A member by its name.", name=name(shortest=1)),
-        regexMatch=record("Members by a pattern on their names.", pattern=string(shortest=1)),
-        labelMatch=selector("Nodes by their labels."),
-    ),
-    (
-        " || ".join(f"has(self.{field})" for field in _ONE_OF),
-        "one of exactMatch, regexMatch and labelMatch must be set",
-    ),
-    (
-        " + ".join(f"(has(self.{field}) ? 1 : 0)" for field in _ONE_OF) + " <= 1",
-        "only one of exactMatch, regexMatch and labelMatch may be set",
-    ),
-)
-_MEMBER: Final = record("", ("type",), type=string(among=("Node", "HyperNode")), selector=_MEMBER_SELECTOR)
-
-HYPER_NODE: Final = {
-    "spec": record(
-        "A set of nodes that are well connected.",
-        ("tier",),
-        tier=number("1 is closest; a larger number is farther.", least=0, bits=64),
-        tierName=string("What people call this tier.", longest=253),
-        members=listing(_MEMBER, "The nodes or HyperNodes inside.", least=1),
-    ),
-    "status": record(
-        conditions=listing(_condition()),
-        nodeCount=number("Nodes inside, those of inner HyperNodes included.", least=0, bits=64),
-    ),
-}
-
-_WHOLE: Final = number(bits=64)
-_CPU: Final = record(numa=_WHOLE, socket=_WHOLE, core=_WHOLE)
-_CONTAINER: Final = record(name=string(), allocations=mapping(string()))
-_POD: Final = record(uid=string(), name=string(), namespace=string(), containerAllocations=listing(_CONTAINER))
-
-NUMATOPOLOGY: Final = {
-    "spec": record(
-        "NUMA cells of the node of the same name, as its agent saw them.",
-        policies=mapping(string(), "CPUManagerPolicy and TopologyManagerPolicy of the kubelet."),
-        resReserved=mapping(string(), "What is reserved, by resource."),
-        numares=mapping(record(allocatable=string(), capacity=_WHOLE), "What there is, by resource."),
-        cpuDetail=mapping(_CPU, "Where each CPU is."),
-        podAllocations=listing(_POD, "Which pod holds what."),
-    )
-}
-
-NODE_SHARD: Final = {
-    "spec": record("The nodes of the scheduler of the same name.", ("nodesDesired",), nodesDesired=listing(string())),
-    "status": record(
-        lastUpdateTime=moment(),
-        nodesInUse=listing(string()),
-        nodesToRemove=listing(string()),
-        nodesToAdd=listing(string()),
     ),
 }
 
 OLDER_POD_GROUP: Final = {
     "spec": record(
+        "What the group needs.",
         minMember=number("Members that are started together or not at all.", least=0),
         queue=string("The Queue the group belongs to."),
         priorityClassName=string("The PriorityClass of the group."),
     ),
     "status": record(
-        phase=string(),
-        conditions=listing(_condition("transitionID")),
-        running=number(least=0),
-        succeeded=number(least=0),
-        failed=number(least=0),
+        "What the scheduler found.",
+        phase=string("How far the group has come."),
+        conditions=listing(_CONDITION, "At most one verdict of each type."),
+        running=number("Members that run.", least=0),
+        succeeded=number("Members that succeeded.", least=0),
+        failed=number("Members that failed.", least=0),
     ),
 }
 
 OLDER_QUEUE: Final = {
-    "spec": record(weight=number("Share against other queues."), capability=resources("The most the queue may hold.")),
-    "status": record(unknown=number(), pending=number(), running=number()),
+    "spec": record(
+        "Share and limit of the queue.",
+        weight=number("Share against other queues."),
+        capability=resources("The most the queue may hold."),
+    ),
+    "status": record(
+        "What the queue holds.",
+        unknown=number("Groups in phase Unknown."),
+        pending=number("Groups in phase Pending."),
+        running=number("Groups in phase Running."),
+    ),
 }

@@ -1,7 +1,7 @@
 """A small language for the structural schemas of custom resources.
 
-Every object keeps fields that it does not know (`x-kubernetes-preserve-unknown-fields`), so that what another version of Volcano or an
-operator wrote is never pruned; what is known is checked as strictly as Volcano checks it.
+A field that is not declared does not exist: the API server names it in a warning, `kubectl` refuses it, and nothing of it is stored, so that a
+misspelt `minMembers` cannot lose a gang. Only what has a schema of its own elsewhere, a pod's template, is kept as it is.
 """
 
 from __future__ import annotations
@@ -18,18 +18,16 @@ _KEEP: Final = "x-kubernetes-preserve-unknown-fields"
 
 
 def record(text: str = "", required: tuple[str, ...] = (), /, **fields: Schema) -> Schema:
-    """Describe an object with known fields; others are kept as they are."""
-    schema = {**_said(text), "type": "object", _KEEP: True}
-    if fields:
-        schema["properties"] = fields
+    """Describe an object with these fields and no others."""
+    schema: Schema = {**_said(text), "type": "object", "properties": fields}
     if required:
         schema["required"] = list(required)
     return schema
 
 
-def opaque(text: str = "") -> Schema:
-    """Describe an object whose fields are somebody else's business."""
-    return record(text)
+def foreign(text: str) -> Schema:
+    """Describe an object whose schema is somebody else's; all of it is kept."""
+    return {**_said(text), "type": "object", _KEEP: True}
 
 
 def mapping(values: Schema, text: str = "") -> Schema:
@@ -105,8 +103,18 @@ def resources(text: str = "") -> Schema:
 
 def selector(text: str = "") -> Schema:
     """Describe a label selector."""
-    line = record("", ("key", "operator"), key=string(), operator=string(), values=listing(string(), atomic=True))
-    return record(text, matchExpressions=listing(line, atomic=True), matchLabels=mapping(string()))
+    line = record(
+        "",
+        ("key", "operator"),
+        key=string("The label."),
+        operator=string("In, NotIn, Exists or DoesNotExist."),
+        values=listing(string(), "For In and NotIn: the values.", atomic=True),
+    )
+    return record(
+        text,
+        matchExpressions=listing(line, "Requirements, all of which must hold.", atomic=True),
+        matchLabels=mapping(string(), "Labels with their values, all of which must be there."),
+    )
 
 
 def ruled(schema: Schema, *rules: tuple[str, str]) -> Schema:

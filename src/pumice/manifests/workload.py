@@ -43,7 +43,7 @@ def arguments(release: Release) -> list[str]:
         "listen-address": f"{_POD_ADDRESS}:{METRICS_PORT}",
         "leader-elect": "true",
         "leader-elect-resource-namespace": release.namespace,
-        "leader-elect-resource-name": release.lease,
+        "leader-elect-resource-name": release.lease_name,
     }
     names = [f"--scheduler-name={name}" for name in release.scheduler_names]
     return [*names, *(f"--{flag}={value}" for flag, value in flags.items()), f"-v={release.verbosity}"]

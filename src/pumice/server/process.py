@@ -17,7 +17,7 @@ from pumice.cache.cache import Cache
 from pumice.cache.options import Options
 from pumice.framework import registry
 from pumice.framework.configuration import ConfigurationError
-from pumice.kube import election, errors, lease
+from pumice.kube import election, errors, lease, rivals
 from pumice.kube.access import connection
 from pumice.kube.calls import client as clients
 from pumice.kube.watches import informers
@@ -98,12 +98,14 @@ class Process:
         # Of its own, so that no number of binds makes a renewal wait.
         self._lease_client = clients.Client(self._connection)
         self._refusals = refusals.Refusals(self._lease_client, wall, self._component())
+        self._assignment = assignment.from_environment(os.environ)
+        self._lookout = rivals.Lookout(self._lease_client, self._rivals(), monotonic)
         self._election = self._candidate() if settings.leader_elect else None
         self._reporter = reporting.Reporter(
             settings, log, self._policy, self._box, wall, api_silence=self._api_silence, election=self._election
         )
         self._world = KubeWorld(self._client, component=self._component(), observer=self._reporter.meter, now=wall)
-        self._cache = Cache(self._world, self._options, assignment=assignment.from_environment(os.environ))
+        self._cache = Cache(self._world, self._options, assignment=self._assignment)
         self._reporter.look_at(self._world, self._cache)
         self._companions = companions.Companions(
             self._client,
@@ -125,6 +127,12 @@ class Process:
         source = sources.find(given, None)
         return self._policy.use(source.read_now(), given) if isinstance(source, sources.FileSource) else None
 
+    def _rivals(self) -> rivals.Rivals:
+        settings, part = self._settings, self._assignment
+        serves = tuple(self._options.scheduler_name)
+        own = f"{settings.lease_namespace}/{settings.leader_elect_resource_name}" if settings.leader_elect else ""
+        return rivals.Rivals(own, serves if part is None else rivals.parted(serves, part.member, part.members))
+
     def _candidate(self) -> election.Election:
         settings = self._settings
         timing = lease.Timing(
@@ -141,6 +149,7 @@ class Process:
             monotonic=monotonic,
             wall=wall,
             rng=random.Random(),  # noqa: S311  spreads attempts, guards nothing
+            lookout=self._lookout,
             tell=self._tell_of_lease,
         )
 
@@ -196,6 +205,9 @@ class Process:
             self._world,
             watch_feed.WhenWanted(self._companions.run, self._wants_companions),
             election=self._election,
+            alone=lambda: self._lookout.wait(
+                lambda text: self._log.warning("others may serve the same pods", reason=text)
+            ),
             prepare=required_queues.Queues(self._client, self._options, self._log, self._may_write).ensure,
             settled=self._cache.settled,
             chores=chores,

@@ -1,7 +1,7 @@
 """The I/O thread: one event loop with everything that talks to somebody.
 
 ```
-  election ── lease ours, or not for now ──▶ informers ── all listed, and caught up with the lease ──▶ Begin, companions
+  election ── lease ours, nobody else's pods, or not for now ──▶ informers ── all listed, and caught up with the lease ──▶ Begin, companions
   world, configuration, servers: from the start
 ```
 
@@ -16,7 +16,7 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING, Final, Protocol
 
-from pumice.kube import election
+from pumice.kube import election, rivals
 from pumice.server.logs import watch_log
 from pumice.server.threads import mailbox
 
@@ -44,7 +44,7 @@ class Companions(Protocol):
 
 
 class Parts:
-    """What runs on the loop. `chores` run from the start: servers, the configuration."""
+    """What runs on the loop. `chores` run from the start: servers, the configuration. Without an election `alone` ends once nobody else serves our pods."""
 
     def __init__(
         self,
@@ -56,6 +56,7 @@ class Parts:
         election: Election | None,
         prepare: Callable[[], Awaitable[None]],
         settled: Callable[[Any], None],
+        alone: Callable[[], Awaitable[None]],
         chores: Sequence[Callable[[], Coroutine[Any, Any, None]]] = (),
     ) -> None:
         self.clients = clients
@@ -65,6 +66,7 @@ class Parts:
         self.election = election
         self.prepare = prepare
         self.settled = settled
+        self.alone = alone
         self.chores = chores
 
 
@@ -87,7 +89,7 @@ class IoThread(threading.Thread):
             asyncio.run(self._live())
         except election.LostLeaseError as error:
             self._box.post(mailbox.Fatal(f"the lease is lost: {error}"))
-        except StartError as error:
+        except (StartError, rivals.ServedError) as error:
             self._box.post(mailbox.Fatal(str(error)))
         except BaseException as error:  # noqa: BLE001  whatever it is, the deciding thread must not go on alone
             self._log.broke("the I/O thread broke down", error)
@@ -138,10 +140,7 @@ class IoThread(threading.Thread):
             ("writes", parts.world.run(parts.settled)),
             ("beginning", self._begin(led, tried)),
         ]
-        if parts.election is None:
-            led.set_result("")
-            tried.set()
-        else:
+        if parts.election is not None:
             works.append(("election", parts.election.run(lambda version: self._lead(version, led, tried), tried.set)))
         return [asyncio.ensure_future(_never_ending(name, work)) for name, work in works]
 
@@ -153,6 +152,10 @@ class IoThread(threading.Thread):
     async def _begin(self, led: asyncio.Future[str], tried: asyncio.Event) -> None:
         """Follow the cluster; once everything is listed, at least as new as the lease, let cycles begin."""
         parts = self._parts
+        if parts.election is None:
+            await parts.alone()
+            led.set_result("")
+            tried.set()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(HEAD_START):
                 await tried.wait()

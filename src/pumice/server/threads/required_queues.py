@@ -53,7 +53,7 @@ class Queues:
             if error.status == _MISSING:
                 raise errors.ConfigurationError(
                     f"the cluster does not know {kinds.QUEUE.plural}.{kinds.QUEUE.group}; "
-                    "install the custom resource definitions: pumice install --print | kubectl apply --server-side -f -"
+                    "install the custom resource definitions: pumice install --print --crds-only | kubectl apply --server-side -f -"
                 ) from error
             if error.status != _CONFLICT:
                 raise

@@ -1,0 +1,62 @@
+"""What is ours of an installation, and what stays when that is deleted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from pumice.manifests import objects, resources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pumice.manifests.release import Release
+
+Manifest = dict[str, Any]
+
+# What Volcano's own installation has under the names that we take in its place: ours were written over it.
+_VOLCANOS: Final = ("Deployment", "Service", "ConfigMap", "ServiceAccount", "ClusterRole", "ClusterRoleBinding")
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to go besides the scheduler's own objects."""
+
+    configuration: bool = True
+    crds: bool = False
+    kube_batch_crds: bool = False
+    namespace: bool = False
+
+
+def objects_of(release: Release, wanted: Wanted) -> list[Manifest]:
+    """Name every object that goes, last installed first; nothing but what identifies it."""
+    kept = _kept(release, wanted)
+    own = [each for each in reversed(objects.scheduler(release)) if each["kind"] not in kept]
+    groups = (resources.CURRENT if wanted.crds else ()) + (resources.KUBE_BATCH if wanted.kube_batch_crds else ())
+    definitions = [resources.definition(each) for each in groups]
+    home = [objects.namespace(release)] if wanted.namespace else []
+    return [_reference(each) for each in (*own, *definitions, *home)]
+
+
+def left(release: Release, wanted: Wanted) -> Iterator[str]:
+    """Say what stays, and how it would go."""
+    kept = _kept(release, wanted)
+    for each in objects.scheduler(release):
+        if each["kind"] in kept:
+            whose = "Volcano's; install Volcano again to have its own" if release.in_place else "as told"
+            yield f"{each['kind']} {each['metadata']['name']}, {whose}"
+    if not wanted.namespace:
+        yield f"Namespace {release.namespace} and what else is in it; --namespace-too deletes it"
+        yield f"Lease {release.namespace}/{release.lease_name}, a note of who led"
+    if not wanted.crds:
+        yield "the custom resource definitions with every PodGroup, Queue and Job; --crds deletes them"
+    yield "pods: those that run go on running, those that wait, wait"
+
+
+def _kept(release: Release, wanted: Wanted) -> tuple[str, ...]:
+    return (_VOLCANOS if release.in_place else ()) + (() if wanted.configuration else ("ConfigMap",))
+
+
+def _reference(manifest: Manifest) -> Manifest:
+    metadata = {field: value for field, value in manifest["metadata"].items() if field in ("name", "namespace")}
+    return {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "metadata": metadata}
