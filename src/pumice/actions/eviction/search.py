@@ -138,13 +138,13 @@ class Search:
         claimant = _first_to_ask(job)
         if claimant is None:
             return refused
-        key = (self._market.kind_of_job(job), claimant.best_effort)
+        key = (refused, self._market.kind_of_job(job), claimant.best_effort)
         if key not in self._considered:
             self._effort += len(self.session.cluster.tasks)
             # Where hardly two jobs are alike, looking at everybody for each of them would cost more than the search.
             told = telling.considered(self.rules, claimant) if self._effort <= telling.MOST_LOOKED_AT else ""
-            self._considered[key] = f": {told}" if told else ""
-        return f"{refused}{self._considered[key]}"
+            self._considered[key] = f"{refused}: {told}" if told else refused
+        return self._considered[key]
 
     def seek(self, queue: Queue, job: Job, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Try to make one plan, if need be on room that is held for somebody weaker; tells whether room was made or found."""
