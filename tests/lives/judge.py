@@ -80,9 +80,9 @@ class Judge:
         self.findings.append(Finding(check, cycle.number, text))
 
 
-def judge(script):
+def judge(script, optional=()):
     """Play a script and give the life and the findings; at its end the sums of the model are counted again."""
-    watching, player = Judge(script), Player(script)
+    watching, player = Judge(script, optional), Player(script)
     life = player.play(watching.watch)
     try:
         recount.check(player.stage.model)
