@@ -24,6 +24,11 @@ class Nowhere(Plugin):
     points = frozenset({"Hierarchy", "JobRedy"})
 
 
+class Attribute(Plugin):
+    name = "bad"
+    points = frozenset({"score"})
+
+
 class Step(Action):
     name = "step"
 
@@ -60,6 +65,7 @@ BROKEN = [
     ("not a class", "json:dumps", "is not a subclass of Plugin"),
     ("an action among plugins", f"{HERE}:Step", "is not a subclass of Plugin"),
     ("another name", f"{HERE}:Other", "calls itself 'other', not 'bad'"),
+    ("an attribute", f"{HERE}:Attribute", "but there is no extension point score; did you mean NodeOrder?"),
     ("an unknown point", f"{HERE}:Nowhere", "but there is no extension point JobRedy; did you mean JobReady?"),
 ]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from pumice.actions.allocate import PlacingSettings
 from pumice.actions.eviction import asking, listed, rules, search
 from pumice.actions.eviction.settings import Asked, EvictingSettings
@@ -34,7 +36,7 @@ class PreemptSettings(EvictingSettings, PlacingSettings):
     @property
     def asked(self) -> Asked:
         """How victims are looked for."""
-        return Asked(keeps_gangs=self.keep_gangs, hold_for=self.hold_for, simulates=self.topology_aware)
+        return msgspec.structs.replace(super().asked, simulates=self.topology_aware)
 
 
 class Preempt(Action):

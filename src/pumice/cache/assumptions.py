@@ -14,6 +14,7 @@ from msgspec import structs
 from pumice.api import core, decoding, kinds, names
 from pumice.cache import handover, retry_pauses, shadows
 from pumice.cache.effects import Bind, Evict, Read
+from pumice.model import statuses
 from pumice.model.statuses import ALLOCATED_LIKE, Status
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Eviction(msgspec.Struct):
     effect: Evict
     tries: int = 0
     due: int | None = None
+    refused: bool = False
 
 
 class Binding(msgspec.Struct):
@@ -105,7 +107,7 @@ class Assumptions:
 
     def carry_over(self, known: Task, made: Task, node: str) -> str:
         """Keep what is assumed of a pod that has changed in some other way; returns the node it counts on."""
-        made.retry_at, made.refusal = known.retry_at, known.refusal
+        made.retry_at, made.refusal, made.eviction_refused = known.retry_at, known.refusal, known.eviction_refused
         if made.uid in self._evictions:
             if made.status in (Status.RELEASING, Status.SUCCEEDED, Status.FAILED):
                 del self._evictions[made.uid]
@@ -198,6 +200,7 @@ class Assumptions:
             # If it is gone, the read or the watch ends the matter; if not, it was somebody else's write that came between.
             self._read(effect.namespace, effect.name, effect.uid)
         eviction.tries += 1
+        eviction.refused = outcome.failure.code == "refused"
         eviction.due = now + max(retry_pauses.FIRST_DELAY, retry_pauses.delay(eviction.tries, outcome.failure.code))
         self._cache.record.say(
             "evict",
@@ -230,13 +233,7 @@ class Assumptions:
     def review(self, now: int) -> None:
         """Repeat evictions that are due, and ask after binds that nobody has confirmed for long."""
         self._now = now
-        for uid, eviction in list(self._evictions.items()):
-            if eviction.due is not None and eviction.due <= now:
-                eviction.due = None
-                if uid in self._cluster.tasks:
-                    self._cache.world.send(eviction.effect)
-                else:
-                    del self._evictions[uid]
+        self._review_evictions(now)
         for uid, binding in list(self._bindings.items()):
             task = self._cluster.tasks.get(uid)
             if task is None:
@@ -247,6 +244,31 @@ class Assumptions:
             elif binding.deadline <= now:
                 binding.deadline = now + PATIENCE
                 self._read(binding.effect.namespace, binding.effect.name, binding.effect.uid)
+
+    def _review_evictions(self, now: int) -> None:
+        for uid, eviction in list(self._evictions.items()):
+            if eviction.due is None:
+                continue
+            task = self._cluster.tasks.get(uid)
+            if task is None:
+                del self._evictions[uid]
+            elif eviction.refused and self._cache.is_given_up(self._cluster, uid):
+                self._withdraw(task, eviction, now)
+            elif eviction.due <= now:
+                eviction.due = None
+                self._cache.world.send(eviction.effect)
+
+    def _withdraw(self, task: Task, eviction: Eviction, now: int) -> None:
+        """Let a pod stay whose eviction was refused, and for which nobody waits any more; for a while it is no candidate."""
+        del self._evictions[task.uid]
+        task.eviction_refused = now
+        if task.status == Status.EVICTING:
+            status = statuses.from_pod(task.pod.status.phase, task.pod.spec.node_name, deleting=False)
+            self._cluster.move([task], [task.node], status)
+        self._cache.record.say(
+            "evict",
+            f"{task.key}: its eviction was refused {eviction.tries} times and nobody waits for its room any more; it stays",
+        )
 
     def next_wake(self) -> int | None:
         """Return when the next repetition or question is due."""

@@ -16,7 +16,7 @@ outcome that nobody knows keeps it until the pod was read.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pumice.api import decoding, kinds, meta, names
@@ -54,6 +54,8 @@ class Cache:
         self.shadows = shadows.Shadows(self)
         self.pods = pods.Pods(self)
         self.objects = objects.Objects(self)
+        # Whether a victim was to make room for somebody who does not wait any more; the loop knows.
+        self.is_given_up: Callable[[Cluster, str], bool] = lambda _cluster, _victim: False
         self.assumptions = assumptions.Assumptions(self)
         self.publisher = publishing.Publisher(self)
         self._overtaking = handover.Overtaking(self.cluster)

@@ -288,8 +288,9 @@ BY_NAME = {point.name: point for point in POINTS}
 
 def unknown(name: str) -> str:
     """Say that there is no point of a name, and which one was probably meant."""
-    near = documents.nearest(name, BY_NAME)
-    return f"there is no extension point {name}" + (f"; did you mean {near}?" if near else "")
+    words = {word: point.name for point in POINTS for word in (point.name, point.attribute)}
+    near = documents.nearest(name, words)
+    return f"there is no extension point {name}" + (f"; did you mean {words[near]}?" if near else "")
 
 
 def _meant(name: str) -> str:

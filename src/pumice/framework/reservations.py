@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 PATIENCE = 60_000_000
+DEFAULT_GRACE = 30
+NEVER = 2**62
 
 
 # What a task that only holds room may be: waiting for it, or already on it and waiting for the rest of its gang.
@@ -33,7 +35,9 @@ class Hold(msgspec.Struct):
 
     node: str
     victims: tuple[str, ...] = ()
+    made: int | None = None  # when the victims were first asked to go; a restart forgets it
     clear_since: int | None = None
+    gone_by: int | None = None  # when the last victim should be gone, as long as one is there
     patience: int = PATIENCE
 
 
@@ -43,13 +47,17 @@ class Reservations:
     def __init__(self) -> None:
         self.holds: dict[str, Hold] = {}
         self.expired: dict[str, str] = {}
+        self._victims: dict[str, None] = {}
 
-    def add(self, members: Iterable[Task], victims: Sequence[Task], patience: int = PATIENCE) -> None:
-        """Hold the nodes that members were placed on by a plan."""
+    def add(
+        self, members: Iterable[Task], victims: Sequence[Task], patience: int = PATIENCE, made: int | None = None
+    ) -> None:
+        """Hold the nodes that members were placed on by a plan, made at some time."""
         uids = tuple(task.uid for task in victims)
+        self._victims.update(dict.fromkeys(uids))
         for task in members:
             if task.node is not None:
-                self.holds[task.uid] = Hold(task.node.name, uids, patience=patience)
+                self.holds[task.uid] = Hold(task.node.name, uids, made, patience=patience)
                 self.expired.pop(task.uid, None)
 
     def drop(self, tasks: Iterable[Task]) -> None:
@@ -63,6 +71,7 @@ class Reservations:
         """Return the pending tasks for which a node is held now, ending what has waited too long and finding what a restart left."""
         for uid in [uid for uid in self.holds if uid not in cluster.tasks]:
             del self.holds[uid]
+        self._victims = {uid: None for uid in self._victims if uid in cluster.tasks}
         for uid in [uid for uid, node in self.expired.items() if not _is_stated(cluster, uid, node)]:
             del self.expired[uid]
         held = []
@@ -72,6 +81,13 @@ class Reservations:
             if hold is not None and self._is_in_force(task, hold, cluster, now):
                 held.append(task)
         return held
+
+    def is_given_up(self, cluster: Cluster, victim: str) -> bool:
+        """Tell whether a victim was to make room for somebody who does not wait for it any more."""
+        return victim in self._victims and not any(
+            victim in hold.victims and uid in cluster.tasks and cluster.tasks[uid].status == Status.PENDING
+            for uid, hold in self.holds.items()
+        )
 
     def _hold_of(self, task: Task) -> Hold | None:
         hold = self.holds.get(task.uid)
@@ -85,6 +101,7 @@ class Reservations:
             self.drop([task])
             return False
         going = _last_departure(hold, cluster, record.tasks.values() if not hold.victims else ())
+        hold.gone_by = going if going is None or going < NEVER else None
         if going is not None and going >= now:
             hold.clear_since = None
             return True
@@ -107,7 +124,8 @@ class Reservations:
 
     def deadline(self, now: int) -> int | None:
         """Return when the next hold ends; that of a member which was placed before may have ended long ago."""
-        ends = [hold.clear_since + hold.patience for hold in self.holds.values() if hold.clear_since is not None]
+        clear = [(hold.gone_by if hold.clear_since is None else hold.clear_since, hold) for hold in self.holds.values()]
+        ends = [since + hold.patience for since, hold in clear if since is not None]
         return min((end for end in ends if end > now), default=None)
 
 
@@ -123,9 +141,16 @@ def _last_departure(hold: Hold, cluster: Cluster, others: Iterable[Task]) -> int
     waiting += [task for task in others if task.status in GOING]
     if not waiting:
         return None
-    # A victim whose deletion was not seen yet is on its way out with its whole grace period before it.
-    times = [instant(task.pod.metadata.deletion_timestamp) for task in waiting]
-    return max(times) if all(times) else 2**62
+    return max(_departure(hold, task) for task in waiting)
+
+
+def _departure(hold: Hold, task: Task) -> int:
+    """Return when a victim should be gone; one whose deletion was not seen yet has its whole grace period from the first attempt to delete it."""
+    seen = instant(task.pod.metadata.deletion_timestamp)
+    if seen or hold.made is None:
+        return seen or NEVER
+    grace = task.pod.spec.termination_grace_period_seconds
+    return hold.made + 1_000_000 * (DEFAULT_GRACE if grace is None else max(0, grace))
 
 
 def apply(session: Session, reservations: Reservations) -> None:

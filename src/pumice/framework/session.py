@@ -330,7 +330,7 @@ class Session(Points):
 
     def reserve(self, members: Sequence[Task], victims: Sequence[Task], patience: int) -> None:
         """Hold the nodes of a plan's members for them in the cycles to come, for so long after the last victim is gone."""
-        self.reservations.add(members, victims, patience)
+        self.reservations.add(members, victims, patience, self.started)
 
     def holds_room(self, job: Job) -> bool:
         """Tell whether some room is held for a job by a plan that was made for it."""

@@ -28,6 +28,7 @@ class Task:
         "best_effort",
         "bond",
         "creation",
+        "eviction_refused",
         "externally_gated",
         "gated",
         "index",
@@ -81,6 +82,7 @@ class Task:
         self.tallies: tuple[Tally, ...] = ()
         self.retry_at = 0
         self.refusal = ""  # what the failure of its last bind said
+        self.eviction_refused: int | None = None  # when an eviction was given up that the API server refused
 
     @property
     def key(self) -> str:

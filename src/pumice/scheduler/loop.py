@@ -44,6 +44,7 @@ class Scheduler:
         self._always = False
         self._looked_at: tuple[Configuration, dict[str, scheduling.QueueSpec]] | None = None
         self.reservations = Reservations()
+        cache.is_given_up = self.reservations.is_given_up
         self.engine = self._engine(configuration)
 
     def _engine(self, configuration: Configuration) -> Engine:

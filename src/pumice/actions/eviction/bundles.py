@@ -72,7 +72,7 @@ class GangRules(Rules):
         for task in tasks:
             if task.status not in self.statuses or not task.preemptable:
                 continue
-            if claimant.best_effort and not task.best_effort:
+            if self.is_spared(task) or (claimant.best_effort and not task.best_effort):
                 continue
             if guarded and id(task.job) in guarded and self._queue_protection(own, task) is not None:
                 continue

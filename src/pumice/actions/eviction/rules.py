@@ -38,6 +38,7 @@ class Rules:
         asked = asked or Asked()
         self.keeps_gangs = session.gangs_are_kept and asked.keeps_gangs
         self.hold_for = asked.hold_for
+        self._spare_for = asked.spare_for
         self.most_domains = asked.most_domains
         aware = asked.simulates and simulation.wanted(session)
         self.simulation = simulation.of(session) if aware else None
@@ -77,11 +78,19 @@ class Rules:
         """Tell whether a candidate is neither out of reach nor protected, in the present state of the plan; a pod without requests takes only the place of its like."""
         if candidate.status not in self.statuses or candidate.job is None or candidate.job.group is None:
             return False
-        if claimant.best_effort and not candidate.best_effort:
+        if self.is_spared(candidate) or (claimant.best_effort and not candidate.best_effort):
             return False
         if candidate.job.queue not in self.session.cluster.queues or not self.concerns(claimant, candidate):
             return False
         return self.protection(claimant, candidate) is None
+
+    def is_spared(self, candidate: Task) -> bool:
+        """Tell whether a candidate's eviction was refused of late; if so, ask for a cycle when it is one again."""
+        refused = candidate.eviction_refused
+        if refused is None or refused + self._spare_for <= self.session.started:
+            return False
+        self.session.wake_at(refused + self._spare_for)
+        return True
 
     def leaving(self, claimant: Task) -> list[Task]:
         """Return whoever could leave a node for a claimant; where victims are offered node by node, the others of their gangs may go with them."""
