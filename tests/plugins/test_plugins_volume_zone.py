@@ -64,7 +64,7 @@ labels = st.dictionaries(st.sampled_from("ab"), st.sampled_from("xyz"))
 @given(nodes=st.lists(labels, min_size=1, max_size=6), wanted=st.lists(chosen, min_size=1, max_size=4), data=st.data())
 def test_many_selectors_reach_the_nodes_that_each_of_them_matches(nodes, wanted, data):
     desk = Desk().feed(*(node(f"n{i}", labels=each) for i, each in enumerate(nodes))).apply()
-    together = selected_rows.Reach(wanted, desk.cluster.nodes.attributes)
+    together = selected_rows.SelectedRows(wanted, desk.cluster.nodes.attributes)
     numbers = np.array(data.draw(st.lists(st.integers(0, len(wanted) - 1), max_size=5)), dtype=np.int64)
     found = sorted(zip(*(each.tolist() for each in together.expand(numbers)), strict=True))
     expected = [

@@ -129,7 +129,7 @@ class Overtaking:
             except resources.BadValueError:
                 continue  # such a pod counts for nothing
         nodes = self._cluster.nodes
-        left = (nodes.allocatable[record.row] - nodes.used[record.row]).tolist()
+        left = nodes.idle_at(record.row).tolist()
         idle = dict(zip(self._cluster.vocabulary.names, left, strict=False))
         for resource, units in total.items():
             if units > 0 and resource in idle and idle[resource] < units:
@@ -148,7 +148,7 @@ def still_stands(task: Task, decided_on: core.Node, cluster: Cluster) -> bool:
     if record.object is not decided_on and _differs(decided_on, record.object, ready=True):
         return False
     table, request = cluster.nodes, task.shape.request
-    idle = table.allocatable[record.row] - table.used[record.row]
+    idle = table.idle_at(record.row)
     return not request.unoffered and bool((idle[request.asked] >= 0).all())
 
 

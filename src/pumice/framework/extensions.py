@@ -173,6 +173,15 @@ class Refusals(Extension[P, R | None]):
                     return reason
         return None
 
+    def among(self, chosen: Callable[[Reads], bool], *args: P.args, **kwargs: P.kwargs) -> R | None:
+        """Ask only functions that read what is chosen."""
+        for registered in self:
+            if chosen(registered.reads):
+                reason = registered.function(*args, **kwargs)
+                if reason is not None:
+                    return reason
+        return None
+
 
 class All(Extension[P, bool]):
     """Yes if every answer is yes."""

@@ -108,6 +108,7 @@ class GangPreempt(GangRules):
     """Take from jobs of lower priority in the same queue."""
 
     name = "gangpreempt"
+    own_queue = True
     statuses = frozenset({Status.BOUND, Status.RUNNING})
 
     def concerns_job(self, own: Job, other: Job) -> bool:
@@ -251,7 +252,7 @@ class BundleSearch(Search):
         """Return the nodes that would take one of the members with all candidates gone, as far as that can be told from numbers and Node objects."""
         table = self.session.cluster.nodes
         n = table.rows
-        room = table.allocatable[n] - table.used[n] + table.releasing[n] - table.pipelined[n]
+        room = table.future_idle_at(n)
         for tasks in by_job.values():
             for task in tasks:
                 if task.node is not None and task.node.row < len(room):

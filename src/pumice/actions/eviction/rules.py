@@ -25,11 +25,17 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 
+def _counts_evictions(reads: Reads) -> bool:
+    """Tell a protection that counts who goes, anywhere, from those that look at one pod and from queues, which judge what goes together once."""
+    return bool(reads & Reads.OTHER_NODES) and not reads & Reads.QUEUE
+
+
 class Rules:
     """The conditions of one action; plugins are asked through `offered`."""
 
     name: ClassVar[str] = ""
     within: ClassVar[bool] = False
+    own_queue: ClassVar[bool] = False  # whether victims are of the claimant's queue
     node_by_node: ClassVar[bool] = True
     statuses: ClassVar[frozenset[Status]] = frozenset({Status.RUNNING})
 
@@ -108,12 +114,7 @@ class Rules:
 
     def budget(self, claimant: Task | None, candidate: Task) -> str | None:
         """Return which budget of disruptions a candidate would break, counting those who go before it; None if it breaks none."""
-        for registered in self.session.protection:
-            if registered.reads & Reads.OTHER_NODES and not registered.reads & Reads.QUEUE:
-                reason = registered.function(claimant, candidate, self.name)
-                if reason is not None:
-                    return reason
-        return None
+        return self.session.protection.among(_counts_evictions, claimant, candidate, self.name)
 
     def _queue_protection(self, queue: str, candidate: Task) -> str | None:
         """Protect queues that must not be reclaimed from, and, where no plugin that shares does it, what is guaranteed to them."""
@@ -153,6 +154,7 @@ class Preempt(Rules):
     """Take from other jobs of the claimant's queue."""
 
     name = "preempt"
+    own_queue = True
     statuses = frozenset({Status.BOUND, Status.RUNNING})
 
     def concerns(self, claimant: Task, candidate: Task) -> bool:

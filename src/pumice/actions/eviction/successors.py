@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from pumice.actions.eviction import asking, takeover
@@ -10,7 +11,7 @@ from pumice.api import names
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
     from pumice.actions.eviction.planning import Plan
     from pumice.actions.eviction.search import Search
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from pumice.model.job import Job
 
 KINDS = 4  # of waiting jobs that are looked at in each queue, the smallest first
-LOOKS = 64
+LOOKS = 64  # kinds that are looked at for one plan by the rules of one action
 
 
 class Successors:
@@ -38,14 +39,11 @@ class Successors:
         with plan.statement.trial():
             victims = [task for unit in plan.units for task in unit.tasks]
             plan.statement.suppose(victims, [None] * len(victims), Status.PENDING)
-            losing = {task.job_key for task in victims}
-            looks = 0
+            losing = {task.job_key: task.job.queue for task in victims if task.job is not None}
             for search in self._rivals():
-                for job in self._candidates(search, plan, losing):
-                    looks += 1
-                    if looks > LOOKS:
-                        return None
-                    if self._takes_over(search, plan, job):
+                for jobs in itertools.islice(self._waiting_beside(search, plan, losing), LOOKS):
+                    job = next((job for job in jobs if _may_come(self._session, plan, job, losing)), None)
+                    if job is not None and self._may_ask(search, plan, job) and self._takes_over(search, plan, job):
                         return job
         return None
 
@@ -54,19 +52,20 @@ class Successors:
             self._searches = self._listed(self._session)
         return self._searches
 
-    def _candidates(self, search: Search, plan: Plan, losing: set[str]) -> list[Job]:
-        """Return the waiting jobs that an action would serve and that it lets take from the claimant's job."""
-        session, found = self._session, []
-        for kinds in self._kinds().values():
-            member = plan.members[0]
-            for jobs in kinds:
-                job = next((job for job in jobs if _may_come(session, plan, job, losing)), None)
-                if job is None:
-                    continue
-                claimant = next(iter(job.pending.values()))
-                if search.rules.concerns(claimant, member) and session.job_starving(job):
-                    found.append(job)
-        return found
+    def _waiting_beside(self, search: Search, plan: Plan, losing: Mapping[str, str]) -> Iterator[list[Job]]:
+        """Give kinds of waiting jobs, those of the queues first whose due the plan opens; of the claimant's own queue where an action looks there."""
+        kinds, own = self._kinds(), plan.job.queue
+        if search.rules.own_queue:
+            yield from kinds.get(own, ())
+            return
+        for queue in dict.fromkeys([*losing.values(), *kinds]):
+            if queue != own:
+                yield from kinds.get(queue, ())
+
+    def _may_ask(self, search: Search, plan: Plan, job: Job) -> bool:
+        """Tell whether an action would serve a job, and lets it take from the claimant's."""
+        claimant = next(iter(job.pending.values()))
+        return search.rules.concerns(claimant, plan.members[0]) and self._session.job_starving(job)
 
     def _kinds(self) -> dict[str, list[list[Job]]]:
         """Return waiting jobs by queue and kind; jobs that nothing can tell apart stand together."""
@@ -93,7 +92,7 @@ class Successors:
             return search.fresh().could_serve(wanted, spared=plan)
 
 
-def _may_come(session: Session, plan: Plan, job: Job, losing: set[str]) -> bool:
+def _may_come(session: Session, plan: Plan, job: Job, losing: Mapping[str, str]) -> bool:
     """Tell whether a job other than those of the plan is still waiting and let in."""
     if job is plan.job or job.key in losing or not job.pending or not session.usable(job):
         return False

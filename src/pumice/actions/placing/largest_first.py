@@ -35,9 +35,7 @@ def reordered(
     It can if they differ, and the rows have enough for them in sum. Who is named stays the same, but for those that fit nowhere even alone.
     """
     table = turn.session.cluster.nodes
-    free = table.allocatable[rows] - table.used[rows]
-    if released:
-        free += table.releasing[rows] - table.pipelined[rows]
+    free = table.future_idle_at(rows) if released else table.idle_at(rows)
     possible = _fitting_alone(free, tasks)
     listed, count = minimum.named_first(turn.session, turn.job, possible, part)
     named = listed[:count]

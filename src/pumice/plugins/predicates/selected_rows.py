@@ -80,7 +80,7 @@ def _groups(label: str, columns: Attributes) -> dict[str, Rows]:
     return groups
 
 
-class Reach:
+class SelectedRows:
     """The rows of many selectors, one after another: those of number `i` are `flat[starts[i]:starts[i] + lengths[i]]`."""
 
     __slots__ = ("flat", "lengths", "starts")

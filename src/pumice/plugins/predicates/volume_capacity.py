@@ -28,7 +28,7 @@ class Pool(msgspec.Struct):
 
     limits: Ints
     shrinks: Mask
-    reach: selected_rows.Reach
+    selected: selected_rows.SelectedRows
 
 
 class Provisioning:
@@ -59,7 +59,7 @@ class Provisioning:
             return None
         columns = nodes.attributes
         pool = self._pool(name, columns)
-        numbers, rows = pool.reach.expand(np.arange(len(pool.limits)))
+        numbers, rows = pool.selected.expand(np.arange(len(pool.limits)))
         promised = self._promised(name, f"{claim.metadata.namespace}/{claim.metadata.name}", nodes)
         taken = np.zeros(len(pool.limits), dtype=np.int64)
         np.add.at(taken, numbers, promised[rows])
@@ -80,7 +80,7 @@ class Provisioning:
             pool = Pool(
                 np.array([limit for _, limit in stated], dtype=np.int64),
                 np.array([capacity.maximum_volume_size is None for capacity, _ in stated], dtype=np.bool_),
-                selected_rows.Reach(
+                selected_rows.SelectedRows(
                     [selected_rows.of_labels(capacity.node_topology) for capacity, _ in stated], columns
                 ),
             )

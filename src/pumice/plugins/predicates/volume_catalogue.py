@@ -82,7 +82,7 @@ class Shelf:
         best: Ints = np.full(columns.count, NONE, dtype=np.int64)
         if not self.entries:
             return best
-        named = self._reach(columns)
+        named = self._selected(columns)
         own = self._own(claim, size, decided)
         if own is not None:
             # A volume that is claimed for this claim is the only one that it takes.
@@ -103,12 +103,12 @@ class Shelf:
         best[best == len(self.entries)] = NONE
         return best
 
-    def _reach(self, columns: Attributes) -> selected_rows.Reach:
+    def _selected(self, columns: Attributes) -> selected_rows.SelectedRows:
         """Return which nodes each domain's volumes can be reached from; worked out anew when nodes or volumes changed."""
         key = ("shelf", self._storage_class)
-        kept: tuple[Shelf, selected_rows.Reach] | None = columns.derived.get(key)
+        kept: tuple[Shelf, selected_rows.SelectedRows] | None = columns.derived.get(key)
         if kept is None or kept[0] is not self:
-            kept = columns.derived[key] = (self, selected_rows.Reach(self._selectors, columns))
+            kept = columns.derived[key] = (self, selected_rows.SelectedRows(self._selectors, columns))
         return kept[1]
 
     def _own(self, claim: volumes.PersistentVolumeClaim, size: int, decided: Volumes) -> int | None:

@@ -16,7 +16,7 @@ from pumice.framework.extensions import PERMIT, Vote, reject
 from pumice.framework.subject import Demand
 from pumice.model import resources
 from pumice.model.statuses import Status
-from pumice.plugins.sharing.evictable import Freeing
+from pumice.plugins.sharing.evictable import EvictableRoom
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 def freed_by_eviction(session: Session, job: Job, queue_rows: Sequence[int] | None) -> Vector:
     """Return what a job could evict by the evicting actions' own rules: anywhere (None), or inside some queues beyond what is elastic there."""
-    freeing = session.scratch.get("freeing")
-    if not isinstance(freeing, Freeing):
-        freeing = session.scratch["freeing"] = Freeing(session)
-    return freeing.anywhere(job) if queue_rows is None else freeing.inside(job, queue_rows)
+    evictable = session.scratch.get("evictable room")
+    if not isinstance(evictable, EvictableRoom):
+        evictable = session.scratch["evictable room"] = EvictableRoom(session)
+    return evictable.anywhere(job) if queue_rows is None else evictable.inside(job, queue_rows)
 
 
 class Minima:

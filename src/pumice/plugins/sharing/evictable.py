@@ -24,7 +24,7 @@ PREEMPTING = frozenset({"preempt", "gangpreempt"})
 RECLAIMING = frozenset({"reclaim", "gangreclaim"})
 
 
-class Freeing:
+class EvictableRoom:
     """Works out, once per cycle and kind of group, what could be evicted."""
 
     def __init__(self, session: Session) -> None:
