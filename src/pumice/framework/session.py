@@ -79,6 +79,7 @@ class Session(Points):
         self.record = record
         self.number = number
         self.handlers: list[Handler] = []
+        self.handlers_of_waiting: list[Handler] = []
         self.handlers_may_refuse = False
         self.divisions: list[Callable[[Task], object]] = []
         self.findings = Findings(record.journal)
@@ -133,12 +134,15 @@ class Session(Points):
         if self._outlet.takes_gates_off:
             self.gates.open()
 
-    def add_handler(self, handler: Handler, *, may_refuse: bool = False) -> None:
+    def add_handler(self, handler: Handler, *, may_refuse: bool = False, waiting: bool = False) -> None:
         """Follow placements: called with a run of tasks and 1 when they take room, -1 when they give it back.
 
-        With `may_refuse` it may answer with a reason; the run is then undone, and every handler, this one too, is told -1.
+        With `may_refuse` it may answer with a reason; the run is then undone, and every handler, this one too, is told -1. With `waiting` it is also told,
+        with 0, of tasks that merely begin or cease to wait, as victims do where it is supposed that they ask again.
         """
         self.handlers.append(handler)
+        if waiting:
+            self.handlers_of_waiting.append(handler)
         self.handlers_may_refuse = self.handlers_may_refuse or may_refuse
 
     def divide_runs(self, question: Callable[[Task], object]) -> None:
@@ -150,7 +154,7 @@ class Session(Points):
         direction = sign * run.direction
         refusal = None
         seen = run.told()
-        for handler in self.handlers if direction else ():
+        for handler in self.handlers if direction else self.handlers_of_waiting:
             answer = self._told(handler, seen, direction)
             if answer is not None and refusal is None:
                 refusal = answer
