@@ -36,6 +36,7 @@ class History:
 
     planned: dict = field(default_factory=dict)  # uid -> plan
     claims: list = field(default_factory=list)
+    refused: list = field(default_factory=list)  # plans of whose victims some were not evicted at once
     spent: dict = field(default_factory=dict)  # budget -> (version, uids evicted since)
     pairs: dict = field(default_factory=dict)
     still: int = 0  # cycles since anything changed

@@ -8,6 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tests.lives import candidates, facts
+from tests.lives.evictions import GANG_FORMS
 from tests.lives.rest import at_rest
 from tests.lives.rooms import Rooms
 
@@ -43,7 +44,9 @@ def cheapest(view):
     taken = _rank(seen, plan.victims)
     for victims in candidates.sufficient(seen, plan.action, plan.claimant, members) if members else ():
         rank = _rank(seen, victims)
-        if all(mine <= theirs for mine, theirs in zip(rank[:2], taken[:2], strict=True)) and rank[2:] < taken[2:]:
+        # Inside a domain the gang forms take bundles in their own order (actions 7.5), those that break no gang first.
+        end = 3 if plan.action in GANG_FORMS else 5
+        if all(mine <= theirs for mine, theirs in zip(rank[:2], taken[:2], strict=True)) and rank[2:end] < taken[2:end]:
             named, other = _keys(plan.victims), _keys(victims)
             yield f"{plan.action} for {plan.claimant} takes {named} (loss {taken[-1]}), and {other} would do (loss {rank[-1]})"
             return

@@ -22,6 +22,7 @@ class Claim:
 
     plan: object
     gone_for: int = 0
+    robbed: bool = False
 
 
 def claims(view):
@@ -44,6 +45,31 @@ def claims(view):
             open_claims.remove(claim)
             names = ", ".join(pod.key for pod in waiting)
             yield f"cycle {plan.cycle}: {', '.join(p.key for p in plan.victims)} went by {plan.action} for {plan.claimant}, and {names} still wait"
+
+
+def robbed(view):
+    """Nobody is evicted for a claimant from whom another job takes the room at once (27), unless something else changes meanwhile."""
+    for claim in view.history.claims:
+        plan = claim.plan
+        if view.cycle.number != plan.cycle + 1 or claim.robbed:
+            continue
+        lost = [pod for pod in plan.members if _waits(view, pod) and not view.after.by_uid[pod.uid].nominated]
+        others = {pod.group for pod in view.after.pods.values() if _is_new(view, pod) and pod.group != plan.claimant}
+        if lost and others:
+            claim.robbed = True
+            names = ", ".join(pod.key for pod in lost)
+            yield f"{', '.join(p.key for p in plan.victims)} went for {plan.claimant}, and {names} lost it at once to {', '.join(sorted(others))}"
+
+
+def closed_holds(view):
+    """A hold ends when its queue is not Open (27)."""
+    if not view.shares:
+        return
+    for pod in view.after.pods.values():
+        old, queue = view.before.pods.get(pod.key), view.before.queues.get(view.before.queue_of(pod))
+        waits = old is not None and old.uid == pod.uid and old.state == pod.state == "pending"
+        if waits and queue is not None and not queue.is_open and pod.nominated and pod.group not in view.faulted:
+            yield f"{pod.key} is nominated to {pod.nominated} though queue {queue.name} is not Open"
 
 
 def let_in(view):
@@ -231,6 +257,14 @@ def _waits(view, pod):
     return now is not None and now.state == "pending" and now.group in view.after.groups
 
 
+def _is_new(view, pod):
+    """Tell whether a pod was placed or nominated in this cycle."""
+    old = view.before.pods.get(pod.key)
+    if old is None or pod.foreign or old.uid != pod.uid:
+        return False
+    return (pod.node and not old.node) or (pod.nominated and pod.nominated != old.nominated)
+
+
 def _moved(view):
     """Tell whether pods came, went, started to go or finished in this cycle or since the one before."""
     states = {pod.uid: pod.state for pod in view.after.pods.values()}
@@ -282,6 +316,8 @@ def _lacking(seen, key, placed):
 CHECKS = (
     quiet,
     claims,
+    robbed,
+    closed_holds,
     let_in,
     ping_pong,
     evictions_end,
