@@ -103,7 +103,7 @@ def held_room(view):
         fresh = [pod for pod in view.bound if pod.node == name and pod.group not in mine | view.faulted]
         fresh = [pod for pod in fresh if view.before.pods[pod.key].nominated != name]  # which holds room itself
         for key in sorted({key for pod in fresh for key, value in pod.request.items() if value}):
-            if after.free[name].get(key, 0) < min(0, before.free[name].get(key, 0)):
+            if after.free[name].get(key, 0) < 0 <= before.free[name].get(key, 0):
                 yield f"{_names(view, name)} is bound to {name}, where {key} is held for {', '.join(sorted(mine))}"
     for queue, asked in _asked(view).items() if view.shares else ():
         for name, key in after.above_ceiling(queue, asked):

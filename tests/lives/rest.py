@@ -106,6 +106,7 @@ def quiet(view):
     """What nobody changed is not written again (31)."""
     history = view.history
     moved = view.cycle.changed or view.bound or view.evicted or view.cycle.writes["binds"] or _moved(view)
+    moved = moved or (view.policy.lists("sla") and _phases(view.before) != _phases(view.after))  # whose time has come
     history.still = 0 if moved else history.still + 1
     written = {name: number for name, number in view.cycle.writes.items() if number}
     history.noisy = [*getattr(history, "noisy", []), bool(written and history.still > CALM)][-CALM:]
@@ -271,6 +272,10 @@ def _moved(view):
     moved = states != getattr(view.history, "states", None) or "leaving" in states.values()
     view.history.states = states
     return moved
+
+
+def _phases(seen):
+    return {key: group.phase for key, group in seen.groups.items()}
 
 
 def at_rest(view):

@@ -211,10 +211,16 @@ class Rooms:
         left = dict(self.room(parent))
         for sibling in self.children(parent):
             if sibling != name:
-                kept, held = self.guarantees[sibling], self.held[sibling]
-                left = {key: value - max(kept.get(key, 0), held.get(key, 0)) for key, value in left.items()}
+                left = {key: value - self._taken(sibling, key) for key, value in left.items()}
         own = self.seen.queues[name].capability
         return {key: min(value, own.get(key, value)) for key, value in left.items()}
+
+    def _taken(self, name, key):
+        """Give what a queue keeps from its siblings: what one child has borrowed is not what another is guaranteed, so that borrowers never take that together (11)."""
+        below = sum(self._taken(child, key) for child in self.children(name))
+        kept = max(self.guarantees[name].get(key, 0), below)
+        kept = min(kept, self.seen.queues[name].capability.get(key, kept))
+        return max(self.held[name].get(key, 0), kept)
 
     def above_ceiling(self, queue, asked):
         """Give (queue, resource) where a queue or an ancestor holds more than its ceiling, in resources that were asked for."""
