@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lives import judge, policies, scripts, stories
+from tests.lives import judge, policies, scripts, stories, variants
 
 LIVES = 4
 
@@ -14,3 +14,9 @@ def test_no_rule_is_broken_in_a_random_life(policy):
     for seed in range(LIVES):
         life, findings = judge.judge(scripts.draw(seed, policy))
         assert not findings, "\n".join([*stories.history(life), *map(str, findings)])
+
+
+# In these lives allocate lets a claimant wait elsewhere for a cycle than where its room is held.
+@pytest.mark.parametrize("seed", [710490, 710705, 711845])
+def test_a_scheduler_that_is_started_again_keeps_what_was_held(seed):
+    assert not variants.restarted(scripts.draw(seed))
