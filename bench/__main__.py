@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 import pumice
-from bench import affinity, cases, eviction, scalars, sharing, topology, trees, volumes
+from bench import affinity, cases, claims, eviction, scalars, sharing, topology, trees, volumes
 from pumice.server.threads import interpreter
 
 
@@ -35,6 +35,7 @@ def main() -> None:
         volumes.local_volumes,
         volumes.shared_volume,
         *eviction.everything(),
+        *claims.everything(),
         *topology.everything(),
     ]
     for measure in measures:

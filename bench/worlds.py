@@ -13,6 +13,7 @@ from pumice.scheduler import Scheduler
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pumice.framework.session import Session
 
 START = 1_750_000_000_000_000
 
@@ -64,7 +65,7 @@ class Bench:
         """Bring the model up to date."""
         self.cache.apply(self.time)
 
-    def decide(self) -> None:
+    def decide(self) -> Session:
         """Open a session and run all actions; what a cycle does between applying events and writing statuses."""
         engine = self.scheduler.engine
         session = engine.open(self.cache.record, self.cache, number=1, now=self.time)
@@ -72,6 +73,7 @@ class Bench:
         if session.failures:
             raise session.failures[0]
         session.rollback()
+        return session
 
 
 def queue(name: str, **spec: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from pumice.model import resources, statuses
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pumice.framework.session import Session
     from pumice.model.job import Job
@@ -50,6 +50,14 @@ class Memory:
         self.epoch = 0
         self.equals: dict[tuple[int, int, int, str], str | None] = {}  # verdicts on gangs of equal members
 
+    def tidy(self, jobs: Mapping[str, Job]) -> None:
+        """Forget what is known of groups that are gone, once these are more than those that are there; with the last of them everything."""
+        if len(self.verdicts) > len(jobs):
+            self.verdicts = {key: kept for key, kept in self.verdicts.items() if key in jobs}
+            if not self.verdicts:
+                self.surroundings = []
+                self.equals.clear()
+
 
 class NeverRunning:
     """Asks of one cycle; `ceilings`, if a plugin sets it, gives the ceilings of a queue and those above it."""
@@ -57,6 +65,7 @@ class NeverRunning:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._current = False
+        self._memory.tidy(session.cluster.jobs)
         self.ceilings: Branch | None = None
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 
 from pumice.actions.eviction import units
 from pumice.actions.eviction.asking import least_need, members_lacking
+from pumice.actions.eviction.queue_protections import reads_more, reads_only_queues
 from pumice.actions.eviction.rules import Rules, jobs_of_other_queues
 from pumice.actions.eviction.search import Search
 from pumice.actions.eviction.units import Unit
@@ -17,7 +18,7 @@ from pumice.framework.subject import EvictionContext, Subject
 from pumice.model.statuses import ALLOCATED_LIKE, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
     from typing import Any
 
     from pumice.actions.eviction.planning import Plan
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pumice.framework.session import Session
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job
+    from pumice.model.nodes import Rows
     from pumice.model.resources import Vector
     from pumice.model.task import Task
 
@@ -68,6 +70,7 @@ class GangRules(Rules):
         own = claimant.job.queue if claimant.job is not None else ""
         guarded = {key for key, job in jobs.items() if self._is_guarded(own, job)}
         protection = self.session.protection
+        shared = self._asked_once(claimant)
         found = []
         for task in tasks:
             if task.status not in self.statuses or not task.preemptable:
@@ -76,9 +79,30 @@ class GangRules(Rules):
                 continue
             if guarded and id(task.job) in guarded and self._queue_protection(own, task) is not None:
                 continue
-            if protection(claimant, task, self.name) is None:
+            if not shared(task) and protection.among(reads_more, claimant, task, self.name) is None:
                 found.append(task)
         return found
+
+    def _asked_once(self, claimant: Task) -> Callable[[Task], bool]:
+        """Return what tells whether the protections of queues keep a pod, asked once for all to which they give one answer."""
+        protection = self.session.protection
+        known: dict[Hashable, bool] = {}
+        spared: dict[int, bool] = {}
+
+        def kept(task: Task) -> bool:
+            job = task.job
+            if job is None:
+                return False
+            key: Hashable = task.uid
+            if not (job.roles_enforced or job.policies):
+                if id(job) not in spared:
+                    spared[id(job)] = not self.keeps_gangs or units.keeps_its_minimum(job, (task,))
+                key = (job.queue, task.shape.serial) if spared[id(job)] else job.key
+            if key not in known:
+                known[key] = protection.among(reads_only_queues, claimant, task, self.name) is not None
+            return known[key]
+
+        return kept
 
     def _is_open(self, claimant: Task, job: Job) -> bool:
         """Tell whether nothing about a job as a whole speaks against taking from it."""
@@ -159,7 +183,7 @@ class Bundle(msgspec.Struct, frozen=True):
     def units(self) -> list[Unit]:
         """Return what can be spared on its own: each pod of a safe bundle, a whole bundle only whole."""
         if self.whole:
-            return [Unit(self.tasks, whole=True)]
+            return [Unit(self.tasks, whole=True, breaks=not self.broken and self.job.min_member > 1)]
         return [Unit((task,), whole=False) for task in self.tasks]
 
 
@@ -202,16 +226,36 @@ class BundleSearch(Search):
         """Add one bundle after the other until the members fit; if they never do, nothing stays."""
         mark, count = plan.statement.checkpoint(), len(plan.units)
         least, room = least_need(plan.job, tasks), self._room(plan)
+        homeless = self._without_room(plan, tasks)
         for bundle in bundles:
             for unit in bundle.units():
                 if self._take(plan, tasks[0], unit):
-                    freed = (task.shape.request.vector for task in unit.tasks if plan.covers(task))
-                    room = sum(freed, start=room)
-            if (least <= room).all() and plan.arrange_enough(tasks, done):
+                    here = [task for task in unit.tasks if plan.covers(task)]
+                    room = sum((task.shape.request.vector for task in here), start=room)
+                    rows = [task.node.row for task in here if task.node is not None] if homeless else []
+                    homeless = [member for member in homeless if not self._has_room(member, rows)]
+            if not homeless and (least <= room).all() and plan.arrange_enough(tasks, done):
                 return True
         plan.statement.rollback(mark)
         del plan.units[count:]
         return False
+
+    def _without_room(self, plan: Plan, tasks: Sequence[Task]) -> list[Task]:
+        """Return one member of each shape for which no node has room, if all of them are needed: until that changes there is no plan."""
+        job = plan.job
+        if job.roles_enforced or job.policies or job.min_member - job.tally.ready - job.tally.waiting < len(tasks):
+            return []
+        rows = self.session.cluster.nodes.rows if plan.domain is None else plan.domain.rows
+        kinds = {task.shape.serial: task for task in tasks}
+        return [member for member in kinds.values() if not self._has_room(member, rows)]
+
+    def _has_room(self, member: Task, rows: Sequence[int] | Rows) -> bool:
+        """Tell whether a node has room for a member once everybody who is leaving has gone."""
+        request, table = member.shape.request, self.session.cluster.nodes
+        if request.unoffered or not len(rows):
+            return False
+        free = table.allocatable[rows] - table.used[rows] + table.releasing[rows] - table.pipelined[rows]
+        return bool((free[:, request.asked] >= request.needed).all(axis=1).any())
 
     def _take(self, plan: Plan, claimant: Task, unit: Unit) -> bool:
         """Evict a unit, unless by now somebody in it is protected or it would leave a part of its gang behind."""

@@ -1,80 +1,120 @@
-"""What each node would cost a claimant, kept and brought up to date row by row.
+"""What a member of a claimant would cost on each node, and where that is least.
 
-An offer is found by evicting, in victim order, until the claimant fits, then giving back whoever is not needed. Claimants that nothing can tell apart share
-their offers; after a change only the rows that changed are asked again, and the cheapest offer is asked again before it is taken, since budgets and
-gangs elsewhere may have changed it.
+Nodes are asked in the order of their bounds until none that is left can be cheaper than the best so far, so the answer is the one that asking every node would give.
+Members that nothing can tell apart share their bounds, which are brought up to date node by node.
 """
 
 from __future__ import annotations
 
-import heapq
-import itertools
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
-from pumice.actions.eviction import quick, units
+from pumice.actions.eviction import candidate_columns
+from pumice.actions.eviction.node_bounds import Bounds
+from pumice.actions.eviction.victim_sets import VictimSets
 from pumice.framework import foresight
 from pumice.framework.points import Reads
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable
 
+    from pumice.actions.eviction.candidate_columns import Columns
     from pumice.actions.eviction.planning import Plan
+    from pumice.actions.eviction.ranking import Rank
     from pumice.actions.eviction.rules import Rules
     from pumice.actions.eviction.units import Unit
-    from pumice.framework.evaluation import Evaluation
+    from pumice.framework.evaluation import Evaluation, Mask
     from pumice.framework.session import Session
     from pumice.model.job import Job
-    from pumice.model.nodes import NodeRecord
+    from pumice.model.nodes import Rows
+    from pumice.model.resources import Matrix
     from pumice.model.task import Task
 
-Rank = tuple[tuple[int, int], int, int, int]
+# How many nodes are looked at more closely at a time, and how many are asked once there is an offer: the best so far is then good enough.
+BATCH = 1024
+ASKED = 100
 
 
 class Offer(msgspec.Struct, frozen=True):
-    """What one node would cost one member."""
+    """What one node would cost one member; the higher score breaks ties, then the first name."""
 
     row: int
     units: tuple[Unit, ...]
-    rank: Rank
+    rank: tuple[Rank, int, int]
 
 
 class Shelf:
-    """The offers for claimants of one kind."""
+    """The bounds for members of one kind, and the nodes of which it is known that nobody there helps."""
 
-    __slots__ = ("heap", "offers", "position")
+    def __init__(self, columns: Columns, member: Task) -> None:
+        self.columns = columns
+        self._request = member.shape.request
+        self.bounds = Bounds(columns, self._request.asked)
+        self.epoch = columns.epoch
+        self.read = 0
+        self.revivals = columns.revivals
+        self.useless: dict[int, None] = {}
+        self._usable: Mask = np.zeros(0, dtype=np.bool_)
+        self._last: tuple[Job, int] | None = None
 
-    def __init__(self) -> None:
-        self.offers: dict[int, Offer] = {}
-        self.heap: list[tuple[Rank, int]] = []
-        self.position = -1
+    def refresh(self, plan: Plan, member: Task) -> None:
+        """Bring the bounds up to date with the nodes, the jobs and the queues."""
+        columns = self.columns
+        usable = self._who_could_go(plan, member)
+        changed = columns.log[self.read :]
+        self.read = len(columns.log)
+        self._forget(plan, changed)
+        places = np.array(sorted({columns.segments[row] for row in changed}), dtype=np.int64)
+        if len(self._usable) != len(usable):
+            places = np.arange(len(columns.rows))
+        elif (self._usable != usable).any():
+            at = np.flatnonzero(self._usable != usable)
+            places = np.union1d(places, np.searchsorted(columns.ends, at, side="right"))
+        self._usable = usable
+        self.bounds.assess(places, self.lacking(places), usable)
 
-    def put(self, row: int, offer: Offer | None) -> None:
-        """Keep the offer of a row, or forget that it had one."""
-        if offer is None:
-            self.offers.pop(row, None)
-        else:
-            self.offers[row] = offer
-            heapq.heappush(self.heap, (offer.rank, row))
+    def _who_could_go(self, plan: Plan, member: Task) -> Mask:
+        """Mark the units that are not known to stay."""
+        columns = self.columns
+        usable = columns.alive.copy()
+        if not plan.rules.within and (own := columns.number_of(member.job)) >= 0:
+            usable &= columns.job != own
+        protected = columns.protected(member)
+        if protected is not None:
+            usable &= ~protected
+        if plan.excluded:
+            usable &= ~columns.having(plan.excluded)
+        return usable
 
-    def first(self, within: frozenset[int] | None = None) -> Offer | None:
-        """Return the cheapest offer, of all rows or of some."""
-        aside: list[tuple[Rank, int]] = []
-        found: Offer | None = None
-        while self.heap and found is None:
-            rank, row = self.heap[0]
-            offer = self.offers.get(row)
-            if offer is not None and offer.rank == rank and (within is None or row in within):
-                found = offer
-                break
-            heapq.heappop(self.heap)
-            if offer is not None and offer.rank == rank:
-                aside.append((rank, row))
-        for entry in aside:
-            heapq.heappush(self.heap, entry)
-        return found
+    def _forget(self, plan: Plan, changed: list[int]) -> None:
+        """Forget of which nodes it is known that nobody helps, as far as that may have changed."""
+        returned = self.revivals != self.columns.revivals
+        again = self._last is not None and self._last[0] is plan.job and len(plan.members) < self._last[1]
+        if returned or again:
+            self.useless.clear()
+        for row in changed:
+            self.useless.pop(row, None)
+        self.revivals = self.columns.revivals
+        self._last = (plan.job, len(plan.members))
+
+    def lacking(self, places: Rows) -> Matrix:
+        """Return what each node lacks for a member."""
+        table = self.columns.table
+        rows = self.columns.rows[places]
+        free = table.allocatable[rows] - table.used[rows] + table.releasing[rows] - table.pipelined[rows]
+        short: Matrix = (self._request.vector - free)[:, self._request.asked]
+        return short
+
+    def tighten(self, place: int, among: Mask) -> None:
+        """Look more closely at a node, and at those whose bounds are like its own."""
+        b = self.bounds
+        alike = among & b.possible & ~b.settled & (b.priority == b.priority[place])
+        alike &= (b.breaks == b.breaks[place]) & (b.count == b.count[place])
+        alike[place] = False
+        places = np.sort(np.append(np.flatnonzero(alike)[: BATCH - 1], place))
+        b.tighten(places, self.lacking(places), self._usable)
 
 
 class Market:
@@ -90,127 +130,67 @@ class Market:
         """Return what the candidates for a job depend on."""
         return (job.queue, job.priority) if self._by_priority and not self._rules.within else job.key
 
-    def key(self, plan: Plan, member: Task) -> Hashable:
-        """Return what the offers for a member depend on, apart from the nodes."""
-        job = plan.job
-        parts: tuple[Hashable, ...] = (*member.likeness, job.queue, job.priority, tuple(plan.excluded))
-        return parts if self._by_priority and not self._rules.within else (*parts, job.key, member.priority)
-
     def cheapest(self, plan: Plan, member: Task) -> Offer | None:
         """Return the cheapest offer for a member as things stand."""
-        key = self.key(plan, member)
+        if member.shape.request.unoffered:
+            return None
         evaluation = plan.evaluation(member)
-        offer = self._first(self._shelves.setdefault(key, Shelf()), plan, member, evaluation)
-        if offer is None and plan.units and self._reaches_far(evaluation):
-            # What victims on other nodes gave back of a limit may help a node that has not changed.
-            offer = self._first(Shelf(), plan, member, evaluation)
-        return offer
-
-    def _reaches_far(self, evaluation: Evaluation) -> bool:
-        """Tell whether what goes on one node may change the verdict about another."""
-        return self._session.allocatable.active or evaluation.minds_others(released=True)
-
-    def _first(self, shelf: Shelf, plan: Plan, member: Task, evaluation: Evaluation) -> Offer | None:
-        """Return the cheapest offer of a shelf, brought up to date."""
-        self._refresh(shelf, plan, member, evaluation)
-        rows = plan.rows(member)
-        within = None if rows is None else frozenset(rows.tolist())
-        while (offer := shelf.first(within)) is not None:
-            again = self._assess(plan, member, evaluation, offer.row)
-            if again is not None and again.rank <= offer.rank:
-                return again
-            shelf.put(offer.row, again)
-        return None
-
-    def _refresh(self, shelf: Shelf, plan: Plan, member: Task, evaluation: Evaluation) -> None:
-        table = self._session.cluster.nodes
-        rows = table.changed_since(shelf.position) if shelf.position >= 0 else None
-        shelf.position = table.position
-        if rows is None:
-            rows = self._rules.rows(member)
-        if not len(rows):
-            return
-        curable = evaluation.curable()
-        for row in rows.tolist():
-            shelf.put(row, self._assess(plan, member, evaluation, row) if curable[row] else None)
-        # Trying out leaves everything as it was, but not the log of rows.
-        shelf.position = table.position
-
-    def _assess(self, plan: Plan, member: Task, evaluation: Evaluation, row: int) -> Offer | None:
-        """Find out what a node would cost a member, leaving everything as it was."""
-        record = self._session.cluster.nodes.records[row]
-        offered = self._rules.offered(member, record) if record.tasks else []
-        if plan.excluded:
-            offered = [task for task in offered if task.uid not in plan.excluded]
-        if not offered or not could_fit(member, record, offered, plan):
+        evaluation.mask(released=True)
+        columns = candidate_columns.columns(self._session, self._rules, member)
+        if not len(columns.rows):
             return None
-        taken = quick.assess(plan, member, evaluation, record, offered)
-        if taken is None:
-            mark = plan.statement.checkpoint()
-            taken = self._take_until_it_fits(plan, member, record, offered)
-            if len(taken) > 1:
-                taken = self._give_back(plan, member, row, taken)
-            plan.statement.rollback(mark)
-        if not taken:
+        among = self._open_to(plan, member, evaluation, columns)
+        if not among.any():
             return None
-        priority = max(unit.priority for unit in taken)
-        count = sum(len(unit.tasks) for unit in taken)
         evaluation.refresh_scores()
-        only = np.array([row], dtype=np.int64)
-        score = int(foresight.rounded(evaluation.plain[only] + evaluation.normalised(only))[0])
-        return Offer(row, tuple(taken), (priority, count, -score, row))
+        rows = columns.rows[among]
+        scores = np.zeros(len(columns.rows), dtype=np.int64)
+        scores[among] = foresight.rounded(evaluation.plain[rows] + evaluation.normalised(rows))
+        return self._first(self._shelf(plan, member, columns), plan, member, among, scores)
 
-    def _take_until_it_fits(self, plan: Plan, member: Task, record: NodeRecord, offered: Sequence[Task]) -> list[Unit]:
-        """Evict what the plugins offer, first to go first, until the member fits; nobody if it never does.
+    def _open_to(self, plan: Plan, member: Task, evaluation: Evaluation, columns: Columns) -> Mask:
+        """Mark the nodes that a member may go to if eviction cures what speaks against them."""
+        among = evaluation.curable()[columns.rows]
+        within = plan.rows(member)
+        if within is not None:
+            among &= np.isin(columns.rows, within)
+        return among
 
-        At equal priority whoever can be spared goes before a gang is broken.
-        """
-        taken: list[Unit] = []
-        gone: set[str] = set()
-        for _, equals in itertools.groupby(offered, key=lambda task: task.job.priority if task.job is not None else 0):
-            peers = list(equals)
-            for breaking in (False, True):
-                for victim in peers:
-                    if victim.uid in gone or not self._rules.may_go(member, victim):
-                        continue
-                    unit = units.unit_of(plan, member, victim)
-                    if unit is None or unit.whole is not breaking or any(t.uid in plan.excluded for t in unit.tasks):
-                        continue
-                    plan.statement.evict(unit.tasks, self._rules.name)
-                    gone.update(task.uid for task in unit.tasks)
-                    taken.append(unit)
-                    if plan.fits(member, record.row):
-                        return taken
-        return []
+    def _shelf(self, plan: Plan, member: Task, columns: Columns) -> Shelf:
+        job = plan.job
+        key: tuple[Hashable, ...] = (*member.likeness, job.queue, job.priority, job.key, member.priority)
+        if self._by_priority and not self._rules.within:
+            key = (*member.likeness, job.queue, job.priority)
+        shelf = self._shelves.get(key)
+        if shelf is None or shelf.epoch != columns.epoch:
+            shelf = self._shelves[key] = Shelf(columns, member)
+        return shelf
 
-    def _give_back(self, plan: Plan, member: Task, row: int, taken: list[Unit]) -> list[Unit]:
-        """Give back, dearest first, every unit without which the member still fits."""
-        kept = list(taken)
-        for unit in reversed(taken[:-1]):
-            for task in unit.tasks:
-                plan.statement.undo(task)
-            rest = [other for other in kept if other is not unit]
-            if plan.fits(member, row) and plan.leaves_gangs_whole(rest):
-                kept = rest
-            else:
-                plan.statement.evict(unit.tasks, self._rules.name)
-        return kept
-
-
-def could_fit(member: Task, record: NodeRecord, offered: Sequence[Task], plan: Plan) -> bool:
-    """Tell whether a node would have room if everybody who is offered, and whoever goes with them, were gone."""
-    table = plan.session.cluster.nodes
-    row = record.row
-    request = member.shape.request
-    if request.unoffered:
-        return False
-    free = table.future_idle_at(row)
-    jobs = {task.job.key for task in offered if task.job is not None}
-    leaving = (
-        [task for task in record.tasks.values() if task.job is not None and task.job.key in jobs]
-        if plan.gangs
-        else offered
-    )
-    for task in leaving:
-        free = free + task.shape.request.vector
-    return bool((free[request.asked] >= request.needed).all())
+    def _first(self, shelf: Shelf, plan: Plan, member: Task, left: Mask, scores: Rows) -> Offer | None:
+        """Ask nodes in the order of their bounds until none that is left can be cheaper."""
+        columns, bounds = shelf.columns, shelf.bounds
+        sets = VictimSets(plan, member, plan.evaluation(member))
+        shelf.refresh(plan, member)
+        if sets.lasts:
+            left[[columns.segments[row] for row in shelf.useless]] = False
+        best: Offer | None = None
+        asked = 0
+        while (place := bounds.lowest(left, scores)) is not None:
+            row, score = int(columns.rows[place]), int(scores[place])
+            bound = (bounds.rank(place), -score, row)
+            if best is not None and (bound > best.rank or asked >= ASKED):
+                break
+            if not bounds.settled[place]:
+                shelf.tighten(place, left)
+                continue
+            found = sets.cheapest(row)
+            asked += 1
+            left[place] = False
+            if found is None and sets.lasts:
+                shelf.useless[row] = None
+            elif found is not None and (best is None or (found[0], -score, row) < best.rank):
+                best = Offer(row, found[1], (found[0], -score, row))
+            if (found is None or found[0] > bound[0]) and columns.learn(member, row):
+                # Others are protected like somebody here: no need to find that out node by node.
+                shelf.refresh(plan, member)
+        return best

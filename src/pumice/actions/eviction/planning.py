@@ -50,6 +50,8 @@ class Plan:
         self.members: list[Task] = []
         self.excluded: dict[str, None] = {}
         self.refusal = ""
+        # Which bound of the search was reached, if one was.
+        self.cut_short = ""
         # Who would take the room over, where that is why a plan was given up.
         self.successor: Job | None = None
         self.gangs = rules.keeps_gangs

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.actions.eviction import asking, ping_pong, takeover, trimming
+from pumice.actions.eviction import asking, ping_pong, ranking, takeover, trimming
 from pumice.actions.eviction.asking import Wanted
+from pumice.actions.eviction.domain_bounds import Cost, DomainBounds
 from pumice.actions.eviction.offers import Market
 from pumice.actions.eviction.planning import Plan
-from pumice.actions.eviction.prospects import Cost, Prospects
 from pumice.api import names
 from pumice.framework.job_domains import Purpose
 
@@ -45,10 +45,9 @@ class Found(msgspec.Struct, frozen=True):
 
 
 def _cost(plan: Plan) -> Cost:
-    """Rank a plan: the highest priority among its victims, their number, then how near its members are."""
-    highest = max(unit.priority for unit in plan.units)
+    """Rank a plan by its victims, then by how near its members are."""
     place = plan.domain or plan.session.topology.tree.root
-    return highest, sum(len(unit.tasks) for unit in plan.units), place.tier, place.index
+    return *ranking.rank(plan.session, plan.units), place.tier, place.index
 
 
 class Search:
@@ -99,19 +98,19 @@ class Search:
             if not session.job_starving(job) or not self.seek(queue, job, members, done):
                 return
 
-    def prospects(self, job: Job) -> Prospects | None:
+    def domain_bounds(self, job: Job) -> DomainBounds | None:
         """Return what evictions could do for a job in each hyper-node; None if it may be anywhere, or nobody asks."""
         if self.session.topology.limit(job) is None or not self.session.job_gradient.active:
             return None
         tasks = asking.claimants(self.session, job)
-        return Prospects(self.session, self.rules, job, tasks) if tasks else None
+        return DomainBounds(self.session, self.rules, job, tasks) if tasks else None
 
-    def domains(self, job: Job, prospects: Prospects | None) -> list[HyperNode]:
+    def domains(self, job: Job, bounds: DomainBounds | None) -> list[HyperNode]:
         """Return where a plan for a job may be made: anywhere, which is the root, or in one of the domains that the plugins offer to evict in."""
         topology = self.session.topology
         if topology.limit(job) is None or not self.session.job_gradient.active:
             return [topology.tree.root]
-        purpose = Purpose(evicts=True, worthwhile=None if prospects is None else prospects.worthwhile())
+        purpose = Purpose(evicts=True, worthwhile=None if bounds is None else bounds.worthwhile())
         found = [domain for group in topology.job_domains(job, purpose) for domain in group]
         return found[: self.rules.most_domains]
 
@@ -154,7 +153,7 @@ class Search:
 
     def _settle(self, wanted: Wanted) -> str | None:
         """Look for a plan that its victims would not undo, in the domain where it costs least, and commit it; returns why there is none."""
-        outlook = self.prospects(wanted.job)
+        outlook = self.domain_bounds(wanted.job)
         domains = self.domains(wanted.job, outlook)
         if domains != [self.session.topology.tree.root]:
             spared = Plan(self.session, self.rules, wanted)
@@ -164,7 +163,7 @@ class Search:
             spared.give_up()
         return self._cheapest(wanted, domains, outlook)
 
-    def _cheapest(self, wanted: Wanted, domains: Sequence[HyperNode], outlook: Prospects | None) -> str | None:
+    def _cheapest(self, wanted: Wanted, domains: Sequence[HyperNode], outlook: DomainBounds | None) -> str | None:
         """Carry the cheapest plan out; where a plan cannot be cheaper than the best so far, none is made."""
         ranked = self._ranked(domains, outlook)
         best: Found | None = None
@@ -191,7 +190,9 @@ class Search:
         self._carry_out(self._made_again(wanted, best))
         return None
 
-    def _ranked(self, domains: Sequence[HyperNode], outlook: Prospects | None) -> list[tuple[Cost | None, HyperNode]]:
+    def _ranked(
+        self, domains: Sequence[HyperNode], outlook: DomainBounds | None
+    ) -> list[tuple[Cost | None, HyperNode]]:
         """Return the domains where a plan may stand, each with what it costs at the least: those first that may need no victim, then the cheapest."""
         # Where nodes are sampled, every look at them changes what the next one sees.
         if outlook is None or self.rules.node_by_node or self.session.evaluator.sampler is not None:
@@ -239,7 +240,7 @@ class Search:
 
     def could_serve(self, wanted: Wanted, spared: Plan) -> bool:
         """Tell whether a plan for somebody could be made as things stand, without evicting members of another plan."""
-        for domain in self.domains(wanted.job, self.prospects(wanted.job)):
+        for domain in self.domains(wanted.job, self.domain_bounds(wanted.job)):
             rival = self._blank(wanted, domain)
             rival.excluded.update(dict.fromkeys(member.uid for member in spared.members))
             found = self.fill(rival, wanted.tasks, wanted.done)
@@ -290,7 +291,7 @@ class Search:
             return False
         complete = session.is_pipelined(job)
         wanted = Wanted(queue, job, tasks[:1] if complete else tasks, lambda: complete or session.is_pipelined(job))
-        return any(self._takes_in(wanted, domain, plan) for domain in self.domains(job, self.prospects(job)))
+        return any(self._takes_in(wanted, domain, plan) for domain in self.domains(job, self.domain_bounds(job)))
 
     def _takes_in(self, wanted: Wanted, domain: HyperNode, plan: Plan) -> bool:
         job = wanted.job
@@ -342,4 +343,4 @@ class Search:
             return f"{len(plan.excluded)} pods could be evicted, but {plan.successor.key} of queue {plan.successor.queue} would take the room over in the next cycle"
         if plan.excluded:
             return f"{len(plan.excluded)} pods could be evicted, but would take the room back in the next cycle by the same rules"
-        return NOTHING_HELPS
+        return f"{NOTHING_HELPS}; {plan.cut_short}" if plan.cut_short else NOTHING_HELPS

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 
 class Unit(msgspec.Struct, frozen=True):
-    """Victims that go or stay together."""
+    """Victims that go or stay together; it `breaks` a gang if one that is complete, and no job with a minimum of one, is lost with them."""
 
     tasks: tuple[Task, ...]
     whole: bool
+    breaks: bool = False
 
     @property
     def priority(self) -> tuple[int, int]:
@@ -49,7 +50,12 @@ def unit_of(plan: Plan, claimant: Task, victim: Task) -> Unit | None:
     rest = [task for task in job.tasks.values() if task.status in ALLOCATED_LIKE and task.uid != victim.uid]
     if rest and not may_all_go(plan, claimant, (victim, *rest)):
         return None
-    return Unit((victim, *rest), whole=True)
+    return whole_job(job, (victim, *rest))
+
+
+def whole_job(job: Job, tasks: tuple[Task, ...]) -> Unit:
+    """Return all that is left of a job as one unit."""
+    return Unit(tasks, whole=True, breaks=job.min_member > 1 and keeps_its_minimum(job))
 
 
 def may_all_go(plan: Plan, claimant: Task | None, tasks: Sequence[Task]) -> bool:

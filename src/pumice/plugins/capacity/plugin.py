@@ -9,6 +9,7 @@ import numpy as np
 from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.extensions import PERMIT, Vote, reject
 from pumice.framework.plugin import Plugin
+from pumice.framework.points import Reads
 from pumice.framework.reasons import FitSummary, Invalid
 from pumice.model.resources import PODS
 from pumice.plugins.capacity import accounts, queue_tree, victims
@@ -110,7 +111,7 @@ class Capacity(Plugin):
         session.preemptive.add(self.may_not_reclaim)
         session.reclaimable.add(self.victims.reclaimable)
         session.unified_evictable.add(self.evictable)
-        session.protection.add(self.victims.protection)
+        session.protection.add(self.victims.protection, reads=Reads.QUEUE)
         session.due.add(self.due)
         session.job_enqueueable.add(self.vote)
         session.job_enqueued.add(self.let_in)

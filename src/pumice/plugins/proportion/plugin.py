@@ -9,6 +9,7 @@ import numpy as np
 
 from pumice.framework.extensions import PERMIT, Vote, reject
 from pumice.framework.plugin import Plugin
+from pumice.framework.points import Reads
 from pumice.model import resources
 from pumice.plugins.proportion import kube_batch, victims, water_level
 from pumice.plugins.sharing import admission, flat_limits, queue_limits
@@ -102,7 +103,7 @@ class Proportion(Plugin):
         session.allocatable.add(self.refuse)
         session.preemptive.add(self.beyond_share)
         session.reclaimable.add(self.above)
-        session.protection.add(self.protection)
+        session.protection.add(self.protection, reads=Reads.QUEUE)
         session.due.add(self.due)
         session.job_enqueueable.add(lambda job: self.vote(session, job))
         session.job_enqueued.add(self.admitted.enter)

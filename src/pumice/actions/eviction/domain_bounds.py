@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.actions.eviction import asking, units
+from pumice.actions.eviction import asking, ranking, units
 from pumice.framework import subject
 from pumice.model.statuses import ALLOCATED_LIKE, Status
 
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from pumice.model.resources import Matrix, Vector
     from pumice.model.task import Task
 
-Cost = tuple[tuple[int, int], int, int, int]
+# The rank of a plan's victims, then how near its members are.
+Cost = tuple[tuple[int, int], bool, int, int, int, int]
 
 
-class Prospects:
+class DomainBounds:
     """The sums of one job that asks, as things stand before anything is planned for it."""
 
     def __init__(self, session: Session, rules: Rules, job: Job, tasks: Sequence[Task]) -> None:
@@ -123,8 +124,14 @@ class Prospects:
         highest = _highest(ranks, requests, lacking)
         chosen = [place for place, rank in enumerate(ranks) if rank <= highest]
         victims, requests = [victims[place] for place in chosen], requests[chosen]
-        count = max(_fewest(requests, lacking), self._smallest_gang(victims, requests, lacking))
-        return highest, count, domain.tier, domain.index
+        breaks, size = self._gang_to_lose(victims, requests, lacking)
+        count = max(_fewest(requests, lacking), size)
+        return highest, breaks, count, self._least_loss(lacks), domain.tier, domain.index
+
+    def _least_loss(self, lacks: Vector) -> int:
+        """Return a loss that no victims stay below who give back as much: each costs at least its share of any one resource."""
+        shares = ranking.losses(self._session)
+        return max(shares.share(column, amount) for column, amount in enumerate(lacks.tolist()) if amount > 0)
 
     def _places(self, domain: HyperNode) -> Rows:
         """Return where the victims of a hyper-node's nodes are listed."""
@@ -135,24 +142,29 @@ class Prospects:
         places: Rows = np.repeat(begins, counts) + offsets
         return places
 
-    def _smallest_gang(self, victims: Sequence[Task], requests: Matrix, lacking: Vector) -> int:
-        """Return the size of the smallest job if one has to go as a whole because what jobs can spare is not enough, else 1."""
+    def _gang_to_lose(self, victims: Sequence[Task], requests: Matrix, lacking: Vector) -> tuple[bool, int]:
+        """Tell whether a gang has to be broken because what can go otherwise is not enough, and the size of the smallest job that has to go whole, else 1."""
         if not self._rules.keeps_gangs:
-            return 1
+            return False, 1
         jobs: dict[str, tuple[Job, list[int]]] = {}
         for place, task in enumerate(victims):
             if task.job is not None:
                 jobs.setdefault(task.job.key, (task.job, []))[1].append(place)
-        room = np.zeros(len(lacking), dtype=np.int64)
-        smallest = 0
+        spared = unbroken = np.zeros(len(lacking), dtype=np.int64)
+        sizes: dict[bool, int] = {}
         for job, places in jobs.values():
-            spare = job.tally.ready - job.min_member if units.keeps_its_minimum(job) else 0
-            room += min(spare, len(places)) * requests[places].max(axis=0)
-            if (room >= lacking).all():
-                return 1
+            stands = units.keeps_its_minimum(job)
+            spare = min(job.tally.ready - job.min_member if stands else 0, len(places))
+            most = requests[places].max(axis=0)
+            breaks = stands and job.min_member > 1
+            spared = spared + spare * most
+            unbroken = unbroken + (spare if breaks else len(places)) * most
             size = sum(job.tally.counts[status] for status in ALLOCATED_LIKE)
-            smallest = min(smallest or size, size)
-        return smallest
+            sizes[breaks] = min(sizes.get(breaks, size), size)
+        if (spared >= lacking).all():
+            return False, 1
+        breaks = not (unbroken >= lacking).all()
+        return breaks, sizes.get(breaks, 1)
 
 
 def _highest(ranks: Sequence[tuple[int, int]], requests: Matrix, lacking: Vector) -> tuple[int, int]:

@@ -1,0 +1,192 @@
+"""A rank for every node that no set of victims there stays below, worked out for all nodes at once.
+
+The bound is exact where one unit is enough and nobody protects it. Where it takes several, pairs and triples are looked at in a second step, only for the nodes whose
+first bound is low enough to matter. A bound may be too low, never too high: whoever is cheapest is found by asking in the order of the bounds.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pumice.actions.eviction.candidate_columns import DIGIT, Columns, join
+
+if TYPE_CHECKING:
+    from pumice.framework.evaluation import Mask
+    from pumice.model.nodes import Rows
+    from pumice.model.resources import Matrix, Vector
+
+FAR = np.iinfo(np.int64).max
+# How many units of a node are put together in threes, how many in twos, and how many sets are looked at together.
+THREES = 16
+TWOS = 64
+TOGETHER = 1 << 20
+
+
+class Bounds:
+    """The bounds of all nodes for one kind of member; `settled` marks those that cannot be made any tighter."""
+
+    def __init__(self, columns: Columns, asked: Vector) -> None:
+        self._columns = columns
+        self._asked = asked
+        size = len(columns.rows)
+        self.possible: Mask = np.zeros(size, dtype=np.bool_)
+        self.settled: Mask = np.zeros(size, dtype=np.bool_)
+        self.priority: Rows = np.zeros(size, dtype=np.int64)
+        self.breaks: Mask = np.zeros(size, dtype=np.bool_)
+        self.count: Rows = np.zeros(size, dtype=np.int64)
+        self.loss: Matrix = np.zeros((size, columns.digits), dtype=np.int64)
+
+    def rank(self, place: int) -> tuple[tuple[int, int], bool, int, int]:
+        """Return the bound of one node as a rank."""
+        priority = self._columns.priorities[int(self.priority[place])]
+        return priority, bool(self.breaks[place]), int(self.count[place]), join(self.loss[place].tolist())
+
+    def lowest(self, among: Mask, scores: Rows) -> int | None:
+        """Return the place of the lowest bound, ties going to the higher score, then to the first name; None if there is none."""
+        left = np.flatnonzero(among & self.possible)
+        if not len(left):
+            return None
+        digits = (self.loss[:, digit] for digit in range(self.loss.shape[1]))
+        for key in (self.priority, self.breaks, self.count, *digits, -scores):
+            values = key[left]
+            left = left[values == values.min()]
+        return int(left[0])
+
+    # -- one unit ----------------------------------------------------------------------------------------------
+
+    def assess(self, places: Rows, lacking: Matrix, usable: Mask) -> None:
+        """Bound nodes by what each lacks and who could go there."""
+        if not len(places):
+            return
+        c = self._columns
+        at, starts, segment = c.spread(places)
+        ok = usable[at]
+        # What no node lacks is no question; one resource at a time is faster than all of them in one matrix.
+        short = [lacking[:, place] for place in range(len(self._asked)) if (lacking[:, place] > 0).any()]
+        wanted = [column for place, column in enumerate(self._asked.tolist()) if (lacking[:, place] > 0).any()]
+        freed = [np.where(ok, c.freed[:, column][at], 0) for column in wanted]
+        enough = _running(ok.astype(np.int64), starts, segment) > 0
+        covers = ok.copy()
+        for given, least in zip(freed, short, strict=True):
+            each = least[segment]
+            enough &= _running(given, starts, segment) >= each
+            covers &= given >= each
+        first = np.minimum.reduceat(np.where(enough, np.arange(len(at)), FAR), starts)
+        possible = first < FAR
+        highest = np.where(possible, c.priority[at[np.where(possible, first, 0)]], 0)
+        low = ok & (c.priority[at] <= highest[segment])
+        unbroken = low & ~c.breaks[at]
+        breaks = ~np.logical_or.reduceat(unbroken, starts)
+        for given, least in zip(freed, short, strict=True):
+            breaks |= np.add.reduceat(np.where(unbroken, given, 0), starts) < least
+        # Where no gang is broken one pod is enough or it takes two; otherwise one of the gangs goes, be it enough or not.
+        alone = unbroken & covers & (c.count[at] == 1)
+        gangs = low & c.breaks[at]
+        fewest = np.minimum.reduceat(np.where(gangs, c.count[at], FAR), starts)
+        gangs &= c.count[at] == fewest[segment]
+        chosen = np.where(breaks[segment], gangs, alone)
+        loss, cheapest = _least(c.loss[at], chosen, starts, segment)
+        single = np.logical_or.reduceat(alone, starts)
+        self.possible[places] = possible
+        self.priority[places] = highest
+        self.breaks[places] = breaks
+        self.count[places] = np.where(breaks, fewest, np.where(single, 1, 2))
+        self.loss[places] = np.where((breaks | single)[:, None], loss, 0)
+        self.settled[places] = np.where(breaks, np.logical_or.reduceat(cheapest & covers, starts), single)
+
+    # -- two or three ------------------------------------------------------------------------------------------
+
+    def tighten(self, places: Rows, lacking: Matrix, usable: Mask) -> None:
+        """Look at the sets of two and three units on nodes where one is not enough."""
+        c = self._columns
+        at, starts, segment = c.spread(places)
+        fit = usable[at] & (c.priority[at] <= self.priority[places][segment])
+        fit &= ~c.breaks[at] | self.breaks[places][segment]
+        numbers = np.add.reduceat(fit.astype(np.int64), starts)
+        units = at[fit]
+        ends = np.cumsum(numbers)
+        for number in np.unique(numbers).tolist():
+            same = np.flatnonzero(numbers == number)
+            sizes = [size for size in (1, 2, 3) if size <= number <= (TWOS, TWOS, THREES)[size - 1]]
+            if not sizes:
+                continue
+            step = max(1, TOGETHER // sum(len(_combinations(number, size)) for size in sizes))
+            for begin in range(0, len(same), step):
+                part = same[begin : begin + step]
+                table = units[(ends[part] - number)[:, None] + np.arange(number)]
+                self._tighten_alike(places[part], table, lacking[part], sizes)
+        self.settled[places] = True
+
+    def _tighten_alike(self, places: Rows, table: Matrix, lacking: Matrix, sizes: list[int]) -> None:
+        """Bound nodes with equally many units: by the best set of the sizes that are looked at, or by the least that a larger one costs."""
+        c, given = self._columns, self._columns.freed[:, self._asked]
+        larger = table.shape[1] > sizes[-1]
+        fewest = np.where(self.breaks[places], self.count[places] + sizes[-1], sizes[-1] + 1)
+        counts: Rows = np.where(larger, fewest, FAR)
+        losses = np.zeros((len(places), c.digits), dtype=np.int64)
+        for size in sizes:
+            sets = table[:, _combinations(table.shape[1], size)]
+            fits = (given[sets].sum(axis=2) >= lacking[:, None, :]).all(axis=2)
+            number = np.where(fits, c.count[sets].sum(axis=2), FAR)
+            loss = _carried(c.loss[sets].sum(axis=2))
+            least = number.min(axis=1)
+            keep = fits & (number == least[:, None])
+            digits = []
+            for digit in range(c.digits):
+                values = np.where(keep, loss[:, :, digit], FAR)
+                lowest = values.min(axis=1)
+                keep &= values == lowest[:, None]
+                digits.append(lowest)
+            found = np.stack(digits, axis=1)
+            better = (least < counts) | ((least == counts) & (least < FAR) & _below(found, losses))
+            counts = np.where(better, least, counts)
+            losses = np.where(better[:, None], found, losses)
+        self.possible[places] &= counts < FAR
+        self.count[places] = counts
+        self.loss[places] = losses
+
+
+def _running(values: Matrix, starts: Rows, segment: Rows) -> Matrix:
+    """Add up values along each segment."""
+    sums = np.cumsum(values, axis=0)
+    before = sums[starts] - values[starts]
+    running: Matrix = sums - before[segment]
+    return running
+
+
+def _least(digits: Matrix, among: Mask, starts: Rows, segment: Rows) -> tuple[Matrix, Mask]:
+    """Return the least number of each segment, digit by digit, and who has it."""
+    found = np.zeros((len(starts), digits.shape[1]), dtype=np.int64)
+    keep = among
+    for digit in range(digits.shape[1]):
+        values = np.where(keep, digits[:, digit], FAR)
+        found[:, digit] = np.minimum.reduceat(values, starts)
+        keep = keep & (values == found[:, digit][segment])
+    return found, keep
+
+
+def _carried(digits: Matrix) -> Matrix:
+    """Bring digits that were added up back below their limit."""
+    for digit in range(digits.shape[-1] - 1, 0, -1):
+        digits[..., digit - 1] += digits[..., digit] >> DIGIT
+        digits[..., digit] &= (1 << DIGIT) - 1
+    return digits
+
+
+def _below(left: Matrix, right: Matrix) -> Mask:
+    """Compare numbers digit by digit."""
+    below = np.zeros(len(left), dtype=np.bool_)
+    equal = np.ones(len(left), dtype=np.bool_)
+    for digit in range(left.shape[1]):
+        below |= equal & (left[:, digit] < right[:, digit])
+        equal &= left[:, digit] == right[:, digit]
+    return below
+
+
+@functools.lru_cache(maxsize=256)
+def _combinations(number: int, size: int) -> Matrix:
+    return np.array(list(itertools.combinations(range(number), size)), dtype=np.int64).reshape(-1, size)

@@ -1,0 +1,277 @@
+"""The cheapest set of victims on one node, for one member of a claimant.
+
+What can go on a node are units: pods that their jobs can spare, and jobs that would have to go whole. Sets of units that give room enough are tried in the order of
+their rank until one may go and the member fits. Of few units every set is looked at; of many every set of up to three, and then one that is found by taking in
+victim order. Whether a set may go is asked of the set, so that pods which stay use up nobody's allowance.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from pumice.actions.eviction import ranking, units
+from pumice.actions.eviction.units import Unit
+from pumice.model.nodes import Nodes
+from pumice.model.statuses import ALLOCATED_LIKE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pumice.actions.eviction.planning import Plan
+    from pumice.actions.eviction.ranking import Rank
+    from pumice.framework.evaluation import Evaluation, Mask
+    from pumice.model.job import Job
+    from pumice.model.nodes import NodeRecord, Rows
+    from pumice.model.resources import Vector
+    from pumice.model.task import Task
+
+# Of so many units every set is looked at; of more, every set of up to three, as long as those are not too many.
+FEW = 10
+SETS = 4000
+# How many sets of one node are tried out in full.
+TRIES = 64
+CUT_SHORT = f"no more than {TRIES} sets of pods on a node are tried"
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """A unit that may be taken on a node, what it would give back there, and what it costs."""
+
+    unit: Unit
+    freed: Vector
+    priority: tuple[int, int]
+    count: int
+    loss: int
+
+
+class VictimSets:
+    """The search for one member in the state that a plan has reached."""
+
+    def __init__(self, plan: Plan, member: Task, evaluation: Evaluation) -> None:
+        self._plan = plan
+        self._member = member
+        self._evaluation = evaluation
+        self._losses = ranking.losses(plan.session)
+        # Where only room decides, numbers tell whether the member fits.
+        self._by_numbers = (
+            plan.rules.simulation is None
+            and not evaluation.is_stepwise(released=True)
+            and not evaluation.minds_others(released=True)
+            and plan.is_allowed(member)
+        )
+
+    @property
+    def lasts(self) -> bool:
+        """Whether a node where nobody helps stays so, whatever else is evicted."""
+        return self._by_numbers
+
+    def cheapest(self, row: int) -> tuple[Rank, tuple[Unit, ...]] | None:
+        """Return the cheapest set on a node with its rank, leaving everything as it was; None if there is none."""
+        plan, member = self._plan, self._member
+        record = plan.session.cluster.nodes.records[row]
+        request = member.shape.request
+        ordered = self._candidates(record)
+        if not ordered or request.unoffered:
+            return None
+        choices = self._choices(ordered, row)
+        table = plan.session.cluster.nodes
+        free = table.allocatable[row] - table.used[row] + table.releasing[row] - table.pipelined[row]
+        lacking = (request.vector - free)[request.asked]
+        if not self._by_numbers and not self._could_fit(choices, row):
+            return None
+        found = self._first_that_works(sets_by_rank(choices, lacking, request.asked), choices, ordered, row)
+        return (ranking.rank(plan.session, found), tuple(found)) if found else None
+
+    def _first_that_works(
+        self, sets: Iterator[list[Choice] | None], choices: Sequence[Choice], ordered: Sequence[Task], row: int
+    ) -> list[Unit]:
+        """Try sets by rank; after too many, or where not all are looked at, take one in victim order."""
+        for tries, chosen in enumerate(sets):
+            if chosen is None or tries == TRIES:
+                taken = self._taken_in_order(choices, ordered, row)
+            else:
+                taken = chosen if self._works(chosen, ordered, row) else []
+            if taken:
+                return [choice.unit for choice in taken]
+            if tries == TRIES:
+                self._plan.cut_short = CUT_SHORT
+                break
+        return []
+
+    def _could_fit(self, choices: Sequence[Choice], row: int) -> bool:
+        """Tell whether the member might fit with everybody gone who could go; who minds others may need one of them to stay."""
+        plan = self._plan
+        if plan.rules.simulation is not None or self._evaluation.minds_others(released=True):
+            return True
+        tasks = {task.uid: task for choice in choices for task in choice.unit.tasks}
+        with plan.statement.trial():
+            plan.statement.evict(list(tasks.values()), plan.rules.name)
+            return plan.fits(self._member, row)
+
+    # -- what can go -------------------------------------------------------------------------------------------
+
+    def _candidates(self, record: NodeRecord) -> list[Task]:
+        """Return the pods of a node that are neither out of reach nor protected, the first to go first."""
+        rules, member, excluded = self._plan.rules, self._member, self._plan.excluded
+        found = [t for t in record.tasks.values() if t.uid not in excluded and rules.may_go(member, t)]
+        return rules.in_order(member, found) if len(found) > 1 else found
+
+    def _choices(self, ordered: Sequence[Task], row: int) -> list[Choice]:
+        """Return the units that could go: single pods, and jobs that cannot spare all of theirs as a whole, in victim order."""
+        found: list[Choice] = []
+        for task in ordered:
+            job = task.job
+            if job is None or not self._plan.gangs or job is self._member.job:
+                found.append(self._choice(Unit((task,), whole=False), row))
+                continue
+            if units.keeps_its_minimum(job, (task,)):
+                found.append(self._choice(Unit((task,), whole=False), row))
+            here = [other for other in ordered if other.job is job]
+            if here[0] is task and not units.keeps_its_minimum(job, here):
+                whole = self._whole(job, here)
+                if whole is not None:
+                    found.append(self._choice(whole, row))
+        return found
+
+    def _whole(self, job: Job, here: Sequence[Task]) -> Unit | None:
+        """Return all that is left of a job, those on the node first; None if one of them must not be taken again."""
+        known = {task.uid for task in here}
+        rest = [task for task in job.tasks.values() if task.status in ALLOCATED_LIKE and task.uid not in known]
+        if any(task.uid in self._plan.excluded for task in rest):
+            return None
+        return units.whole_job(job, (*here, *rest))
+
+    def _choice(self, unit: Unit, row: int) -> Choice:
+        here = [t.shape.request.vector for t in unit.tasks if t.node is not None and t.node.row == row]
+        freed = here[0] if len(here) == 1 else np.sum(here, axis=0)
+        return Choice(unit, freed, unit.priority, len(unit.tasks), self._losses.sum(unit.tasks))
+
+    # -- what may go together ----------------------------------------------------------------------------------
+
+    def _works(self, chosen: Sequence[Choice], ordered: Sequence[Task], row: int) -> bool:
+        """Tell whether a set may go and the member fits without it."""
+        if not self._is_offered(chosen, ordered):
+            return False
+        plan = self._plan
+        if self._by_numbers and len(chosen) == 1 and not chosen[0].unit.whole:
+            return self._passes(row, chosen[0].freed)
+        with plan.statement.trial():
+            for choice in chosen:
+                if not units.may_all_go(plan, self._member, choice.unit.tasks):
+                    return False
+                plan.statement.evict(choice.unit.tasks, plan.rules.name)
+            return plan.leaves_gangs_whole([c.unit for c in chosen]) and plan.fits(self._member, row)
+
+    def _is_offered(self, chosen: Sequence[Choice], ordered: Sequence[Task]) -> bool:
+        """Ask the plugins about a set: all of it must be offered, of a job that goes whole so much that the rest goes with it."""
+        going = {task.uid for choice in chosen for task in choice.unit.tasks}
+        asked = [task for task in ordered if task.uid in going]
+        offered = {task.uid for task in self._plan.rules.ask(self._member, asked)}
+        if len(offered) == len(asked):
+            return True
+        for choice in chosen:
+            tasks = choice.unit.tasks
+            part = [task for task in tasks if task.uid in offered]
+            job = tasks[0].job
+            if len(part) == len(tasks):
+                continue
+            if not part or not choice.unit.whole or job is None or units.keeps_its_minimum(job, part):
+                return False
+        return True
+
+    def _passes(self, row: int, freed: Vector) -> bool:
+        """Ask the filters that read amounts about the node with a victim gone."""
+        table = self._plan.session.cluster.nodes
+        rows = np.array([row], dtype=np.int64)
+        nodes = Nodes(table, rows, table.used[rows] - freed, table.non_zero[rows], table.pipelined[rows], released=True)
+        passed = self._evaluation.passes_ahead(nodes)
+        return passed is None or bool(passed[0])
+
+    # -- many --------------------------------------------------------------------------------------------------
+
+    def _taken_in_order(self, choices: Sequence[Choice], ordered: Sequence[Task], row: int) -> list[Choice]:
+        """Take units, the lowest first and no gang before there is need, until the member fits; then give back whoever is not needed."""
+        plan, taken = self._plan, list[Choice]()
+        with plan.statement.trial():
+            for choice in sorted(choices, key=lambda c: (c.priority, c.unit.breaks)):
+                gone = {task.uid for other in taken for task in other.unit.tasks}
+                if any(task.uid in gone for task in choice.unit.tasks):
+                    continue
+                if not self._is_offered([*taken, choice], ordered):
+                    continue
+                if not units.may_all_go(plan, self._member, choice.unit.tasks):
+                    continue
+                plan.statement.evict(choice.unit.tasks, plan.rules.name)
+                taken.append(choice)
+                if plan.fits(self._member, row) and plan.leaves_gangs_whole([c.unit for c in taken]):
+                    break
+            else:
+                return []
+        for choice in taken[-2::-1]:
+            rest = [other for other in taken if other is not choice]
+            if self._works(rest, ordered, row):
+                taken = rest
+        return taken
+
+
+def sets_by_rank(choices: Sequence[Choice], lacking: Vector, asked: Vector) -> Iterator[list[Choice] | None]:
+    """Give the sets of units that give back enough, by rank; None stands for whatever comes after the sets that are looked at."""
+    if not choices:
+        return
+    freed = np.stack([choice.freed[asked] for choice in choices])
+    breaks = np.array([choice.unit.breaks for choice in choices], dtype=np.bool_)
+    for level in sorted({choice.priority for choice in choices}):
+        low = np.array([choice.priority <= level for choice in choices], dtype=np.bool_)
+        top = np.array([choice.priority == level for choice in choices], dtype=np.bool_)
+        for breaking in (False, True):
+            places = np.flatnonzero(low if breaking else low & ~breaks)
+            must = [top[places]] + ([breaks[places]] if breaking else [])
+            if not all(mask.any() for mask in must) or (freed[places].sum(axis=0) < lacking).any():
+                continue
+            subsets, complete = _subsets(len(places))
+            fit = (subsets.astype(np.int64) @ freed[places] >= lacking).all(axis=1)
+            for mask in must:
+                fit &= subsets[:, mask].any(axis=1)
+            yield from _sorted([choices[place] for place in places.tolist()], subsets[fit])
+            if not complete:
+                yield None
+
+
+def _sorted(choices: Sequence[Choice], subsets: Mask) -> Iterator[list[Choice]]:
+    """Give sets by number, then by loss, then in victim order."""
+    counts: Rows = subsets.astype(np.int64) @ np.array([choice.count for choice in choices], dtype=np.int64)
+    for count in np.unique(counts).tolist():
+        members = [np.flatnonzero(subset).tolist() for subset in subsets[counts == count]]
+        for places in sorted(members, key=lambda places: (sum(choices[place].loss for place in places), places)):
+            chosen = [choices[place] for place in places]
+            if _are_apart(chosen):
+                yield chosen
+
+
+def _are_apart(chosen: Sequence[Choice]) -> bool:
+    """Tell whether no pod goes twice: alone and with its job."""
+    whole = {id(choice.unit.tasks[0].job) for choice in chosen if choice.unit.whole}
+    return not whole or not any(not c.unit.whole and id(c.unit.tasks[0].job) in whole for c in chosen)
+
+
+@functools.lru_cache(maxsize=128)
+def _subsets(size: int) -> tuple[Mask, bool]:
+    """Return the sets of so many things, the empty one left out, one row each, and whether these are all of them."""
+    if size <= FEW:
+        numbers = np.arange(1, 2**size)
+        return (numbers[:, None] >> np.arange(size) & 1).astype(np.bool_), True
+    rows: list[Mask] = []
+    left = SETS
+    for length in (1, 2, 3):
+        combinations = list(itertools.islice(itertools.combinations(range(size), length), left + 1))
+        if len(combinations) > left:
+            break
+        left -= len(combinations)
+        marks = np.zeros((len(combinations), size), dtype=np.bool_)
+        np.put_along_axis(marks, np.array(combinations, dtype=np.int64), values=True, axis=1)
+        rows.append(marks)
+    return np.concatenate(rows), False

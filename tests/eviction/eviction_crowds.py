@@ -1,0 +1,134 @@
+"""Full clusters of some more nodes, with whatever can make a victim dearer or forbid it: priorities, gangs, roles, budgets, shares, ports, taints, affinity, limits."""
+
+from __future__ import annotations
+
+import random
+
+from builders import Desk, group, metadata, node, pod, priority_class, queue
+
+PLUGINS = {
+    "preempt": ("preempt", "[{name: priority}, {name: gang}, {name: conformance}]", ""),
+    "preempt, no vote of gang": (
+        "preempt",
+        "[{name: priority}, {name: pdb}]",
+        "{name: gang, enablePreemptable: false}",
+    ),
+    "preempt, gang falls through": ("preempt", "[{name: gang}, {name: conformance}]", "{name: priority}"),
+    "preempt, drf": ("preempt", "[{name: priority}, {name: drf}, {name: pdb}]", "{name: gang}"),
+    "preempt, drf alone": ("preempt", "[{name: drf}]", "{name: gang}"),
+    "preempt, limits": ("preempt", "[{name: priority}, {name: gang}]", "{name: capacity}, {name: nodegroup}"),
+    "reclaim, proportion": ("reclaim", "[{name: priority}, {name: gang}, {name: conformance}]", "{name: proportion}"),
+    "reclaim, capacity": ("reclaim", "[{name: gang}, {name: conformance}]", "{name: capacity}, {name: pdb}"),
+    "reclaim, one tier": ("reclaim", "[{name: gang}, {name: capacity}, {name: priority}]", ""),
+    "reclaim, no vote of gang": (
+        "reclaim",
+        "[{name: pdb}, {name: proportion}]",
+        "{name: gang, enableReclaimable: false}",
+    ),
+}
+
+
+def configuration(name, more=""):
+    action, first, second = PLUGINS[name]
+    listed = f"[{second + ', ' if second else ''}{{name: predicates}}, {{name: nodeorder}}, {{name: binpack}}]"
+    return f'actions: "enqueue, allocate, {action}"\n{more}tiers:\n- plugins: {first}\n- plugins: {listed}\n'
+
+
+def crowd(seed, name):
+    """Return a desk with a crowd at it, whose claimants have not been served."""
+    pick = random.Random(seed)  # noqa: S311  a world, not a secret
+    desk = Desk(configuration(name), queues=("root",))
+    desk.feed(*(priority_class(f"p{value}", value) for value in (5, 10, 50, 100)))
+    limits = {"annotations": {"volcano.sh/nodegroup-resource-limits": '{"g": {"cpu": "9"}}'}}
+    for index in range(3):
+        spec = {"weight": pick.randint(1, 3), "deserved": {"cpu": str(pick.randint(2, 14))}}
+        if pick.random() < 0.3:
+            spec["capability"] = {"cpu": str(pick.randint(6, 20))}
+        if pick.random() < 0.3:
+            spec["guarantee"] = {"resource": {"cpu": str(pick.randint(1, 2))}}
+        if pick.random() < 0.1:
+            spec["reclaimable"] = False
+        rule = "requiredDuringSchedulingIgnoredDuringExecution"
+        spec["affinity"] = {"nodeGroupAffinity": {rule: pick.choice([["g"], ["g", "h"]])}}
+        desk.feed(queue(f"q{index}", **spec, **(limits if pick.random() < 0.3 else {})))
+    free = {}
+    for index in range(pick.randint(2, 7)):
+        free[f"n{index}"] = [pick.randint(4, 9), pick.randint(4, 12), pick.choice([0, 0, 2]), 9]
+        desk.feed(_node(pick, f"n{index}", free[f"n{index}"]))
+    for index in range(pick.randint(4, 12)):
+        _job(pick, desk, f"old{index}", free)
+    for index in range(pick.randint(1, 3)):
+        _job(pick, desk, f"new{index}", None)
+    for index in range(pick.randint(0, 3)):
+        desk.feed(_budget(f"b{index}", pick.choice("xyz"), pick.randint(0, 2)))
+    return desk
+
+
+def _node(pick, name, amounts):
+    taint = [{"key": "only", "value": "x", "effect": "NoSchedule"}] if pick.random() < 0.1 else ()
+    labels = {"zone": pick.choice("ab"), "volcano.sh/nodegroup-name": pick.choice("gh")}
+    cpu, memory, devices, pods = map(str, amounts)
+    return node(name, cpu, f"{memory}Gi", pods, labels=labels, taints=taint, **{"example.com__dev": devices})
+
+
+def _budget(name, label, allowed):
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": metadata(name, "a", resourceVersion="7"),
+        "spec": {"selector": {"matchLabels": {"app": label}}},
+        "status": {"disruptionsAllowed": allowed},
+    }
+
+
+def _job(pick, desk, name, free):
+    size = pick.randint(1, 5)
+    ranks = ["p5", "p10", "p10", "p50"] if free is not None else ["p50", "p100", "p100"]
+    roles = [pick.choice("mw") for _ in range(size)]
+    spec = {"priorityClassName": pick.choice(ranks), "queue": pick.choice(["q0", "q1", "q2"])}
+    minimum = pick.choice([0, 1, 1, size, pick.randint(1, size)])
+    if pick.random() < 0.15:
+        spec["minTaskMember"] = {role: pick.randint(0, roles.count(role)) for role in set(roles)}
+        minimum = max(minimum, sum(spec["minTaskMember"].values()))
+    desk.feed(group(name, minimum, phase="Running" if free is not None else "Inqueue", **spec))
+    for index in range(size):
+        most = 3 if free is not None else 6
+        asked = [pick.randint(0, most), pick.randint(0, most), pick.choice([0, 0, 0, 1])]
+        place = "" if free is None else _place(pick, free, asked)
+        if free is None or place:
+            desk.feed(_pod(pick, f"{name}-{index}", name, asked, place=place, role=roles[index]))
+
+
+def _place(pick, free, asked):
+    for name in pick.sample(sorted(free), len(free)):
+        if all(have >= want for have, want in zip(free[name], [*asked, 1], strict=True)):
+            free[name] = [have - want for have, want in zip(free[name], [*asked, 1], strict=True)]
+            return name
+    return ""
+
+
+def _pod(pick, name, job, asked, *, place, role):
+    spec = {}
+    if pick.random() < 0.1:
+        rule = {"labelSelector": {"matchLabels": {"app": pick.choice("xyz")}}, "topologyKey": "zone"}
+        kind = pick.choice(["podAntiAffinity", "podAffinity"])
+        spec["affinity"] = {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}}
+    if pick.random() < 0.1:
+        spec["nodeSelector"] = {"zone": pick.choice("ab")}
+    notes = {"volcano.sh/preemptable": "false"} if pick.random() < 0.05 else {}
+    if pick.random() < 0.2:
+        notes["volcano.sh/task-priority"] = str(pick.randint(1, 9))
+    cpu, memory, devices = asked
+    return pod(
+        name,
+        job,
+        cpu=str(cpu) if cpu else None,
+        memory=f"{memory}Gi" if memory else None,
+        requests={"example.com/dev": str(devices)} if devices else None,
+        node=place,
+        role=role,
+        labels={"app": pick.choice("xyz")},
+        annotations=notes,
+        ports=[{"containerPort": 80, "hostPort": 8080}] if pick.random() < 0.08 else (),
+        **spec,
+    )
