@@ -20,3 +20,7 @@ def test_no_rule_is_broken_in_a_random_life(policy):
 @pytest.mark.parametrize("seed", [710490, 710705, 711845])
 def test_a_scheduler_that_is_started_again_keeps_what_was_held(seed):
     assert not variants.restarted(scripts.draw(seed))
+
+
+def test_the_rest_of_a_gang_goes_in_an_order_that_does_not_depend_on_lists():
+    assert not variants.shuffled(scripts.draw(710510))
