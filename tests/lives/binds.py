@@ -35,10 +35,10 @@ def node_filters(view):
 
 
 def gang_minimum(view):
-    """Below its minimum nothing of a gang is bound (17), roles included (core 4.3)."""
+    """Below its minimum nothing of a gang is bound (17), roles included (core 4.3), unless it is evicted in the same cycle."""
     if not view.policy.lists("gang"):
         return
-    for key in {pod.group for pod in view.bound} - view.faulted:
+    for key in {pod.group for pod in view.bound} - view.faulted - {pod.group for pod in view.evicted}:
         if key in view.after.groups and not view.after.is_ready(key):
             number, roles = view.after.counts(key)
             group = view.after.groups[key]
