@@ -39,6 +39,7 @@ class History:
     refused: list = field(default_factory=list)  # plans of whose victims some were not evicted at once
     spent: dict = field(default_factory=dict)  # budget -> (version, uids evicted since)
     pairs: dict = field(default_factory=dict)
+    finished: set = field(default_factory=set)  # uids of pods that have ended
     still: int = 0  # cycles since anything changed
 
 

@@ -30,9 +30,9 @@ def claims(view):
     open_claims = view.history.claims
     open_claims += [Claim(plan) for plan in view.plans if plan.complete and plan.members]
     finished = {pod.uid for pod in view.after.pods.values() if pod.state in ("succeeded", "failed")}
-    before = {pod.uid for pod in view.before.pods.values() if pod.state in ("succeeded", "failed")}
-    if view.cycle.changed or finished - before:
+    if view.cycle.changed or finished - view.history.finished:
         open_claims[:] = [claim for claim in open_claims if claim.plan.cycle == view.cycle.number]
+    view.history.finished = finished
     for claim in list(open_claims):
         plan = claim.plan
         waiting = [pod for pod in plan.members if _waits(view, pod)]
