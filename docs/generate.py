@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from pumice.framework.plugin import Action, Plugin
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "docs"))
+
+import members  # noqa: E402  stands beside this file
+import plugin_types  # noqa: E402  stands beside this file
+
 FLAG_KINDS = {
     "text": "text",
     "list": "a list",
@@ -45,6 +50,7 @@ def pages() -> dict[str, str]:
         "docs/reference/plugins.md": _plugins(plugins),
         "docs/reference/actions.md": _actions(actions),
         "docs/reference/extension-points.md": _extension_points(plugins),
+        "docs/reference/plugin-types.md": _plugin_types(),
         "docs/reference/flags.md": _flags(),
         "docs/reference/metrics.md": _metrics(),
         "README.md": _readme(plugins, actions),
@@ -122,6 +128,35 @@ def _extension_points(plugins: Mapping[str, type[Plugin]]) -> str:
         )
     lines += _table(("point", "attribute", "function", "what it does", "answers combine", "switch", "plugins"), rows)
     return _page(lines)
+
+
+def _plugin_types() -> str:
+    lines = [NOTICE, "# What plugins see", ""]
+    lines += [
+        "The types that functions of a [plugin](../plugins.md) are asked with. `Matrix` is an array of int64 with a row for each node, job or queue and a column for each",
+        "resource, `Vector` one row of it, `Mask` an array of bool. Amounts are integers: thousandths of a core for `cpu`, bytes for `memory`, pods for `pods`,",
+        "thousandths of anything else; times are microseconds. Everything here is there to be read; changing it breaks the cycle.",
+    ]
+    for kind, (described, left_out) in plugin_types.TYPES.items():
+        lines += ["", f"## {kind.__name__}", "", f"`{kind.__module__}`. {inspect.getdoc(kind) or ''}", ""]
+        rows = [(f"`{name}`", f"`{_cell(what)}`", _cell(meaning)) for name, (what, meaning) in described.items()]
+        rows += [
+            (f"`{_cell(members.shown(kind, name))}`", *members.told(kind, name))
+            for name in _chosen(kind, described, left_out.split())
+        ]
+        lines += _table(("name", "type", "meaning"), rows)
+    return _page(lines)
+
+
+def _chosen(kind: type[Any], described: Mapping[str, object], listed: list[str]) -> list[str]:
+    """Choose the properties and methods to show, and refuse a list that does not fit the code."""
+    few = listed[:1] == ["only"]
+    named = [*described, *listed[few:]]
+    if unknown := [name for name in named if name not in members.public(kind)]:
+        raise LookupError(f"docs/plugin_types.py: {kind.__name__} has no {', '.join(unknown)}")
+    if not few and (missing := [name for name in members.attributes(kind) if name not in named]):
+        raise LookupError(f"docs/plugin_types.py: say what {', '.join(missing)} of {kind.__name__} means")
+    return [name for name in members.documented(kind) if (name in listed) == few]
 
 
 def _flags() -> str:

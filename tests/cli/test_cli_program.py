@@ -36,7 +36,9 @@ def test_help_lists_every_command_with_examples():
     assert "pumice test scenarios/" in output
 
 
-@pytest.mark.parametrize("command", [["test"], ["config"], ["config", "check"], ["config", "show"]])
+@pytest.mark.parametrize(
+    "command", [["test"], ["config"], ["config", "check"], ["config", "show"], ["completion"], ["plugin", "new"]]
+)
 def test_every_command_has_help(command):
     result = run(*command, "--help")
     assert result.exit_code == 0
@@ -47,7 +49,7 @@ def test_every_command_has_help(command):
     ("typed", "told"),
     [
         ("tset", "no command 'tset'; did you mean 'test'?"),
-        ("xyzzy", "no command 'xyzzy'; there are config, demo, install, nodes, scheduler, test"),
+        ("xyzzy", "no command 'xyzzy'; there are completion, config, demo, install, nodes, plugin, scheduler, test"),
     ],
 )
 def test_unknown_command_names_the_nearest(typed, told):

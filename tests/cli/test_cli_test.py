@@ -204,3 +204,44 @@ def test_folder_of_plugins_that_has_gone_since_leaves_other_processes_with_what_
     assert "mine" not in arrived.plugins
     assert "gang" in arrived.plugins
     assert "no such folder" in arrived.broken[str(plugins)]
+
+
+# -- another configuration for all --------------------------------------------------------------------------------
+
+SHARING = 'actions: "allocate"\ntiers: [{plugins: [{name: gang}, {name: proportion}]}]\n'
+
+
+def test_config_runs_every_scenario_with_one_configuration_and_the_reports_say_so(folder):
+    path = folder(a=scenario("one", HOLDS) + "---\n" + scenario("two", HOLDS, "unknown"))
+    (path / "conf").write_text(SHARING)
+    result = run("a.yaml", "--config", "conf", "--json", "out.json", "--junit", "out.xml")
+    assert result.output.endswith("2 passed, 0 failed, all with the configuration conf\n")
+    assert json.loads((path / "out.json").read_text())["config"] == "conf"
+    properties = ET.parse(path / "out.xml").iter("property")  # noqa: S314  our own output
+    assert [(each.get("name"), each.get("value")) for each in properties] == [("config", "conf")]
+    assert run("a.yaml").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "told"),
+    [
+        ("none", "", "--config none: cannot be read: No such file"),
+        ("conf", SHARING.replace("gang", "gnag"), 'conf:2: tiers[0].plugins[0].name: unknown plugin "gnag"'),
+        (
+            "conf",
+            "kind: ConfigMap\ndata: {a: x, b: y}",
+            "it has the keys a, b; say which with `key`, or FILE#KEY on the command line",
+        ),
+        (
+            "conf#b",
+            "kind: ConfigMap\ndata:\n  a: x\n  b: |\n    actions: [allocate]\n",
+            "conf:5: actions: expected one string",
+        ),
+    ],
+)
+def test_configuration_for_all_that_cannot_be_used_is_told_once(given, text, told, folder):
+    path = folder(a=scenario("one", HOLDS) + "---\n" + scenario("two", HOLDS))
+    (path / "conf").write_text(text)
+    result = run("a.yaml", "--config", given)
+    assert result.exit_code == 2
+    assert result.output.count(told) == 1

@@ -58,6 +58,14 @@ def test_links_lead_to_files_of_this_repository(page):
         ("README.md", "gang.yaml"),
         ("README.md", "mistakes.yaml"),
         ("README.md", "headroom.py"),
+        ("docs/scenarios.md", "deployed.yaml"),
+        ("docs/plugins.md", "plugins/fence.py"),
+        ("docs/plugins.md", "plugins/fence.yaml"),
+        ("docs/plugins.md", "plugins/generation.py"),
+        ("docs/plugins.md", "plugins/apart.py"),
+        ("docs/plugins.md", "plugins/small_first.py"),
+        ("docs/plugins.md", "plugins/pod_limit.py"),
+        ("docs/plugins.md", "plugins/checkpoints.py"),
     ],
 )
 def test_examples_are_shown_as_they_are(page, example):
@@ -69,10 +77,13 @@ def test_examples_are_shown_as_they_are(page, example):
     [
         ("README.md", ["test", "gang.yaml"]),
         ("docs/scenarios.md", ["test", "too-small.yaml"]),
+        ("docs/scenarios.md", ["test", "deployed.yaml"]),
+        ("docs/scenarios.md", ["test", "deployed.yaml", "--config", "next.yaml"]),
         ("README.md", ["config", "check", "mistakes.yaml"]),
         ("docs/configuration.md", ["config", "check", "scheduler.yaml"]),
         ("docs/configuration.md", ["config", "show", "scheduler.yaml"]),
         ("README.md", ["test", "headroom.yaml", "--plugins-dir", "."]),
+        ("docs/plugins.md", ["test", "plugins", "--plugins-dir", "plugins"]),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
@@ -94,3 +105,37 @@ def test_gang_of_plain_pods_starts_whole(tmp_path):
         "- expect: {pods: {default/pods-gang-*: {bound: true, some: 4}}, podgroups: {default/pods-gang: {phase: Running}}}\n"
     )
     assert printed("test", str(tmp_path / "gang.yaml")).endswith("1 passed, 0 failed")
+
+
+PLUGINS = sorted((ROOT / "docs/examples/plugins").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("scenario", PLUGINS, ids=lambda path: path.stem)
+def test_worked_plugin_is_what_its_scenario_passes_by(scenario, tmp_path):
+    name = scenario.stem.replace("_", "-")
+    lines = scenario.read_text(encoding="utf-8").splitlines(keepends=True)
+    without = [line for line in lines if f"name: {name}" not in line]
+    assert len(without) == len(lines) - 1
+    (tmp_path / "without.yaml").write_text("".join(without))
+    assert printed("test", str(scenario), "--plugins-dir", str(scenario.parent)).endswith("1 passed, 0 failed")
+    assert printed("test", str(tmp_path / "without.yaml")).endswith("0 passed, 1 failed")
+
+
+def test_start_of_a_plugin_is_shown_as_it_goes(tmp_path):
+    shown = text("docs/plugins.md")
+    for arguments in (["plugin", "new", "few-pods"], ["test", "few-pods.yaml", "--plugins-dir", "."]):
+        assert f"$ pumice {' '.join(arguments)}\n{printed(*arguments, folder=tmp_path)}\n" in shown
+
+
+@pytest.mark.parametrize(
+    ("described", "left_out", "told"),
+    [
+        ({"nothing": ("int", "x")}, "", "Demand has no nothing"),
+        ({"tasks": ("x", "x"), "waits": ("x", "x")}, "", "say what amounts of Demand means"),
+    ],
+)
+def test_reference_of_types_follows_the_code(described, left_out, told):
+    generate = module(ROOT / "docs/generate.py")
+    demand = next(kind for kind in generate.plugin_types.TYPES if kind.__name__ == "Demand")
+    with pytest.raises(LookupError, match=told):
+        generate._chosen(demand, described, left_out.split())

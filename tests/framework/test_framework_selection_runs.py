@@ -106,7 +106,22 @@ class Fullest(Plugin):
         return np.floor(raw * 100 / max(1.0, raw.max()))
 
 
-PLUGINS = (Headroom, Zigzag, Crowded, Zones, Fullest)
+class Apart(Plugin):
+    """A score on the tasks of the node: where fewest members of the job are."""
+
+    name = "apart"
+    points = frozenset({"NodeOrder"})
+    reads = NODE_TASKS
+
+    def open(self, session):
+        session.score.add(self.loneliness)
+
+    def loneliness(self, subject, nodes):
+        counts = [sum(task.job is subject.job for task in record.tasks.values()) for record in nodes.records()]
+        return np.array([-100.0 * count for count in counts])
+
+
+PLUGINS = (Headroom, Zigzag, Crowded, Zones, Fullest, Apart)
 SOFT = {"key": "k", "effect": "PreferNoSchedule"}
 
 
@@ -191,7 +206,14 @@ def test_runs_are_really_chosen_ahead():
     """The property above would hold trivially if every choice were for one task."""
     nodes = [node(f"n{i}", cpu="8") for i in range(3)]
     run = [pod(f"run-w-{i}", "g", cpu="1") for i in range(12)]
-    for plugins, expected in (((), 12), ((Headroom, Zigzag), 12), ((Crowded,), 1), ((Zones,), 1), ((Fullest,), 1)):
+    for plugins, expected in (
+        ((), 12),
+        ((Headroom, Zigzag), 12),
+        ((Crowded,), 1),
+        ((Zones,), 1),
+        ((Fullest,), 1),
+        ((Apart,), 1),
+    ):
         desk, session = stage(plugins, nodes, [], run)
         evaluation = session.evaluate(Subject(desk.task("run-w-0")))
         assert len(selection.choose(evaluation, desk.cluster.nodes, 12, released=False)) == expected

@@ -171,6 +171,21 @@ def test_explain_searches_the_explanation(rule, holds, mismatches):
 
 
 @pytest.mark.parametrize(
+    ("rule", "missed"),
+    [
+        ("a/g*: needs", []),
+        ("a/g*: needs 3", ["explain a/g2: expected needs 3, found needs 4"]),
+        ("a/*: needs", ["explain a/h: expected needs, found no explanation"]),
+        ("b/*: needs", ["explain b/*: expected needs, found no such pod group"]),
+    ],
+)
+def test_explain_with_a_glob_demands_it_of_every_group_that_matches(rule, missed, mismatches):
+    told = {"a/g1": "needs 3", "a/g2": "needs 4"}
+    groups = {name: {} for name in (*told, "a/h")}
+    assert mismatches(f"{{explain: {{{rule}}}}}", explain=lambda name: told.get(name, ""), pod_groups=groups) == missed
+
+
+@pytest.mark.parametrize(
     ("rule", "holds"),
     [
         ("{not: {pods: {a/g-2: {bound: true}}}}", True),

@@ -195,7 +195,11 @@ def test_a_folder_that_takes_no_dumps_is_a_warning_that_says_what_to_do(tmp_path
         ("missing.json", None, "given: missing.json: cannot be read: No such file or directory"),
         ("bad.json", "{", "given: bad.json: "),
         ("bad.json", "3", "bad.json: the document: expected a list of manifests"),
-        ("bad.yaml", "kind: Pod\nmetadata: {name: x}\n", "given: bad.yaml:1: [0]: the manifest has no apiVersion"),
+        (
+            "bad.yaml",
+            "kind: Pod\nmetadata: {name: x}\n",
+            "given: bad.yaml:1: the document: the manifest has no apiVersion",
+        ),
     ],
 )
 def test_a_given_file_that_cannot_be_used_makes_the_scenario_invalid(tmp_path, given, content, told):

@@ -100,7 +100,20 @@ def test_configuration_may_come_from_a_config_map(server, namespace):
     with Process(server, "--leader-elect=false", f"--scheduler-conf={namespace}/conf") as scheduler:
         wait_for(lambda: len(placed(server, namespace)) == 2, scheduler)
         assert f'source="configmap {namespace}/conf"' in scheduler.log
+        bad = json.dumps({"data": {"volcano-scheduler.conf": GOOD.replace("gang", "gangs")}})
+        server.kubectl("patch", "configmap", "conf", "-n", namespace, "--type=merge", "-p", bad)
+        wait_for(lambda: "the last good configuration stays in force: line 3" in refusal(server, namespace), scheduler)
         assert scheduler.stop() == 0
+    with Process(server, "--leader-elect=false", f"--scheduler-conf={namespace}/conf") as scheduler:
+        assert scheduler.wait(60) == 1
+        assert "the scheduler cannot start: line 3" in refusal(server, namespace)
+
+
+def refusal(server, namespace):
+    chosen = "involvedObject.kind=ConfigMap,involvedObject.name=conf,reason=ConfigurationRefused"
+    return server.kubectl(
+        "get", "events", "-n", namespace, f"--field-selector={chosen}", "-o=jsonpath={.items[*].message}"
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from server_desk import Lines
 from pumice.framework import registry
 from pumice.framework.configuration import ConfigurationError
 from pumice.kube import errors
-from pumice.server.configuration import policy, sources
+from pumice.server.configuration import policy, refusals, sources
 
 GOOD = 'actions: "enqueue, allocate"\ntiers:\n- plugins:\n  - name: gang\n'
 OTHER = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n    enablePreemptable: false\n'
@@ -31,7 +31,7 @@ class Maps:
         assert (kind.plural, namespace, name) == ("configmaps", "ns", "conf")
         if isinstance(self.data, Exception):
             raise self.data
-        return {"data": self.data}
+        return {"metadata": {"uid": "u1"}, "data": self.data}
 
 
 def read(source):
@@ -158,13 +158,18 @@ class Ticks:
         self.things.pop(0)()
 
 
-def follow(made, source, *things, monkeypatch):
+async def unheard(_source, _problem):
+    """Stand in for whoever tells of refusals."""
+
+
+def follow(made, source, *things, monkeypatch, refused=None):
     """Start with what the source says, then let things happen between its looks; give what was loaded."""
-    made.use(source.read_now(), source.name)
+    first = source.read_now() if isinstance(source, sources.FileSource) else read(source)
+    made.use(first, source.name)
     loaded = []
     monkeypatch.setattr(policy.asyncio, "sleep", Ticks(*things))
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(made.follow(source, loaded.append))
+        asyncio.run(made.follow(source, loaded.append, refused or unheard))
     return [each.action_names for each in loaded]
 
 
@@ -234,3 +239,73 @@ def test_a_file_that_is_gone_for_a_while_changes_nothing(tmp_path, monkeypatch):
     assert len(lines.of("configuration cannot be read; the last good one stays in force")) == 1
     assert "No such file" in seen[0]
     assert made.problem == ""
+
+
+# ---- events about a config map
+
+
+class Events:
+    """Keeps what is written about events, or never answers."""
+
+    def __init__(self, *, silent=False):
+        self.written = []
+        self._silent = silent
+
+    async def create(self, kind, manifest):
+        if self._silent:
+            await asyncio.Event().wait()
+        self.written.append((kind.name, manifest))
+
+    async def patch(self, _kind, _namespace, _name, body):
+        self.written.append(("count", body))
+
+
+def test_a_config_map_that_is_refused_gets_an_event_once_for_each_text(monkeypatch):
+    made, _ = make()
+    maps, events = Maps({"conf": GOOD}), Events()
+    told = refusals.Refusals(events, lambda: 1_000_000, "volcano")
+
+    async def tell(source, problem):
+        await told.tell(source, "refused", problem)
+
+    def put(text):
+        return lambda: setattr(maps, "data", {"conf": text})
+
+    changes = [put(BAD), lambda: None, put(GOOD), put("actions: ["), lambda: None]
+    follow(made, sources.ConfigMapSource(maps, "ns", "conf"), *changes, monkeypatch=monkeypatch, refused=tell)
+    assert [kind for kind, _ in events.written] == ["Event", "Event"]
+    event = events.written[0][1]
+    assert event["involvedObject"] == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": "conf",
+        "namespace": "ns",
+        "uid": "u1",
+    }
+    assert (event["type"], event["reason"]) == ("Warning", "ConfigurationRefused")
+    assert event["message"].startswith("refused: line 1: actions: unknown action")
+
+
+def test_a_config_map_whose_key_is_gone_gets_an_event_and_one_that_is_gone_itself_does_not(monkeypatch):
+    made, _ = make()
+    maps, heard = Maps({"conf": GOOD}), []
+
+    async def tell(source, problem):
+        heard.append((source.holder is not None, problem))
+
+    changes = [
+        lambda: setattr(maps, "data", {}),
+        lambda: setattr(maps, "data", errors.ApiError(404, "NotFound", "no such thing")),
+    ]
+    follow(made, sources.ConfigMapSource(maps, "ns", "conf"), *changes, monkeypatch=monkeypatch, refused=tell)
+    assert [(held, "no data" in problem) for held, problem in heard] == [(True, True), (False, False)]
+
+
+def test_an_event_that_is_not_answered_holds_nothing_up_and_a_file_gets_none(monkeypatch, tmp_path):
+    monkeypatch.setattr(refusals, "PATIENCE", 0.0)
+    source = sources.ConfigMapSource(Maps({"conf": BAD}), "ns", "conf")
+    read(source)
+    asyncio.run(refusals.Refusals(Events(silent=True), lambda: 0, "volcano").tell(source, "refused", "x"))
+    events = Events()
+    asyncio.run(refusals.Refusals(events, lambda: 0, "volcano").tell(sources.FileSource(str(tmp_path)), "refused", "x"))
+    assert events.written == []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pumice.cli import plugins_dir
+from pumice.cli import completing, plugins_dir
 
 if TYPE_CHECKING:
     from pumice.framework.configuration import Catalog, Configuration, Problem
@@ -37,7 +37,7 @@ def command() -> None:
 
 
 @command.command(epilog=_CHECK_EXAMPLES)
-@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, shell_complete=completing.files)
 @plugins_dir.option
 @click.pass_context
 def check(context: click.Context, files: tuple[str, ...], folder: str) -> None:
@@ -48,7 +48,7 @@ def check(context: click.Context, files: tuple[str, ...], folder: str) -> None:
 
 
 @command.command(epilog=_SHOW_EXAMPLES)
-@click.argument("file", metavar="[FILE]", required=False)
+@click.argument("file", metavar="[FILE]", required=False, shell_complete=completing.files)
 @plugins_dir.option
 @click.pass_context
 def show(context: click.Context, file: str | None, folder: str) -> None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from pumice.api import duration
+from pumice.cli import completing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,6 +33,17 @@ _METAVARS = {
 }
 
 
+_NAMES = {
+    "kubeconfig": completing.files,
+    "scheduler-conf": completing.configurations,
+    "default-queue": completing.queues,
+    "leader-elect-resource-namespace": completing.namespaces,
+    "lock-object-namespace": completing.namespaces,
+    "plugins-dir": completing.folders,
+    "cache-dump-dir": completing.folders,
+}
+
+
 class GoCommand(click.Command):
     """A command whose options come from a table; its callback gets those that were given, by flag name."""
 
@@ -41,6 +54,14 @@ class GoCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Bring Go's spelling into click's."""
         return super().parse_args(ctx, list(normalised(args, self._table)))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002  click's signature
+        """Complete flags, those without effect aside."""
+        return [
+            CompletionItem(f"{'-' * min(len(flag.name), 2)}{flag.name}", help=flag.help)
+            for flag in self._table.values()
+            if not flag.ignored and f"{'-' * min(len(flag.name), 2)}{flag.name}".startswith(incomplete or "--")
+        ]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the flags section by section."""
@@ -131,7 +152,13 @@ def shown(flag: Flag) -> str:
 
 
 def _option(flag: Flag) -> click.Option:
-    return click.Option([f"--{flag.name}", flag.field], multiple=flag.kind == "list", default=None, hidden=True)
+    return click.Option(
+        [f"--{flag.name}", flag.field],
+        multiple=flag.kind == "list",
+        default=None,
+        hidden=True,
+        shell_complete=_NAMES.get(flag.name),
+    )
 
 
 def _rest() -> click.Argument:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pumice.cli import completing
 from pumice.manifests import release
 
 if TYPE_CHECKING:
@@ -63,7 +64,12 @@ _DEFAULTS = release.Release()
 )
 @click.option("--name", default=_DEFAULTS.name, callback=_check_name, show_default=True, help="Goes before the names.")
 @click.option(
-    "--namespace", default=_DEFAULTS.namespace, callback=_check_name, show_default=True, help="Created if missing."
+    "--namespace",
+    default=_DEFAULTS.namespace,
+    callback=_check_name,
+    show_default=True,
+    shell_complete=completing.namespaces,
+    help="Created if missing.",
 )
 @click.option("--image", default=_DEFAULTS.image, show_default=True, help="The scheduler's image.")
 @click.option(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pumice.cli import completing
+
 if TYPE_CHECKING:
     from pumice.fleet import plan as plans
     from pumice.kube.calls.client import Client
@@ -40,8 +42,21 @@ and stay until they are deleted; stop with Ctrl-C and start again to go on servi
 )
 @click.option("--kubelet/--no-kubelet", default=True, show_default=True, help="serve the pods that are bound to them")
 @click.option("--delete", is_flag=True, help="remove every simulated node of the cluster, and end")
-@click.option("--kubeconfig", default="", metavar="FILE", help="else $KUBECONFIG, else ~/.kube/config")
-@click.option("--context", "context_name", default="", metavar="NAME", help="context of the kubeconfig")
+@click.option(
+    "--kubeconfig",
+    default="",
+    metavar="FILE",
+    shell_complete=completing.files,
+    help="else $KUBECONFIG, else ~/.kube/config",
+)
+@click.option(
+    "--context",
+    "context_name",
+    default="",
+    metavar="NAME",
+    shell_complete=completing.contexts,
+    help="context of the kubeconfig",
+)
 @click.option("--master", default="", metavar="URL", help="address of the API server")
 def command(  # noqa: PLR0917  one parameter per option
     count: int,

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pumice.cli import completing
+
 if TYPE_CHECKING:
     from pumice.framework.registry import Registry
 
@@ -14,6 +16,7 @@ option = click.option(
     "folder",
     metavar="FOLDER",
     default="",
+    shell_complete=completing.folders,
     help="Folder of Python files with plugins and actions of your own; they are run.",
 )
 

@@ -5,17 +5,22 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from pathlib import PurePath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 import pumice
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "completion": ("pumice.cli.completion", "Print what a shell needs to complete commands and names."),
     "config": ("pumice.cli.config", "Check and show scheduler configurations."),
     "demo": ("pumice.cli.demo", "Watch gangs being scheduled on a simulated cluster."),
     "install": ("pumice.cli.install", "Print what a cluster needs to run the scheduler."),
     "nodes": ("pumice.cli.nodes", "Run simulated nodes on a real API server."),
+    "plugin": ("pumice.cli.plugin", "Start a plugin of your own."),
     "scheduler": ("pumice.cli.scheduler", "Schedule the pods of a real cluster."),
     "test": ("pumice.cli.test", "Run scenario files, the unit tests of a scheduling policy."),
 }
@@ -53,6 +58,13 @@ class LazyGroup(click.Group):
         if name not in COMMANDS and not name.startswith("-") and super().get_command(ctx, name) is None:
             raise click.UsageError(f"no command {name!r}{_nearest(name)}", ctx)
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the names of commands without importing any, and options."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415  only a shell needs it
+
+        names = [CompletionItem(name, help=line) for name, (_, line) in COMMANDS.items() if name.startswith(incomplete)]
+        return names + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  click's signature
         """Write the list of commands from the table above."""

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pumice.cli import plugins_dir
+from pumice.cli import completing, plugins_dir
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from pumice.framework.registry import Registry
+    from pumice.scenario.policies import Policy
     from pumice.scenario.results import Result
 
 _EXAMPLES = """\b
@@ -21,14 +23,21 @@ Examples:
   pumice test gangs.yaml -k "waits" -x    only some, and stop at the first failure
   pumice test scenarios/ --jobs 4 --junit report.xml
   pumice test policy.yaml --plugins-dir ./plugins
+  pumice test policy/ --config deploy/scheduler.yaml   try another configuration on all
 
 \b
 Exit status: 0 all passed, 1 a scenario failed, 2 a file is not a valid scenario.
 """
 
 
+class _RefusedError(click.ClickException):
+    """A configuration with which nothing can be run: like a file that is no valid scenario."""
+
+    exit_code = 2
+
+
 @click.command(epilog=_EXAMPLES)
-@click.argument("paths", metavar="PATH...", nargs=-1)
+@click.argument("paths", metavar="PATH...", nargs=-1, shell_complete=completing.files)
 @click.option("-k", "selection", metavar="TEXT", default="", help="Run only scenarios whose name contains TEXT.")
 @click.option("-x", "stop", is_flag=True, help="Stop at the first failure.")
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a JUnit report.")
@@ -37,6 +46,14 @@ Exit status: 0 all passed, 1 a scenario failed, 2 a file is not a valid scenario
 )
 @click.option(
     "--jobs", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Run on N processes."
+)
+@click.option(
+    "--config",
+    "config",
+    metavar="FILE[#KEY]",
+    default="",
+    shell_complete=completing.files,
+    help="Run every scenario with the configuration in FILE, or in a key of the ConfigMap there, instead of its own.",
 )
 @plugins_dir.option
 @click.pass_context
@@ -49,6 +66,7 @@ def command(
     junit: Path | None,
     json_file: Path | None,
     jobs: int,
+    config: str,
     folder: str,
 ) -> None:
     """Run every scenario in the given files and folders on a simulated cluster."""
@@ -57,11 +75,12 @@ def command(
     from pumice.scenario import format as scenario_format  # noqa: PLC0415  imports numpy, which help does not need
     from pumice.scenario import report, results, suite  # noqa: PLC0415  imports numpy, which help does not need
 
+    known = plugins_dir.load(folder)
+    policy = _policy(config, known) if config else None
     try:
-        items = suite.collect(paths, selection)
+        items = suite.collect(paths, selection, policy)
     except scenario_format.NothingFoundError as error:
         raise click.UsageError(str(error)) from error
-    known = plugins_dir.load(folder)
     writer = report.Writer([suite.name_of(item) for item in items], fancy=_is_fancy())
     done: list[Result] = []
     for result in suite.run(items, jobs, known):
@@ -76,10 +95,27 @@ def command(
     unreached = [results.invalid(item) for item in items[len(done) :] if isinstance(item, scenario_format.ScenarioFile)]
     for result in unreached:
         click.echo(f"\nstopped before {result.failures[0]}")
-    click.echo(f"\n{report.summary(done)}")
-    _write(junit, report.as_junit, done)
-    _write(json_file, report.as_json, done)
+    click.echo(f"\n{report.summary(done, config)}")
+    _write(junit, report.as_junit, done, config)
+    _write(json_file, report.as_json, done, config)
     context.exit(results.exit_status([*done, *unreached]))
+
+
+def _policy(given: str, known: Registry) -> Policy:
+    """Read the configuration for all scenarios; one that is refused is told of once instead of by each of them."""
+    from pumice.framework import configuration  # noqa: PLC0415  imports yaml, which help does not need
+    from pumice.scenario import policies  # noqa: PLC0415  imports numpy, which help does not need
+
+    file, _, key = given.partition("#")
+    try:
+        policy = policies.load(file, key)
+        configuration.load(policy.text, known.catalog(), file)
+    except policies.PolicyError as error:
+        raise _RefusedError(f"--config {error}") from error
+    except configuration.ConfigurationError as error:
+        told = "\n".join(policy.told(problem, "") for problem in error.problems)
+        raise _RefusedError(f"--config {given} is refused:\n{told}") from error
+    return policy
 
 
 def _is_fancy() -> bool:
@@ -93,10 +129,12 @@ def _is_fancy() -> bool:
     return True
 
 
-def _write(file: Path | None, form: Callable[[Sequence[Result]], bytes], done: Sequence[Result]) -> None:
+def _write(
+    file: Path | None, form: Callable[[Sequence[Result], str], bytes], done: Sequence[Result], config: str
+) -> None:
     if file is None:
         return
     try:
-        file.write_bytes(form(done))
+        file.write_bytes(form(done, config))
     except OSError as error:
         raise click.ClickException(f"{file}: the report cannot be written: {error.strerror}") from error

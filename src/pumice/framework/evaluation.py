@@ -223,7 +223,8 @@ class Evaluation:
             self._refresh_raw(position, function, None if whole else rows)
             for position, function in enumerate(functions.raws)
         ]
-        self._stepwise_sums = False
+        # Amounts run ahead in a view; single pods are on their node only once they are placed.
+        self._stepwise_sums = functions.scores_read_tasks
         self.plain = self._local_scores
         for _, points in answers(functions.scores_global, self.subject, nodes):
             self.plain = self.plain + points

@@ -129,6 +129,7 @@ class Functions:
         "scores",
         "scores_global",
         "scores_read_amounts",
+        "scores_read_tasks",
         "scores_static",
         "tells_subjects_apart",
     )
@@ -154,6 +155,7 @@ class Functions:
         self.local_flags = {id(f): (bool(f.reads & Reads.TASKS), f.reads == Reads.COLUMNS) for f in self.filters_local}
         self.filters_amounts = [f for f in self.filters_local if f.reads & Reads.COLUMNS and not f.reads & Reads.TASKS]
         self.scores_read_amounts = all(f.reads == Reads.COLUMNS for f in self.scores)
+        self.scores_read_tasks = any(f.reads & Reads.TASKS for f in self.scores)
         self.looks_elsewhere = bool(self.reads & Reads.OTHER_NODES)
         self.tells_subjects_apart = bool(self.reads & SINGLE)
 

@@ -12,24 +12,22 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pumice.api import documents
-from pumice.scenario import given_files, manifest_reading, step_reading, steps
+from pumice.scenario import sharing, step_reading, steps
 from pumice.scenario.reading import Cursor, Problem
-from pumice.scheduler import Options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pumice.scenario.manifests import Entry
-
-_KEYS = ("scenario", "config", "given", "steps", "period", "flags")
+_KEYS = ("scenario", *sharing.FRAME, "steps")
 
 
 class ScenarioFile(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file holds: scenarios, or what is wrong with it."""
+    """What a file holds: scenarios, or what is wrong with it; and the files it names, which are no scenarios."""
 
     file: str
     scenarios: tuple[steps.Scenario, ...] = ()
     problems: tuple[Problem, ...] = ()
+    named: frozenset[Path] = frozenset()
 
 
 class NothingFoundError(Exception):
@@ -62,21 +60,27 @@ def load(path: Path) -> ScenarioFile:
 
 
 def parse(text: str, file: str) -> ScenarioFile:
-    """Read the scenarios of a text, one per YAML document."""
+    """Read the scenarios of a text, one per YAML document that is not only there to be extended."""
     problems: list[Problem] = []
     try:
         found = documents.load_all(text, file)
     except documents.DocumentError as error:
         return ScenarioFile(file=file, problems=(Problem(error.line, error.message),))
-    scenarios = [_read(Cursor(document, problems, document.data), file) for document in found]
+    library = sharing.Library(file, found)
+    read = [_read(Cursor(document, problems, document.data), library) for document in found]
     if not found:
         problems.append(Problem(1, "the file holds no scenario; a scenario starts with `scenario: its name`"))
+    named = sharing.named_files(found)
     if problems:
-        return ScenarioFile(file=file, problems=tuple(sorted(problems)))
-    return ScenarioFile(file=file, scenarios=tuple(scenarios))
+        return ScenarioFile(file=file, problems=tuple(sorted(problems)), named=named)
+    return ScenarioFile(file=file, scenarios=tuple(each for each in read if each is not None), named=named)
 
 
-def _read(cursor: Cursor, file: str) -> steps.Scenario:
+def _read(cursor: Cursor, library: sharing.Library) -> steps.Scenario | None:
+    """Read a document: a scenario, or None for what is only shared."""
+    if sharing.is_shared(cursor.value):
+        library.read_shared(cursor)
+        return None
     fields = cursor.fields(_KEYS, "a scenario")
     taken = _read_steps(cursor, fields)
     name = fields["scenario"].text("text: the scenario's name") if "scenario" in fields else ""
@@ -84,22 +88,18 @@ def _read(cursor: Cursor, file: str) -> steps.Scenario:
         cursor.refuse("the scenario has no name; it starts with `scenario: its name`")
     elif "scenario" in fields and isinstance(cursor.value["scenario"], str) and not name.strip():
         fields["scenario"].refuse("the scenario's name is empty")
+    frame = library.read_frame(fields)
     return steps.Scenario(
-        name=" ".join(name.split()),
-        file=file,
+        name=sharing.plain(name),
+        file=cursor.source,
         line=cursor.line,
-        config=step_reading.config_text(fields["config"]) if "config" in fields else None,
-        config_line=fields["config"].line if "config" in fields else 0,
-        given=_read_given(fields["given"], file) if "given" in fields else (),
+        policy=frame.policy,
+        config_line=next((fields[key].line for key in ("config", "extends") if key in fields), 0),
+        given=frame.given,
         steps=taken,
-        period=fields["period"].duration() if "period" in fields else steps.SECOND,
-        flags=_read_flags(fields["flags"]) if "flags" in fields else {},
+        period=steps.SECOND if frame.period is None else frame.period,
+        flags=frame.flags,
     )
-
-
-def _read_given(cursor: Cursor, file: str) -> tuple[Entry, ...]:
-    """Read what exists before the first cycle: manifests, or the name of a file that holds them."""
-    return given_files.read(cursor, file) if isinstance(cursor.value, str) else manifest_reading.read(cursor)
 
 
 def _read_steps(cursor: Cursor, fields: dict[str, Cursor]) -> tuple[steps.Step, ...]:
@@ -116,13 +116,3 @@ def _read_steps(cursor: Cursor, fields: dict[str, Cursor]) -> tuple[steps.Step, 
 
 def _demands(step: Any) -> bool:
     return isinstance(step, dict) and ("expect" in step or "until" in step)
-
-
-def _read_flags(cursor: Cursor) -> dict[str, Any]:
-    flags = {name: entry.value for name, entry in cursor.entries("a map of the scheduler's flags")}
-    for name, value in flags.items():
-        try:
-            Options.from_flags({name: value})
-        except ValueError as error:
-            cursor.at(name).refuse(str(error))
-    return flags

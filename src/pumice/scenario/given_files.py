@@ -1,4 +1,7 @@
-"""A `given` that names a file: manifests as a scheduler dumped them (JSON), or as `kubectl get -o yaml` prints them."""
+"""Files named in `given`: manifests as a scheduler dumped them (JSON), or as `kubectl get -o yaml` prints them.
+
+`given` is the name of a file, or a list in which names of files and manifests stand in any order.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,19 @@ if TYPE_CHECKING:
     from pumice.scenario.manifests import Entry
 
 
-def read(cursor: Cursor, scenario_file: str) -> tuple[Entry, ...]:
-    """Read the manifests of the file that a scenario names, relative to its own place; what is wrong with them is wrong with the scenario."""
-    path = Path(scenario_file).parent / cursor.text("text: the name of a file")
+def read(cursor: Cursor) -> tuple[Entry, ...]:
+    """Read what exists before the first cycle: manifests, files that hold them, or both in their order."""
+    if isinstance(cursor.value, str):
+        return _read_file(cursor)
+    entries: list[Entry] = []
+    for item in cursor.items("a list of manifests"):
+        entries += _read_file(item) if isinstance(item.value, str) else manifest_reading.read_one(item)
+    return tuple(entries)
+
+
+def _read_file(cursor: Cursor) -> tuple[Entry, ...]:
+    """Read the manifests of a file, relative to the place of the one that names it; what is wrong with them is wrong with the scenario."""
+    path = Path(cursor.source).parent / cursor.text("text: the name of a file")
     try:
         found = _documents(path)
     except (OSError, UnicodeDecodeError) as error:
@@ -30,7 +43,11 @@ def read(cursor: Cursor, scenario_file: str) -> tuple[Entry, ...]:
     problems: list[Problem] = []
     entries: list[Entry] = []
     for document in found:
-        entries += manifest_reading.read(Cursor(document, problems, _listed(document)))
+        inside = Cursor(document, problems, document.data)
+        # A document is one manifest or a list of them.
+        entries += (
+            manifest_reading.read_one(inside) if isinstance(inside.value, dict) else manifest_reading.read(inside)
+        )
     for problem in problems:
         place = f"{cursor.value}:{problem.line}" if path.suffix != ".json" else cursor.value
         cursor.refuse(f"{place}: {problem.message}")
@@ -43,8 +60,3 @@ def _documents(path: Path) -> list[documents.Located]:
         data = msgspec.json.decode(path.read_bytes())
         return [documents.Located(data, documents.Mark(1), str(path))]
     return documents.load_all(path.read_text(encoding="utf-8"), str(path))
-
-
-def _listed(document: documents.Located) -> object:
-    """Take a document that is one manifest as a list of one."""
-    return [document.data] if isinstance(document.data, dict) else document.data

@@ -25,6 +25,12 @@ def read(cursor: Cursor, *, partial: bool = False) -> tuple[Entry, ...]:
     return tuple(entry for item in items if (entry := _read_entry(item, partial=partial)) is not None)
 
 
+def read_one(cursor: Cursor) -> tuple[Entry, ...]:
+    """Read one manifest of a list, possibly repeated; none if it is wrong."""
+    entry = _read_entry(cursor, partial=False)
+    return () if entry is None else (entry,)
+
+
 def _read_entry(cursor: Cursor, *, partial: bool) -> Entry | None:
     value = cursor.value
     if not isinstance(value, dict):

@@ -41,6 +41,16 @@ class Cursor:
         return self._document.line_of(self._path)
 
     @property
+    def value_line(self) -> int:
+        """The line on which the value begins, which may follow that of its key."""
+        return self._document.value_line_of(self._path)
+
+    @property
+    def source(self) -> str:
+        """The file that this value stands in."""
+        return self._document.source
+
+    @property
     def name(self) -> str:
         """The path to this value, as written in messages: `steps[2].expect`."""
         parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in self._path]

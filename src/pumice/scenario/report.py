@@ -59,14 +59,15 @@ class Writer:
             yield from (f"    {line}" for line in result.trace or nothing)
 
 
-def summary(done: Sequence[Result]) -> str:
-    """Give the last line."""
+def summary(done: Sequence[Result], config: str = "") -> str:
+    """Give the last line; it names a configuration that stood in for those of the scenarios."""
     numbers = {status: sum(result.status == status for result in done) for status in ("passed", "failed", "invalid")}
     parts = [f"{numbers['passed']} passed", f"{numbers['failed']} failed"]
-    return ", ".join([*parts, _number(numbers["invalid"], "invalid file")] if numbers["invalid"] else parts)
+    parts += [_number(numbers["invalid"], "invalid file")] if numbers["invalid"] else []
+    return ", ".join(parts) + (f", all with the configuration {config}" if config else "")
 
 
-def as_json(done: Sequence[Result]) -> bytes:
+def as_json(done: Sequence[Result], config: str = "") -> bytes:
     """Give the JSON report."""
     entries = [
         {
@@ -80,16 +81,19 @@ def as_json(done: Sequence[Result]) -> bytes:
         }
         for result in done
     ]
-    return msgspec.json.format(msgspec.json.encode({"scenarios": entries}), indent=2) + b"\n"
+    report = {"config": config, "scenarios": entries} if config else {"scenarios": entries}
+    return msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
 
 
-def as_junit(done: Sequence[Result]) -> bytes:
+def as_junit(done: Sequence[Result], config: str = "") -> bytes:
     """Give the JUnit report: a failed scenario is a failure, an invalid file an error."""
     failed = [result for result in done if result.status == "failed"]
     wrong = [result for result in done if result.status == "invalid"]
     numbers = {"tests": str(len(done)), "failures": str(len(failed)), "errors": str(len(wrong))}
     root = ET.Element("testsuites", numbers)
     suite = ET.SubElement(root, "testsuite", {"name": "pumice test", **numbers})
+    if config:
+        ET.SubElement(ET.SubElement(suite, "properties"), "property", {"name": "config", "value": _clean(config)})
     for result in done:
         case = ET.SubElement(suite, "testcase", {"classname": _clean(result.file), "name": _clean(result.name)})
         if result.status != "passed":

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pumice.scenario.expectations import Expectation
+    from pumice.scenario.policies import Policy
     from pumice.scenario.view import Mismatch
 
 _INNERMOST = 3
@@ -30,7 +31,7 @@ def run(scenario: steps.Scenario, build: Callable[[steps.Scenario], Stage] = sta
     try:
         player = Player(scenario, build(scenario))
     except ConfigurationError as error:
-        return _failed(scenario, refusals(line, error))
+        return _failed(scenario, refusals(line, error, scenario.policy, scenario.file))
     except StepError as error:
         return _failed(scenario, [results.broken(scenario.line, str(error))])
     except Exception as error:  # noqa: BLE001  a broken scheduler fails this scenario, and the others still run
@@ -119,7 +120,7 @@ class Player:
         try:
             self._stage.configure(step.text)
         except ConfigurationError as error:
-            return [] if step.rejected else refusals(step.line, error)
+            return [] if step.rejected else refusals(step.line, error, step.policy, self._scenario.file)
         if step.rejected:
             return [
                 results.broken(step.line, "the configuration is accepted, and `rejected: true` demands that it is not")
@@ -141,9 +142,10 @@ class Player:
         )
 
 
-def refusals(line: int, error: ConfigurationError) -> list[Mismatch]:
-    """Give everything that is wrong with a configuration; its own lines count from the beginning of its text."""
-    return [results.broken(line, f"the configuration is refused: {problem}") for problem in error.problems]
+def refusals(line: int, error: ConfigurationError, policy: Policy | None, file: str) -> list[Mismatch]:
+    """Give everything that is wrong with a configuration: lines of the file it was read from, or of its own text inside a scenario."""
+    told = [str(problem) if policy is None else policy.told(problem, file) for problem in error.problems]
+    return [results.broken(line, f"the configuration is refused: {problem}") for problem in told]
 
 
 def _failed(scenario: steps.Scenario, mismatches: list[Mismatch]) -> Result:

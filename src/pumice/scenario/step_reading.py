@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from pumice.scenario import expectations, manifest_reading, references, steps
+from pumice.scenario import expectations, manifest_reading, policies, references, steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,15 +69,11 @@ def _delete(cursor: Cursor, fields: dict[str, Cursor]) -> steps.Step:
 
 
 def _config(cursor: Cursor, fields: dict[str, Cursor]) -> steps.Step:
-    text = config_text(fields["config"])
     return steps.Configure(
-        line=cursor.line, text=text, rejected=fields["rejected"].boolean() if "rejected" in fields else False
+        line=cursor.line,
+        policy=policies.read(fields["config"]),
+        rejected=fields["rejected"].boolean() if "rejected" in fields else False,
     )
-
-
-def config_text(cursor: Cursor) -> str:
-    """Read scheduler configuration, which is text inside the document."""
-    return cursor.text("text: the scheduler configuration as a block, `config: |`")
 
 
 def _fail(cursor: Cursor, fields: dict[str, Cursor]) -> steps.Step:

@@ -9,6 +9,7 @@ import msgspec
 if TYPE_CHECKING:
     from pumice.scenario.expectations import Expectation
     from pumice.scenario.manifests import Entry
+    from pumice.scenario.policies import Policy
     from pumice.scenario.references import Reference
 
 SECOND = 1_000_000
@@ -67,8 +68,13 @@ class Configure(msgspec.Struct, frozen=True, kw_only=True):
     """Replace the configuration, or demand that the new one is refused."""
 
     line: int
-    text: str
+    policy: Policy
     rejected: bool = False
+
+    @property
+    def text(self) -> str:
+        """The text of the configuration."""
+        return self.policy.text
 
 
 class Fail(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,9 +103,14 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     file: str
     line: int
-    config: str | None = None
+    policy: Policy | None = None
     config_line: int = 0
     given: tuple[Entry, ...] = ()
     steps: tuple[Step, ...] = ()
     period: int = SECOND
     flags: dict[str, Any] = {}
+
+    @property
+    def config(self) -> str | None:
+        """The text of the configuration, if there is one."""
+        return None if self.policy is None else self.policy.text

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import functools
 import multiprocessing
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from pumice.scenario import format as scenario_format
 from pumice.scenario import results, runner, stage
@@ -17,21 +20,37 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pumice.framework.registry import Registry
+    from pumice.scenario.policies import Policy
     from pumice.scenario.results import Result
     from pumice.scenario.steps import Scenario
 
 
-def collect(paths: Iterable[str], selection: str = "") -> list[ScenarioFile | Scenario]:
-    """List the scenarios whose name contains the selection, each invalid file standing for its own."""
+def collect(paths: Iterable[str], selection: str = "", policy: Policy | None = None) -> list[ScenarioFile | Scenario]:
+    """List the scenarios whose name contains the selection, each invalid file standing for its own; a policy replaces that of every one."""
     wanted = selection.casefold()
+    given = list(paths)
     collected: list[ScenarioFile | Scenario] = []
-    for file in map(scenario_format.load, scenario_format.find(paths)):
+    for file in _scenario_files(given):
         if file.problems:
             collected.append(file)
         collected += [scenario for scenario in file.scenarios if wanted in scenario.name.casefold()]
-    if not collected:
+    if not collected and wanted:
         raise scenario_format.NothingFoundError(f"no scenario's name contains {selection!r}")
-    return collected
+    if not collected:
+        raise scenario_format.NothingFoundError(f"{', '.join(given)}: nothing but what other documents extend")
+    return collected if policy is None else [_under(policy, item) for item in collected]
+
+
+def _scenario_files(paths: list[str]) -> list[ScenarioFile]:
+    """Read files; one that only lies in a folder, and that a scenario takes its configuration or objects from, is none."""
+    named = {Path(path).resolve() for path in paths}
+    files = [scenario_format.load(path) for path in scenario_format.find(paths)]
+    taken = frozenset().union(*(file.named for file in files)) - named
+    return [file for file in files if not (file.problems and Path(file.file).resolve() in taken)]
+
+
+def _under(policy: Policy, item: ScenarioFile | Scenario) -> ScenarioFile | Scenario:
+    return item if isinstance(item, ScenarioFile) else structs.replace(item, policy=policy)
 
 
 def name_of(item: ScenarioFile | Scenario) -> str:

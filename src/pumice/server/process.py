@@ -25,7 +25,7 @@ from pumice.kube.writes import companions
 from pumice.kube.writes.world import KubeWorld
 from pumice.scheduler import Scheduler
 from pumice.server import dump, reporting, serving
-from pumice.server.configuration import plugin_files, policy, sources
+from pumice.server.configuration import plugin_files, policy, refusals, sources
 from pumice.server.health import api_silence
 from pumice.server.logs import logs, verbosity
 from pumice.server.threads import deciding, interpreter, io_thread, mailbox, required_queues, watch_feed
@@ -97,6 +97,7 @@ class Process:
         )
         # Of its own, so that no number of binds makes a renewal wait.
         self._lease_client = clients.Client(self._connection)
+        self._refusals = refusals.Refusals(self._lease_client, wall, self._component())
         self._election = self._candidate() if settings.leader_elect else None
         self._reporter = reporting.Reporter(
             settings, log, self._policy, self._box, wall, api_silence=self._api_silence, election=self._election
@@ -211,11 +212,24 @@ class Process:
             source = sources.find(self._settings.scheduler_conf, self._client)
             if source is None:
                 raise io_thread.StartError(f"--scheduler-conf {self._settings.scheduler_conf}: no such source")
-            if self._first is None:
-                self._change(self._policy.use(await source.read(), source.name))
-        except (sources.SourceError, ConfigurationError) as error:
+        except sources.SourceError as error:
             raise io_thread.StartError(str(error)) from error
-        await self._policy.follow(source, self._change)
+        if self._first is None:
+            self._change(await self._read_first(source))
+        await self._policy.follow(source, self._change, self._tell_of_refusal)
+
+    async def _read_first(self, source: sources.Source) -> Configuration:
+        try:
+            return self._policy.use(await source.read(), source.name)
+        except (sources.SourceError, ConfigurationError) as error:
+            problems = error.problems if isinstance(error, ConfigurationError) else (error,)
+            await self._refusals.tell(source, "the scheduler cannot start", "; ".join(map(str, problems)))
+            raise io_thread.StartError(str(error)) from error
+
+    async def _tell_of_refusal(self, source: sources.Source, problem: str) -> None:
+        """Write an event; of several replicas the one that leads does."""
+        if self._may_write():
+            await self._refusals.tell(source, "refused; the last good configuration stays in force", problem)
 
     def _change(self, loaded: Configuration) -> None:
         self._box.post(mailbox.Reconfigure(loaded))

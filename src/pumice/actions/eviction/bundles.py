@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
     from pumice.actions.eviction.planning import Plan
     from pumice.actions.eviction.successors import Successors
+    from pumice.framework.evaluation import Mask
     from pumice.framework.extensions import Registered
     from pumice.framework.session import Session
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job
     from pumice.model.nodes import Rows
-    from pumice.model.resources import Vector
+    from pumice.model.resources import Matrix, Vector
     from pumice.model.task import Task
 
 
@@ -57,9 +58,13 @@ class GangRules(Rules):
         """Return whoever may go for a claimant."""
         return self.candidates(claimant)
 
-    def candidates(self, claimant: Task, domain: HyperNode | None = None) -> list[Task]:
-        """Return everybody who may go, on the nodes of a domain or anywhere: what `may_go` says, with each job and queue asked about once."""
-        jobs = {id(job): job for job in self.sources(claimant) if self._is_open(claimant, job)}
+    def candidates(self, claimant: Task, domain: HyperNode | None = None, highest: int | None = None) -> list[Task]:
+        """Return everybody who may go, on the nodes of a domain or anywhere, of jobs up to a priority: what `may_go` says, with each job and queue asked about once."""
+        jobs = {
+            id(job): job
+            for job in self.sources(claimant)
+            if (highest is None or job.priority <= highest) and self._is_open(claimant, job)
+        }
         tasks: Iterable[Task]
         if domain is None:
             tasks = (task for job in jobs.values() for task in job.tasks.values())
@@ -172,8 +177,8 @@ class Bundle(msgspec.Struct, frozen=True):
 
     @property
     def priority(self) -> tuple[int, int]:
-        """The highest priority among the victims."""
-        return Unit(self.tasks, whole=self.whole).priority
+        """The highest priority among the victims: that of the job, then that of the pod."""
+        return self.job.priority, max(task.priority for task in self.tasks)
 
     @property
     def safe(self) -> bool:
@@ -185,6 +190,60 @@ class Bundle(msgspec.Struct, frozen=True):
         if self.whole:
             return [Unit(self.tasks, whole=True, breaks=not self.broken and self.job.min_member > 1)]
         return [Unit((task,), whole=False) for task in self.tasks]
+
+
+class Supply:
+    """What nodes would have with units gone, in numbers, and whether that could do for all members."""
+
+    def __init__(self, session: Session, plan: Plan, tasks: Sequence[Task]) -> None:
+        self._plan = plan
+        self._table = session.cluster.nodes
+        self._room: Matrix = self._table.future_idle_at(self._table.rows).copy()
+        self._kinds = list({task.shape.serial: task for task in tasks if not task.shape.request.unoffered}.values())
+        self._least = least_need(plan.job, tasks)
+        rows = self._table.rows if plan.domain is None else plan.domain.rows
+        self._total: Vector = np.maximum(self._room[rows], 0).sum(axis=0)
+        job = plan.job
+        all_needed = job.min_member - job.tally.ready - job.tally.waiting >= len(tasks)
+        alone = all_needed and not job.roles_enforced and not job.policies
+        # Members that have room nowhere yet; as long as there is one, there is no plan.
+        self._homeless = [member for member in self._kinds if not self._fits(member, rows).any()] if alone else []
+
+    def _fits(self, member: Task, rows: Rows | slice) -> Mask:
+        request = member.shape.request
+        fits: Mask = np.logical_and.reduce(self._room[rows][:, request.asked] >= request.needed, axis=1)
+        return fits
+
+    def add(self, unit: Unit) -> None:
+        """Count a unit as gone."""
+        for task in unit.tasks:
+            if task.node is None or not self._plan.covers(task) or task.node.row >= len(self._room):
+                continue
+            row, vector = task.node.row, task.shape.request.vector
+            self._room[row] += vector
+            self._total = self._total + vector
+            if self._homeless:
+                here = np.array([row], dtype=np.int64)
+                self._homeless = [member for member in self._homeless if not self._fits(member, here)[0]]
+
+    def is_enough(self) -> bool:
+        """Tell whether there is enough in sum."""
+        return bool((self._least <= self._total).all())
+
+    def may_do(self) -> bool:
+        """Tell whether nothing in the numbers speaks against a plan."""
+        return not self._homeless and self.is_enough()
+
+    def divided(self, units: Sequence[Unit]) -> tuple[list[Unit], list[Unit]]:
+        """Tell units that touch no node on which a member would have room from those that do."""
+        useful = np.zeros(len(self._room), dtype=np.bool_)
+        for member in self._kinds:
+            useful |= self._fits(member, self._table.rows)
+        parts: tuple[list[Unit], list[Unit]] = ([], [])
+        for unit in units:
+            rows = (task.node.row for task in unit.tasks if task.node is not None and task.node.row < len(useful))
+            parts[any(useful[row] for row in rows)].append(unit)
+        return parts
 
 
 class BundleSearch(Search):
@@ -211,51 +270,59 @@ class BundleSearch(Search):
             (task.shape.request.vector for task in members_lacking(plan.job, asking)),
             start=np.zeros(len(self.session.cluster.vocabulary), dtype=np.int64),
         )
-        bundles = self._sorted(plan, self._bundles(plan, asking), need)
         least, room = least_need(plan.job, asking), self._room(plan)
-        for highest in sorted({bundle.priority for bundle in bundles}):
-            among = [bundle for bundle in bundles if bundle.priority <= highest]
-            freed = (task.shape.request.vector for bundle in among for task in bundle.tasks if plan.covers(task))
-            if (least <= sum(freed, start=room)).all() and self._fill_from(plan, among, asking, done):
-                return True
+        # More important jobs are not even looked at while less important ones are enough.
+        for level in sorted({job.priority for job in self._gang_rules.sources(asking[0])}):
+            bundles = self._sorted(plan, self._bundles(plan, asking, level), need)
+            for highest in sorted({bundle.priority for bundle in bundles if bundle.priority[0] == level}):
+                among = [bundle for bundle in bundles if bundle.priority <= highest]
+                freed = (task.shape.request.vector for bundle in among for task in bundle.tasks if plan.covers(task))
+                if (least <= sum(freed, start=room)).all() and self._fill_from(plan, among, asking, done):
+                    return True
         return False
 
     def _fill_from(
         self, plan: Plan, bundles: Sequence[Bundle], tasks: Sequence[Task], done: Callable[[], bool]
     ) -> bool:
-        """Add one bundle after the other until the members fit; if they never do, nothing stays."""
+        """Add one bundle after the other until the members fit; if they never do, nothing stays.
+
+        Units are counted in first, and evicted once all members could have room by the numbers: then those on nodes where a member would fit. The others
+        can only help with limits that reach across nodes, and go last.
+        """
         mark, count = plan.statement.checkpoint(), len(plan.units)
-        least, room = least_need(plan.job, tasks), self._room(plan)
-        homeless = self._without_room(plan, tasks)
-        for bundle in bundles:
-            for unit in bundle.units():
-                if self._take(plan, tasks[0], unit):
-                    here = [task for task in unit.tasks if plan.covers(task)]
-                    room = sum((task.shape.request.vector for task in here), start=room)
-                    rows = [task.node.row for task in here if task.node is not None] if homeless else []
-                    homeless = [member for member in homeless if not self._has_room(member, rows)]
-            if not homeless and (least <= room).all() and plan.arrange_enough(tasks, done):
+        supply = Supply(self.session, plan, tasks)
+        waiting: list[Unit] = []
+        pause = tries = 0
+        for unit in (unit for bundle in bundles for unit in bundle.units()):
+            supply.add(unit)
+            waiting.append(unit)
+            pause -= 1
+            if pause <= 0 and supply.may_do():
+                # What did not do is tried again with twice as many, so that a claim that cannot be met costs few trials.
+                tries += 1
+                pause = 1 << min(tries - 1, 20)
+                waiting, taken = supply.divided(waiting)
+                if self._take_all(plan, tasks[0], taken) and plan.arrange_enough(tasks, done):
+                    return True
+        if supply.is_enough() and (pause > 0 or self._reaches_far(plan, tasks)):
+            useless, useful = supply.divided(waiting)
+            rest = [*useful, *useless] if self._reaches_far(plan, tasks) else useful
+            if self._take_all(plan, tasks[0], rest) and plan.arrange_enough(tasks, done):
                 return True
         plan.statement.rollback(mark)
         del plan.units[count:]
         return False
 
-    def _without_room(self, plan: Plan, tasks: Sequence[Task]) -> list[Task]:
-        """Return one member of each shape for which no node has room, if all of them are needed: until that changes there is no plan."""
-        job = plan.job
-        if job.roles_enforced or job.policies or job.min_member - job.tally.ready - job.tally.waiting < len(tasks):
-            return []
-        rows = self.session.cluster.nodes.rows if plan.domain is None else plan.domain.rows
-        kinds = {task.shape.serial: task for task in tasks}
-        return [member for member in kinds.values() if not self._has_room(member, rows)]
+    def _reaches_far(self, plan: Plan, tasks: Sequence[Task]) -> bool:
+        """Tell whether somebody who goes may help a member on another node: by a limit of its queue that is in the way now, or by rules about other pods."""
+        kinds = {task.likeness: task for task in tasks}.values()
+        return any(not plan.is_allowed(member) for member in kinds) or any(
+            plan.evaluation(member).minds_others(released=True) for member in kinds
+        )
 
-    def _has_room(self, member: Task, rows: Sequence[int] | Rows) -> bool:
-        """Tell whether a node has room for a member once everybody who is leaving has gone."""
-        request, table = member.shape.request, self.session.cluster.nodes
-        if request.unoffered or not len(rows):
-            return False
-        free = table.allocatable[rows] - table.used[rows] + table.releasing[rows] - table.pipelined[rows]
-        return bool((free[:, request.asked] >= request.needed).all(axis=1).any())
+    def _take_all(self, plan: Plan, claimant: Task, wanted: Sequence[Unit]) -> bool:
+        """Evict units as far as they may go; tells whether any went."""
+        return bool(sum(self._take(plan, claimant, unit) for unit in wanted))
 
     def _take(self, plan: Plan, claimant: Task, unit: Unit) -> bool:
         """Evict a unit, unless by now somebody in it is protected or it would leave a part of its gang behind."""
@@ -276,10 +343,10 @@ class BundleSearch(Search):
         total: Vector = np.maximum(free, 0).sum(axis=0)
         return total
 
-    def _bundles(self, plan: Plan, asking: Sequence[Task]) -> list[Bundle]:
-        """Cut the victims that the plugins allow into what their jobs can spare and the rest."""
+    def _bundles(self, plan: Plan, asking: Sequence[Task], highest: int) -> list[Bundle]:
+        """Cut the victims that the plugins allow, of jobs up to a priority, into what their jobs can spare and the rest."""
         claimant = asking[0]
-        found = self._gang_rules.candidates(claimant, plan.domain)
+        found = self._gang_rules.candidates(claimant, plan.domain, highest)
         ordered = self.rules.in_order(claimant, [task for task in found if task.uid not in plan.excluded])
         allowed = {task.uid for task in self.rules.ask(claimant, ordered, plan.domain)} if ordered else set()
         by_job: dict[str, list[Task]] = {}
@@ -332,34 +399,30 @@ class BundleSearch(Search):
         return [Bundle(job, (*tasks, *elsewhere), whole=True, broken=broken)]
 
     def _sorted(self, plan: Plan, bundles: list[Bundle], need: Vector) -> list[Bundle]:
-        """Sort bundles: safe ones first, then victim order of their jobs, then the return on what is evicted."""
-        session = self.session
-        queues = session.cluster.queues
+        """Sort bundles: safe ones first, then victim order of their jobs, then the return on what is evicted, then the newest and the larger name."""
+        ranks = {bundle.job.key: self.session.job_order.parts(bundle.job) for bundle in bundles}
+        places = self._queue_places(plan, {bundle.job.queue for bundle in bundles})
+        # Each pass keeps the order of the passes before among those that it finds equal.
+        ordered = sorted(bundles, key=lambda bundle: (bundle.job.creation, bundle.job.key), reverse=True)
+        ordered.sort(key=lambda bundle: _gain(bundle, need), reverse=True)
+        ordered.sort(key=lambda bundle: ranks[bundle.job.key], reverse=True)
+        ordered.sort(key=lambda bundle: (not bundle.safe, places[bundle.job.queue]))
+        return ordered
+
+    def _queue_places(self, plan: Plan, names: Iterable[str]) -> dict[str, int]:
+        """Return the place of each queue in the order in which queues lose; queues that nothing tells apart share one."""
+        session, queues = self.session, self.session.cluster.queues
         own = queues[plan.job.queue]
-        ranks = {bundle.job.key: session.job_order.parts(bundle.job) for bundle in bundles}
-        known: dict[int, float] = {}
 
-        def gain(bundle: Bundle) -> float:
-            if id(bundle) not in known:
-                known[id(bundle)] = _gain(bundle, need)
-            return known[id(bundle)]
+        def compare(left: str, right: str) -> int:
+            return session.victim_queue_compare(queues[left], queues[right], own)
 
-        def compare(left: Bundle, right: Bundle) -> int:
-            if left.safe != right.safe:
-                return -1 if left.safe else 1
-            if left.job.queue != right.job.queue:
-                decided = session.victim_queue_compare(queues[left.job.queue], queues[right.job.queue], own)
-                if decided:
-                    return decided
-            first, second = ranks[left.job.key], ranks[right.job.key]
-            if first != second:
-                return -1 if first > second else 1
-            gains = gain(right) - gain(left)
-            if gains:
-                return -1 if gains < 0 else 1
-            return -1 if (left.job.creation, left.job.key) > (right.job.creation, right.job.key) else 1
-
-        return sorted(bundles, key=functools.cmp_to_key(compare))
+        places: dict[str, int] = {}
+        before = ""
+        for name in sorted(sorted(names), key=functools.cmp_to_key(compare)):
+            places[name] = places[before] + (compare(before, name) != 0) if before else 0
+            before = name
+        return places
 
 
 def _gain(bundle: Bundle, need: Vector) -> float:

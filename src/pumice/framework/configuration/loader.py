@@ -29,7 +29,7 @@ def load(text: str, known: catalog.Catalog, source: str = "configuration") -> mo
     disabling = tiered.disabling_key(document)
     written = document.data.get("compatibility")
     legacy = is_flat or disabling is not None or written == "kube-batch"
-    draft = Draft(document, known, lenient=legacy)
+    draft = Draft(document, known, lenient=legacy, overlooking=written == "volcano")
     compatibility = _compatibility(draft, "the flat map" if is_flat else "a disable… switch" if disabling else "")
     tiers = flat.read_plugins(draft) if is_flat else tiered.read_tiers(draft)
     actions = sections.read_actions(draft, flat.DEFAULT_ACTIONS if is_flat else None)

@@ -19,10 +19,14 @@ _LIST: Final = "a list"
 class Draft:
     """Collects what one file says and what is wrong with it, so that all problems are reported at once."""
 
-    def __init__(self, document: documents.Located, known: catalog.Catalog, *, lenient: bool) -> None:
+    def __init__(
+        self, document: documents.Located, known: catalog.Catalog, *, lenient: bool, overlooking: bool = False
+    ) -> None:
+        """Start with nothing; `lenient` takes a string that parses for what it says, `overlooking` warns of arguments that Volcano ignores."""
         self.document = document
         self.catalog = known
         self.lenient = lenient
+        self._overlooking = overlooking
         self.problems: list[model.Problem] = []
         self.warnings: list[model.Problem] = []
 
@@ -95,19 +99,26 @@ class Draft:
             argument = arguments.match(declared, key)
             if argument is None:
                 names = {known.name: known for known in declared}
-                self.refuse(here, f"{owner} has no argument {documents.quoted(key)}{catalog.suggestion(key, names)}")
+                self._object(here, f"{owner} has no argument {documents.quoted(key)}{catalog.suggestion(key, names)}")
                 continue
             if argument.fields:
                 values[key] = self.arguments_at(here, f"{documents.quoted(key)} of {owner}", argument.fields)
                 continue
             reading = arguments.read(argument, self.document, here, lenient=self.lenient)
             if reading.refusal:
-                self.refuse(here, reading.refusal)
+                self._object(here, reading.refusal, structured=argument.kind in ("list", "map"))
             else:
                 values[key] = reading.value
             if reading.warning:
                 self.warn(here, reading.warning)
         return values
+
+    def _object(self, path: documents.Path, message: str, *, structured: bool = False) -> None:
+        """Refuse an argument, or warn where it is as if it were not written; of the wrong kind of structure Volcano ends itself."""
+        if self._overlooking and not structured:
+            self.warn(path, f"{message}{' It' if message.endswith('?') else '; it'} is ignored, as Volcano does")
+        else:
+            self.refuse(path, message)
 
     def plugin_settings(self, name: str, values: Mapping[str, Any]) -> Settings:
         """Make what a plugin is told; of a file that is refused nobody is told anything."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ExplainRule(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod group and what must be found in its explanation."""
+    """Pod groups, and what must be found in the explanation of each."""
 
     line: int
     group: str
@@ -23,7 +23,7 @@ class ExplainRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(cursor: Cursor) -> tuple[ExplainRule, ...]:
-    """Read a map of `namespace/podgroup` to regular expressions."""
+    """Read a map of `namespace/podgroup`, globs allowed, to regular expressions."""
     return tuple(
         ExplainRule(line=entry.line, group=pods.namespaced(group, entry), regex=entry.regex())
         for group, entry in cursor.entries("a map of namespace/podgroup")
@@ -34,11 +34,16 @@ def check(rules: tuple[ExplainRule, ...], seen: view.View) -> list[view.Mismatch
     """Give the groups that are explained otherwise."""
     found: list[view.Mismatch] = []
     for rule in rules:
-        told = seen.explain(rule.group)
-        if not told or not re.search(rule.regex, told):
-            found.append(
-                view.Mismatch(
-                    line=rule.line, subject=f"explain {rule.group}", expected=rule.regex, found=told or "no explanation"
-                )
-            )
+        # A group that only the scheduler knows has an explanation too, so a plain name need not be stored.
+        names = view.select(rule.group, seen.pod_groups) if view.is_glob(rule.group) else [rule.group]
+        for name in names:
+            told = seen.explain(name)
+            if not told or not re.search(rule.regex, told):
+                found.append(_mismatch(rule, name, told or "no explanation"))
+        if not names:
+            found.append(_mismatch(rule, rule.group, "no such pod group"))
     return found
+
+
+def _mismatch(rule: ExplainRule, name: str, told: str) -> view.Mismatch:
+    return view.Mismatch(line=rule.line, subject=f"explain {name}", expected=rule.regex, found=told)

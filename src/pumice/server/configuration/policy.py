@@ -11,7 +11,7 @@ from pumice.server.configuration.sources import SourceError
 from pumice.server.logs import logs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from pumice.framework.configuration import Catalog, Configuration
     from pumice.server.configuration.sources import Source
@@ -66,19 +66,31 @@ class Policy:
         self._tell_of(first)
         return first
 
-    async def follow(self, source: Source, changed: Callable[[Configuration], None]) -> None:
-        """Look at the source every so often, until cancelled."""
+    async def follow(
+        self,
+        source: Source,
+        changed: Callable[[Configuration], None],
+        refused: Callable[[Source, str], Awaitable[None]],
+    ) -> None:
+        """Look at the source every so often, until cancelled; what it holds now is in force, or refused and told of once."""
+        told = ""
         while True:
             await asyncio.sleep(source.pause)
-            try:
-                text = await source.read()
-            except SourceError as error:
-                self._could_not_read(str(error))
-                continue
-            self._unreadable = ""
-            # Beside the loop, which must not miss the renewal of a lease over a text that takes seconds to read.
-            if (loaded := await asyncio.to_thread(self.offer, text, source.name)) is not None:
+            if (loaded := await self._look(source)) is not None:
                 changed(loaded)
+            if self.problem and self.problem != told:
+                await refused(source, self.problem)
+            told = self.problem
+
+    async def _look(self, source: Source) -> Configuration | None:
+        try:
+            text = await source.read()
+        except SourceError as error:
+            self._could_not_read(str(error))
+            return None
+        self._unreadable = ""
+        # Beside the loop, which must not miss the renewal of a lease over a text that takes seconds to read.
+        return await asyncio.to_thread(self.offer, text, source.name)
 
     def offer(self, text: str, name: str) -> Configuration | None:
         """Take a text if it is new and sound."""

@@ -6,9 +6,10 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-import yaml
+import msgspec
 
 from pumice.api import kinds
+from pumice.framework.configuration import config_maps
 from pumice.kube import errors
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 CONFIG_MAP: Final = kinds.Kind(
     name="ConfigMap", group="", version="v1", plural="configmaps", namespaced=True, struct=None
 )
-KEYS: Final = ("volcano-scheduler.conf", "kube-batch-conf.yaml", "scheduler.conf")
 LARGEST: Final = 1 << 20
 PREFIX: Final = "configmap:"
 
@@ -26,11 +26,21 @@ class SourceError(Exception):
     """A configuration that cannot be read just now; the message names the place."""
 
 
+class Holder(msgspec.Struct, frozen=True):
+    """The object that holds a configuration, for events about it."""
+
+    kind: kinds.Kind
+    namespace: str
+    name: str
+    uid: str
+
+
 class Source(Protocol):
-    """Gives the present text; every so often is soon enough to ask again."""
+    """Gives the present text; every so often is soon enough to ask again. `holder` is the object it was last seen in, if it is in one."""
 
     name: str
     pause: float
+    holder: Holder | None
 
     async def read(self) -> str:
         """Return the text, or raise a `SourceError`."""
@@ -50,6 +60,7 @@ class FileSource:
 
     def __init__(self, path: str) -> None:
         self.name = path
+        self.holder: Holder | None = None
 
     async def read(self) -> str:
         """Return the text; a slow disk holds up nobody else."""
@@ -79,28 +90,28 @@ class ConfigMapSource:
         self._client = client
         self._place = (namespace, name)
         self._key = key
+        self.holder: Holder | None = None
         self._hint = f"; nor is there a file {namespace}/{name}" if guessed else ""
 
     async def read(self) -> str:
         """Return the text."""
+        self.holder = None
         try:
             found = await self._client.get(CONFIG_MAP, *self._place)
         except errors.KubeError as error:
             raise SourceError(f"{self.name} cannot be read: {error}{self._hint}") from error
+        uid = (found.get("metadata") or {}).get("uid") or ""
+        self.holder = Holder(CONFIG_MAP, *self._place, uid)
         return self._text(found.get("data") or {})
 
     def _text(self, data: Mapping[str, str]) -> str:
+        key = config_maps.choose(data, self._key)
+        if key is not None:
+            return config_maps.text(data, key)
+        there = config_maps.listed(data)
         if self._key:
-            if self._key not in data:
-                raise SourceError(f"{self.name} does not exist; the ConfigMap has {_listed(data)}")
-            return data[self._key]
-        if "plugins" in data:
-            text: str = yaml.safe_dump(dict(data), sort_keys=False, default_style='"')
-            return text
-        key = next((key for key in KEYS if key in data), None) or (next(iter(data)) if len(data) == 1 else None)
-        if key is None:
-            raise SourceError(f"{self.name} has {_listed(data)}; say which: configmap:{'/'.join(self._place)}/KEY")
-        return data[key]
+            raise SourceError(f"{self.name} does not exist; the ConfigMap has {there}")
+        raise SourceError(f"{self.name} has {there}; say which: configmap:{'/'.join(self._place)}/KEY")
 
 
 def find(given: str, client: Getter | None) -> Source | None:
@@ -116,7 +127,3 @@ def find(given: str, client: Getter | None) -> Source | None:
     if not 2 <= len(parts) <= 3 or not all(parts):
         raise SourceError(f"--scheduler-conf {given}: write configmap:NAMESPACE/NAME or configmap:NAMESPACE/NAME/KEY")
     return None if client is None else ConfigMapSource(client, *parts, guessed=not given.startswith(PREFIX))
-
-
-def _listed(data: Mapping[str, str]) -> str:
-    return f"the keys {', '.join(sorted(data))}" if data else "no data"
