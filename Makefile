@@ -32,8 +32,8 @@ test: setup  ## run every test and every scenario
 fuzz: setup  ## run the property tests on examples that nobody has seen before
 	PUMICE_FUZZ=1 $(PY) -m pytest -n $(JOBS)
 
-lives: setup  ## search random lives for broken rules (LIVES=, SEEDS= the first one, POLICY=); SEED=n tells one, SCENARIO=FILE writes it
-	$(PY) -m tests.lives $(if $(SEED),--seed $(SEED) --shrink,--lives $(or $(LIVES),300) --first $(or $(SEEDS),0)) $(if $(POLICY),--policy $(POLICY)) $(if $(SCENARIO),--scenario $(SCENARIO))
+lives: setup  ## search random lives for broken rules (LIVES=, SEEDS= the first one, POLICY=, CYCLES= longer ones); SEED=n tells one, SCENARIO=FILE writes it
+	$(PY) -m tests.lives $(if $(SEED),--seed $(SEED) --shrink,--lives $(or $(LIVES),300) --first $(or $(SEEDS),0)) $(if $(POLICY),--policy $(POLICY)) $(if $(CYCLES),--cycles $(CYCLES)) $(if $(SCENARIO),--scenario $(SCENARIO))
 
 check: setup  ## what CI runs: format, lint, types, layers, tests
 	.venv/bin/ruff format --check .

@@ -8,7 +8,7 @@ import multiprocessing
 import sys
 import time
 
-from tests.lives import judge, scripts, stories, variants
+from tests.lives import judge, rest, scripts, stories, variants
 
 VARIED = 5  # every which life is also lived otherwise
 
@@ -20,6 +20,14 @@ def main():
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--lives", type=int, default=300)
     parser.add_argument("--policy", default="", help="only policies whose name holds this text")
+    parser.add_argument(
+        "--cycles", type=int, default=0, help="let things happen in so many cycles, instead of a few that are drawn"
+    )
+    parser.add_argument(
+        "--packing",
+        action="store_true",
+        help="ask also for gangs that wait and fit in some way, which no rule promises",
+    )
     parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
     parser.add_argument("--check", default="", help="only findings of this check")
     parser.add_argument("--skip", default="", help="checks whose findings are left out, such as let_in,quiet")
@@ -36,7 +44,7 @@ def main():
 
 def _search(options):
     started = time.perf_counter()
-    seeds = [(seed, options.policy) for seed in range(options.first, options.first + options.lives)]
+    seeds = [(seed, options) for seed in range(options.first, options.first + options.lives)]
     found, cycles, count = collections.defaultdict(list), 0, 0
     with multiprocessing.Pool(options.jobs) as pool:
         for seed, number, findings in pool.imap_unordered(live, seeds, chunksize=4):
@@ -58,10 +66,10 @@ def _search(options):
 
 def live(task):
     """Live one life; give the first finding of each check."""
-    seed, wanted = task
-    script = scripts.draw(seed, wanted)
+    seed, options = task
+    script = scripts.draw(seed, options.policy, options.cycles)
     try:
-        life, findings = judge.judge(script)
+        life, findings = judge.judge(script, rest.OPTIONAL if options.packing else ())
         if seed % VARIED == 0:
             findings = [*findings, *(finding for variant in variants.VARIANTS for finding in variant(script))]
     except Exception as error:  # noqa: BLE001  a life that falls over is a finding like any other

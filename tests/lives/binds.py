@@ -35,10 +35,10 @@ def node_filters(view):
 
 
 def gang_minimum(view):
-    """Below its minimum nothing of a gang is bound (17), roles included (core 4.3)."""
+    """Below its minimum nothing of a gang is bound (17), roles included (core 4.3), unless it is evicted in the same cycle."""
     if not view.policy.lists("gang"):
         return
-    for key in {pod.group for pod in view.bound} - view.faulted:
+    for key in {pod.group for pod in view.bound} - view.faulted - {pod.group for pod in view.evicted}:
         if key in view.after.groups and not view.after.is_ready(key):
             number, roles = view.after.counts(key)
             group = view.after.groups[key]
@@ -91,6 +91,49 @@ def water_level(view):
                 yield f"queue {queue} holds {after.held[queue][key]} {key} of the {dues[queue].get(key, 0)} it deserves"
 
 
+def held_room(view):
+    """What is held for a claimant, on some node and below the ceilings of its queue, is bound to nobody else (27)."""
+    held = [pod for pod in view.after.pods.values() if _is_held(view, pod)]
+    # A hold may move to another node before that is written.
+    if not held or Rooms(_without_holds(view.after), later=True, mine="*").place(held) is not None:
+        return
+    before, after = (Rooms(Only(seen, held), later=True) for seen in (view.before, view.after))
+    for name in {pod.nominated for pod in held} & set(view.before.nodes) & set(view.after.nodes):
+        mine = {pod.group for pod in held if pod.nominated == name}
+        fresh = [pod for pod in view.bound if pod.node == name and pod.group not in mine | view.faulted]
+        fresh = [pod for pod in fresh if view.before.pods[pod.key].nominated != name]  # which holds room itself
+        for key in sorted({key for pod in fresh for key, value in pod.request.items() if value}):
+            if after.free[name].get(key, 0) < 0 <= before.free[name].get(key, 0):
+                yield f"{_names(view, name)} is bound to {name}, where {key} is held for {', '.join(sorted(mine))}"
+    for queue, asked in _asked(view).items() if view.shares else ():
+        for name, key in after.above_ceiling(queue, asked):
+            was, now = before.held.get(name, {}).get(key, 0), after.held[name][key]
+            most = view.after.queues[name].capability[key]
+            if now > max(most, was) and not any(view.after.queue_of(pod) == queue for pod in held):
+                yield f"queue {name} holds {now} {key} of at most {most} with what is held there, after binds in {queue}"
+
+
+def _is_held(view, pod):
+    """Tell whether a pod is nominated to the same node before and after a cycle, and waits."""
+    old = view.before.pods.get(pod.key)
+    same = old is not None and old.uid == pod.uid and old.nominated == pod.nominated
+    return same and bool(pod.nominated) and pod.state == "pending" and old.state == "pending" and not pod.foreign
+
+
+class Only:
+    """The same facts with the nominations of some pods alone."""
+
+    def __init__(self, seen, held):
+        self._seen = seen
+        uids = {pod.uid for pod in held}
+        self.pods = {
+            key: pod if pod.uid in uids or not pod.nominated else _plain(pod) for key, pod in seen.pods.items()
+        }
+
+    def __getattr__(self, name):
+        return getattr(self._seen, name)
+
+
 def _asked(view):
     """Give, by queue, the resources that pods bound in this cycle ask for; those bound again after a fault are left out."""
     found = {}
@@ -127,4 +170,4 @@ def _names(view, node):
     return ", ".join(sorted(pod.key for pod in view.bound if pod.node == node))
 
 
-CHECKS = (node_room, node_filters, gang_minimum, queue_state, queue_ceiling, guarantees, water_level)
+CHECKS = (node_room, node_filters, gang_minimum, queue_state, queue_ceiling, guarantees, water_level, held_room)

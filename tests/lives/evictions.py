@@ -9,6 +9,7 @@ from tests.lives.facts import CRITICAL
 from tests.lives.rooms import Rooms, subsets
 
 MOST_VICTIMS = 6
+LASTING = 50  # cycles that a hold lasts at least
 GANG_FORMS = ("gangpreempt", "gangreclaim")
 WITHIN = ("preempt", "gangpreempt")
 
@@ -140,6 +141,31 @@ def open_claimant(view):
             yield f"{_keys(plan.victims)} go for {plan.claimant} though queue {queue.name} is not Open"
 
 
+def in_its_place(view):
+    """While a hold lasts its claimant takes no victim in the place of one whose eviction was refused (30)."""
+    for plan in view.plans:
+        fresh = {member.uid for member in plan.members if _is_fresh(view, member)}
+        for old in view.history.refused:
+            waiting = [pod.key for pod in old.victims if _stays(view, pod)]
+            held = all(_is_nominated_before(view, member) for member in old.members)
+            lately = view.cycle.number - old.cycle < LASTING and plan.claimant == old.claimant
+            if lately and waiting and held and fresh & {member.uid for member in old.members}:
+                yield f"{_keys(plan.victims)} go for {plan.claimant} in the place of {', '.join(waiting)}, refused in cycle {old.cycle}"
+    if view.cycle.restarted or view.cycle.changed:
+        view.history.refused.clear()
+    view.history.refused += [plan for plan in view.plans if not plan.complete and plan.members]
+
+
+def _stays(view, pod):
+    now = view.before.by_uid.get(pod.uid)
+    return now is not None and now.state == "on"
+
+
+def _is_nominated_before(view, member):
+    now = view.before.by_uid.get(member.uid)
+    return now is not None and now.state == "pending" and now.nominated == member.nominated
+
+
 def minimal(view):
     """No victim can be spared (26), and with none at all the claimant would have had to wait for room that is there (21)."""
     plan = _single(view)
@@ -147,7 +173,8 @@ def minimal(view):
         return
     for spared in sorted(_proper(plan.victims), key=len, reverse=True):
         gone = [pod for pod in plan.victims if pod not in spared]
-        if _keeps_gangs(view, gone) and _suffices(view, plan, kept=spared, gone=gone):
+        offered = _is_offered(view, plan, gone)
+        if offered and _keeps_gangs(view, gone) and _suffices(view, plan, kept=spared, gone=gone):
             yield f"{plan.action} for {plan.claimant} takes {_keys(plan.victims)}, and {_keys(gone) or 'nobody'} would do"
             return
 
@@ -168,7 +195,8 @@ def surplus_instead(view):
                 kept = [pod for pod in lost if pod not in fewer]
                 if not view.before.is_ready(key, less=fewer) or not _on_nodes(view, plan, fewer):
                     continue
-                if _suffices(view, plan, kept=kept, gone=[*fewer, *others]):
+                gone = [*fewer, *others]
+                if _is_offered(view, plan, gone) and _suffices(view, plan, kept=kept, gone=gone):
                     yield f"{plan.action} for {plan.claimant} takes {key} whole ({_keys(lost)}), and {_keys(fewer)} would do"
                     return
 
@@ -180,6 +208,8 @@ def dues(view):
     for plan in view.plans:
         if plan.action in WITHIN or plan.claimant not in view.before.groups or not plan.complete or len(view.plans) > 1:
             continue
+        if _may_wait_for_room(view, plan):
+            continue  # pods that wait for room count in their queue as if they ran (16)
         rooms = Rooms(_settled(view, plan), mine="*")
         yield from _guarantees_broken(view, plan, rooms)
         yield from _not_above(view, plan, rooms)
@@ -257,13 +287,15 @@ def _single(view):
         return None
     if plan.claimant not in view.before.groups or plan.claimant in view.faulted:
         return None
-    # Room that is being released may be kept in this cycle for pods of others, which nobody can see from outside.
+    return None if _may_wait_for_room(view, plan) else plan
+
+
+def _may_wait_for_room(view, plan):
+    """Tell whether room that is being released may be kept in this cycle for pods of others, which nobody can see from outside."""
     others = any(
         pod.state == "pending" and not pod.foreign and pod.group != plan.claimant for pod in view.after.pods.values()
     )
-    if others and any(pod.state == "leaving" for pod in view.before.pods.values()):
-        return None
-    return plan
+    return others and any(pod.state == "leaving" for pod in view.before.pods.values())
 
 
 def _is_fresh(view, member):
@@ -286,6 +318,13 @@ def _keeps_gangs(view, gone):
     return True
 
 
+def _is_offered(view, plan, gone):
+    """Tell whether pods are offered for certain: in preempt and reclaim one that its gang needs is only where gang gives nobody, which others decide (25)."""
+    if plan.action in GANG_FORMS or not view.policy.lists("gang"):
+        return True
+    return all(view.before.is_ready(pod.group, less=[p for p in gone if p.group == pod.group]) for pod in gone)
+
+
 def _on_nodes(view, plan, victims):
     """Tell whether pods run on nodes that some member may use."""
     rooms = Rooms(view.before)
@@ -296,9 +335,13 @@ def _on_nodes(view, plan, victims):
 
 
 def _suffices(view, plan, *, kept, gone):
-    """Tell whether the plan's members fit, nodes and queue, if only some of the victims go."""
+    """Tell whether the plan's members fit, nodes and queue, if only some of the victims go.
+
+    Members that differ are asked about where the plan puts them: no rule promises that every other way is tried (21).
+    """
     rooms = Rooms(view.after, kept=kept, gone=gone, later=True, mine=plan.claimant)
-    where = rooms.place(plan.members)
+    alike = len({member.shape for member in plan.members}) == 1
+    where = rooms.place(plan.members) if alike else rooms.as_nominated(plan.members)
     if where is None:
         return False
     return may_take(view.after, plan.members, where, kept=kept, gone=gone, mine=plan.claimant)
@@ -362,6 +405,7 @@ CHECKS = (
     gangs_whole,
     nominated,
     open_claimant,
+    in_its_place,
     minimal,
     surplus_instead,
     dues,

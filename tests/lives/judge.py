@@ -36,8 +36,10 @@ class History:
 
     planned: dict = field(default_factory=dict)  # uid -> plan
     claims: list = field(default_factory=list)
+    refused: list = field(default_factory=list)  # plans of whose victims some were not evicted at once
     spent: dict = field(default_factory=dict)  # budget -> (version, uids evicted since)
     pairs: dict = field(default_factory=dict)
+    finished: set = field(default_factory=set)  # uids of pods that have ended
     still: int = 0  # cycles since anything changed
 
 
@@ -80,9 +82,9 @@ class Judge:
         self.findings.append(Finding(check, cycle.number, text))
 
 
-def judge(script):
+def judge(script, optional=()):
     """Play a script and give the life and the findings; at its end the sums of the model are counted again."""
-    watching, player = Judge(script), Player(script)
+    watching, player = Judge(script, optional), Player(script)
     life = player.play(watching.watch)
     try:
         recount.check(player.stage.model)

@@ -22,6 +22,7 @@ class Claim:
 
     plan: object
     gone_for: int = 0
+    robbed: bool = False
 
 
 def claims(view):
@@ -29,9 +30,9 @@ def claims(view):
     open_claims = view.history.claims
     open_claims += [Claim(plan) for plan in view.plans if plan.complete and plan.members]
     finished = {pod.uid for pod in view.after.pods.values() if pod.state in ("succeeded", "failed")}
-    before = {pod.uid for pod in view.before.pods.values() if pod.state in ("succeeded", "failed")}
-    if view.cycle.changed or finished - before:
+    if view.cycle.changed or finished - view.history.finished:
         open_claims[:] = [claim for claim in open_claims if claim.plan.cycle == view.cycle.number]
+    view.history.finished = finished
     for claim in list(open_claims):
         plan = claim.plan
         waiting = [pod for pod in plan.members if _waits(view, pod)]
@@ -44,6 +45,31 @@ def claims(view):
             open_claims.remove(claim)
             names = ", ".join(pod.key for pod in waiting)
             yield f"cycle {plan.cycle}: {', '.join(p.key for p in plan.victims)} went by {plan.action} for {plan.claimant}, and {names} still wait"
+
+
+def robbed(view):
+    """Nobody is evicted for a claimant from whom another job takes the room at once (27), unless something else changes meanwhile."""
+    for claim in view.history.claims:
+        plan = claim.plan
+        if view.cycle.number != plan.cycle + 1 or claim.robbed:
+            continue
+        lost = [pod for pod in plan.members if _waits(view, pod) and not view.after.by_uid[pod.uid].nominated]
+        others = {pod.group for pod in view.after.pods.values() if _is_new(view, pod) and pod.group != plan.claimant}
+        if lost and others:
+            claim.robbed = True
+            names = ", ".join(pod.key for pod in lost)
+            yield f"{', '.join(p.key for p in plan.victims)} went for {plan.claimant}, and {names} lost it at once to {', '.join(sorted(others))}"
+
+
+def closed_holds(view):
+    """A hold ends when its queue is not Open (27)."""
+    if not view.shares:
+        return
+    for pod in view.after.pods.values():
+        old, queue = view.before.pods.get(pod.key), view.before.queues.get(view.before.queue_of(pod))
+        waits = old is not None and old.uid == pod.uid and old.state == pod.state == "pending"
+        if waits and queue is not None and not queue.is_open and pod.nominated and pod.group not in view.faulted:
+            yield f"{pod.key} is nominated to {pod.nominated} though queue {queue.name} is not Open"
 
 
 def let_in(view):
@@ -80,6 +106,7 @@ def quiet(view):
     """What nobody changed is not written again (31)."""
     history = view.history
     moved = view.cycle.changed or view.bound or view.evicted or view.cycle.writes["binds"] or _moved(view)
+    moved = moved or (view.policy.lists("sla") and _phases(view.before) != _phases(view.after))  # whose time has come
     history.still = 0 if moved else history.still + 1
     written = {name: number for name, number in view.cycle.writes.items() if number}
     history.noisy = [*getattr(history, "noisy", []), bool(written and history.still > CALM)][-CALM:]
@@ -231,12 +258,24 @@ def _waits(view, pod):
     return now is not None and now.state == "pending" and now.group in view.after.groups
 
 
+def _is_new(view, pod):
+    """Tell whether a pod was placed or nominated in this cycle."""
+    old = view.before.pods.get(pod.key)
+    if old is None or pod.foreign or old.uid != pod.uid:
+        return False
+    return (pod.node and not old.node) or (pod.nominated and pod.nominated != old.nominated)
+
+
 def _moved(view):
     """Tell whether pods came, went, started to go or finished in this cycle or since the one before."""
     states = {pod.uid: pod.state for pod in view.after.pods.values()}
     moved = states != getattr(view.history, "states", None) or "leaving" in states.values()
     view.history.states = states
     return moved
+
+
+def _phases(seen):
+    return {key: group.phase for key, group in seen.groups.items()}
 
 
 def at_rest(view):
@@ -282,6 +321,8 @@ def _lacking(seen, key, placed):
 CHECKS = (
     quiet,
     claims,
+    robbed,
+    closed_holds,
     let_in,
     ping_pong,
     evictions_end,

@@ -71,6 +71,16 @@ class Rooms:
             sorted(pods, key=lambda p: p.shape, reverse=True), {n: dict(f) for n, f in self.free.items()}
         )
 
+    def as_nominated(self, pods):
+        """Give pods the nodes to which they are nominated, or None if that does not work."""
+        free = {name: dict(room) for name, room in self.free.items()}
+        for pod in pods:
+            name = pod.nominated
+            if name not in free or not self.admits(pod, name) or not self.fits(pod, name, free):
+                return None
+            free[name] = facts.plus(free[name], {**pod.request, "pods": 1}, -1)
+        return {pod.uid: pod.nominated for pod in pods}
+
     def _place(self, pods, free):
         if not pods:
             return {}
@@ -169,9 +179,10 @@ class Rooms:
     def _wanted(self, name):
         queue = self.seen.queues[name]
         below = facts.total(self._wanted(child) for child in self.children(name))
-        found = {key: max(queue.guarantee.get(key, 0), below.get(key, 0)) for key in {**queue.guarantee, **below}}
-        found = {key: min(value, queue.capability.get(key, value)) for key, value in found.items()}
-        return {key: 0 if value > self.usable.get(key, 0) else value for key, value in found.items()}
+        own = {key: min(value, queue.capability.get(key, value)) for key, value in queue.guarantee.items()}
+        own = {key: 0 if value > self.usable.get(key, 0) else value for key, value in own.items()}
+        found = {key: max(own.get(key, 0), below.get(key, 0)) for key in {**own, **below}}
+        return {key: min(value, queue.capability.get(key, value)) for key, value in found.items()}
 
     def _root_room(self):
         root = self.seen.queues.get("root")
@@ -183,12 +194,13 @@ class Rooms:
         sums = facts.total(wanted[child] for child in mine)
         for child in mine:
             counted[child] = {
-                key: value if sums[key] <= room.get(key, 0) else Fraction(value * room.get(key, 0)) / sums[key]
+                key: value if sums[key] <= room.get(key, 0) else Fraction(value * max(0, room.get(key, 0))) / sums[key]
                 for key, value in wanted[child].items()
             }
         for child in mine:
             own = self.seen.queues[child].capability
-            left = {key: min(value, own.get(key, value)) for key, value in room.items()}
+            others = facts.total(counted[sibling] for sibling in mine if sibling != child)
+            left = {key: min(value - others.get(key, 0), own.get(key, value)) for key, value in room.items()}
             self._scale(child, wanted, counted, left)
 
     def room(self, name):
@@ -199,10 +211,16 @@ class Rooms:
         left = dict(self.room(parent))
         for sibling in self.children(parent):
             if sibling != name:
-                kept, held = self.guarantees[sibling], self.held[sibling]
-                left = {key: value - max(kept.get(key, 0), held.get(key, 0)) for key, value in left.items()}
+                left = {key: value - self._taken(sibling, key) for key, value in left.items()}
         own = self.seen.queues[name].capability
         return {key: min(value, own.get(key, value)) for key, value in left.items()}
+
+    def _taken(self, name, key):
+        """Give what a queue keeps from its siblings: what one child has borrowed is not what another is guaranteed, so that borrowers never take that together (11)."""
+        below = sum(self._taken(child, key) for child in self.children(name))
+        kept = max(self.guarantees[name].get(key, 0), below)
+        kept = min(kept, self.seen.queues[name].capability.get(key, kept))
+        return max(self.held[name].get(key, 0), kept)
 
     def above_ceiling(self, queue, asked):
         """Give (queue, resource) where a queue or an ancestor holds more than its ceiling, in resources that were asked for."""
@@ -215,15 +233,16 @@ class Rooms:
         ]
 
     def above_room(self, queue, asked):
-        """Give (queue, resource) where a queue or an ancestor holds more than its room and more than its own guarantee (11)."""
-        named = {key for kept in self.guarantees.values() for key, value in kept.items() if value}
+        """Give (queue, resource) where a queue or an ancestor holds more than its room (11).
+
+        One that stays within its own guarantee is not refused by this, and not by those above it either.
+        """
+        judged = {key for kept in self.guarantees.values() for key, value in kept.items() if value} & set(asked)
         found = []
         for name in self.branch(queue):
-            room = self.room(name)
-            for key in named & set(asked):
-                held = self.held[name].get(key, 0)
-                if held > room.get(key, 0) and held > self.guarantees[name].get(key, 0):
-                    found.append((name, key))
+            held, kept, room = self.held[name], self.guarantees[name], self.room(name)
+            judged = {key for key in judged if held.get(key, 0) > kept.get(key, 0)}
+            found += [(name, key) for key in sorted(judged) if held[key] > room.get(key, 0)]
         return found
 
     # ---- dues

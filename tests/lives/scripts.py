@@ -33,15 +33,16 @@ class Script:
         return sum(step.get("cycles", 0) for step in self.steps)
 
 
-def draw(seed, wanted=""):
-    """Draw the life of a seed; the same seed and wish give the same life for ever."""
+def draw(seed, wanted="", cycles=0):
+    """Draw the life of a seed; the same seed and wishes give the same life for ever. `cycles` makes the part in which things happen as long as that."""
     pick = random.Random(seed)  # noqa: S311  a life, not a secret
     policy = policies.draw(pick, wanted)
     large = pick.random() < 0.08
     maker = worlds.Maker(pick, policy, large=large)
     world = maker.make()
     script = Script(seed, policy, world.given, [], dict(world.late), replaces=pick.random() < 0.6)
-    _Course(pick, maker, world, script).run(pick.randint(20, 60) if large else pick.randint(0, 12))
+    drawn = pick.randint(20, 60) if large else pick.randint(0, 12)
+    _Course(pick, maker, world, script).run(cycles or drawn)
     script.tail = LONG_TAIL if pick.random() < 0.05 else TAIL
     script.steps += [{"cycles": 1} for _ in range(script.tail)]
     return script

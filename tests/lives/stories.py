@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.lives import decisions, files, judge, scripts, shrinking
+from tests.lives import decisions, files, judge, rest, scripts, shrinking
 
 
 def tell(options):
     """Print the history of one seed; give the exit status."""
-    script = scripts.draw(options.seed, options.policy)
-    life, findings = judge.judge(script)
+    script = scripts.draw(options.seed, options.policy, options.cycles)
+    optional = rest.OPTIONAL if options.packing else ()
+    life, findings = judge.judge(script, optional)
     if options.shrink and findings:
         check = options.check or findings[0].check
         script = shrinking.shrink(life.written_out(), check)
-        life, findings = judge.judge(script)
+        life, findings = judge.judge(script, optional)
     for line in history(life):
         print(line)  # noqa: T201
     for finding in findings:

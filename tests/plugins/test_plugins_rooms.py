@@ -85,7 +85,7 @@ def test_products_of_large_amounts_are_exact():
 
 
 class Slow:
-    """Rooms by the letter, from nothing but the queues' specs and the pods; cpu in whole cores."""
+    """Rooms by the rule, from nothing but the queues' specs and the pods; cpu in whole cores."""
 
     def __init__(self, queues, held, total, foreign):
         self.queues, self.held_by_leaf, self.free = queues, held, total - foreign
@@ -111,8 +111,12 @@ class Slow:
             return self.free * 1000
         parent = self.parents[name]
         siblings = [other for other, its in self.parents.items() if its == parent and other != name]
-        taken = sum(max(self.guaranteed[other], self.held(other)) for other in siblings)
-        return min(self.queues[name]["ceiling"], self.room(parent) - taken)
+        return min(self.queues[name]["ceiling"], self.room(parent) - sum(map(self.taken, siblings)))
+
+    def taken(self, name):
+        below = [child for child, parent in self.parents.items() if parent == name]
+        kept = max(self.guaranteed[name], sum(map(self.taken, below)))
+        return max(self.held(name), min(kept, self.queues[name]["ceiling"]))
 
     def refuses(self, leaf, amount):
         if not any(self.guaranteed[name] for name in self.queues):

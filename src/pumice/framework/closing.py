@@ -336,8 +336,10 @@ def _task_verdict(session: Session, task: Task) -> tuple[str, str, str]:
         return names.REASON_SCHEDULABLE, text, ""
     if status == Status.PIPELINED:
         text = f"Pod {task.key} can possibly be assigned to {node}, once resource is released and minAvailable is satisfied"
-        # Only a plan that was made nominates: an attempt that was given up has no claim to the room.
-        return names.REASON_UNSCHEDULABLE, text, node if evicted and task.uid in session.reservations.holds else ""
+        # Only a plan that was made nominates: an attempt that was given up has no claim to the room. What is written is what is held: where a member
+        # waits in this cycle alone may be room that is held for another, and a restart would believe it.
+        hold = session.reservations.holds.get(task.uid) if evicted else None
+        return names.REASON_UNSCHEDULABLE, text, hold.node if hold is not None else ""
     if _was_refused(session, task):
         return names.REASON_SCHEDULER_ERROR, task.refusal, ""
     return names.REASON_UNSCHEDULABLE, "", ""

@@ -84,6 +84,7 @@ class Session(Points):
         self.breakdowns = Breakdowns(number, streaks)
         self.attempting: Attempt | None = None
         self.handlers: list[tuple[str, Handler]] = []
+        self.handlers_of_waiting: list[tuple[str, Handler]] = []
         self.handlers_may_refuse = False
         self.divisions: list[Callable[[Task], object]] = []
         self.findings = Findings(record.journal)
@@ -147,14 +148,14 @@ class Session(Points):
 
         By its points it says where that may be; one that says nothing may refuse anywhere.
         """
-        handlers, divisions = len(self.handlers), len(self.divisions)
+        handlers, divisions, waiting = len(self.handlers), len(self.divisions), len(self.handlers_of_waiting)
         try:
             if rests := self.breakdowns.resting(plugin.name, OPEN, type(plugin).open):
                 raise PluginBreakdownError(rests[""])  # noqa: TRY301  as if it had been called
             plugin.open(self)
         except Exception as error:  # noqa: BLE001  whatever a plugin raises
             broken = self.breakdowns.note(plugin.name, OPEN, type(plugin).open, error).breakdown
-            del self.handlers[handlers:], self.divisions[divisions:]
+            del self.handlers[handlers:], self.divisions[divisions:], self.handlers_of_waiting[waiting:]
 
             def refuse(*_args: object) -> NoReturn:
                 raise PluginBreakdownError(broken)
@@ -165,13 +166,17 @@ class Session(Points):
                 if extension.refuses and (point.name in plugin.points or not plugin.points):
                     extension.stand_in(refuse)
 
-    def add_handler(self, handler: Handler, *, may_refuse: bool = False) -> None:
+    def add_handler(self, handler: Handler, *, may_refuse: bool = False, waiting: bool = False) -> None:
         """Follow placements: called with a run of tasks and 1 when they take room, -1 when they give it back.
 
-        With `may_refuse` it may answer with a reason; the run is then undone, and every handler, this one too, is told -1.
+        With `may_refuse` it may answer with a reason; the run is then undone, and every handler, this one too, is told -1. With `waiting` it is also told,
+        with 0, of tasks that merely begin or cease to wait, as victims do where it is supposed that they ask again.
         """
         slot = self._roster.slot
-        self.handlers.append(("" if slot is None else slot.plugin, handler))
+        follower = ("" if slot is None else slot.plugin, handler)
+        self.handlers.append(follower)
+        if waiting:
+            self.handlers_of_waiting.append(follower)
         self.handlers_may_refuse = self.handlers_may_refuse or may_refuse
 
     def divide_runs(self, question: Callable[[Task], object]) -> None:
@@ -183,7 +188,7 @@ class Session(Points):
         direction = sign * run.direction
         refusal: str | PluginBreakdownError | None = None
         seen = run.told()
-        for plugin, handler in self.handlers if direction else ():
+        for plugin, handler in self.handlers if direction else self.handlers_of_waiting:
             answer = self._told(plugin, handler, seen, direction)
             if answer is not None and refusal is None:
                 refusal = answer

@@ -15,7 +15,7 @@ from pumice.actions.eviction.rules import Rules, jobs_of_other_queues
 from pumice.actions.eviction.search import Search
 from pumice.actions.eviction.units import Unit
 from pumice.framework.subject import EvictionContext, Subject
-from pumice.model.statuses import ALLOCATED_LIKE, Status
+from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -388,9 +388,7 @@ class BundleSearch(Search):
 
     def _everybody(self, plan: Plan, job: Job, tasks: list[Task], *, broken: bool) -> list[Bundle]:
         """Return the rest of a job as a whole, unless somebody in it must stay or whole bundles are not wanted."""
-        placed = [task for task in job.tasks.values() if task.status in ALLOCATED_LIKE]
-        known = {task.uid for task in tasks}
-        others = [task for task in placed if task.uid not in known]
+        others = units.rest_of(job, tasks)
         for task in others:
             if task.uid in plan.excluded or self.rules.protection(None, task) is not None:
                 return []

@@ -47,10 +47,17 @@ def unit_of(plan: Plan, claimant: Task, victim: Task) -> Unit | None:
     job = victim.job
     if not plan.gangs or job is None or job is claimant.job or keeps_its_minimum(job, (victim,)):
         return Unit((victim,), whole=False)
-    rest = [task for task in job.tasks.values() if task.status in ALLOCATED_LIKE and task.uid != victim.uid]
+    rest = rest_of(job, (victim,))
     if rest and not may_all_go(plan, claimant, (victim, *rest)):
         return None
     return whole_job(job, (victim, *rest))
+
+
+def rest_of(job: Job, tasks: Sequence[Task]) -> list[Task]:
+    """Return the placed members of a job beside some, in an order that does not depend on how pods were listed: so they are evicted."""
+    known = {task.uid for task in tasks}
+    rest = [task for task in job.tasks.values() if task.status in ALLOCATED_LIKE and task.uid not in known]
+    return sorted(rest, key=lambda task: task.uid)
 
 
 def whole_job(job: Job, tasks: tuple[Task, ...]) -> Unit:

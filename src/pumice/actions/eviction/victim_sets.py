@@ -17,7 +17,6 @@ import numpy as np
 from pumice.actions.eviction import ranking, units
 from pumice.actions.eviction.units import Unit
 from pumice.model.nodes import Nodes
-from pumice.model.statuses import ALLOCATED_LIKE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -139,8 +138,7 @@ class VictimSets:
 
     def _whole(self, job: Job, here: Sequence[Task]) -> Unit | None:
         """Return all that is left of a job, those on the node first; None if one of them must not be taken again."""
-        known = {task.uid for task in here}
-        rest = [task for task in job.tasks.values() if task.status in ALLOCATED_LIKE and task.uid not in known]
+        rest = units.rest_of(job, here)
         if any(task.uid in self._plan.excluded for task in rest):
             return None
         return units.whole_job(job, (*here, *rest))

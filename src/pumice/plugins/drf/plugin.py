@@ -83,7 +83,8 @@ class Drf(Plugin):
             self._tree = self._grow(session, total)
             session.queue_order.add_tree(self._path)
             session.reclaimable.add(self.reclaimable)
-        session.add_handler(self._follow)
+        # What a job waits for decides whether it is saturated.
+        session.add_handler(self._follow, waiting=True)
 
     # -- jobs --------------------------------------------------------------------------------------------------
 

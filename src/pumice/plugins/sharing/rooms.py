@@ -1,7 +1,7 @@
 """The room of each queue: what its ceiling and the nodes leave beside what others hold or are guaranteed, in the state the cycle has reached.
 
 room(root) is what the nodes offer less what foreign pods hold, at most the root's ceiling; room(C) is what its parent has room for less the larger of
-guaranteed and held of each sibling, at most C's own ceiling. So two borrowers together never take what is guaranteed to a third.
+guaranteed and held of each sibling, counted below it too, at most C's own ceiling. So two borrowers together never take what is guaranteed to a third.
 """
 
 from __future__ import annotations
@@ -78,7 +78,6 @@ class Rooms:
         parents = places.parents
         self._inner = [place for place in range(size - 1, 0, -1) if parents[place] != guarantees.ROOT]
         self._top = [place for place in range(1, size) if parents[place] == guarantees.ROOT]
-        self._parents = np.array(parents[1:], dtype=np.int64)
         self._place_of = {queue.row: place for place in places.leaves if (queue := places.queues[place]) is not None}
 
     def warn(self, session: Session) -> None:
@@ -104,9 +103,21 @@ class Rooms:
         for place in self._inner:
             self._held[self.places.parents[place]] += self._held[place]
         self._held[guarantees.ROOT] = self._held[self._top].sum(axis=0)
-        self._taken: Matrix = np.maximum(self._held, self.guaranteed)
+        self._taken: Matrix = np.zeros(self.guaranteed.shape, dtype=np.int64)
         self._spent: Matrix = np.zeros(self.guaranteed.shape, dtype=np.int64)
-        np.add.at(self._spent, self._parents, self._taken[1:])
+        for place in range(len(self._taken) - 1, -1, -1):
+            self._taken[place] = self._taken_by(place)
+            if place:
+                self._spent[self.places.parents[place]] += self._taken[place]
+
+    def _taken_by(self, place: int) -> Vector:
+        """Return what a place keeps from its siblings: what it holds or is guaranteed, or what that comes to below it, as far as its ceiling lets it hold that.
+
+        What one child has borrowed is not what another is guaranteed.
+        """
+        kept = np.maximum(self.guaranteed[place], self._spent[place])
+        taken: Vector = np.maximum(self._held[place], np.minimum(kept, self.ceilings[place]))
+        return taken
 
     def _catch_up(self) -> None:
         """Follow what was placed or given back since the last question."""
@@ -121,7 +132,7 @@ class Rooms:
             change = self._sums.held(row) - self._held[place]
             while place >= 0:
                 self._held[place] += change
-                taken = np.maximum(self._held[place], self.guaranteed[place])
+                taken = self._taken_by(place)
                 if place:
                     self._spent[parents[place]] += taken - self._taken[place]
                 self._taken[place] = taken
