@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -201,6 +202,7 @@ class Supply:
         self._room: Matrix = self._table.future_idle_at(self._table.rows).copy()
         self._kinds = list({task.shape.serial: task for task in tasks if not task.shape.request.unoffered}.values())
         self._least = least_need(plan.job, tasks)
+        self._rows: dict[int, None] = {}  # on which somebody goes, in the order of the first who does
         rows = self._table.rows if plan.domain is None else plan.domain.rows
         self._total: Vector = np.maximum(self._room[rows], 0).sum(axis=0)
         job = plan.job
@@ -221,6 +223,7 @@ class Supply:
                 continue
             row, vector = task.node.row, task.shape.request.vector
             self._room[row] += vector
+            self._rows[row] = None
             self._total = self._total + vector
             if self._homeless:
                 here = np.array([row], dtype=np.int64)
@@ -234,15 +237,17 @@ class Supply:
         """Tell whether nothing in the numbers speaks against a plan."""
         return not self._homeless and self.is_enough()
 
-    def divided(self, units: Sequence[Unit]) -> tuple[list[Unit], list[Unit]]:
-        """Tell units that touch no node on which a member would have room from those that do."""
-        useful = np.zeros(len(self._room), dtype=np.bool_)
+    def divided(self, units: Sequence[Unit], most: int | None = None) -> tuple[list[Unit], list[Unit]]:
+        """Tell units on nodes where a member would have room from the others, which come first; of each kind of member at most so many nodes, the first to lose first."""
+        useful: dict[int, None] = {}
         for member in self._kinds:
-            useful |= self._fits(member, self._table.rows)
+            fits = self._fits(member, self._table.rows)
+            found = (row for row in self._rows if fits[row])
+            useful.update(dict.fromkeys(itertools.islice(found, most)))
         parts: tuple[list[Unit], list[Unit]] = ([], [])
         for unit in units:
-            rows = (task.node.row for task in unit.tasks if task.node is not None and task.node.row < len(useful))
-            parts[any(useful[row] for row in rows)].append(unit)
+            rows = (task.node.row for task in unit.tasks if task.node is not None)
+            parts[any(row in useful for row in rows)].append(unit)
         return parts
 
 
@@ -301,7 +306,7 @@ class BundleSearch(Search):
                 # What did not do is tried again with twice as many, so that a claim that cannot be met costs few trials.
                 tries += 1
                 pause = 1 << min(tries - 1, 20)
-                waiting, taken = supply.divided(waiting)
+                waiting, taken = supply.divided(waiting, len(tasks) << tries)
                 if self._take_all(plan, tasks[0], taken) and plan.arrange_enough(tasks, done):
                     return True
         if supply.is_enough() and (pause > 0 or self._reaches_far(plan, tasks)):
