@@ -160,7 +160,7 @@ def test_files_that_cannot_be_used_are_told_at_the_start_and_keep_it_from_starti
 
 def test_a_plugin_that_breaks_down_is_named_in_the_log_in_readyz_and_in_the_metrics(server, namespace, tmp_path):
     conf = tmp_path / "conf"
-    body = " points = frozenset({'score'})\n def open(self, session):\n  session.score.add(lambda *_: 1 / 0)\n"
+    body = " points = frozenset({'NodeOrder'})\n def open(self, session):\n  session.score.add(lambda *_: 1 / 0)\n"
     (tmp_path / "mine.py").write_text(PLUGIN + body)
     conf.write_text(GOOD.replace("{name: gang}", "{name: gang}, {name: mine}"))
     gang(server, namespace, "g", 1)
