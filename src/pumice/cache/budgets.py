@@ -40,6 +40,11 @@ class Spending:
         full = self._full_at.get(name, now)
         return max(now, full - (self._budget.burst - 1) * self._budget.pause)
 
+    def tidy(self, now: int) -> None:
+        """Drop the names at the front whose budget is whole again."""
+        while self._full_at and next(iter(self._full_at.values())) <= now:
+            self._full_at.popitem(last=False)
+
     def forget(self, name: str) -> None:
         """Drop what is known of a name that is gone."""
         self._full_at.pop(name, None)

@@ -53,6 +53,8 @@ class WritePaces:
 
     def queues_are_due(self, now: int) -> bool:
         """Tell, once, whether a queue that had to wait can be written now."""
+        self._queues.tidy(now)
+        self._reasons.tidy(now)
         if self._queues_due is None or self._queues_due > now:
             return False
         self._queues_due = None
