@@ -6,6 +6,7 @@ Run as a program it prints the decisions of some lives as JSON lines, with whate
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 from tests.lives import scripts
@@ -41,7 +42,8 @@ def _pods(cycle):
             yield f"bind {key} to {new['spec']['nodeName']}"
         if not old.get("metadata", {}).get("deletionTimestamp") and new["metadata"].get("deletionTimestamp"):
             reason = next((c.get("message") for c in _conditions(new) if c["type"] == "DisruptionTarget"), "")
-            yield f"evict {key} for {reason}"
+            # Plans are counted from one again after a restart.
+            yield f"evict {key} for {re.sub(r', plan [0-9]+', '', reason)}"
         was, now = (each.get("status", {}).get("nominatedNodeName", "") for each in (old, new))
         if was != now:
             yield f"nominate {key} to {now or 'nobody'}"

@@ -100,7 +100,6 @@ def _noticed(session: Session) -> list[Job]:
 
 def report(session: Session) -> list[JobReport]:
     """Report on every job that may have changed; one whose queue cannot be used says so on its group and on every pod."""
-    session.never_running.rest()
     stranded = []
     for job in _noticed(session):
         if job.group is None or job.bad:

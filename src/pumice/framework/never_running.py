@@ -98,14 +98,6 @@ class NeverRunning:
             self._session.findings.notice(job, f"can never run: {reason}")
         return reason
 
-    def rest(self) -> None:
-        """Forget everything once no job waits: nobody is left to judge."""
-        memory = self._memory
-        if memory.surroundings and not self._session.cluster.pending_jobs:
-            memory.verdicts.clear()
-            memory.equals.clear()
-            memory.surroundings = []
-
     def passes_over(self, job: Job) -> bool:
         """Tell whether a group that was let in takes no budget from others; that is noted with the reason."""
         reason = self.say(job)
