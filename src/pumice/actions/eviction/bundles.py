@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from pumice.actions.eviction import units
-from pumice.actions.eviction.asking import least_need, members_lacking
+from pumice.actions.eviction.asking import least_need, members_lacking, orders
 from pumice.actions.eviction.queue_protections import reads_more, reads_only_queues
 from pumice.actions.eviction.rules import Rules, jobs_of_other_queues
 from pumice.actions.eviction.search import Search
@@ -271,6 +271,8 @@ class BundleSearch(Search):
             return True
         # The demand is that of pods with requests; pods without any are for those to ask who have no others.
         asking = [task for task in tasks if not task.best_effort] or list(tasks)
+        if self._allow_whole and any(self._fill_in_order(plan, ordered, done) for ordered in orders(plan, asking)):
+            return True
         need = sum(
             (task.shape.request.vector for task in members_lacking(plan.job, asking)),
             start=np.zeros(len(self.session.cluster.vocabulary), dtype=np.int64),
