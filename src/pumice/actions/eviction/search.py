@@ -57,7 +57,6 @@ class Search:
         self._market = Market(session, rules)
         self._anybody: dict[object, bool] = {}
         self._considered: dict[object, str] = {}
-        self._effort = 0
         settings = session.configuration
         # kube-batch knew no admission: without enqueue its actions look at every group.
         self._has_no_admission = settings.rules == "kube-batch" and "enqueue" not in settings.action_names
@@ -140,9 +139,8 @@ class Search:
             return refused
         key = (refused, self._market.kind_of_job(job), claimant.best_effort)
         if key not in self._considered:
-            self._effort += len(self.session.cluster.tasks)
-            # Where hardly two jobs are alike, looking at everybody for each of them would cost more than the search.
-            told = telling.considered(self.rules, claimant) if self._effort <= telling.MOST_LOOKED_AT else ""
+            # Where hardly two jobs are alike, looking at many pods for each of them would cost more than the search.
+            told = telling.considered(self.rules, claimant) if len(self._considered) < telling.MOST_KINDS else ""
             self._considered[key] = f"{refused}: {told}" if told else refused
         return self._considered[key]
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from pumice.framework.statement import Step
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pumice.actions.eviction.planning import Plan
     from pumice.actions.eviction.rules import Rules
     from pumice.model.task import Task
 
 NAMED = 10
 GROUPS = 5
-MOST_LOOKED_AT = 200_000  # pods in one action, to say who was considered
+LOOKED_AT = 1_000  # pods, to say of one claimant who was considered
+MOST_KINDS = 20  # of claimants of which that is said in one action
 NOBODY = "no pod may be evicted for it"
 NOTHING_HELPS = "no set of pods that may be evicted makes enough room"
 
@@ -46,9 +50,8 @@ def considered(rules: Rules, claimant: Task) -> str:
     """Say who was considered for a claimant and what refused them, the most frequent first."""
     refusals: Counter[str] = Counter()
     left: list[Task] = []
-    for task in rules.session.cluster.tasks.values():
-        if task.status not in rules.statuses or task.job is None or not rules.concerns(claimant, task):
-            continue
+    looked_at = list(itertools.islice(_candidates(rules, claimant), LOOKED_AT + 1))
+    for task in looked_at[:LOOKED_AT]:
         reason = _refusal(rules, claimant, task)
         if reason is None:
             left.append(task)
@@ -62,7 +65,16 @@ def considered(rules: Rules, claimant: Task) -> str:
     if not listed:
         return "nobody runs whom it could ask for"
     more = [f"and {len(listed) - GROUPS} more reasons"] if len(listed) > GROUPS else []
-    return f"of {refusals.total()} pods considered: {'; '.join([*listed[:GROUPS], *more])}"
+    first = "the first " if len(looked_at) > LOOKED_AT else ""
+    return f"of {first}{refusals.total()} pods considered: {'; '.join([*listed[:GROUPS], *more])}"
+
+
+def _candidates(rules: Rules, claimant: Task) -> Iterator[Task]:
+    """Give those that the action may look at, by name, so that the same pods are told of whatever the order of lists."""
+    for job in sorted(rules.sources(claimant), key=lambda job: job.key):
+        for task in sorted(job.tasks.values(), key=lambda task: task.name):
+            if task.status in rules.statuses and rules.concerns(claimant, task):
+                yield task
 
 
 def _refusal(rules: Rules, claimant: Task, candidate: Task) -> str | None:
