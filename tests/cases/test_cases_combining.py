@@ -18,9 +18,11 @@ def speaker(name, point, answer, asked):
 
     class Speaker(Plugin):
         def open(self, session):
-            def say(*_):
+            def say(*given):
                 asked.append(self.name)
-                return answer(session)
+                said = answer(session)
+                # Whoever is asked about candidates names some of these.
+                return [task for task in said if task in given[-1]] if isinstance(said, list) else said
 
             getattr(session, point).add(say)
 

@@ -175,7 +175,9 @@ class Rig:
     def assumed(self):
         """Say what was sent and is not confirmed."""
         kept = self.cache.assumptions
-        return {**kept._bindings, **kept._evictions, **self.cache.publisher._writing}
+        due = self.cache.publisher._paces._queues_due
+        late = {} if due is None else {"the status of a queue": due}
+        return {**kept._bindings, **kept._evictions, **self.cache.publisher._writing, **late}
 
     def differences(self):
         """Say in what the model and the API server do not agree."""

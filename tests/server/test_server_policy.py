@@ -280,7 +280,8 @@ def test_a_config_map_that_is_refused_gets_an_event_once_for_each_text(monkeypat
 
     changes = [put(BAD), lambda: None, put(GOOD), put("actions: ["), lambda: None]
     follow(made, sources.ConfigMapSource(maps, "ns", "conf"), *changes, monkeypatch=monkeypatch, refused=tell)
-    assert [kind for kind, _ in events.written] == ["Event", "Event"]
+    # One Event about the object, whose count rises with the next text that is refused.
+    assert [kind for kind, _ in events.written] == ["Event", "count"]
     event = events.written[0][1]
     assert event["involvedObject"] == {
         "apiVersion": "v1",
