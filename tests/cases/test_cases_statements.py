@@ -96,7 +96,7 @@ def test_neither_committed_nor_discarded_is_undone_when_the_session_ends():
     before = pools(desk, "n1")
     statement = session.statement()
     statement.allocate([desk.task("p")], [desk.node("n1")])
-    statement.hold()
+    statement.keep()
     assert desk.task("p").status == Status.ALLOCATED
     session.rollback()
     assert desk.task("p").status == Status.PENDING

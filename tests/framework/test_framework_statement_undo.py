@@ -136,12 +136,12 @@ class Game:
         assert self.statements[a % 3].recover(saved) or any("picky" in t.name for s in saved.steps for t in s[1])
 
     def hold(self, statement, *_):
-        statement.hold()
+        statement.keep()
 
     def release(self, _statement, a, *_):
-        held = [task for run in self.session._held for task in run.tasks]
+        held = [task for run in self.session._kept for task in run.tasks]
         if held:
-            self.session.release_held(held[a % len(held)])
+            self.session.release_kept(held[a % len(held)])
 
     def discard(self, statement, *_):
         statement.discard()
@@ -322,7 +322,7 @@ def test_what_is_only_supposed_is_never_sent():
     statement = game.statements[0]
     task = game.some({Status.PENDING}, 0, 1)[0]
     statement.suppose([task], [made.cluster.nodes.records[0]], Status.RUNNING)
-    for send in (statement.commit, statement.hold):
+    for send in (statement.commit, statement.keep):
         with pytest.raises(RuntimeError, match=f"{task.key} is only supposed to be Running"):
             send()
     statement.discard()

@@ -270,7 +270,7 @@ class Allocate(Action):
             self.name,
             f"holds room: {job.tally.ready} of {job.min_member} members placed, {waiting} wait for pods being released",
         )
-        statement.hold()
+        statement.keep()
         return []
 
     def _commit(self, session: Session, statement: Statement, job: Job, left: list[Task]) -> None:

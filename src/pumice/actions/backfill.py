@@ -58,7 +58,7 @@ class Backfill(Action):
         """Place one task; a node that is held for it stays held if there is no other."""
         session.findings.attempt(job)
         if task.status == Status.PIPELINED:
-            session.release_held(task)
+            session.release_kept(task)
         with session.attempt(job):
             self._try(session, job, task)
         if task.status == Status.PENDING:
@@ -89,7 +89,7 @@ class Backfill(Action):
         if statement.allocate([task], [session.cluster.nodes.records[rows[0]]]):
             is_ready = session.job_ready(job)
             session.record.acquit(job.key, self.name)
-            statement.hold()
+            statement.keep()
             if is_ready:
                 session.dispatch(job)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Attempt:
-    """What is done for a job until it is committed or held; with `passing`, the exception goes on after the undoing, to an attempt around this one."""
+    """What is done for a job until it is committed or kept; with `passing`, the exception goes on after the undoing, to an attempt around this one."""
 
     __slots__ = ("_job", "_outer", "_outer_job", "_passing", "_session", "_statements", "_words")
 
@@ -48,7 +48,7 @@ class Attempt:
         return isinstance(error, Exception) and not self._passing
 
     def settle(self) -> None:
-        """Let everything said so far stay: what it is about was committed or held."""
+        """Let everything said so far stay: what it is about was committed or kept."""
         self._words = self._session.findings.journal.mark
         if self._outer is not None:
             self._outer.settle()

@@ -212,7 +212,7 @@ def put_back(session: Session, reservations: Reservations, tasks: Iterable[Task]
         statement = session.statement()
         statement.pipeline([task], [record], evicted=True)
         session.reserved[task.uid] = task
-        statement.hold()
+        statement.keep()
 
 
 def lift(session: Session, job: Job) -> list[Task]:
@@ -221,6 +221,6 @@ def lift(session: Session, job: Job) -> list[Task]:
         return []
     lifted = [task for task in job.tasks.values() if task.uid in session.reserved and task.status in TENTATIVE]
     for task in lifted:
-        session.release_held(task)
+        session.release_kept(task)
         del session.reserved[task.uid]
     return lifted

@@ -102,7 +102,7 @@ class Session(Points):
         self.never_running = NeverRunning(self)
         self.gates = Gates(self)
         self._outlet = outlet
-        self._held: list[Run] = []
+        self._kept: list[Run] = []
         self._statements: list[Statement] = []
         roster = Roster(len(configuration.tiers), final_veto=configuration.rules == "kube-batch")
         roster.breakdowns, roster.evaluator = self.breakdowns, evaluator
@@ -225,7 +225,7 @@ class Session(Points):
         return len(self._statements)
 
     def undo_since(self, started: int) -> None:
-        """Undo what statements started since then have neither committed nor held."""
+        """Undo what statements started since then have neither committed nor kept."""
         for statement in reversed(self._statements[started:]):
             statement.rollback(0)
 
@@ -276,7 +276,7 @@ class Session(Points):
     def best_effort_jobs(self) -> list[Job]:
         """Return the jobs that have best-effort tasks without a node, or with only the promise of one."""
         found = {job.key: job for job in self.cluster.pending_jobs.values() if job.tally.counts[BEST_EFFORT_PENDING]}
-        for run in self._held:
+        for run in self._kept:
             task = run.tasks[0]
             if task.best_effort and task.status == Status.PIPELINED and task.job is not None:
                 found[task.job.key] = task.job
@@ -315,15 +315,15 @@ class Session(Points):
     # -- statements --------------------------------------------------------------------------------------------
 
     def statement(self, claimant: Task | None = None) -> Statement:
-        """Start a statement, maybe to make room for a claimant; one that is neither committed nor held is undone when the session closes."""
+        """Start a statement, maybe to make room for a claimant; one that is neither committed nor kept is undone when the session closes."""
         started = Statement(self, claimant)
         self._statements.append(started)
         return started
 
-    def hold(self, runs: Iterable[Run]) -> None:
+    def keep(self, runs: Iterable[Run]) -> None:
         """Keep runs applied until the session closes."""
         for run in runs:
-            self._held.append(run)
+            self._kept.append(run)
             if run.evicted:
                 self.evicted_for.update(dict.fromkeys(task.uid for task in run.tasks))
 
@@ -404,10 +404,10 @@ class Session(Points):
         holds = self.reservations.holds
         return bool(holds) and any(uid in holds for uid in job.tasks if uid in self.reserved or uid in job.pending)
 
-    def release_held(self, task: Task) -> None:
+    def release_kept(self, task: Task) -> None:
         """Undo one held task, so that it can be placed anew."""
         statement = Statement(self)
-        statement.runs = self._held
+        statement.runs = self._kept
         statement.undo(task)
 
     # -- closing -----------------------------------------------------------------------------------------------
@@ -417,7 +417,7 @@ class Session(Points):
         for abandoned in self._statements:
             abandoned.discard()
         statement = Statement(self)
-        statement.runs, self._held = self._held, []
+        statement.runs, self._kept = self._kept, []
         statement.discard()
 
 

@@ -194,7 +194,7 @@ class Statement:
     def suppose(self, tasks: Sequence[Task], nodes: Sequence[NodeRecord | None], status: Status) -> None:
         """Ask what would be if tasks were somewhere else, or something else: handlers are told, and it never becomes real.
 
-        It has to be undone before the statement is committed or held; a trial sees to it.
+        It has to be undone before the statement is committed or kept; a trial sees to it.
         """
         start = 0
         for group in _equal(tasks):
@@ -364,14 +364,14 @@ class Statement:
                 if refused:
                     self._undo(run.pick([i for i, task in enumerate(run.tasks) if task.uid in refused]))
             else:
-                self._session.hold([run])
+                self._session.keep([run])
         self._session.settle_words()
 
-    def hold(self) -> None:
+    def keep(self) -> None:
         """Keep everything applied, and nothing real, until the session ends."""
         self._check_that_all_is_meant()
         runs, self.runs = self.runs, []
-        self._session.hold(runs)
+        self._session.keep(runs)
         self._session.settle_words()
 
     def _check_that_all_is_meant(self) -> None:

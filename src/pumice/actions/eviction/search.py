@@ -345,7 +345,7 @@ class Search:
         self.session.reserve(plan.members, [], self.rules.hold_for)
         # Where allocate comes later in the list, it places them in this very cycle.
         self.session.reserved.update({member.uid: member for member in plan.members})
-        plan.statement.hold()
+        plan.statement.keep()
 
     def _commit(self, plan: Plan) -> None:
         victims = [task for unit in plan.units for task in unit.tasks]
