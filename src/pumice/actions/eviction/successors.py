@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pumice.actions.eviction.search import Search
     from pumice.framework.session import Session
     from pumice.model.job import Job
+    from pumice.model.task import Task
 
 KINDS = 4  # of waiting jobs that are looked at in each queue, the smallest first
 LOOKS = 64  # kinds that are looked at for one plan by the rules of one action
@@ -54,7 +55,7 @@ class Successors:
 
     def _waiting_beside(self, search: Search, plan: Plan, losing: Mapping[str, str]) -> Iterator[list[Job]]:
         """Give kinds of waiting jobs, those of the queues first whose due the plan opens; of the claimant's own queue where an action looks there."""
-        kinds, own = self._kinds(), plan.job.queue
+        kinds, own = self._kinds(plan), plan.job.queue
         if search.rules.own_queue:
             yield from kinds.get(own, ())
             return
@@ -67,12 +68,12 @@ class Successors:
         claimant = next(iter(job.pending.values()))
         return search.rules.concerns(claimant, plan.members[0]) and self._session.job_starving(job)
 
-    def _kinds(self) -> dict[str, list[list[Job]]]:
-        """Return waiting jobs by queue and kind; jobs that nothing can tell apart stand together."""
+    def _kinds(self, plan: Plan) -> dict[str, list[list[Job]]]:
+        """Return waiting jobs by queue and kind, the one that a plan is being made for included; jobs that nothing can tell apart stand together."""
         if self._waiting is None:
             kinds: dict[str, dict[Hashable, list[Job]]] = {}
-            for job in self._session.cluster.pending_jobs.values():
-                shapes = tuple(sorted(task.shape.serial for task in job.pending.values()))
+            for job in {**self._session.cluster.pending_jobs, plan.job.key: plan.job}.values():
+                shapes = tuple(sorted(task.shape.serial for task in _waiting(job)))
                 kind = (job.priority, job.min_member, job.tally.ready, shapes)
                 kinds.setdefault(job.queue, {}).setdefault(kind, []).append(job)
             self._waiting = {queue: sorted(found.values(), key=_size)[:KINDS] for queue, found in kinds.items()}
@@ -99,7 +100,12 @@ def _may_come(session: Session, plan: Plan, job: Job, losing: Mapping[str, str])
     return session.findings.phase(job) != names.PHASE_PENDING and not session.is_pipelined(job)
 
 
+def _waiting(job: Job) -> list[Task]:
+    """Return the tasks of a job that wait, those included that a plan has just placed."""
+    return [task for task in job.tasks.values() if task.status in (Status.PENDING, Status.PIPELINED)]
+
+
 def _size(jobs: Sequence[Job]) -> tuple[float, str]:
     """Rank kinds of jobs by what they ask for, the smallest first."""
     job = jobs[0]
-    return float(sum(int(task.shape.request.vector.sum()) for task in job.pending.values())), job.key
+    return float(sum(int(task.shape.request.vector.sum()) for task in _waiting(job))), job.key

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from pumice.actions.eviction import asking
 from pumice.framework import reservations
 from pumice.model.statuses import Status
 
@@ -37,17 +38,26 @@ def could_evict(session: Session, rules: Rules, claimant: Task, tasks: Sequence[
         wanted = {task.uid for task in tasks}
         places = [record for record in nodes if any(t.uid in wanted for t in rules.offered(claimant, record))]
         statement.suppose(tasks, [None] * len(tasks), Status.PENDING)
-        return bool(places) and not any(_would_be_offered(statement, rules, claimant, tasks, each) for each in places)
+        # With all that its job lacks: what a gang holds once it is there decides whether it may keep it.
+        asking_too = [claimant, *(task for task in _lacking(session, claimant) if task is not claimant)]
+        return bool(places) and not any(_would_be_offered(statement, rules, asking_too, tasks, each) for each in places)
+
+
+def _lacking(session: Session, claimant: Task) -> list[Task]:
+    job = claimant.job
+    waiting = [] if job is None else [task for task in asking.claimants(session, job) if task.status == Status.PENDING]
+    return [] if job is None else asking.members_lacking(job, waiting)
 
 
 def _would_be_offered(
-    statement: Statement, rules: Rules, claimant: Task, others: Sequence[Task], record: NodeRecord
+    statement: Statement, rules: Rules, claimants: Sequence[Task], others: Sequence[Task], record: NodeRecord
 ) -> bool:
-    """Tell whether a claimant that ran on a node would be offered to any of the others."""
+    """Tell whether any of the claimants, all of which ran on a node, would be offered to one of the others."""
+    own = {task.uid for task in claimants}
     with statement.trial():
-        statement.suppose([claimant], [record], Status.RUNNING)
+        statement.suppose(claimants, [record] * len(claimants), Status.RUNNING)
         kinds = {id(task.shape): task for task in others}.values()
-        return any(task.uid == claimant.uid for other in kinds for task in rules.offered(other, record))
+        return any(task.uid in own for other in kinds for task in rules.offered(other, record))
 
 
 class Lifted:
