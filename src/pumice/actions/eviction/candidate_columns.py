@@ -226,7 +226,10 @@ class Columns:
         highest = max((job.priority, task.priority) for task in placed)
         if highest not in self._codes:
             # Somebody of it is where no node is; whatever it is, it costs no less than those that are known.
-            highest = max((job.priority, t.priority) for t in placed if (job.priority, t.priority) in self._codes)
+            known = [(job.priority, t.priority) for t in placed if (job.priority, t.priority) in self._codes]
+            if not known:
+                return None
+            highest = max(known)
         breaks = job.min_member > 1 and units.keeps_its_minimum(job)
         return self._codes[highest], breaks, len(placed), self._losses.sum(placed)
 

@@ -66,15 +66,19 @@ def whole_job(job: Job, tasks: tuple[Task, ...]) -> Unit:
 
 
 def may_all_go(plan: Plan, claimant: Task | None, tasks: Sequence[Task]) -> bool:
-    """Tell whether tasks may go together: queues judge them once, before anybody goes; budgets count those that have gone before."""
+    """Tell whether tasks may go together, each asked about with those before it gone; a gang is judged once, when it cannot stay any more, and then budgets alone count."""
     if any(plan.rules.protection(claimant, task) is not None for task in tasks):
         return False
     if len(tasks) == 1:
         return True
+    judged: set[str] = set()
     with plan.statement.trial():
         for task in tasks:
-            if plan.rules.budget(claimant, task) is not None:
+            ask = plan.rules.budget if task.job_key in judged else plan.rules.protection
+            if ask(claimant, task) is not None:
                 return False
+            if plan.gangs and task.job is not None and not keeps_its_minimum(task.job, (task,)):
+                judged.add(task.job_key)
             plan.statement.evict([task], plan.rules.name)
     return True
 
