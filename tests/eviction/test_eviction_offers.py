@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 from eviction_crowds import PLUGINS, crowd
@@ -13,7 +11,7 @@ from hypothesis import strategies as st
 from pumice.actions.eviction import node_bounds, offers, victim_sets
 from pumice.framework import foresight
 
-EXAMPLES = int(os.environ.get("OFFER_EXAMPLES", "40"))
+EXAMPLES = 40
 
 
 def plain(market, plan, member):

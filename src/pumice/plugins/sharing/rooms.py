@@ -82,7 +82,8 @@ class Rooms:
 
     def warn(self, session: Session) -> None:
         """Tell each queue of which a guarantee does not count in full."""
-        session.findings.queue_warnings.extend(self.problems)
+        for queue, text in self.problems:
+            session.findings.warn_queue(queue, text)
 
     def guarantee(self, queue: Queue) -> Vector:
         """Return what is guaranteed to a leaf in effect."""
