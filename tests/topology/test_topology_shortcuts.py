@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from topology_world import ALLOCATE, PREEMPT, hyper_node
 
 from builders import Desk, group, node, pod, priority_class, queue
-from pumice.actions.eviction import bundles
+from pumice.actions.eviction import gang_rules
 from pumice.actions.eviction.planning import Plan
 from pumice.actions.eviction.search import Search
 from pumice.framework import walking
@@ -89,7 +89,7 @@ def test_leaving_out_domains_and_choosing_ahead_changes_no_plan(config, seed):
         assert outcome(world(seed, config)) == short
 
 
-@pytest.mark.parametrize("rules", [bundles.GangPreempt, bundles.GangReclaim])
+@pytest.mark.parametrize("rules", [gang_rules.GangPreempt, gang_rules.GangReclaim])
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=15, deadline=None)
 def test_all_candidates_at_once_are_those_who_may_go_one_by_one(rules, seed):

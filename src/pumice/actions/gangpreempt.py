@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.actions.eviction import bundles, gangs
+from pumice.actions.eviction import gang_rules, gangs
 from pumice.actions.eviction.settings import GangSettings
 from pumice.framework.configuration import Configured
 from pumice.framework.plugin import Action
@@ -24,5 +24,5 @@ class GangPreempt(Action):
 
     def execute(self, session: Session) -> None:
         """Serve starving jobs, queue by queue."""
-        found = bundles.GangPreempt(session, self.settings.asked)
+        found = gang_rules.GangPreempt(session, self.settings.asked)
         gangs.serve(session, found, allow_whole=self.settings.allow_whole, reclaims=False)

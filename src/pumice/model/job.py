@@ -237,7 +237,9 @@ class Job:
 
     def sub_jobs_reach(self, *, pipelined: bool, without: Iterable[Task] = ()) -> bool:
         """Tell whether each policy has its minimum number of complete sub-groups, not counting some tasks that are placed or wait for room."""
-        lost = Counter(id(task.sub_job) for task in without) if self.policies else Counter[int]()
+        if not self.policies:
+            return True
+        lost = Counter(id(task.sub_job) for task in without)
         for policy in self.policies:
             if policy.min_sub_groups <= 0:
                 continue

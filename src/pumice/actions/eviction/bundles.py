@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,161 +10,21 @@ import numpy as np
 
 from pumice.actions.eviction import units
 from pumice.actions.eviction.asking import least_need, members_lacking, orders
-from pumice.actions.eviction.queue_protections import reads_more, reads_only_queues
-from pumice.actions.eviction.rules import Rules, jobs_of_other_queues
 from pumice.actions.eviction.search import Search
+from pumice.actions.eviction.supply import Supply
 from pumice.actions.eviction.units import Unit
-from pumice.framework.subject import EvictionContext, Subject
-from pumice.model.statuses import Status
+from pumice.framework.subject import Subject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-    from typing import Any
 
+    from pumice.actions.eviction.gang_rules import GangRules
     from pumice.actions.eviction.planning import Plan
     from pumice.actions.eviction.successors import Successors
-    from pumice.framework.evaluation import Mask
-    from pumice.framework.extensions import Registered
     from pumice.framework.session import Session
-    from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job
-    from pumice.model.nodes import Rows
     from pumice.model.resources import Matrix, Vector
     from pumice.model.task import Task
-
-
-class GangRules(Rules):
-    """What both gang forms share: victims whose PodGroup does not forbid it, judged by UnifiedEvictable."""
-
-    node_by_node = False
-
-    def protection(self, claimant: Task | None, candidate: Task) -> str | None:
-        """Add the explicit mark of the PodGroup to the protections."""
-        job = candidate.job
-        if job is not None and job.preemptable_set and not job.preemptable:
-            return f"PodGroup {job.key} is marked as not preemptable"
-        return super().protection(claimant, candidate)
-
-    def concerns(self, claimant: Task, candidate: Task) -> bool:
-        """Look at jobs; which of their pods is meant does not matter."""
-        own, other = claimant.job, candidate.job
-        return own is not None and other is not None and self.concerns_job(own, other)
-
-    def concerns_job(self, own: Job, other: Job) -> bool:
-        """Tell whether the action may look at a job at all."""
-        raise NotImplementedError  # pragma: no cover  both forms have their own
-
-    def leaving(self, claimant: Task) -> list[Task]:
-        """Return whoever may go for a claimant."""
-        return self.candidates(claimant)
-
-    def candidates(self, claimant: Task, domain: HyperNode | None = None, highest: int | None = None) -> list[Task]:
-        """Return everybody who may go, on the nodes of a domain or anywhere, of jobs up to a priority: what `may_go` says, with each job and queue asked about once."""
-        jobs = {
-            id(job): job
-            for job in self.sources(claimant)
-            if (highest is None or job.priority <= highest) and self._is_open(claimant, job)
-        }
-        tasks: Iterable[Task]
-        if domain is None:
-            tasks = (task for job in jobs.values() for task in job.tasks.values())
-        else:
-            records = self.session.cluster.nodes.records
-            here = (task for row in domain.rows.tolist() for task in records[row].tasks.values())
-            tasks = (task for task in here if id(task.job) in jobs)
-        own = claimant.job.queue if claimant.job is not None else ""
-        guarded = {key for key, job in jobs.items() if self._is_guarded(own, job)}
-        protection = self.session.protection
-        shared = self._asked_once(claimant)
-        found = []
-        for task in tasks:
-            if task.status not in self.statuses or not task.preemptable:
-                continue
-            if self.is_spared(task) or (claimant.best_effort and not task.best_effort):
-                continue
-            if guarded and id(task.job) in guarded and self._queue_protection(own, task) is not None:
-                continue
-            if not shared(task) and protection.among(reads_more, claimant, task, self.name) is None:
-                found.append(task)
-        return found
-
-    def _asked_once(self, claimant: Task) -> Callable[[Task], bool]:
-        """Return what tells whether the protections of queues keep a pod, asked once for all to which they give one answer."""
-        protection = self.session.protection
-        known: dict[Hashable, bool] = {}
-        spared: dict[int, bool] = {}
-
-        def kept(task: Task) -> bool:
-            job = task.job
-            if job is None:
-                return False
-            key: Hashable = task.uid
-            if not (job.roles_enforced or job.policies):
-                if id(job) not in spared:
-                    spared[id(job)] = not self.keeps_gangs or units.keeps_its_minimum(job, (task,))
-                key = (job.queue, task.shape.serial) if spared[id(job)] else job.key
-            if key not in known:
-                known[key] = protection.among(reads_only_queues, claimant, task, self.name) is not None
-            return known[key]
-
-        return kept
-
-    def _is_open(self, claimant: Task, job: Job) -> bool:
-        """Tell whether nothing about a job as a whole speaks against taking from it."""
-        if claimant.job is None or job.group is None or job.queue not in self.session.cluster.queues:
-            return False
-        return self.concerns_job(claimant.job, job) and not (job.preemptable_set and not job.preemptable)
-
-    def _is_guarded(self, own: str, job: Job) -> bool:
-        """Tell whether the queue of a job may protect its pods."""
-        owner = self.session.cluster.queues[job.queue]
-        return owner.name != own and (bool(owner.guarantee) or not owner.reclaimable)
-
-    def ask(self, claimant: Task, candidates: Sequence[Task], domain: HyperNode | None = None) -> list[Task]:
-        """Ask who is evictable."""
-        return (
-            self.session.unified_evictable(EvictionContext(self.name, claimant.job, domain), candidates)
-            if claimant.job is not None
-            else []
-        )
-
-    def functions(self) -> list[Registered[..., Any]]:
-        """Return what is registered at UnifiedEvictable."""
-        return list(self.session.unified_evictable)
-
-
-class GangPreempt(GangRules):
-    """Take from jobs of lower priority in the same queue."""
-
-    name = "gangpreempt"
-    own_queue = True
-    statuses = frozenset({Status.BOUND, Status.RUNNING})
-
-    def concerns_job(self, own: Job, other: Job) -> bool:
-        """Look at jobs of the same queue with lower priority."""
-        return other.queue == own.queue and other.priority < own.priority
-
-    def sources(self, claimant: Task) -> list[Job]:
-        """Return the jobs of lower priority in the queue."""
-        cluster, own = self.session.cluster, claimant.job
-        queue = cluster.queues.get(own.queue) if own is not None else None
-        if queue is None or own is None:
-            return []
-        return [job for key in queue.jobs if (job := cluster.jobs.get(key)) is not None and job.priority < own.priority]
-
-
-class GangReclaim(GangRules):
-    """Take from other queues."""
-
-    name = "gangreclaim"
-
-    def concerns_job(self, own: Job, other: Job) -> bool:
-        """Look at jobs of other queues."""
-        return other.queue != own.queue
-
-    def sources(self, claimant: Task) -> list[Job]:
-        """Return the jobs of the other queues that may be reclaimed from."""
-        return jobs_of_other_queues(self.session, claimant)
 
 
 class Bundle(msgspec.Struct, frozen=True):
@@ -191,64 +50,6 @@ class Bundle(msgspec.Struct, frozen=True):
         if self.whole:
             return [Unit(self.tasks, whole=True, breaks=not self.broken and self.job.min_member > 1)]
         return [Unit((task,), whole=False) for task in self.tasks]
-
-
-class Supply:
-    """What nodes would have with units gone, in numbers, and whether that could do for all members."""
-
-    def __init__(self, session: Session, plan: Plan, tasks: Sequence[Task]) -> None:
-        self._plan = plan
-        self._table = session.cluster.nodes
-        self._room: Matrix = self._table.future_idle_at(self._table.rows).copy()
-        self._kinds = list({task.shape.serial: task for task in tasks if not task.shape.request.unoffered}.values())
-        self._least = least_need(plan.job, tasks)
-        self._rows: dict[int, None] = {}  # on which somebody goes, in the order of the first who does
-        rows = self._table.rows if plan.domain is None else plan.domain.rows
-        self._total: Vector = np.maximum(self._room[rows], 0).sum(axis=0)
-        job = plan.job
-        all_needed = job.min_member - job.tally.ready - job.tally.waiting >= len(tasks)
-        alone = all_needed and not job.roles_enforced and not job.policies
-        # Members that have room nowhere yet; as long as there is one, there is no plan.
-        self._homeless = [member for member in self._kinds if not self._fits(member, rows).any()] if alone else []
-
-    def _fits(self, member: Task, rows: Rows | slice) -> Mask:
-        request = member.shape.request
-        fits: Mask = np.logical_and.reduce(self._room[rows][:, request.asked] >= request.needed, axis=1)
-        return fits
-
-    def add(self, unit: Unit) -> None:
-        """Count a unit as gone."""
-        for task in unit.tasks:
-            if task.node is None or not self._plan.covers(task) or task.node.row >= len(self._room):
-                continue
-            row, vector = task.node.row, task.shape.request.vector
-            self._room[row] += vector
-            self._rows[row] = None
-            self._total = self._total + vector
-            if self._homeless:
-                here = np.array([row], dtype=np.int64)
-                self._homeless = [member for member in self._homeless if not self._fits(member, here)[0]]
-
-    def is_enough(self) -> bool:
-        """Tell whether there is enough in sum."""
-        return bool((self._least <= self._total).all())
-
-    def may_do(self) -> bool:
-        """Tell whether nothing in the numbers speaks against a plan."""
-        return not self._homeless and self.is_enough()
-
-    def divided(self, units: Sequence[Unit], most: int | None = None) -> tuple[list[Unit], list[Unit]]:
-        """Tell units on nodes where a member would have room from the others, which come first; of each kind of member at most so many nodes, the first to lose first."""
-        useful: dict[int, None] = {}
-        for member in self._kinds:
-            fits = self._fits(member, self._table.rows)
-            found = (row for row in self._rows if fits[row])
-            useful.update(dict.fromkeys(itertools.islice(found, most)))
-        parts: tuple[list[Unit], list[Unit]] = ([], [])
-        for unit in units:
-            rows = (task.node.row for task in unit.tasks if task.node is not None)
-            parts[any(row in useful for row in rows)].append(unit)
-        return parts
 
 
 class BundleSearch(Search):
@@ -279,12 +80,17 @@ class BundleSearch(Search):
         )
         least, room = least_need(plan.job, asking), self._room(plan)
         # More important jobs are not even looked at while less important ones are enough.
+        candidates: list[Task] = []
         for level in sorted({job.priority for job in self._gang_rules.sources(asking[0])}):
-            bundles = self._sorted(plan, self._bundles(plan, asking, level), need)
-            for highest in sorted({bundle.priority for bundle in bundles if bundle.priority[0] == level}):
-                among = [bundle for bundle in bundles if bundle.priority <= highest]
-                freed = (task.shape.request.vector for bundle in among for task in bundle.tasks if plan.covers(task))
-                if (least <= sum(freed, start=room)).all() and self._fill_from(plan, among, asking, done):
+            candidates += self._gang_rules.candidates(asking[0], plan.domain, level)
+            bundles = self._sorted(plan, self._bundles(plan, asking, candidates), need)
+            freed = _freed([[task for task in bundle.tasks if plan.covers(task)] for bundle in bundles], len(room))
+            ranks = [bundle.priority for bundle in bundles]
+            for highest in sorted({rank for rank in ranks if rank[0] == level}):
+                places = [place for place, rank in enumerate(ranks) if rank <= highest]
+                if (least <= room + freed[places].sum(axis=0)).all() and self._fill_from(
+                    plan, [bundles[place] for place in places], asking, done
+                ):
                     return True
         return False
 
@@ -328,8 +134,18 @@ class BundleSearch(Search):
         )
 
     def _take_all(self, plan: Plan, claimant: Task, wanted: Sequence[Unit]) -> bool:
-        """Evict units as far as they may go; tells whether any went."""
-        return bool(sum(self._take(plan, claimant, unit) for unit in wanted))
+        """Evict units as far as they may go; tells whether any went. Of whom a queue keeps one, it keeps the like: it has only less by now."""
+        kept: dict[Hashable, None] = {}
+        taken = False
+        for unit in wanted:
+            key = _group(unit)
+            if key in kept:
+                continue
+            if self._take(plan, claimant, unit):
+                taken = True
+            elif key is not None and self._gang_rules.is_kept_by_queue(claimant, unit.tasks[0]):
+                kept[key] = None
+        return taken
 
     def _take(self, plan: Plan, claimant: Task, unit: Unit) -> bool:
         """Evict a unit, unless by now somebody in it is protected or it would leave a part of its gang behind."""
@@ -350,11 +166,10 @@ class BundleSearch(Search):
         total: Vector = np.maximum(free, 0).sum(axis=0)
         return total
 
-    def _bundles(self, plan: Plan, asking: Sequence[Task], highest: int) -> list[Bundle]:
-        """Cut the victims that the plugins allow, of jobs up to a priority, into what their jobs can spare and the rest."""
+    def _bundles(self, plan: Plan, asking: Sequence[Task], candidates: Sequence[Task]) -> list[Bundle]:
+        """Cut the candidates that the plugins allow into what their jobs can spare and the rest."""
         claimant = asking[0]
-        found = self._gang_rules.candidates(claimant, plan.domain, highest)
-        ordered = self.rules.in_order(claimant, [task for task in found if task.uid not in plan.excluded])
+        ordered = self.rules.in_order(claimant, [task for task in candidates if task.uid not in plan.excluded])
         allowed = {task.uid for task in self.rules.ask(claimant, ordered, plan.domain)} if ordered else set()
         by_job: dict[str, list[Task]] = {}
         for task in ordered:
@@ -411,7 +226,8 @@ class BundleSearch(Search):
         places = self._queue_places(plan, {bundle.job.queue for bundle in bundles})
         # Each pass keeps the order of the passes before among those that it finds equal.
         ordered = sorted(bundles, key=lambda bundle: (bundle.job.creation, bundle.job.key), reverse=True)
-        ordered.sort(key=lambda bundle: _gain(bundle, need), reverse=True)
+        gains = dict(zip(map(id, ordered), _gains(ordered, need), strict=True))
+        ordered.sort(key=lambda bundle: gains[id(bundle)], reverse=True)
         ordered.sort(key=lambda bundle: ranks[bundle.job.key], reverse=True)
         ordered.sort(key=lambda bundle: (not bundle.safe, places[bundle.job.queue]))
         return ordered
@@ -432,10 +248,27 @@ class BundleSearch(Search):
         return places
 
 
-def _gain(bundle: Bundle, need: Vector) -> float:
-    """Return how much of the need a bundle covers for each share of it that is evicted."""
+def _group(unit: Unit) -> Hashable:
+    """Return what queues tell pods apart by that can be spared; None of a unit about which they know more."""
+    job = unit.tasks[0].job
+    if unit.whole or job is None or job.roles_enforced or job.policies or not units.keeps_its_minimum(job, unit.tasks):
+        return None
+    return job.queue, unit.tasks[0].shape.serial
+
+
+def _freed(sets: Sequence[Sequence[Task]], width: int) -> Matrix:
+    """Return what each of some sets of tasks gives back, as rows."""
+    freed: Matrix = np.zeros((len(sets), width), dtype=np.int64)
+    vectors = [task.shape.request.vector for tasks in sets for task in tasks]
+    if vectors:
+        np.add.at(freed, np.repeat(np.arange(len(sets)), [len(tasks) for tasks in sets]), np.stack(vectors))
+    return freed
+
+
+def _gains(bundles: Sequence[Bundle], need: Vector) -> list[float]:
+    """Return how much of the need each bundle covers for each share of it that is evicted."""
     asked = need > 0
-    freed = sum((task.shape.request.vector for task in bundle.tasks), start=np.zeros(len(need), dtype=np.int64))
-    useful = float((np.minimum(freed, need)[asked] / need[asked]).sum())
-    cost = float((freed[asked] / need[asked]).sum())
-    return useful / cost if cost else float("inf")
+    freed = _freed([bundle.tasks for bundle in bundles], len(need))[:, asked]
+    useful = (np.minimum(freed, need[asked]) / need[asked]).sum(axis=1)
+    costs = (freed / need[asked]).sum(axis=1)
+    return [gain / cost if cost else float("inf") for gain, cost in zip(useful.tolist(), costs.tolist(), strict=True)]

@@ -187,7 +187,7 @@ class Columns:
             loss=loss,
             freed=task.shape.request.vector,
             tasks=(task,),
-            groups=self._number(job, [task], alone=True),
+            groups=self.protections.number((self.protections.group(job, task, alone=True),)),
         )
 
     def _whole(self, standing: Standing, here: Sequence[Task]) -> Item:

@@ -10,7 +10,7 @@ from pumice.actions.eviction.successors import Successors
 from pumice.framework import subject
 
 if TYPE_CHECKING:
-    from pumice.actions.eviction.bundles import GangRules
+    from pumice.actions.eviction.gang_rules import GangRules
     from pumice.framework.session import Session
     from pumice.model.job import Job
     from pumice.model.queue import Queue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.actions.eviction import bundles, rules
+from pumice.actions.eviction import gang_rules, rules
 from pumice.actions.eviction.bundles import BundleSearch
 from pumice.actions.eviction.search import Search
 from pumice.actions.eviction.settings import EvictingSettings, GangSettings
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from pumice.framework.session import Session
 
 _SINGLE: dict[str, type[rules.Rules]] = {"preempt": rules.Preempt, "reclaim": rules.Reclaim}
-_GANGS: dict[str, type[bundles.GangRules]] = {"gangpreempt": bundles.GangPreempt, "gangreclaim": bundles.GangReclaim}
+_GANGS: dict[str, type[gang_rules.GangRules]] = {
+    "gangpreempt": gang_rules.GangPreempt,
+    "gangreclaim": gang_rules.GangReclaim,
+}
 
 
 def searches(session: Session) -> list[Search]:

@@ -169,7 +169,7 @@ class Market:
     def _first(self, shelf: Shelf, plan: Plan, member: Task, left: Mask, scores: Rows) -> Offer | None:
         """Ask nodes in the order of their bounds until none that is left can be cheaper."""
         columns, bounds = shelf.columns, shelf.bounds
-        sets = VictimSets(plan, member, plan.evaluation(member))
+        sets = VictimSets(plan, member, plan.evaluation(member), columns.protections)
         shelf.refresh(plan, member)
         if sets.lasts:
             left[[columns.segments[row] for row in shelf.useless]] = False

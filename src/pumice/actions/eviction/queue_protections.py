@@ -66,6 +66,13 @@ class QueueProtections:
             self._flags = np.array([all(g in self._closed for g in groups) for groups in self._sets], dtype=np.bool_)
         return self._flags
 
+    def is_kept(self, task: Task) -> bool:
+        """Tell whether a pod is known to be protected."""
+        job = task.job
+        if not self._closed or job is None:
+            return False
+        return self._groups.get((job.queue, self._key_now(job, task))) in self._closed
+
     def look_again(self, claimant: Task) -> None:
         """Forget everything, unless what queues hold has only become less."""
         if self._closed and not self._has_only_shrunk(claimant):
@@ -89,18 +96,19 @@ class QueueProtections:
             job = task.job
             group = None if job is None else self._groups.get((job.queue, self._key_now(job, task)))
             if job is not None and group is not None and group not in self._closed and self._keeps(claimant, task):
-                self._closed.update(dict.fromkeys(g for g in self._by_queue[job.queue] if self._is_kept(claimant, g)))
+                others = [g for g in self._by_queue[job.queue] if g not in self._closed]
+                self._closed.update(dict.fromkeys(g for g in others if self._keeps_group(claimant, g)))
         if len(self._closed) > before:
             self._flags = None
             self._held = self._sums.allocated + self._sums.pipelined
         return len(self._closed) > before
 
-    def _is_kept(self, claimant: Task, group: int) -> bool:
+    def _keeps_group(self, claimant: Task, group: int) -> bool:
         """Ask about a group, if whoever stands for it is still one of it."""
         task = self._members[group]
         job = task.job
-        if group in self._closed or job is None or task.status not in ALLOCATED_LIKE:
-            return group in self._closed
+        if job is None or task.status not in ALLOCATED_LIKE:
+            return False
         return self._groups.get((job.queue, self._key_now(job, task))) == group and self._keeps(claimant, task)
 
     def _key_now(self, job: Job, task: Task) -> int | str:

@@ -46,6 +46,8 @@ class Rules:
         self.hold_for = asked.hold_for
         self._spare_for = asked.spare_for
         self.most_domains = asked.most_domains
+        settings = session.configuration
+        self._guarded = settings.plugin("capacity") is not None or settings.plugin("proportion") is not None
         aware = asked.simulates and simulation.wanted(session)
         self.simulation = simulation.of(session) if aware else None
 
@@ -124,8 +126,7 @@ class Rules:
             return None
         if not owner.reclaimable:
             return f"queue {owner.name} is not reclaimable"
-        settings = self.session.configuration
-        if settings.plugin("capacity") is not None or settings.plugin("proportion") is not None:
+        if self._guarded:
             return None
         cluster = self.session.cluster
         held = cluster.queue_sums.held(owner.row)

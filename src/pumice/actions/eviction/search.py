@@ -55,7 +55,7 @@ class Search:
         self.rules = rules
         self._successors = successors
         self._market = Market(session, rules)
-        self._anybody: dict[object, bool] = {}
+        self._anybody: dict[object, str | None] = {}
         self._considered: dict[object, str] = {}
         settings = session.configuration
         # kube-batch knew no admission: without enqueue its actions look at every group.
@@ -75,9 +75,9 @@ class Search:
             if (closed := session.closed(job)) is not None:
                 session.record.judge(job.key, self.rules.name, closed)
                 continue
-            if not self._is_anybody_there(job):
+            if (nobody := self._nobody(job)) is not None:
                 if not self.rules.within:
-                    session.record.judge(job.key, self.rules.name, self._nobody(job))
+                    session.record.judge(job.key, self.rules.name, nobody)
             elif session.job_valid(job) is None and session.job_starving(job):
                 found.setdefault(job.queue, []).append(job)
         return found
@@ -112,26 +112,23 @@ class Search:
         found = [domain for group in topology.job_domains(job, purpose) for domain in group]
         return found[: self.rules.most_domains]
 
-    def _is_anybody_there(self, job: Job) -> bool:
-        """Tell whether the rules let anybody at all go for a job, asked once for all jobs that nothing can tell apart."""
+    def _nobody(self, job: Job) -> str | None:
+        """Say that the rules let nobody at all go for a job, and what refused those who were considered, found once for all jobs that nothing can tell apart; None if somebody may go."""
         if self.session.reserved:
             # Room that is held for somebody weaker can be taken over without evicting anybody.
-            return True
+            return None
         claimant = _first_to_ask(job)
         if claimant is None:
-            return False
+            return telling.NOBODY
         key = (self._market.kind_of_job(job), claimant.best_effort)
         if key not in self._anybody:
-            self._anybody[key] = any(
+            anybody = any(
                 self.rules.may_go(claimant, task)
                 for source in self.rules.sources(claimant)
                 for task in source.tasks.values()
             )
+            self._anybody[key] = None if anybody else self._with_those_considered(job, telling.NOBODY)
         return self._anybody[key]
-
-    def _nobody(self, job: Job) -> str:
-        """Say that nobody may go for a job, and what refused those who were considered, found once for all jobs that nothing can tell apart."""
-        return self._with_those_considered(job, telling.NOBODY)
 
     def _with_those_considered(self, job: Job, refused: str) -> str:
         claimant = _first_to_ask(job)
@@ -366,5 +363,9 @@ class Search:
 
 def _first_to_ask(job: Job) -> Task | None:
     """Return the member that stands for the others: one with requests, if there is one."""
-    pending = job.pending.values()
-    return next((task for task in pending if not task.best_effort), next(iter(pending), None))
+    first: Task | None = None
+    for task in job.pending.values():
+        if not task.best_effort:
+            return task
+        first = first or task
+    return first

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pumice.actions.eviction.planning import Plan
+    from pumice.actions.eviction.queue_protections import QueueProtections
     from pumice.actions.eviction.ranking import Rank
     from pumice.framework.evaluation import Evaluation, Mask
     from pumice.model.job import Job
@@ -50,8 +51,11 @@ class Choice(msgspec.Struct, frozen=True):
 class VictimSets:
     """The search for one member in the state that a plan has reached."""
 
-    def __init__(self, plan: Plan, member: Task, evaluation: Evaluation) -> None:
+    def __init__(
+        self, plan: Plan, member: Task, evaluation: Evaluation, protections: QueueProtections | None = None
+    ) -> None:
         self._plan = plan
+        self._protections = protections
         self._member = member
         self._evaluation = evaluation
         self._losses = ranking.losses(plan.session)
@@ -115,8 +119,9 @@ class VictimSets:
 
     def _candidates(self, record: NodeRecord) -> list[Task]:
         """Return the pods of a node that are neither out of reach nor protected, the first to go first."""
-        rules, member, excluded = self._plan.rules, self._member, self._plan.excluded
-        found = [t for t in record.tasks.values() if t.uid not in excluded and rules.may_go(member, t)]
+        rules, member, excluded, known = self._plan.rules, self._member, self._plan.excluded, self._protections
+        tasks = [t for t in record.tasks.values() if t.uid not in excluded and (known is None or not known.is_kept(t))]
+        found = [task for task in tasks if rules.may_go(member, task)]
         return rules.in_order(member, found) if len(found) > 1 else found
 
     def _choices(self, ordered: Sequence[Task], row: int) -> list[Choice]:
@@ -230,13 +235,27 @@ def sets_by_rank(choices: Sequence[Choice], lacking: Vector, asked: Vector) -> I
             must = [top[places]] + ([breaks[places]] if breaking else [])
             if not all(mask.any() for mask in must) or (freed[places].sum(axis=0) < lacking).any():
                 continue
+            if not breaking:
+                # One pod alone ranks below any set of several: as a rule it does, and the others are not even listed.
+                yield from _single_pods([choices[place] for place in places.tolist() if top[place]], lacking, asked)
             subsets, complete = _subsets(len(places))
             fit = (subsets.astype(np.int64) @ freed[places] >= lacking).all(axis=1)
             for mask in must:
                 fit &= subsets[:, mask].any(axis=1)
-            yield from _sorted([choices[place] for place in places.tolist()], subsets[fit])
+            listed = _sorted([choices[place] for place in places.tolist()], subsets[fit])
+            yield from (chosen for chosen in listed if breaking or not _is_single_pod(chosen))
             if not complete:
                 yield None
+
+
+def _single_pods(choices: Sequence[Choice], lacking: Vector, asked: Vector) -> Iterator[list[Choice]]:
+    """Give the pods one of which is enough, by loss, then in victim order."""
+    enough = [c for c in choices if c.count == 1 and (c.freed[asked] >= lacking).all()]
+    yield from ([choice] for choice in sorted(enough, key=lambda choice: choice.loss))
+
+
+def _is_single_pod(chosen: Sequence[Choice]) -> bool:
+    return len(chosen) == 1 and chosen[0].count == 1
 
 
 def _sorted(choices: Sequence[Choice], subsets: Mask) -> Iterator[list[Choice]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,7 +42,11 @@ class Victims:
         if not (held > due).any():
             return f"queue {queue.name} holds no more than it deserves: {told(names, held, due)}"
         unit = self._units.unit(task)
-        amounts: Vector = np.sum([each.shape.request.vector for each in unit], axis=0)
+        amounts: Vector = (
+            task.shape.request.vector
+            if len(unit) == 1
+            else np.sum([each.shape.request.vector for each in unit], axis=0)
+        )
         guarantee = self._guarantee[queue.row]
         if ((amounts > 0) & (held - amounts < guarantee)).any():
             numbers = told(names, held - amounts, guarantee, "guaranteed")
@@ -53,9 +58,15 @@ class Victims:
 
 def told(names: Sequence[str], held: Vector, bound: Vector, word: str = "deserved") -> str:
     """Write what a queue holds of what it deserves."""
+    return _told(tuple(zip(names, held.tolist(), bound.tolist(), strict=True)), word)
+
+
+@functools.lru_cache(maxsize=256)
+def _told(numbers: tuple[tuple[str, int, int], ...], word: str) -> str:
+    """Write it once: of one queue the same is said of every pod that it keeps."""
     parts = [
         f"{name} {resources.shown(name, have)} of {resources.shown(name, due)}"
-        for name, have, due in zip(names, held.tolist(), bound.tolist(), strict=True)
+        for name, have, due in numbers
         if have or due
     ]
     return f"allocated {', '.join(parts)} {word}" if parts else "it deserves nothing of what the nodes offer"

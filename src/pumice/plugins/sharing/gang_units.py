@@ -5,7 +5,6 @@ A gang that goes whole is judged once, before it goes.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from pumice.model.job import BEST_EFFORT_PENDING
@@ -21,7 +20,7 @@ class Units:
 
     def __init__(self, *, whole: bool) -> None:
         self._whole = whole
-        self._lost: Counter[int] = Counter()
+        self._lost: dict[int, int] = {}
         self._gone: dict[str, None] = {}
 
     def is_gone(self, task: Task) -> bool:
@@ -42,14 +41,15 @@ class Units:
         """Note that a unit goes."""
         for task in unit:
             self._gone[task.uid] = None
-            self._lost.update(map(id, task.tallies))
+            for tally in task.tallies:
+                self._lost[id(tally)] = self._lost.get(id(tally), 0) + 1
 
     def _keeps_its_minimum(self, job: Job, task: Task) -> bool:
         """Tell whether a gang, its roles and its sub-groups stay complete without one more of its placed tasks."""
         own = frozenset(map(id, task.tallies))
 
         def left(tally: Tally) -> int:
-            return tally.ready - self._lost[id(tally)] - (id(tally) in own)
+            return tally.ready - self._lost.get(id(tally), 0) - (id(tally) in own)
 
         def reaches(tally: Tally | None, minimum: int) -> bool:
             return minimum <= (0 if tally is None else left(tally) + tally.counts[BEST_EFFORT_PENDING])

@@ -1,0 +1,157 @@
+"""Whom the gang forms of eviction may take: everybody whose job and queue do not forbid it, with each of these asked about once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.actions.eviction import units
+from pumice.actions.eviction.queue_protections import reads_more, reads_only_queues
+from pumice.actions.eviction.rules import Rules, jobs_of_other_queues
+from pumice.framework.subject import EvictionContext
+from pumice.model.statuses import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Sequence
+    from typing import Any
+
+    from pumice.framework.extensions import Registered
+    from pumice.model.hypernodes import HyperNode
+    from pumice.model.job import Job
+    from pumice.model.task import Task
+
+
+class GangRules(Rules):
+    """What both gang forms share: victims whose PodGroup does not forbid it, judged by UnifiedEvictable."""
+
+    node_by_node = False
+
+    def protection(self, claimant: Task | None, candidate: Task) -> str | None:
+        """Add the explicit mark of the PodGroup to the protections."""
+        job = candidate.job
+        if job is not None and job.preemptable_set and not job.preemptable:
+            return f"PodGroup {job.key} is marked as not preemptable"
+        return super().protection(claimant, candidate)
+
+    def concerns(self, claimant: Task, candidate: Task) -> bool:
+        """Look at jobs; which of their pods is meant does not matter."""
+        own, other = claimant.job, candidate.job
+        return own is not None and other is not None and self.concerns_job(own, other)
+
+    def concerns_job(self, own: Job, other: Job) -> bool:
+        """Tell whether the action may look at a job at all."""
+        raise NotImplementedError  # pragma: no cover  both forms have their own
+
+    def leaving(self, claimant: Task) -> list[Task]:
+        """Return whoever may go for a claimant."""
+        return self.candidates(claimant)
+
+    def candidates(self, claimant: Task, domain: HyperNode | None = None, priority: int | None = None) -> list[Task]:
+        """Return everybody who may go, on the nodes of a domain or anywhere, of jobs of one priority or any: what `may_go` says, with each job and queue asked about once."""
+        jobs = {
+            id(job): job
+            for job in self.sources(claimant)
+            if (priority is None or job.priority == priority) and self._is_open(claimant, job)
+        }
+        tasks: Iterable[Task]
+        if domain is None:
+            tasks = (task for job in jobs.values() for task in job.tasks.values())
+        else:
+            records = self.session.cluster.nodes.records
+            here = (task for row in domain.rows.tolist() for task in records[row].tasks.values())
+            tasks = (task for task in here if id(task.job) in jobs)
+        own = claimant.job.queue if claimant.job is not None else ""
+        guarded = {key for key, job in jobs.items() if self._is_guarded(own, job)}
+        protection = self.session.protection
+        shared = self._asked_once(claimant)
+        found = []
+        for task in tasks:
+            if task.status not in self.statuses or not task.preemptable:
+                continue
+            if self.is_spared(task) or (claimant.best_effort and not task.best_effort):
+                continue
+            if guarded and id(task.job) in guarded and self._queue_protection(own, task) is not None:
+                continue
+            if not shared(task) and protection.among(reads_more, claimant, task, self.name) is None:
+                found.append(task)
+        return found
+
+    def is_kept_by_queue(self, claimant: Task, task: Task) -> bool:
+        """Tell whether a protection that knows of a pod only its queue, its shape and its job keeps it."""
+        return self.session.protection.among(reads_only_queues, claimant, task, self.name) is not None
+
+    def _asked_once(self, claimant: Task) -> Callable[[Task], bool]:
+        """Return what tells whether the protections of queues keep a pod, asked once for all to which they give one answer."""
+        known: dict[Hashable, bool] = {}
+        spared: dict[int, bool] = {}
+
+        def kept(task: Task) -> bool:
+            job = task.job
+            if job is None:
+                return False
+            key: Hashable = task.uid
+            if not (job.roles_enforced or job.policies):
+                if id(job) not in spared:
+                    spared[id(job)] = not self.keeps_gangs or units.keeps_its_minimum(job, (task,))
+                key = (job.queue, task.shape.serial) if spared[id(job)] else job.key
+            if key not in known:
+                known[key] = self.is_kept_by_queue(claimant, task)
+            return known[key]
+
+        return kept
+
+    def _is_open(self, claimant: Task, job: Job) -> bool:
+        """Tell whether nothing about a job as a whole speaks against taking from it."""
+        if claimant.job is None or job.group is None or job.queue not in self.session.cluster.queues:
+            return False
+        return self.concerns_job(claimant.job, job) and not (job.preemptable_set and not job.preemptable)
+
+    def _is_guarded(self, own: str, job: Job) -> bool:
+        """Tell whether the queue of a job may protect its pods."""
+        owner = self.session.cluster.queues[job.queue]
+        return owner.name != own and (bool(owner.guarantee) or not owner.reclaimable)
+
+    def ask(self, claimant: Task, candidates: Sequence[Task], domain: HyperNode | None = None) -> list[Task]:
+        """Ask who is evictable."""
+        return (
+            self.session.unified_evictable(EvictionContext(self.name, claimant.job, domain), candidates)
+            if claimant.job is not None
+            else []
+        )
+
+    def functions(self) -> list[Registered[..., Any]]:
+        """Return what is registered at UnifiedEvictable."""
+        return list(self.session.unified_evictable)
+
+
+class GangPreempt(GangRules):
+    """Take from jobs of lower priority in the same queue."""
+
+    name = "gangpreempt"
+    own_queue = True
+    statuses = frozenset({Status.BOUND, Status.RUNNING})
+
+    def concerns_job(self, own: Job, other: Job) -> bool:
+        """Look at jobs of the same queue with lower priority."""
+        return other.queue == own.queue and other.priority < own.priority
+
+    def sources(self, claimant: Task) -> list[Job]:
+        """Return the jobs of lower priority in the queue."""
+        cluster, own = self.session.cluster, claimant.job
+        queue = cluster.queues.get(own.queue) if own is not None else None
+        if queue is None or own is None:
+            return []
+        return [job for key in queue.jobs if (job := cluster.jobs.get(key)) is not None and job.priority < own.priority]
+
+
+class GangReclaim(GangRules):
+    """Take from other queues."""
+
+    name = "gangreclaim"
+
+    def concerns_job(self, own: Job, other: Job) -> bool:
+        """Look at jobs of other queues."""
+        return other.queue != own.queue
+
+    def sources(self, claimant: Task) -> list[Job]:
+        """Return the jobs of the other queues that may be reclaimed from."""
+        return jobs_of_other_queues(self.session, claimant)
