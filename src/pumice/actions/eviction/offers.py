@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 # How many nodes are looked at more closely at a time, and how many are asked once there is an offer: the best so far is then good enough.
 BATCH = 1024
 ASKED = 100
+ENOUGH = f"no more than {ASKED} nodes were asked for a cheaper offer"
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -179,6 +180,8 @@ class Market:
             row, score = int(columns.rows[place]), int(scores[place])
             bound = (bounds.rank(place), -score, row)
             if best is not None and (bound > best.rank or asked >= ASKED):
+                if bound <= best.rank:
+                    plan.bounds[ENOUGH] = None
                 break
             if not bounds.settled[place]:
                 shelf.tighten(place, left)

@@ -24,8 +24,12 @@ def those_who_would_return(plan: Plan, takes_from: Callable[[Job, Plan], bool]) 
         suppose_carried_out(plan)
         jobs = {task.job.key: task.job for task in victims if task.job is not None}
         asking = [job for job in jobs.values() if _might_ask(plan, job)]
-        # Where so many would ask that searching for each takes long, none of them is trusted not to come back.
-        returning = asking if len(asking) > SEARCHES else [job for job in asking if takes_from(job, plan)]
+        if len(asking) > SEARCHES:
+            # Searching for each would take long; none of them is trusted not to come back.
+            plan.bounds[f"no more than {SEARCHES} jobs were searched for whether they would take the room back"] = None
+            returning = asking
+        else:
+            returning = [job for job in asking if takes_from(job, plan)]
     keys = {job.key for job in returning}
     return [task for task in victims if task.job is not None and task.job.key in keys]
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 SMALL = 8
 EXPANSIONS = 4000
+WAYS = f"no more than {EXPANSIONS} steps were taken to place its members in some way"
 
 
 class Plan:
@@ -50,11 +51,15 @@ class Plan:
         self.members: list[Task] = []
         self.excluded: dict[str, None] = {}
         self.refusal = ""
-        # Which bound of the search was reached, if one was.
-        self.cut_short = ""
+        # Which bounds of the search were reached: whoever reads why a plan was made or not is told.
+        self.bounds: dict[str, None] = {}
         # Who would take the room over, where that is why a plan was given up.
         self.successor: Job | None = None
         self.gangs = rules.keeps_gangs
+
+    def with_bounds(self, text: str) -> str:
+        """Return what is said of the plan, followed by the bounds that were reached while it was looked for."""
+        return f"{text} ({'; '.join(self.bounds)})" if self.bounds else text
 
     # -- questions ---------------------------------------------------------------------------------------------
 
@@ -266,6 +271,7 @@ class Plan:
             for row in (np.flatnonzero(mask) if within is None else within[mask[within]]).tolist():
                 budget[0] -= 1
                 if budget[0] < 0:
+                    self.bounds[WAYS] = None
                     return False
                 if self.settle(member, row) and (
                     done() or self._arrange_somehow(members[1:], done, budget, every=every)

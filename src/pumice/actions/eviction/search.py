@@ -109,8 +109,10 @@ class Search:
         if topology.limit(job) is None or not self.session.job_gradient.active:
             return [topology.tree.root]
         purpose = Purpose(evicts=True, worthwhile=None if bounds is None else bounds.worthwhile())
-        found = [domain for group in topology.job_domains(job, purpose) for domain in group]
-        return found[: self.rules.most_domains]
+        return [domain for group in topology.job_domains(job, purpose) for domain in group]
+
+    def _first_domains(self, job: Job) -> list[HyperNode]:
+        return self.domains(job, self.domain_bounds(job))[: self.rules.most_domains]
 
     def _nobody(self, job: Job) -> str | None:
         """Say that the rules let nobody at all go for a job, and what refused those who were considered, found once for all jobs that nothing can tell apart; None if somebody may go."""
@@ -168,7 +170,7 @@ class Search:
                     return True
         if not self.rules.within:
             # What was found between jobs says more than that the job's own pods do not help.
-            if refused == telling.NOTHING_HELPS:
+            if refused.startswith(telling.NOTHING_HELPS):
                 refused = self._with_those_considered(job, refused)
             self.session.record.judge(job.key, self.rules.name, refused)
         return False
@@ -176,14 +178,18 @@ class Search:
     def _settle(self, wanted: Wanted) -> str | None:
         """Look for a plan that its victims would not undo, in the domain where it costs least, and commit it; returns why there is none."""
         outlook = self.domain_bounds(wanted.job)
-        domains = self.domains(wanted.job, outlook)
+        found = self.domains(wanted.job, outlook)
+        domains = found[: self.rules.most_domains]
         if domains != [self.session.topology.tree.root]:
             spared = Plan(self.session, self.rules, wanted)
             if spared.arrange_anywhere(wanted.tasks):
                 self._keep_room(spared)
                 return None
             spared.give_up()
-        return self._cheapest(wanted, domains, outlook)
+        refused = self._cheapest(wanted, domains, outlook)
+        if refused is None or len(found) == len(domains):
+            return refused
+        return f"{refused}, in the first {len(domains)} of {len(found)} hyper-nodes (maxDomains)"
 
     def _cheapest(self, wanted: Wanted, domains: Sequence[HyperNode], outlook: DomainBounds | None) -> str | None:
         """Carry the cheapest plan out; where a plan cannot be cheaper than the best so far, none is made."""
@@ -195,7 +201,7 @@ class Search:
                 break
             plan = self._plan(wanted, domain)
             if not plan.members:
-                why[domain.index] = self._why_not(plan)
+                why[domain.index] = plan.with_bounds(self._why_not(plan))
                 continue
             if len(domains) == 1 or not plan.units:
                 self._carry_out(plan)
@@ -249,6 +255,8 @@ class Search:
                 return plan
             plan.start_again()
             plan.excluded.update(dict.fromkeys(task.uid for task in returning))
+        else:
+            plan.bounds[f"no more than {ROUNDS} plans were tried"] = None
         plan.give_up()
         return plan
 
@@ -262,7 +270,7 @@ class Search:
 
     def could_serve(self, wanted: Wanted, spared: Plan) -> bool:
         """Tell whether a plan for somebody could be made as things stand, without evicting members of another plan."""
-        for domain in self.domains(wanted.job, self.domain_bounds(wanted.job)):
+        for domain in self._first_domains(wanted.job):
             rival = self._blank(wanted, domain)
             rival.excluded.update(dict.fromkeys(member.uid for member in spared.members))
             found = self.fill(rival, wanted.tasks, wanted.done)
@@ -313,7 +321,7 @@ class Search:
             return False
         complete = session.is_pipelined(job)
         wanted = Wanted(queue, job, tasks[:1] if complete else tasks, lambda: complete or session.is_pipelined(job))
-        return any(self._takes_in(wanted, domain, plan) for domain in self.domains(job, self.domain_bounds(job)))
+        return any(self._takes_in(wanted, domain, plan) for domain in self._first_domains(job))
 
     def _takes_in(self, wanted: Wanted, domain: HyperNode, plan: Plan) -> bool:
         job = wanted.job
@@ -358,7 +366,7 @@ class Search:
             return f"{len(plan.excluded)} pods could be evicted, but {plan.successor.key} of queue {plan.successor.queue} would take the room over in the next cycle"
         if plan.excluded:
             return f"{len(plan.excluded)} pods could be evicted, but would take the room back in the next cycle by the same rules"
-        return f"{telling.NOTHING_HELPS}; {plan.cut_short}" if plan.cut_short else telling.NOTHING_HELPS
+        return telling.NOTHING_HELPS
 
 
 def _first_to_ask(job: Job) -> Task | None:

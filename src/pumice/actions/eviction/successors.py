@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING
 
 from pumice.actions.eviction import asking, takeover
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
 KINDS = 4  # of waiting jobs that are looked at in each queue, the smallest first
 LOOKS = 64  # kinds that are looked at for one plan by the rules of one action
+MORE = f"no more than {LOOKS} kinds of waiting jobs were looked at that could take the room over"
 
 
 class Successors:
@@ -42,7 +42,10 @@ class Successors:
             plan.statement.suppose(victims, [None] * len(victims), Status.PENDING)
             losing = {task.job_key: task.job.queue for task in victims if task.job is not None}
             for search in self._rivals():
-                for jobs in itertools.islice(self._waiting_beside(search, plan, losing), LOOKS):
+                for count, jobs in enumerate(self._waiting_beside(search, plan, losing)):
+                    if count == LOOKS:
+                        plan.bounds[MORE] = None
+                        break
                     job = next((job for job in jobs if _may_come(self._session, plan, job, losing)), None)
                     if job is not None and self._may_ask(search, plan, job) and self._takes_over(search, plan, job):
                         return job

@@ -37,7 +37,8 @@ def number(plan: Plan) -> str:
     where = "" if plan.domain is None else f" in {plan.domain.name}"
     head = f"{len(victims)} pods are evicted for {len(plan.members)} members{where}: {listed}{more}"
     held = plan.rules.hold_for // 1_000_000
-    return f"{head}; plan {count}{by}, for {plan.claimant.key} first; the room is held for {held} s after they are gone"
+    told = f"{head}; plan {count}{by}, for {plan.claimant.key} first; the room is held for {held} s after they are gone"
+    return plan.with_bounds(told)
 
 
 def judges(rules: Rules) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 TRIES = 200
+PARTS = f"no more than {TRIES} parts of gangs were tried"
 
 
 def trim(plan: Plan) -> None:
@@ -77,6 +78,7 @@ def _take_a_part(plan: Plan, job: Job, kinds: list[Task], tries: list[int]) -> N
     for part in _parts(offered, job.tally.ready - job.min_member):
         tries[0] -= 1
         if tries[0] < 0:
+            plan.bounds[PARTS] = None
             break
         if units.may_all_go(plan, plan.members[0], part):
             taken = [Unit((task,), whole=False) for task in part]

@@ -35,7 +35,7 @@ FEW = 10
 SETS = 4000
 # How many sets of one node are tried out in full.
 TRIES = 64
-CUT_SHORT = f"no more than {TRIES} sets of pods on a node are tried"
+CUT_SHORT = f"no more than {TRIES} sets of pods on a node were tried"
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -101,7 +101,7 @@ class VictimSets:
             if taken:
                 return [choice.unit for choice in taken]
             if tries == TRIES:
-                self._plan.cut_short = CUT_SHORT
+                self._plan.bounds[CUT_SHORT] = None
                 break
         return []
 
