@@ -16,7 +16,7 @@ import msgspec
 
 import pumice
 from bench.__main__ import line
-from bench.cluster import load, peers, rates, starting, waiting
+from bench.cluster import load, peer_waiting, peers, rates, starting, waiting
 from pumice.kube.access import connection
 from pumice.kube.calls.client import Client
 from testbed import provide
@@ -69,6 +69,7 @@ def _measurements(server: ApiServer, folder: Path, *, peers_too: bool) -> dict[s
         "waiting": lambda: waiting.measure(connected, _tell),
     }
     if peers_too:
+        made["waiting peers"] = lambda: peer_waiting.measure(connected, kubeconfig, folder, _tell)
         made["peers"] = lambda: [peers.measure(connected, kubeconfig, folder, _tell)]
     made["many pods"] = lambda: starting.many_pods(connected, kubeconfig, folder, _tell)
     return made

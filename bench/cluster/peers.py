@@ -43,7 +43,7 @@ async def _round(connection: Connection, kubeconfig: Path, log: Path) -> float:
         await load.gangs(client, GANGS, SIZE, SCHEDULER)
         seen = asyncio.create_task(_all_bound(client))
         await asyncio.sleep(0.5)
-        with _running(kubeconfig, log):
+        with running(kubeconfig, log):
             first, last = await asyncio.wait_for(seen, 300)
         await load.clear(client)
     return (PODS - 1) / (last - first)
@@ -62,7 +62,8 @@ async def _all_bound(client: Client) -> tuple[float, float]:
 
 
 @contextlib.contextmanager
-def _running(kubeconfig: Path, log: Path) -> Iterator[None]:
+def running(kubeconfig: Path, log: Path) -> Iterator[None]:
+    """Run kube-scheduler for a while, its client limits lifted."""
     program = provide.program("kube-scheduler")
     if program is None:
         raise RuntimeError(f"there is no kube-scheduler: {provide.how('kube-scheduler')}")
