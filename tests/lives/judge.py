@@ -41,6 +41,7 @@ class History:
     pairs: dict = field(default_factory=dict)
     finished: set = field(default_factory=set)  # uids of pods that have ended
     still: int = 0  # cycles since anything changed
+    tail: int = 0  # cycles of the end in which nothing changes
 
 
 class Judge:
