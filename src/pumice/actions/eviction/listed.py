@@ -20,7 +20,7 @@ _GANGS: dict[str, type[gang_rules.GangRules]] = {
 
 
 def searches(session: Session) -> list[Search]:
-    """Return one search for each evicting action between jobs, in the order of the list."""
+    """Return one search for each evicting action between jobs, in the order of the list, as the next cycle would make it."""
     found: list[Search] = []
     for action in session.configuration.actions:
         told = action.settings
@@ -29,4 +29,6 @@ def searches(session: Session) -> list[Search]:
         elif action.name in _GANGS and isinstance(told, GangSettings):
             kept = _GANGS[action.name](session, told.asked)
             found.append(BundleSearch(session, kept, allow_whole=told.allow_whole))
+    for search in found:
+        search.rules.look_ahead()
     return found

@@ -11,7 +11,7 @@ from pumice.actions.eviction import simulation
 from pumice.actions.eviction.settings import Asked
 from pumice.framework import subject
 from pumice.framework.reads import Reads
-from pumice.model.statuses import Status
+from pumice.model.statuses import ALLOCATED_LIKE, Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ class Rules:
     within: ClassVar[bool] = False
     own_queue: ClassVar[bool] = False  # whether victims are of the claimant's queue
     node_by_node: ClassVar[bool] = True
-    statuses: ClassVar[frozenset[Status]] = frozenset({Status.RUNNING})
+    statuses: frozenset[Status] = frozenset({Status.RUNNING})
 
     def __init__(self, session: Session, asked: Asked | None = None) -> None:
         self.session = session
@@ -50,6 +50,10 @@ class Rules:
         self._guarded = settings.plugin("capacity") is not None or settings.plugin("proportion") is not None
         aware = asked.simulates and simulation.wanted(session)
         self.simulation = simulation.of(session) if aware else None
+
+    def look_ahead(self) -> None:
+        """Ask as in a later cycle, when what is being bound now runs."""
+        self.statuses = ALLOCATED_LIKE
 
     def functions(self) -> list[Registered[..., Any]]:
         """Return the functions that decide about victims."""
