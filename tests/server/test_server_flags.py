@@ -12,7 +12,6 @@ from pumice.server.flags import addresses, flags, settings
 
 DEFAULTS = {
     "scheduler-name": ("volcano",),
-    "schedule-period": 1_000_000,
     "default-queue": "default",
     "priority-class": True,
     "kube-api-qps": 2000.0,
@@ -52,6 +51,11 @@ def parse(*words):
     command = go_flags.GoCommand("x", flags.FLAGS, callback=callback)
     result = CliRunner().invoke(command, list(words))
     return found if result.exit_code == 0 else result.output
+
+
+def test_cycles_have_no_period_unless_one_is_given():
+    assert settings.read({}).schedule_period is None
+    assert settings.read({"schedule-period": 1_000_000}).schedule_period == 1_000_000
 
 
 @pytest.mark.parametrize(("name", "default"), DEFAULTS.items())

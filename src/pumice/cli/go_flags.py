@@ -140,6 +140,8 @@ def normalised(args: Iterable[str], table: dict[str, Flag]) -> Iterable[str]:
 def shown(flag: Flag) -> str:
     """Write the default of a flag as one would on the command line."""
     match flag.default:
+        case None:
+            return ""
         case bool():
             return str(flag.default).lower()
         case tuple():

@@ -60,6 +60,11 @@ class Scheduler:
         """The configuration in force."""
         return self.engine.configuration
 
+    @property
+    def wake(self) -> int | None:
+        """When something is due that waits for a moment; None if nothing does."""
+        return self._wake
+
     def reconfigure(self, configuration: Configuration) -> None:
         """Use another configuration from the next cycle on."""
         self.engine = self._engine(configuration)

@@ -33,6 +33,7 @@ from pumice.server.threads import deciding, interpreter, io_thread, mailbox, req
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
+    from pumice.cache.effects import Outcome
     from pumice.framework.configuration import Configuration
     from pumice.server.flags.settings import Settings
     from pumice.server.logs.logs import Log
@@ -192,7 +193,7 @@ class Process:
             numatopology=gates.get("ResourceTopology", True),
             raw=companions.WATCHED,
         )
-        sink = watch_feed.WatchFeed(self._cache, self._companions, self._reporter.meter.noticed)
+        sink = watch_feed.WatchFeed(self._cache, self._companions, self._reporter.meter.noticed, self._box.ring)
         return informers.Informers(self._client, specs, sink)
 
     def _parts(self) -> io_thread.Parts:
@@ -209,9 +210,15 @@ class Process:
                 lambda text: self._log.warning("others may serve the same pods", reason=text)
             ),
             prepare=required_queues.Queues(self._client, self._options, self._log, self._may_write).ensure,
-            settled=self._cache.settled,
+            settled=self._settled,
             chores=chores,
         )
+
+    def _settled(self, outcome: Outcome) -> None:
+        """Take an answer; of what was done the watches tell, of what failed nobody else does."""
+        self._cache.settled(outcome)
+        if outcome.failure is not None:
+            self._box.ring()
 
     # -- chores of the I/O thread ------------------------------------------------------------------------------
 
@@ -276,9 +283,9 @@ class Process:
         except Exception as error:  # noqa: BLE001  a plugin of somebody else's may break down when it is made
             self._log.broke("the configuration cannot be brought to life", error)
             return mailbox.Fatal(f"a plugin or action could not be made: {type(error).__name__}: {error}")
-        decider = deciding.Decider(
-            scheduler, self._box, self._log, self._reporter, period=self._settings.schedule_period / 1e6, now=wall
-        )
+        period = self._settings.schedule_period
+        pause = None if period is None else period / 1e6
+        decider = deciding.Decider(scheduler, self._box, self._log, self._reporter, period=pause, now=wall)
         self._reporter.follow(scheduler, decider)
         return decider.run()
 

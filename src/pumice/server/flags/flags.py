@@ -1,4 +1,4 @@
-"""The flags of `pumice scheduler` as data: names and defaults are Volcano's, apart from servers, which listen on loopback.
+"""The flags of `pumice scheduler` as data: names and defaults are Volcano's, apart from servers, which listen on loopback, and the pace of cycles.
 
 Help, the reference page and the command line are made of this table. A flag that means nothing here is accepted, so that existing manifests
 start, and says so: its `ignored` tells why.
@@ -67,7 +67,13 @@ FLAGS: Final[tuple[Flag, ...]] = (
     _shaping("minimum-feasible-nodes", "whole", 100, "with a percentage: look for at least so many feasible nodes"),
     _shaping("percentage-nodes-to-find", "whole", 0, "stop looking after this part of the nodes was feasible; 0 = all"),
     Flag("csi-storage", "truth", True, "read CSIDriver and CSIStorageCapacity objects", SCHEDULING),
-    Flag("schedule-period", "duration", 1_000_000, "pause between the end of a cycle and the next", SCHEDULING),
+    Flag(
+        "schedule-period",
+        "duration",
+        None,
+        "pause between the end of a cycle and the next; without it a cycle starts when something has changed",
+        SCHEDULING,
+    ),
     Flag(
         "feature-gates",
         "list",

@@ -25,7 +25,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     kube_api_qps: float
     kube_api_burst: int
     csi_storage: bool
-    schedule_period: int
+    schedule_period: int | None
     feature_gates: tuple[str, ...]
     scheduler_sharding_mode: str
     scheduler_conf: str
@@ -104,7 +104,7 @@ def _check(settings: Settings) -> None:
         )
     if settings.logging_format not in ("text", "json"):
         raise SettingsError(f"--logging-format: {settings.logging_format!r} is neither text nor json")
-    if settings.schedule_period < 0:
+    if settings.schedule_period is not None and settings.schedule_period < 0:
         raise SettingsError("--schedule-period: a pause cannot be negative")
     if not settings.kube_api_qps > 0 or settings.kube_api_burst <= 0:  # NaN is not above 0 either
         raise SettingsError("--kube-api-qps and --kube-api-burst must be above 0, or nothing could be asked at all")

@@ -1,4 +1,4 @@
-"""The deciding thread: cycles at the pace of the schedule period, and between them whatever its mailbox says."""
+"""The deciding thread: cycles when something has changed or at a fixed pace, and between them whatever its mailbox says."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pumice.api import printable
 from pumice.framework.breakdowns import Breakdown
 from pumice.server.logs import logs
 from pumice.server.threads import mailbox
+from pumice.server.threads.pacing import Pacing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,14 +59,14 @@ class Decider:
         log: Log,
         reporter: Reporter,
         *,
-        period: float,
+        period: float | None,
         now: Callable[[], int],
     ) -> None:
         self._scheduler = scheduler
         self._box = box
         self._log = log
         self._reporter = reporter
-        self._period = period
+        self._pacing = Pacing(period)
         self._now = now
         self._deciding = False
         self._told: dict[str, float] = {}
@@ -79,14 +80,21 @@ class Decider:
         return self._deciding
 
     def run(self) -> mailbox.Stop | mailbox.Fatal:
-        """Decide until told to stop; the period runs from the end of one cycle to the start of the next."""
+        """Decide until told to stop."""
         while True:
+            self._box.hush()
+            started = time.monotonic()
             self._work()
             self.alive_at = time.monotonic()
-            due = self.alive_at + (self._period if self._deciding else min(self._period, WARM))
-            ended = self._wait(due)
+            due = self._pacing.next(started, self.alive_at, self._wakes_in())
+            ended = self._wait(due if self._deciding else min(due, self.alive_at + WARM))
             if ended is not None:
                 return ended
+
+    def _wakes_in(self) -> float | None:
+        """Return after how many seconds something is due that waits for a moment."""
+        wake = self._scheduler.wake
+        return None if wake is None else max(0.0, (wake - self._now()) / 1e6)
 
     def _wait(self, due: float) -> mailbox.Stop | mailbox.Fatal | None:
         """Take messages until it is time for the next cycle."""
@@ -99,6 +107,9 @@ class Decider:
                     return None
                 case mailbox.Reconfigure():
                     self._reconfigure(message.configuration)
+                    due = min(due, self._pacing.after_change(time.monotonic()))
+                case mailbox.Changed():
+                    due = min(due, self._pacing.after_change(time.monotonic()))
                 case mailbox.Dump():
                     self._guarded("dump", self._reporter.dump)
                 case mailbox.View():

@@ -53,7 +53,11 @@ class View(msgspec.Struct, frozen=True):
     reply: Future[None]
 
 
-Message = Stop | Fatal | Begin | Reconfigure | Dump | Summarise | View
+class Changed(msgspec.Struct, frozen=True):
+    """Something has come in that a cycle should look at."""
+
+
+Message = Stop | Fatal | Begin | Reconfigure | Dump | Summarise | View | Changed
 
 
 class Mailbox:
@@ -61,10 +65,21 @@ class Mailbox:
 
     def __init__(self) -> None:
         self._queue: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self._rung = False
 
     def post(self, message: Message) -> None:
         """Leave a message; from any thread, or from a signal handler."""
         self._queue.put(message)
+
+    def ring(self) -> None:
+        """Say that something has changed; of many in a row the first is enough."""
+        if not self._rung:
+            self._rung = True
+            self.post(Changed())
+
+    def hush(self) -> None:
+        """Begin to look at what has changed: whatever comes from now on is for the next time."""
+        self._rung = False
 
     def take(self, until: float) -> Message | None:
         """Wait for a message, not longer than until a moment of the monotonic clock; one that is there is taken at any time."""

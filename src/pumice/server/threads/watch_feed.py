@@ -42,10 +42,12 @@ class WatchFeed:
         cache: Cache,
         companions: Companions,
         noticed: Callable[[kinds.Kind, EventType, KubeObject | decoding.Malformed], None],
+        ring: Callable[[], None] = lambda: None,
     ) -> None:
         self._feed = cache.feed
         self._companions = companions
         self._noticed = noticed
+        self._ring = ring
 
     def feed(
         self, kind: kinds.Kind, event_type: EventType, found: KubeObject | decoding.Malformed, raw: bytes, /
@@ -55,3 +57,4 @@ class WatchFeed:
         if raw or event_type == "DELETED":
             self._companions.feed(kind, event_type, found, raw)
         self._noticed(kind, event_type, found)
+        self._ring()

@@ -1,0 +1,36 @@
+"""When the next cycle starts: at once when something has changed, or after a fixed pause if one was asked for.
+
+At once means: a few milliseconds after the first of a burst of changes, so that gangs arrive whole, and after a pause as long as the last cycle was, so that deciding
+takes no more than half of the time. Whatever waits for a moment wakes the scheduler then; in any case it looks around once a second.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+GATHER: Final = 0.004  # seconds for which a burst is gathered
+LOOK: Final = 1.0  # seconds after which a cycle starts though nobody asked for one; it is skipped if nothing is due
+LONGEST: Final = 1.0  # the longest pause after a cycle
+
+
+class Pacing:
+    """The pace of one scheduler; with a period, the pause from the end of one cycle to the start of the next."""
+
+    def __init__(self, period: float | None) -> None:
+        self._period = period
+        self._rested = 0.0
+
+    def next(self, started: float, ended: float, wakes_in: float | None) -> float:
+        """Return when the next cycle starts if nothing changes; a cycle was run, and something waits for a moment, or nothing does."""
+        if self._period is not None:
+            self._rested = ended + self._period
+            return self._rested
+        self._rested = ended + min(ended - started, LONGEST)
+        if wakes_in is None or wakes_in <= 0:
+            # What was due and is still there will not be done by looking at once again.
+            return ended + LOOK
+        return max(self._rested, ended + min(wakes_in, LOOK))
+
+    def after_change(self, now: float) -> float:
+        """Return when the next cycle starts at the latest, now that something has changed."""
+        return self._rested if self._period is not None else max(self._rested, now + GATHER)

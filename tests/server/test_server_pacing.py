@@ -1,0 +1,112 @@
+"""When cycles start: at once after a change, never more than half of the time, by time where something waits, at a fixed pace where one was given."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+from server_desk import Lines
+from test_server_deciding import Notes
+
+import builders
+from pumice.framework import configuration, registry
+from pumice.scheduler import Scheduler
+from pumice.server.threads import deciding, mailbox, pacing
+
+moments = st.floats(0, 1e6, allow_nan=False)
+spans = st.floats(0, 100, allow_nan=False)
+
+
+@given(moments, spans, spans, st.none() | st.floats(-10, 100, allow_nan=False))
+def test_without_a_period_a_change_starts_a_cycle_at_once_but_deciding_takes_no_more_than_half_of_the_time(
+    started, spent, later, wakes_in
+):
+    pace = pacing.Pacing(None)
+    ended = started + spent
+    due = pace.next(started, ended, wakes_in)
+    pause = min(ended - started, 1.0)
+    assert ended + pause <= due <= ended + max(pause, 1.0)
+    changed = pace.after_change(ended + later)
+    assert changed == max(ended + pause, ended + later + pacing.GATHER)
+
+
+@given(moments, spans, st.floats(0.001, 0.999))
+def test_what_waits_for_a_moment_is_looked_at_then(started, spent, wakes_in):
+    ended = started + spent
+    assert pacing.Pacing(None).next(started, ended, wakes_in) == max(
+        ended + min(ended - started, 1.0), ended + wakes_in
+    )
+
+
+@given(moments, spans, spans, spans, st.none() | spans)
+def test_with_a_period_the_pause_is_the_period_whatever_happens(started, spent, period, later, wakes_in):
+    pace = pacing.Pacing(period)
+    ended = started + spent
+    assert pace.next(started, ended, wakes_in) == ended + period
+    assert pace.after_change(ended + later) == ended + period
+
+
+class Rig:
+    def __init__(self, period=None):
+        self.desk, self.box, self.notes = builders.Desk(), mailbox.Mailbox(), Notes()
+        known = registry.catalog()
+        self.scheduler = Scheduler(self.desk.cache, configuration.default(known), lambda: builders.NOW)
+        self.decider = deciding.Decider(
+            self.scheduler, self.box, Lines(0).log, self.notes, period=period, now=lambda: builders.NOW
+        )
+
+    def run(self, story):
+        def tell():
+            try:
+                story()
+            finally:
+                self.box.post(mailbox.Stop("test"))
+
+        teller = threading.Thread(target=tell)
+        self.box.post(mailbox.Begin())
+        teller.start()
+        self.decider.run()
+        teller.join()
+
+
+def wait(condition):
+    deadline = time.monotonic() + 30
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.001)
+    return condition()
+
+
+def test_a_change_that_is_told_of_is_decided_on_though_no_period_has_passed():
+    rig = Rig()
+    pacing_was_idle = []
+
+    def story():
+        assert wait(lambda: len(rig.notes.cycles) >= 1)
+        pacing_was_idle.append(len(rig.notes.cycles))
+        rig.desk.feed(builders.node("n1"), builders.group("g"), builders.pod("p", "g", cpu="1"))
+        rig.box.ring()
+        wait(lambda: rig.desk.world.binds)
+
+    rig.run(story)
+    assert rig.desk.world.binds == {"p": "n1"}
+    assert pacing_was_idle
+
+
+def test_nothing_spins_while_nothing_happens():
+    rig = Rig()
+    rig.run(lambda: time.sleep(0.4))
+    # One at once, one when everything that follows from starting is done, and one for each second of a slow machine.
+    assert len(rig.notes.cycles) <= 3
+
+
+def test_many_changes_in_a_row_are_one_message():
+    box = mailbox.Mailbox()
+    for _ in range(1000):
+        box.ring()
+    assert box.take(0) == mailbox.Changed()
+    assert box.take(0) is None
+    box.hush()
+    box.ring()
+    assert box.take(0) == mailbox.Changed()
