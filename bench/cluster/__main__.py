@@ -16,7 +16,7 @@ import msgspec
 
 import pumice
 from bench.__main__ import line
-from bench.cluster import load, peer_waiting, peers, rates, starting, waiting
+from bench.cluster import latency, load, peer_waiting, peers, rates, starting, waiting
 from pumice.kube.access import connection
 from pumice.kube.calls.client import Client
 from testbed import provide
@@ -65,6 +65,7 @@ def _measurements(server: ApiServer, folder: Path, *, peers_too: bool) -> dict[s
     asyncio.run(_prepare(connected))
     made: dict[str, Callable[[], list[Figure]]] = {
         "start": lambda: [starting.first_bind(connected, kubeconfig, folder)],
+        "latency": lambda: latency.measure(connected, kubeconfig, folder, peers_too=peers_too),
         "rates": lambda: rates.measure(connected, _tell),
         "waiting": lambda: waiting.measure(connected, _tell),
     }
