@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-GATHER: Final = 0.004  # seconds for which a burst is gathered
+GATHER: Final = 0.003  # seconds for which a burst is gathered
 LOOK: Final = 1.0  # seconds after which a cycle starts though nobody asked for one; it is skipped if nothing is due
 LONGEST: Final = 1.0  # the longest pause after a cycle
 
