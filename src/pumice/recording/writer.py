@@ -1,0 +1,190 @@
+"""The thread that writes a recording, so that no cycle waits for a disk.
+
+What it cannot write it counts and lets go: a scheduler never depends on its recording.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from pumice.recording import lines, segments, writing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pumice.recording.redaction import Redaction
+
+MOST_WAITING: Final = 200_000  # events that may wait to be written
+RETRY: Final = 30.0  # seconds after which a folder that could not be written to is tried again
+_BATCH: Final = 1 << 18
+_PAUSE: Final = 0.2  # seconds in which lines are gathered
+SEGMENTS: Final = 8  # of which a full recording consists
+
+Item = writing.Taken | lines.Line
+
+
+class Writer(threading.Thread):
+    """Writes what it is given to segments of a folder; `tell` is told once of trouble, and once of its end."""
+
+    def __init__(self, folder: Path, limit: int, redaction: Redaction, tell: Callable[[str, str], None]) -> None:
+        super().__init__(name="recording", daemon=True)
+        self.folder = folder
+        self.segment_limit = max(limit // SEGMENTS, 1)
+        self.missed = 0  # steps that were not handed over, counted by the deciding thread
+        self.lost = 0  # steps that were handed over and not written
+        self.written = 0  # bytes
+        self.failed_at: float | None = None
+        self.full = ""  # the segment that should be followed by another
+        self._limit = limit
+        self._redaction = redaction
+        self._tell = tell
+        self._told = ""
+        self._items: deque[tuple[Item, str]] = deque()
+        self._put = self._taken = 0  # weights; each is counted by one thread
+        self._wake = threading.Event()
+        self._ending = False
+        self._file: segments.SegmentFile | None = None
+        self._state_size = 0
+
+    @property
+    def dropped(self) -> int:
+        """How many steps are not in the recording."""
+        return self.missed + self.lost
+
+    # -- the deciding thread -----------------------------------------------------------------------------------
+
+    @property
+    def accepts(self) -> bool:
+        """Tell whether anything is worth handing over."""
+        return self.failed_at is None and self._put - self._taken < MOST_WAITING
+
+    @property
+    def may_begin(self) -> bool:
+        """Tell whether a new segment is worth trying."""
+        waited = self.failed_at is None or time.monotonic() - self.failed_at >= RETRY
+        return waited and self._put - self._taken < MOST_WAITING
+
+    def put(self, item: Item, begins: str = "") -> None:
+        """Hand something over; `begins` is the name of the segment that starts with it."""
+        if begins:
+            self.failed_at = None
+        self._put += item.weight if isinstance(item, writing.Taken) else 1
+        self._items.append((item, begins))
+        self._wake.set()
+
+    def refuse(self, problem: str) -> None:
+        """Note that no new segment can be begun."""
+        self.failed_at = time.monotonic()
+        self._say(problem)
+
+    def end(self) -> None:
+        """Write what waits, and end; returns when it is done."""
+        self._ending = True
+        self._wake.set()
+        if self.is_alive():
+            self.join()
+
+    # -- the thread --------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Write until told to end."""
+        while True:
+            self._wake.wait()
+            self._wake.clear()
+            self._drain()
+            if self._ending and not self._items:
+                break
+            if not self._ending:
+                time.sleep(_PAUSE)
+        self._close()
+
+    def _drain(self) -> None:
+        batch: list[bytes] = []
+        size = 0
+        while self._items:
+            item, begins = self._items.popleft()
+            try:
+                if begins:
+                    self._flush(batch)
+                    size = 0
+                    self._open(begins)
+                if self._file is None:
+                    self.lost += isinstance(item, writing.Taken)
+                else:
+                    batch.append(self._line(item))
+                    size += len(batch[-1])
+                    if size >= _BATCH or isinstance(item, lines.State):
+                        self._flush(batch)
+                        size = 0
+                        self._measure(item)
+            except OSError as error:
+                self._fail(error.strerror or str(error), isinstance(item, writing.Taken) + len(batch))
+                batch.clear()
+            self._taken += item.weight if isinstance(item, writing.Taken) else 1
+        try:
+            self._flush(batch)
+        except OSError as error:
+            self._fail(error.strerror or str(error), len(batch))
+
+    def _line(self, item: Item) -> bytes:
+        return writing.step(item, self._redaction) if isinstance(item, writing.Taken) else writing.encode(item)
+
+    def _open(self, begins: str) -> None:
+        self._close()
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        segments.prune(self.folder, self._limit - self.segment_limit)
+        self._file = segments.SegmentFile(self.folder / begins)
+
+    def _flush(self, batch: list[bytes]) -> None:
+        if not batch or self._file is None:
+            return
+        before = self._file.size
+        self._file.write(b"".join(batch))
+        batch.clear()
+        self.written += self._file.size - before
+        if self._file.size >= max(self.segment_limit, 2 * self._state_size):
+            self.full = self._file.path.name
+        if self._told:
+            self._told = ""
+            self._tell("recording again", str(self.folder))
+
+    def _measure(self, item: Item) -> None:
+        """Remember how large a state is; one that leaves no room for what follows it cannot be recorded within the limit."""
+        if not isinstance(item, lines.State) or self._file is None:
+            return
+        self._state_size = self._file.size
+        if 2 * self._state_size > self._limit:
+            text = f"the state alone has {self._state_size} bytes; raise --record-limit to at least {4 * self._state_size}"
+            self._fail(text, 0)
+
+    def _fail(self, problem: str, dropped: int) -> None:
+        self.lost += dropped
+        self.failed_at = time.monotonic()
+        self._discard()
+        self._say(problem)
+
+    def _say(self, problem: str) -> None:
+        if problem != self._told:
+            self._told = problem
+            self._tell("recording fails, scheduling goes on", f"{self.folder}: {problem}")
+
+    def _discard(self) -> None:
+        """Let go of a file that cannot be written to."""
+        file, self._file = self._file, None
+        try:
+            if file is not None:
+                file.close()
+        except OSError:
+            pass
+
+    def _close(self) -> None:
+        try:
+            if self._file is not None:
+                self._file.close()
+        except OSError as error:
+            self._fail(error.strerror or str(error), 0)
+        self._file = None
