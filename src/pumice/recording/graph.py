@@ -217,7 +217,8 @@ class Decoder:
             case "z":
                 return frozenset(map(self._value, rest))
             case "w":
-                return msgspec.convert(rest[1], self._layouts[rest[0]][0])
+                kind = self._layouts[rest[0]][0]
+                return rest[1] if isinstance(rest[1], kind) else msgspec.convert(rest[1], kind)
             case "o":
                 kind, fields = self._layouts[rest[0]]
                 return kind(**dict(zip(fields, map(self._value, rest[1:]), strict=True)))
@@ -234,7 +235,7 @@ class Decoder:
             case "r":
                 return range(*rest)
             case "b":
-                return msgspec.convert(rest[0], bytes)
+                return _bytes(rest[0])
         raise StateError(f"the state holds an entry {code!r} that nobody knows")
 
     def _fill(self, made: Any, entry: Entry) -> None:
@@ -276,7 +277,12 @@ def _array(found: np.ndarray[Any, Any]) -> Entry:
     return ["a", found.dtype.str, list(found.shape), found.tobytes(), found.flags.writeable]
 
 
-def _from_array(kind: str, shape: list[int], data: str, writeable: bool) -> np.ndarray[Any, Any]:  # noqa: FBT001  as it is written
-    made = np.frombuffer(msgspec.convert(data, bytes), dtype=np.dtype(kind)).reshape(shape).copy()
+def _from_array(kind: str, shape: list[int], data: str | bytes, writeable: bool) -> np.ndarray[Any, Any]:  # noqa: FBT001  as it is written
+    made = np.frombuffer(_bytes(data), dtype=np.dtype(kind)).reshape(shape).copy()
     made.flags.writeable = writeable
     return made
+
+
+def _bytes(found: str | bytes) -> bytes:
+    """Return bytes; JSON has them as text."""
+    return found if isinstance(found, bytes) else msgspec.convert(found, bytes)

@@ -10,7 +10,7 @@ import msgspec
 from pumice import __version__
 from pumice.cache.assignment import Assignment
 from pumice.cache.cache import Cache
-from pumice.cache.effects import Failure, Outcome
+from pumice.cache.effects import Failure, Outcome, Read
 from pumice.cache.inputs import InputListener
 from pumice.framework import configuration
 from pumice.recording import classes, effects, lines, segments, state, writing
@@ -30,7 +30,6 @@ class Inputs(InputListener):
     def __init__(self) -> None:
         self.cache: Cache | None = None
         self.ledger = effects.Ledger()
-        self.asked = 0
         self.sent: list[Effect] = []
         self._looks: deque[list[list[msgspec.Raw]]] = deque()
         self._outcomes: list[list[msgspec.Raw]] = []
@@ -43,11 +42,9 @@ class Inputs(InputListener):
     def prepare(self, step: lines.ReadStep) -> None:
         """Have a step's inputs ready."""
         self._looks, self._outcomes = deque(step.events), step.outcomes
-        self.sent, self.asked = self.sent if self.asked < 0 else [], 0
 
     def looking(self) -> None:
         """Hand in the events of the next look."""
-        self.asked += 1
         if self._looks and self.cache is not None:
             for each in self._looks.popleft():
                 self.cache.feed(*lines.event(each))
@@ -72,12 +69,9 @@ class Inputs(InputListener):
         except KeyError:
             return None  # what was sent differs, which is told
         answer = rest[1] if len(rest) > 1 else None
-        if isinstance(answer, dict) and isinstance(effect, _READ):
+        if isinstance(answer, dict) and isinstance(effect, Read):
             answer = {"apiVersion": effect.kind.api_version, "kind": effect.kind.name, **answer}
         return Outcome(effect=effect, failure=None if failure is None else Failure(*failure), object=answer)
-
-
-_READ = effects.Read
 
 
 class Played:
@@ -111,6 +105,7 @@ class Player:
         self.header: lines.Header | None = None
         self.started: list[tuple[segments.Segment, lines.Header]] = []
         self._scheduler: Scheduler | None = None
+        self._known: state.Known | None = None
         self._time = 0
         self._followed = False  # whether the last segment said that another follows
 
@@ -207,8 +202,6 @@ class Player:
         except (classes.StateError, TypeError, ValueError, LookupError, AttributeError) as error:
             raise segments.RecordingError(f"{segment.path}: its state cannot be read: {error}") from error
         self.inputs.cache = self._known.cache
-
-    _known: state.Known | None = None
 
     def _configure(self, line: lines.Configured) -> None:
         """Bring a configuration to life, as it was at its time."""

@@ -81,7 +81,8 @@ class Recorder(InputListener):
 
     def close(self) -> None:
         """Write what waits, and end."""
-        self._offer(lines.End(last=True))
+        if self._segment:
+            self._offer(lines.End(last=True))
         self.writer.end()
 
     # -- what is heard -----------------------------------------------------------------------------------------

@@ -36,13 +36,12 @@ class Known:
         self.cycles = cycles
 
 
-def capture(scheduler: Scheduler, ledger: Ledger, redaction: Redaction) -> graph.Table:
-    """Write down a scheduler between two cycles, right after it was renewed."""
-    swap: dict[type, Callable[[Any], Any]] = {
-        Verdict: lambda found: structs.replace(found, said=found.text),
-        dict: redaction.annotations,
-    }
-    encoder = graph.Encoder(swap, _LEFT_OUT, redaction.clean)
+def capture(scheduler: Scheduler, ledger: Ledger, redaction: Redaction | None) -> graph.Table:
+    """Write down a scheduler between two cycles; a copy that nobody else sees needs no redaction."""
+    swap: dict[type, Callable[[Any], Any]] = {Verdict: lambda found: structs.replace(found, said=found.text)}
+    if redaction is not None:
+        swap[dict] = redaction.annotations
+    encoder = graph.Encoder(swap, _LEFT_OUT, (lambda found: found) if redaction is None else redaction.clean)
     return encoder.encode(
         [scheduler.cache, scheduler.reservations, scheduler.cycles, ledger.sent, ledger.open, ledger.again]
     )

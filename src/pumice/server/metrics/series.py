@@ -129,6 +129,13 @@ SERIES: Final[tuple[Series, ...]] = (
         ("action", "queue", "claimant_queue"),
         "pods evicted, by action, their queue and the queue they were evicted for; that is empty where they make room for nobody",
     ),
+    Series("pumice_recording_bytes_total", "counter", (), "bytes written to the recording (--record)"),
+    Series(
+        "pumice_recording_dropped_total",
+        "counter",
+        (),
+        "cycles, and steps of a standby, that are missing in the recording: the folder could not be written to, or not fast enough",
+    ),
     Series("pumice_watch_synced", "gauge", ("watch",), "1 if a watch has had a complete list"),
     Series("pumice_watch_objects", "gauge", ("watch",), "objects that a watch follows"),
     Series("pumice_watch_lists_total", "counter", ("watch",), "complete lists of a watch"),
