@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds
 from pumice.cache.effects import Bind, Create, Evict, Note, Patch, Read
@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from pumice.cache.effects import Answerable, Effect
 
 Plain = list[Any]
+
+_KINDS: Final = {f"{kind.api_version}/{kind.name}": kind for kind in kinds.KINDS}
+_NAMES: Final = {id(kind): name for name, kind in _KINDS.items()}
 
 
 def plain(effect: Effect) -> Plain:
@@ -69,7 +72,7 @@ def _written(body: dict[str, Any]) -> str:
 
 def kind_name(kind: kinds.Kind) -> str:
     """Write a kind: `v1/Pod`."""
-    return f"{kind.api_version}/{kind.name}"
+    return _NAMES.get(id(kind)) or f"{kind.api_version}/{kind.name}"
 
 
 def find_kind(name: str) -> kinds.Kind:
@@ -77,7 +80,6 @@ def find_kind(name: str) -> kinds.Kind:
     return _KINDS[name]
 
 
-_KINDS = {kind_name(kind): kind for kind in kinds.KINDS}
 
 
 class Ledger:

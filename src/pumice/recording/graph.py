@@ -1,8 +1,10 @@
-"""Objects that refer to each other as one table of plain data, and back.
+"""Objects that refer to each other, as columns of plain data.
 
-Only data is written, and only classes of this project are made from it: no text can make a reader run anything. Objects as they travel (`api`) are left to the JSON
-encoder; whoever encodes the table later, in another thread, finds them unchanged because they are frozen. Orders of dictionaries, shared references and
+Only data is written, and only classes of this project are made from it: no text can make a reader run anything. Orders of dictionaries, shared references and
 cycles come back as they were.
+
+Writing has two halves. `capture` copies every object that could change, class by class and field by field, which is as fast as Python can copy; `Captured.table`
+numbers what was copied, and may run in another thread, later. Reading is in `graph_reading`.
 """
 
 from __future__ import annotations
@@ -12,256 +14,200 @@ import operator
 from collections import OrderedDict, deque
 from enum import Enum
 from fractions import Fraction
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
 
 from pumice.api import decoding, kinds, meta
-from pumice.recording.classes import Layout, StateError, find_class
+from pumice.recording.classes import Layout, find_class
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
-    Entry = list[Any]
+SCALARS: Final = frozenset({int, str, bool, type(None), float})
+CONTAINERS: Final[dict[type, str]] = {list: "l", tuple: "t", set: "s", frozenset: "z", deque: "q", dict: "d", OrderedDict: "m"}
+PAIRS: Final = frozenset("dmD")
 
-_SCALARS: Final = frozenset({int, str, bool, type(None)})
-_ONE_FIELD: Final = 1
+
+class Column(msgspec.Struct, omit_defaults=True):
+    """The values of one field, or of all items of containers: scalars as they are, or the numbers of objects."""
+
+    values: list[Any] | None = None
+    objects: list[int] | None = None
+
+
+class Group(msgspec.Struct, omit_defaults=True):
+    """Objects of one class, numbered one after the other; `sizes` are the numbers of items of containers."""
+
+    code: str
+    count: int
+    layout: int = -1
+    columns: list[Column] = []
+    sizes: list[int] | None = None
 
 
 class Table(msgspec.Struct):
-    """The graph: layouts of classes, entries, and the place of the root."""
+    """A graph; its root is the object of number 0."""
 
     layouts: list[Layout]
-    entries: list[Any]
-    root: Any = None
+    groups: list[Group]
 
 
-class Encoder:
-    """Writes one graph: `swap` puts something else in the place of an object, by its class, and `left_out` names fields that are not written."""
+class Rules(msgspec.Struct):
+    """What is not written as it is: fields that are left out, fields that are worked out later, values of dictionaries, and objects as they travel."""
 
-    def __init__(
-        self,
-        swap: dict[type, Callable[[Any], Any]],
-        left_out: dict[type, frozenset[str]],
-        clean: Callable[[Any], Any] = lambda found: found,
-    ) -> None:
-        self._swap = swap
-        self._left_out = left_out
-        self._clean = clean
-        self._index: dict[int, int] = {}
-        self._entries: list[Any] = []
-        self._todo: list[tuple[int, Any]] = []
-        self._kept: list[Any] = []  # what was made on the way, lest its identity is given to something else
+    left_out: dict[type, frozenset[str]]
+    later: dict[tuple[type, str], Callable[[Any], str]]
+    secret_key: str = ""
+    conceal: Callable[[str], str] = lambda text: text
+    clean: Callable[[Any], Any] = lambda found: found
+
+
+class Copied:
+    """Objects of one class, with a list of values for each column; `late` works a column out of the objects themselves."""
+
+    __slots__ = ("arrays", "code", "columns", "fields", "found", "kind", "late", "sizes")
+
+    def __init__(self, code: str, kind: type, found: list[Any]) -> None:
+        self.code = code
+        self.kind = kind
+        self.found = found
+        self.fields: tuple[str, ...] = ()
+        self.columns: list[list[Any]] = []
+        self.late: dict[int, Callable[[Any], str]] = {}
+        self.sizes: list[int] | None = None
+        self.arrays: list[Any] | None = None
+
+
+class Captured:
+    """A graph that was copied and is not numbered yet."""
+
+    def __init__(self, rules: Rules, groups: list[Copied], numbers: dict[int, int]) -> None:
+        self._rules = rules
+        self._groups = groups
+        self._numbers = numbers
         self._layouts: dict[tuple[type, tuple[str, ...]], int] = {}
-        self._getters: dict[type, tuple[Entry, Callable[[Any], Any], bool]] = {}
-        self._writers: dict[type, Callable[[Any], Entry]] = {
-            dict: self._dict,
-            OrderedDict: lambda found: ["m", *self._pairs(found)],
-            list: lambda found: ["l", *map(self._value, found)],
-            tuple: lambda found: ["t", *map(self._value, found)],
-            set: lambda found: ["s", *map(self._value, found)],
-            frozenset: lambda found: ["z", *map(self._value, found)],
-            deque: lambda found: ["q", *map(self._value, found)],
-            np.ndarray: _array,
-            range: lambda found: ["r", found.start, found.stop, found.step],
-            Fraction: lambda found: ["f", found.numerator, found.denominator],
-            bytes: lambda found: ["b", found],
-            kinds.Kind: lambda found: ["k", found.api_version, found.name],
-        }
 
-    def encode(self, root: Any) -> Table:
-        """Write everything that can be reached from a root."""
-        place = self._value(root)
-        while self._todo:
-            index, found = self._todo.pop()
-            writer = self._writers.get(type(found)) or self._writer(type(found))
-            self._entries[index] = writer(found)
-        layouts = [
-            Layout(module=kind.__module__, name=kind.__qualname__, fields=fields) for kind, fields in self._layouts
+    def table(self) -> Table:
+        """Number everything."""
+        groups = [self._group(each) for each in self._groups]
+        layouts = [Layout(kind.__module__, kind.__qualname__, fields) for kind, fields in self._layouts]
+        return Table(layouts, groups)
+
+    def _group(self, copied: Copied) -> Group:
+        code, found = copied.code, copied.found
+        if code in _LEAVES:
+            values = list(map(_LEAVES[code], found)) if copied.arrays is None else copied.arrays
+            layout = self._layout(copied.kind, ()) if code == "e" else -1
+            return Group(code, len(found), layout, [Column(values)])
+        if code == "w":
+            return Group(code, len(found), self._layout(copied.kind, ()), [Column(list(map(self._rules.clean, found)))])
+        layout = self._layout(copied.kind, copied.fields) if code in "oD" else -1
+        columns = [
+            Column(list(map(copied.late[place], found))) if place in copied.late else self._column(values)
+            for place, values in enumerate(copied.columns)
         ]
-        return Table(layouts, self._entries, place)
+        return Group(code, len(found), layout, columns, copied.sizes)
 
-    def _value(self, found: Any) -> Any:
-        kind = type(found)
-        if kind in _SCALARS:
-            return found
-        if kind is float:
-            return found if math.isfinite(found) else self._immeasurable(found)
-        index = self._index.get(id(found))
-        return [index] if index is not None else self._place(found)
-
-    def _immeasurable(self, found: float) -> Entry:
-        """Write a float that JSON has no number for."""
-        self._entries.append(["x", str(found)])
-        return [len(self._entries) - 1]
-
-    def _place(self, found: Any) -> Entry:
-        swap = self._swap.get(type(found))
-        index = self._index[id(found)] = len(self._entries)
-        self._kept.append(found)
-        self._entries.append(None)
-        self._todo.append((index, found if swap is None else swap(found)))
-        return [index]
-
-    def _pairs(self, found: dict[Any, Any]) -> list[Any]:
-        value = self._value
-        return [value(each) for pair in found.items() for each in pair]
-
-    def _dict(self, found: dict[Any, Any]) -> Entry:
-        return ["d", *self._pairs(found)]
-
-    def _writer(self, kind: type) -> Callable[[Any], Entry]:
-        """Find how instances of a class are written."""
-        if issubclass(kind, meta.Wire) and kind is not decoding.Opaque:
-            self._writers[kind] = self._wire
-        elif issubclass(kind, msgspec.Struct):
-            self._writers[kind] = self._struct
-        elif issubclass(kind, dict):
-            self._writers[kind] = lambda found: ["D", self._layout(kind, ()), *self._pairs(found)]
-        elif issubclass(kind, Enum):
-            self._writers[kind] = lambda found: ["e", self._layout(kind, ()), found.value]
-        elif issubclass(kind, np.generic):
-            self._writers[kind] = lambda found: ["n", found.dtype.str, found.item()]
-        else:
-            find_class(kind.__module__, kind.__qualname__)
-            self._writers[kind] = self._slotted if not _has_dict(kind) else self._plain
-        return self._writers[kind]
+    def _column(self, values: list[Any]) -> Column:
+        if is_plain(values):
+            return Column(values)
+        return Column(objects=list(map(self._numbers.__getitem__, map(id, values))))
 
     def _layout(self, kind: type, fields: tuple[str, ...]) -> int:
-        number = self._layouts.get((kind, fields))
-        if number is None:
-            find_class(kind.__module__, kind.__qualname__)
-            number = self._layouts[kind, fields] = len(self._layouts)
-        return number
+        find_class(kind.__module__, kind.__qualname__)
+        return self._layouts.setdefault((kind, fields), len(self._layouts))
 
-    def _wire(self, found: Any) -> Entry:
-        return ["w", self._layout(type(found), ()), self._clean(found)]
 
-    def _struct(self, found: msgspec.Struct) -> Entry:
-        fields = found.__struct_fields__
-        return ["o", self._layout(type(found), fields), *(self._value(getattr(found, field)) for field in fields)]
+def is_plain(values: list[Any]) -> bool:
+    """Tell whether values can stand in a column as they are."""
+    there = set(map(type, values))
+    return there <= SCALARS and (float not in there or all(math.isfinite(v) for v in values if type(v) is float))
 
-    def _plain(self, found: Any) -> Entry:
-        slots = {name: getattr(found, name) for name in _slots(type(found)) if hasattr(found, name)}
-        left_out = self._left_out.get(type(found), ())
-        state = {name: value for name, value in {**vars(found), **slots}.items() if name not in left_out}
-        return ["o", self._layout(type(found), tuple(state)), *map(self._value, state.values())]
 
-    def _slotted(self, found: Any) -> Entry:
-        """Write an object of which all fields are slots; nearly always all are set, and read in one go."""
-        kind = type(found)
-        names = tuple(name for name in _slots(kind) if name not in self._left_out.get(kind, ()))
-        getter = self._getters.get(kind)
-        if getter is None:
-            read = operator.attrgetter(*names) if names else lambda _: ()
-            getter = self._getters[kind] = (["o", self._layout(kind, names)], read, len(names) == _ONE_FIELD)
-        head, read, single = getter
+def capture(root: Any, rules: Rules) -> Captured:
+    """Copy everything that can be reached from a root."""
+    groups: list[Copied] = []
+    numbers: dict[int, int] = {}
+    frontier: dict[int, Any] = {id(root): root}
+    while frontier:
+        by_kind: dict[type, list[Any]] = {}
+        for found in frontier.values():
+            by_kind.setdefault(type(found), []).append(found)
+        fresh: dict[int, Any] = {}
+        for kind, found in by_kind.items():
+            first = len(numbers)
+            numbers.update(zip(map(id, found), range(first, first + len(found)), strict=True))
+            for copied in _copied(kind, found, rules):
+                groups.append(copied)
+                for place, values in enumerate(copied.columns):
+                    if place not in copied.late and not is_plain(values):
+                        fresh.update(zip(map(id, values), values, strict=True))
+        frontier = {key: found for key, found in fresh.items() if key not in numbers}
+    return Captured(rules, groups, numbers)
+
+
+def _copied(kind: type, found: list[Any], rules: Rules) -> Iterable[Copied]:
+    """Copy objects of one class; such with different fields, which are rare, go into groups of their own."""
+    if kind in SCALARS:
+        return [Copied("x" if kind is float else "v", kind, found)]
+    if kind in CONTAINERS or issubclass(kind, dict):
+        return [_items(Copied(CONTAINERS.get(kind, "D"), kind, found), rules)]
+    code = _leaf(kind)
+    if code:
+        copied = Copied(code, kind, found)
+        if code == "a":
+            copied.arrays = list(map(_array, found))  # they may change
+        return [copied]
+    if issubclass(kind, msgspec.Struct):
+        return [_fields(kind, found, kind.__struct_fields__, rules)]
+    left_out = rules.left_out.get(kind, frozenset())
+    slots = [name for name in slots_of(kind) if name not in left_out]
+    if not hasattr(found[0], "__dict__"):
         try:
-            values = (read(found),) if single else read(found)
+            return [_fields(kind, found, slots, rules)]
         except AttributeError:
-            there = tuple(name for name in names if hasattr(found, name))
-            return ["o", self._layout(kind, there), *(self._value(getattr(found, name)) for name in there)]
-        return [*head, *map(self._value, values)]
+            pass  # some have slots that are not set
+    groups: list[tuple[tuple[str, ...], list[Any]]] = []
+    for each in found:  # in their order, so that the numbers stay right
+        names = (*getattr(each, "__dict__", ()), *slots)
+        fields = tuple(name for name in names if name not in left_out and hasattr(each, name))
+        if groups and groups[-1][0] == fields:
+            groups[-1][1].append(each)
+        else:
+            groups.append((fields, [each]))
+    return [_fields(kind, members, fields, rules) for fields, members in groups]
 
 
-class Decoder:
-    """Makes the objects of a table: first what can be filled later, then what cannot change once it is made, then the fillings."""
-
-    def __init__(self, table: Table) -> None:
-        self._entries = table.entries
-        self._root = table.root
-        self._layouts = [(find_class(each.module, each.name), each.fields) for each in table.layouts]
-        self._made: dict[int, Any] = {}
-
-    def decode(self) -> Any:
-        """Return the root."""
-        shells = {"d": dict, "m": OrderedDict, "l": list, "s": set, "q": deque}
-        fillings: dict[str, list[int]] = {"o": [], "l": [], "q": [], "s": [], "d": [], "m": [], "D": []}
-        for index, entry in enumerate(self._entries):
-            code = entry[0]
-            if code in shells:
-                self._made[index] = shells[code]()
-                fillings[code].append(index)
-            elif code == "D":
-                self._made[index] = self._layouts[entry[1]][0]()
-                fillings[code].append(index)
-            elif code == "o" and (shell := _shell(self._layouts[entry[1]][0])) is not None:
-                self._made[index] = shell
-                fillings[code].append(index)
-        for index in range(len(self._entries)):
-            self._at(index)
-        for indices in fillings.values():
-            for index in indices:
-                self._fill(self._made[index], self._entries[index])
-        return self._value(self._root)
-
-    def _value(self, found: Any) -> Any:
-        return self._at(found[0]) if type(found) is list else found
-
-    def _at(self, index: int) -> Any:
-        try:
-            return self._made[index]
-        except KeyError:
-            made = self._made[index] = self._make(self._entries[index])
-            return made
-
-    def _make(self, entry: Entry) -> Any:  # noqa: C901, PLR0911  one line for each code
-        """Make what cannot change."""
-        code, *rest = entry
-        match code:
-            case "t":
-                return tuple(map(self._value, rest))
-            case "x":
-                return float(rest[0])
-            case "z":
-                return frozenset(map(self._value, rest))
-            case "w":
-                kind = self._layouts[rest[0]][0]
-                return rest[1] if isinstance(rest[1], kind) else msgspec.convert(rest[1], kind)
-            case "o":
-                kind, fields = self._layouts[rest[0]]
-                return kind(**dict(zip(fields, map(self._value, rest[1:]), strict=True)))
-            case "e":
-                return self._layouts[rest[0]][0](rest[1])
-            case "a":
-                return _from_array(*rest)
-            case "n":
-                return np.dtype(rest[0]).type(rest[1])
-            case "k":
-                return kinds.find(rest[0], rest[1])
-            case "f":
-                return Fraction(*rest)
-            case "r":
-                return range(*rest)
-            case "b":
-                return _bytes(rest[0])
-        raise StateError(f"the state holds an entry {code!r} that nobody knows")
-
-    def _fill(self, made: Any, entry: Entry) -> None:
-        match entry[0]:
-            case "d" | "m" | "D":
-                values = list(map(self._value, entry[2 if entry[0] == "D" else 1 :]))
-                made.update(zip(values[::2], values[1::2], strict=True))
-            case "s":
-                made.update(map(self._value, entry[1:]))
-            case "l" | "q":
-                made.extend(map(self._value, entry[1:]))
-            case "o":
-                for field, value in zip(self._layouts[entry[1]][1], entry[2:], strict=True):
-                    setattr(made, field, self._value(value))
+def _fields(kind: type, found: list[Any], fields: Sequence[str], rules: Rules) -> Copied:
+    copied = Copied("o", kind, found)
+    copied.fields = tuple(fields)
+    for place, field in enumerate(fields):
+        if (kind, field) in rules.later:
+            copied.late[place] = rules.later[kind, field]
+        copied.columns.append([] if place in copied.late else list(map(operator.attrgetter(field), found)))
+    return copied
 
 
-def _shell(kind: type) -> Any:
-    """Make an instance that is filled later; None if it cannot be filled once it is made."""
-    if not issubclass(kind, msgspec.Struct):
-        return object.__new__(kind)
-    if kind.__struct_config__.frozen:
-        return None
-    return kind(**dict.fromkeys(kind.__struct_fields__))
+def _items(copied: Copied, rules: Rules) -> Copied:
+    found = copied.found
+    copied.sizes = list(map(len, found))
+    if copied.code not in PAIRS:
+        copied.columns = [list(chain.from_iterable(found))]
+        return copied
+    keys = list(chain.from_iterable(found))
+    values = list(chain.from_iterable(each.values() for each in found))
+    if rules.secret_key and rules.secret_key in keys:
+        shown = zip(keys, values, strict=True)
+        values = [rules.conceal(v) if k == rules.secret_key and isinstance(v, str) else v for k, v in shown]
+    copied.columns = [keys, values]
+    return copied
 
 
-def _slots(kind: type) -> list[str]:
+def slots_of(kind: type) -> list[str]:
+    """Return the slots of a class."""
     found: dict[str, None] = {}
     for base in kind.__mro__:
         slots = base.__dict__.get("__slots__", ())
@@ -269,20 +215,28 @@ def _slots(kind: type) -> list[str]:
     return [name for name in found if name not in ("__dict__", "__weakref__")]
 
 
-def _has_dict(kind: type) -> bool:
-    return any("__slots__" not in base.__dict__ for base in kind.__mro__[:-1])
+def _leaf(kind: type) -> str:
+    """Return the code of what refers to nothing else; empty if it may."""
+    if kind in _KINDS_OF_LEAVES:
+        return _KINDS_OF_LEAVES[kind]
+    if issubclass(kind, meta.Wire) and kind is not decoding.Opaque:
+        return "w"
+    return "e" if issubclass(kind, Enum) else "n" if issubclass(kind, np.generic) else ""
 
 
-def _array(found: np.ndarray[Any, Any]) -> Entry:
-    return ["a", found.dtype.str, list(found.shape), found.tobytes(), found.flags.writeable]
+def _array(found: np.ndarray[Any, Any]) -> list[Any]:
+    return [found.dtype.str, list(found.shape), found.tobytes(), found.flags.writeable]
 
 
-def _from_array(kind: str, shape: list[int], data: str | bytes, writeable: bool) -> np.ndarray[Any, Any]:  # noqa: FBT001  as it is written
-    made = np.frombuffer(_bytes(data), dtype=np.dtype(kind)).reshape(shape).copy()
-    made.flags.writeable = writeable
-    return made
-
-
-def _bytes(found: str | bytes) -> bytes:
-    """Return bytes; JSON has them as text."""
-    return found if isinstance(found, bytes) else msgspec.convert(found, bytes)
+_KINDS_OF_LEAVES: Final[dict[type, str]] = {np.ndarray: "a", range: "r", Fraction: "f", bytes: "b", kinds.Kind: "k"}
+_LEAVES: Final[dict[str, Callable[[Any], Any]]] = {
+    "v": lambda found: found,
+    "x": str,
+    "e": lambda found: found.value,
+    "a": lambda found: found,
+    "n": lambda found: [found.dtype.str, found.item()],
+    "r": lambda found: [found.start, found.stop, found.step],
+    "f": lambda found: [found.numerator, found.denominator],
+    "b": lambda found: found,
+    "k": lambda found: [found.api_version, found.name],
+}

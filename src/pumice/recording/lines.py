@@ -54,7 +54,7 @@ class Step(Line, tag="step", kw_only=True):
 
     cycle: int
     now: int
-    events: list[list[Any]] = []
+    events: list[Any] = []
     outcomes: list[Any] = []
     effects: Any = []
     skipped: bool = False

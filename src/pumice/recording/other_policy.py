@@ -86,7 +86,7 @@ class Copied(Inputs):
 def copy(player: Player) -> Copied:
     """Copy all that a player's scheduler knows."""
     inputs = Copied()
-    table = state.capture(player.scheduler, player.inputs.ledger, None)
+    table = state.capture(player.scheduler, player.inputs.ledger, None).table()
     known = state.restore(table, inputs, inputs.ledger)
     inputs.cache, inputs.reservations = known.cache, known.reservations
     return inputs

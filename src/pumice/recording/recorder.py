@@ -10,10 +10,10 @@ from pumice import __version__
 from pumice.api import kinds
 from pumice.cache.effects import Note
 from pumice.cache.inputs import InputListener
-from pumice.recording import classes, lines, segments, state, writing
+from pumice.recording import lines, segments, state, writing
 from pumice.recording.effects import Ledger
 from pumice.recording.redaction import Redaction
-from pumice.recording.writer import Writer
+from pumice.recording.writer import Beginning, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pumice.cache.options import Options
     from pumice.cache.reflector import EventType
     from pumice.framework.configuration import Configuration
+    from pumice.recording import graph
     from pumice.scheduler import Scheduler
 
 _KNOWN: Final = frozenset(kinds.KINDS)
@@ -134,7 +135,8 @@ class Recorder(InputListener):
         taken.skipped = skipped
         self._hand_over(taken)
         writer = self.writer
-        if (self._gap and writer.may_begin) or (writer.full == self._name and writer.accepts):
+        is_time = self._name in ((writer.full, writer.overdue) if skipped else (writer.overdue,))
+        if (self._gap and writer.may_begin) or (is_time and writer.accepts):
             self._rotate()
 
     def _hand_over(self, taken: writing.Taken) -> None:
@@ -156,16 +158,16 @@ class Recorder(InputListener):
             return
         try:
             scheduler.renew()
-            table = state.capture(scheduler, self._ledger, self._redaction)
-        except classes.StateError as error:
-            self.writer.refuse(str(error))
+            captured = state.capture(scheduler, self._ledger, self._redaction)
+        except Exception as error:  # noqa: BLE001  a recording must never cost a cycle
+            self.writer.refuse(f"the state cannot be written down: {type(error).__name__}: {error}")
             self._gap = True
             return
         if not self._gap:
             self.writer.put(lines.End())
-        self._begin(table)
+        self._begin(captured)
 
-    def _begin(self, table: state.graph.Table | None) -> None:
+    def _begin(self, captured: graph.Captured | None) -> None:
         """Begin a segment with a header, a state and the configuration in force."""
         self._segment += 1
         self._gap = False
@@ -181,6 +183,6 @@ class Recorder(InputListener):
         )
         self._name = segments.name(self._second, self._run, self._segment)
         self.writer.put(header, self._name)
-        self.writer.put(lines.State(table=table))
+        self.writer.put(Beginning(captured))
         if self._configured is not None:
             self.writer.put(self._configured)

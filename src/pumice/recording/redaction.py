@@ -37,7 +37,7 @@ class Redaction:
     def annotations(self, found: dict[Any, Any]) -> dict[Any, Any]:
         """Return annotations as they may be written; any other dictionary as it is."""
         text = found.get(names.LAST_APPLIED)
-        return found if not isinstance(text, str) else {**found, names.LAST_APPLIED: self._checksum(text)}
+        return found if not isinstance(text, str) else {**found, names.LAST_APPLIED: self.checksum(text)}
 
     def answer(self, outcome: Outcome) -> Any:
         """Return what the cache reads of an answer: a pod that was read, as far as it is decoded, or the version of what was written."""
@@ -52,5 +52,6 @@ class Redaction:
             return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": found.metadata, "spec": "unreadable"}
         return found
 
-    def _checksum(self, text: str) -> str:
+    def checksum(self, text: str) -> str:
+        """Return what stands for a text."""
         return hashlib.blake2b(text.encode(errors="replace"), key=self._key, digest_size=12).hexdigest()

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from msgspec import structs
-
+from pumice.api import names
 from pumice.cache import inputs
 from pumice.cache.cache import Cache
 from pumice.framework.record import CycleRecord, Verdict
-from pumice.recording import graph
+from pumice.recording import graph, graph_reading
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pumice.cache.effects import World
     from pumice.framework.reservations import Reservations
     from pumice.recording.effects import Ledger
@@ -36,20 +33,18 @@ class Known:
         self.cycles = cycles
 
 
-def capture(scheduler: Scheduler, ledger: Ledger, redaction: Redaction | None) -> graph.Table:
-    """Write down a scheduler between two cycles; a copy that nobody else sees needs no redaction."""
-    swap: dict[type, Callable[[Any], Any]] = {Verdict: lambda found: structs.replace(found, said=found.text)}
+def capture(scheduler: Scheduler, ledger: Ledger, redaction: Redaction | None) -> graph.Captured:
+    """Copy a scheduler between two cycles; a copy that nobody else sees needs no redaction."""
+    rules = graph.Rules(left_out=_LEFT_OUT, later={(Verdict, "said"): lambda verdict: verdict.text})
     if redaction is not None:
-        swap[dict] = redaction.annotations
-    encoder = graph.Encoder(swap, _LEFT_OUT, (lambda found: found) if redaction is None else redaction.clean)
-    return encoder.encode(
-        [scheduler.cache, scheduler.reservations, scheduler.cycles, ledger.sent, ledger.open, ledger.again]
-    )
+        rules.secret_key, rules.conceal, rules.clean = names.LAST_APPLIED, redaction.checksum, redaction.clean
+    waiting = [ledger.sent, dict(ledger.open), dict(ledger.again)]
+    return graph.capture([scheduler.cache, scheduler.reservations, scheduler.cycles, *waiting], rules)
 
 
 def restore(table: graph.Table, world: World, ledger: Ledger) -> Known:
     """Make what was known anew; raises `StateError` if this version cannot."""
-    cache, reservations, cycles, sent, waiting, again = graph.Decoder(table).decode()
+    cache, reservations, cycles, sent, waiting, again = graph_reading.Reader(table).root()
     ledger.restore(sent, waiting, again)
     fresh = Cache(world)
     for name in ("_events", "_outcomes", "failures"):

@@ -16,15 +16,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from pumice.recording import graph
     from pumice.recording.redaction import Redaction
 
 MOST_WAITING: Final = 200_000  # events that may wait to be written
 RETRY: Final = 30.0  # seconds after which a folder that could not be written to is tried again
 _BATCH: Final = 1 << 18
 _PAUSE: Final = 0.2  # seconds in which lines are gathered
-SEGMENTS: Final = 8  # of which a full recording consists
+SEGMENTS: Final = 10  # for which the limit has room
 
-Item = writing.Taken | lines.Line
+
+
+class Beginning:
+    """The state that a segment begins with; None at the start of a run."""
+
+    def __init__(self, captured: graph.Captured | None) -> None:
+        self.captured = captured
+
+
+Item = writing.Taken | lines.Line | Beginning
 
 
 class Writer(threading.Thread):
@@ -38,7 +48,8 @@ class Writer(threading.Thread):
         self.lost = 0  # steps that were handed over and not written
         self.written = 0  # bytes
         self.failed_at: float | None = None
-        self.full = ""  # the segment that should be followed by another
+        self.full = ""  # the segment that should be followed by another as soon as it is calm
+        self.overdue = ""  # the one that should be, calm or not
         self._limit = limit
         self._redaction = redaction
         self._tell = tell
@@ -117,7 +128,7 @@ class Writer(threading.Thread):
                 else:
                     batch.append(self._line(item))
                     size += len(batch[-1])
-                    if size >= _BATCH or isinstance(item, lines.State):
+                    if size >= _BATCH or isinstance(item, Beginning):
                         self._flush(batch)
                         size = 0
                         self._measure(item)
@@ -131,12 +142,14 @@ class Writer(threading.Thread):
             self._fail(error.strerror or str(error), len(batch))
 
     def _line(self, item: Item) -> bytes:
+        if isinstance(item, Beginning):
+            return writing.state(item.captured)
         return writing.step(item, self._redaction) if isinstance(item, writing.Taken) else writing.encode(item)
 
     def _open(self, begins: str) -> None:
         self._close()
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        segments.prune(self.folder, self._limit - self.segment_limit)
+        segments.prune(self.folder, self._limit - 2 * max(self.segment_limit, 2 * self._state_size))
         self._file = segments.SegmentFile(self.folder / begins)
 
     def _flush(self, batch: list[bytes]) -> None:
@@ -146,15 +159,18 @@ class Writer(threading.Thread):
         self._file.write(b"".join(batch))
         batch.clear()
         self.written += self._file.size - before
-        if self._file.size >= max(self.segment_limit, 2 * self._state_size):
+        limit = max(self.segment_limit, 2 * self._state_size)
+        if self._file.size >= limit:
             self.full = self._file.path.name
+        if self._file.size >= limit + limit // 4:
+            self.overdue = self._file.path.name
         if self._told:
             self._told = ""
             self._tell("recording again", str(self.folder))
 
     def _measure(self, item: Item) -> None:
         """Remember how large a state is; one that leaves no room for what follows it cannot be recorded within the limit."""
-        if not isinstance(item, lines.State) or self._file is None:
+        if not isinstance(item, Beginning) or self._file is None:
             return
         self._state_size = self._file.size
         if 2 * self._state_size > self._limit:

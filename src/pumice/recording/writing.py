@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pumice.api import decoding
+from pumice.api import decoding, names
 from pumice.recording import effects, lines
 
 if TYPE_CHECKING:
     from pumice.api import kinds
     from pumice.cache.effects import Effect, Outcome
+    from pumice.recording import graph
     from pumice.recording.redaction import Redaction
 
 _encoder: Final = msgspec.json.Encoder()
@@ -39,7 +40,7 @@ class Taken:
 
 def step(taken: Taken, redaction: Redaction) -> bytes:
     """Write a step as a line."""
-    looks = [[_event(*each, redaction) for each in look] for look in taken.looks]
+    looks = [[_event(each, redaction) for each in look] for look in taken.looks]
     while looks and not looks[-1]:
         looks.pop()
     return encode(
@@ -55,6 +56,11 @@ def step(taken: Taken, redaction: Redaction) -> bytes:
     )
 
 
+def state(captured: graph.Captured | None) -> bytes:
+    """Write a state as a line."""
+    return encode(lines.State(table=None if captured is None else captured.table()))
+
+
 def encode(line: lines.Line) -> bytes:
     """Write a line."""
     return _encoder.encode(line) + b"\n"
@@ -65,13 +71,15 @@ def sent(found: list[Effect]) -> bytes:
     return _encoder.encode(list(map(effects.plain, found)))
 
 
-def _event(kind: kinds.Kind, event_type: str, found: Any, redaction: Redaction) -> list[Any]:
-    found = redaction.clean(found)
-    if isinstance(found, decoding.Malformed):
-        return [effects.kind_name(kind), event_type, found.metadata, [found.field, found.message]]
-    if isinstance(found, decoding.Opaque):
-        return [effects.kind_name(kind), event_type, {"metadata": found.metadata}]
-    return [effects.kind_name(kind), event_type, found]
+def _event(taken: tuple[kinds.Kind, str, Any], redaction: Redaction) -> tuple[Any, ...]:
+    kind, event_type, found = taken
+    if names.LAST_APPLIED in found.metadata.annotations:
+        found = redaction.clean(found)
+    if type(found) is decoding.Malformed:
+        return effects.kind_name(kind), event_type, found.metadata, (found.field, found.message)
+    if type(found) is decoding.Opaque:
+        return effects.kind_name(kind), event_type, {"metadata": found.metadata}
+    return effects.kind_name(kind), event_type, found
 
 
 def _outcome(number: int, outcome: Outcome, redaction: Redaction) -> list[Any]:

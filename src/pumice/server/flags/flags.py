@@ -145,7 +145,7 @@ FLAGS: Final[tuple[Flag, ...]] = (
         "record-limit",
         "text",
         "1Gi",
-        "bytes that the recordings of this folder may have; the oldest eighth goes before there are more",
+        "bytes that the recordings in this folder may have; the oldest go before there are more",
         DIAGNOSTICS,
     ),
     Flag("version", "truth", False, "print the version and end", DIAGNOSTICS),
