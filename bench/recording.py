@@ -89,7 +89,9 @@ class Stream:
             if since == self.second - 1:
                 self._feed(kinds.POD, "MODIFIED", pod)
                 pod["status"] |= {"phase": "Running", "startTime": "2026-01-01T00:00:00Z"}
-                pod["status"]["conditions"] += [_condition(name) for name in ("Initialized", "Ready", "ContainersReady")]
+                pod["status"]["conditions"] += [
+                    _condition(name) for name in ("Initialized", "Ready", "ContainersReady")
+                ]
                 self._feed(kinds.POD, "MODIFIED", pod)
         while self._bound and self._bound[0][0] <= self.second - RUN_TIME:
             _, pod = self._bound.popleft()
@@ -158,9 +160,11 @@ def recording() -> list[cases.Figure]:
         size = sum(path.stat().st_size for path in segments.listed(folder))
         per_event = size / stream.pod_events
     share = (spent - plain) / plain
-    note = f"{plain:.2f} s of processor time without, {spent:.2f} s with, requests to an API server not counted in either"
+    note = (
+        f"{plain:.2f} s of processor time without, {spent:.2f} s with, requests to an API server not counted in either"
+    )
     return [
-        cases.Figure("recording at 1,000 pods/s, share of the deciding", share * 100, "%", "-", True, note=note),  # noqa: FBT003  no target
+        cases.Figure("recording at 1,000 pods/s, share of the deciding", share * 100, "%", "-", True, note=note),
         cases.Figure("recording on disk, per pod event", per_event, "bytes", "<= 1024", per_event <= 1024),
     ]
 

@@ -12,13 +12,18 @@ from click.testing import CliRunner
 from pumice.cli.program import program
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "recording"))
-import recording_rig as rig  # noqa: E402
+import recording_rig as rig
 
 CONFIG = 'actions: "enqueue, allocate, backfill"\ntiers:\n- plugins: [{name: priority}, {name: gang}]\n- plugins: [{name: predicates}, {name: nodeorder}]\n'
 
 
 def _node(name):
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi"}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "status": {"allocatable": {"cpu": "4", "memory": "8Gi"}},
+    }
 
 
 def _gang(name, size, cpu):
@@ -26,12 +31,24 @@ def _gang(name, size, cpu):
         {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": f"{name}-{i}", "namespace": "a", "annotations": {"scheduling.k8s.io/group-name": name}},
-            "spec": {"schedulerName": "volcano", "containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}]},
+            "metadata": {
+                "name": f"{name}-{i}",
+                "namespace": "a",
+                "annotations": {"scheduling.k8s.io/group-name": name},
+            },
+            "spec": {
+                "schedulerName": "volcano",
+                "containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}],
+            },
         }
         for i in range(size)
     ]
-    group = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": name, "namespace": "a"}, "spec": {"minMember": size}}
+    group = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "a"},
+        "spec": {"minMember": size},
+    }
     return [group, *pods]
 
 
@@ -121,7 +138,13 @@ def test_what_cannot_be_read_ends_with_status_2_and_its_name(folder, tmp_path):
     none.mkdir()
     bad = tmp_path / "bad.gz"
     bad.write_bytes(gzip.compress(b"{}\n"))
-    for arguments in (("replay", tmp_path / "absent"), ("replay", none), ("replay", bad), ("shrink", bad, "--job", "x"), ("replay", folder, "--config", bad)):
+    for arguments in (
+        ("replay", tmp_path / "absent"),
+        ("replay", none),
+        ("replay", bad),
+        ("shrink", bad, "--job", "x"),
+        ("replay", folder, "--config", bad),
+    ):
         result = run(*arguments)
         assert result.exit_code == 2, arguments
         assert "Error: " in result.output

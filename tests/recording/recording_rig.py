@@ -21,7 +21,7 @@ from tests.lives.player import Player
 from tests.lives.stage import KNOWN, Stage
 
 LIMIT = 1 << 30
-SCALARS = (int, str, float, bool, type(None), bytes, Fraction)
+WHOLE = (int, str, float, type(None), bytes, Fraction, meta.Wire, np.ndarray, kinds.Kind, set, frozenset, Enum)
 NOT_KEPT = {(Cache, name) for name in ("world", "inputs", "is_given_up", "_events", "_outcomes", "failures")} | {
     (CycleRecord, "_lines"),
     (Verdict, "said"),
@@ -122,12 +122,15 @@ def differences(left, right, left_out=()):
 def _parts(one, two, left_out):
     """Give the parts of two objects of one class by name; None for what has none."""
     if isinstance(one, dict):
-        pairs = [{i: part for i, part in enumerate(part for pair in each.items() for part in pair)} for each in (one, two)]
-        return pairs
+        return [dict(enumerate(part for pair in each.items() for part in pair)) for each in (one, two)]
     if isinstance(one, list | tuple | deque):
         return dict(enumerate(one)), dict(enumerate(two))
-    if isinstance(one, SCALARS) or isinstance(one, meta.Wire | np.ndarray | kinds.Kind | set | frozenset | Enum):
+    if isinstance(one, WHOLE):
         return None
-    names = one.__struct_fields__ if isinstance(one, msgspec.Struct) else [*getattr(one, "__dict__", ()), *graph.slots_of(type(one))]
+    names = (
+        one.__struct_fields__
+        if isinstance(one, msgspec.Struct)
+        else [*getattr(one, "__dict__", ()), *graph.slots_of(type(one))]
+    )
     chosen = [name for name in names if (type(one), name) not in left_out and hasattr(one, name)]
     return {name: getattr(one, name) for name in chosen}, {name: getattr(two, name, None) for name in chosen}

@@ -77,20 +77,22 @@ def test_a_recording_that_was_cut_at_any_byte_replays_up_to_there_or_is_refused_
     whole = path.read_bytes()
     complete = len(rig.replay([path])[1])
     cut = tmp_path / "cut.jsonl.gz"
-    seen = set()
-    pick = random.Random(7)
+    seen, refused = set(), []
+    pick = random.Random(7)  # noqa: S311  places to cut, not a secret
     for size in sorted({0, 1, 10, len(whole) - 1, *(pick.randrange(len(whole)) for _ in range(60))}):
         cut.write_bytes(whole[:size])
         try:
             player, played, difference = rig.replay([cut])
         except segments.RecordingError as error:
-            assert str(cut) in str(error)
+            refused.append(str(error))
             continue
         assert difference is None
         assert player.segments[0].cut
         assert len(played) <= complete
         seen.add(len(played))
     assert len(seen) > 2
+    assert refused
+    assert all(str(cut) in text for text in refused)
 
 
 def test_what_was_written_before_a_crash_is_there(tmp_path):
@@ -110,7 +112,11 @@ def test_a_decision_that_differs_is_named_with_its_cycle(tmp_path):
     rig.live(scripts.draw(3, cycles=3), tmp_path)
     path = rig.files(tmp_path)[0]
     found = gzip.decompress(path.read_bytes()).splitlines()
-    place, step = next((i, s) for i, line in enumerate(found) if (s := msgspec.json.decode(line)).get("effects") and any(e[0] == "bind" for e in s["effects"]))
+    place, step = next(
+        (i, s)
+        for i, line in enumerate(found)
+        if (s := msgspec.json.decode(line)).get("effects") and any(e[0] == "bind" for e in s["effects"])
+    )
     bind = next(effect for effect in step["effects"] if effect[0] == "bind")
     node, bind[4] = bind[4], "another-node"
     found[place] = msgspec.json.encode(step)
@@ -144,7 +150,9 @@ def test_another_policy_parts_where_it_decides_differently(tmp_path):
 
 
 def test_a_configuration_that_was_reloaded_is_in_force_in_the_replay_from_then_on(tmp_path):
-    stage = rig.stage(CONFIG.replace("enqueue, allocate, backfill", "enqueue"), [_node("n1", "4"), *_gang("g", 2, "1")], tmp_path)
+    stage = rig.stage(
+        CONFIG.replace("enqueue, allocate, backfill", "enqueue"), [_node("n1", "4"), *_gang("g", 2, "1")], tmp_path
+    )
     stage.decide()
     stage._stage.configure(CONFIG)
     stage.wait()
@@ -187,12 +195,12 @@ def test_events_that_overtake_a_bind_are_looked_at_again_in_the_same_place(tmp_p
     _, played, difference = rig.replay(rig.files(tmp_path))
     assert difference is None
     assert not any(effect[0] == "bind" for each in played for effect in each.repeated)
-    assert [len(each.step.events) for each in played][0] > 1
+    assert len(played[0].step.events) > 1
 
 
 def test_numbers_of_effects_are_the_same_again_whatever_is_sent_twice():
     one, two = Ledger(), Ledger()
-    from pumice.cache.effects import Bind  # noqa: PLC0415  beside its use
+    from pumice.cache.effects import Bind
 
     effect, same = Bind(namespace="a", name="p", uid="u", node="n"), Bind(namespace="a", name="q", uid="v", node="n")
     for ledger in (one, two):
@@ -217,17 +225,34 @@ def _partings(other, paths):
 
 
 def _node(name, cpu):
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"allocatable": {"cpu": cpu, "memory": "8Gi"}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "status": {"allocatable": {"cpu": cpu, "memory": "8Gi"}},
+    }
 
 
 def _gang(name, size, cpu):
-    group = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": name, "namespace": "a"}, "spec": {"minMember": size}}
+    group = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "a"},
+        "spec": {"minMember": size},
+    }
     pods = [
         {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": f"{name}-{i}", "namespace": "a", "annotations": {"scheduling.k8s.io/group-name": name}},
-            "spec": {"schedulerName": "volcano", "containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}]},
+            "metadata": {
+                "name": f"{name}-{i}",
+                "namespace": "a",
+                "annotations": {"scheduling.k8s.io/group-name": name},
+            },
+            "spec": {
+                "schedulerName": "volcano",
+                "containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}],
+            },
         }
         for i in range(size)
     ]
@@ -235,5 +260,9 @@ def _gang(name, size, cpu):
 
 
 def test_every_kind_of_line_comes_back_as_it_was_written():
-    for line in (lines.End(last=True), lines.Configured(now=1, source="s", text="t"), lines.Step(cycle=1, now=2, skipped=True)):
+    for line in (
+        lines.End(last=True),
+        lines.Configured(now=1, source="s", text="t"),
+        lines.Step(cycle=1, now=2, skipped=True),
+    ):
         assert msgspec.json.encode(lines.decode(writing.encode(line))) == msgspec.json.encode(line)

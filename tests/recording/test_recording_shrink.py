@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pumice.cli.program import program
 from pumice.framework import configuration
 from pumice.recording import reducing, shrinking, verdicts
-from pumice.recording.player import Player
 from pumice.recording.other_policy import copy
+from pumice.recording.player import Player
 from pumice.server import dump
 from tests.lives import scripts
 from tests.lives.stage import KNOWN

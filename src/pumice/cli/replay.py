@@ -40,7 +40,12 @@ Exit status: 0 the same decisions (with --until: the condition was met), 1 a dec
 @click.command(epilog=_EXAMPLES)
 @click.argument("recording", metavar="DIR|FILE", shell_complete=completing.files)
 @click.option("--cycle", type=click.IntRange(min=1), metavar="N", help="Show cycle N, and stop there.")
-@click.option("--until", metavar="CONDITION", default="", help="Stop at the first cycle with which a condition holds, and show it.")
+@click.option(
+    "--until",
+    metavar="CONDITION",
+    default="",
+    help="Stop at the first cycle with which a condition holds, and show it.",
+)
 @click.option(
     "--config",
     "config",

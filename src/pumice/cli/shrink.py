@@ -36,8 +36,19 @@ class _NothingError(click.ClickException):
 @click.command(epilog=_EXAMPLES)
 @click.argument("recording", metavar="DIR|FILE", shell_complete=completing.files)
 @click.option("--job", "job", required=True, metavar="[NS/]NAME", help="The PodGroup that the verdict is about.")
-@click.option("--cycle", type=click.IntRange(min=1), metavar="N", help="The cycle of the verdict; default: the last in which one was given.")
-@click.option("-o", "output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write there instead of to the standard output.")
+@click.option(
+    "--cycle",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The cycle of the verdict; default: the last in which one was given.",
+)
+@click.option(
+    "-o",
+    "output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write there instead of to the standard output.",
+)
 @plugins_dir.option
 def command(*, recording: str, job: str, cycle: int | None, output: Path | None, folder: str) -> None:
     """Reduce what a recording shows of a job to the fewest objects that bring the same verdict, as a scenario file.

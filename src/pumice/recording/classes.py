@@ -7,7 +7,14 @@ from typing import Any, Final
 
 import msgspec
 
-_PACKAGES: Final = ("pumice.api.", "pumice.model.", "pumice.cache.", "pumice.framework.", "pumice.plugins.", "pumice.actions.")
+_PACKAGES: Final = (
+    "pumice.api.",
+    "pumice.model.",
+    "pumice.cache.",
+    "pumice.framework.",
+    "pumice.plugins.",
+    "pumice.actions.",
+)
 
 
 class StateError(ValueError):

@@ -64,8 +64,10 @@ def _written(body: dict[str, Any]) -> str:
     if not isinstance(status, dict):
         return str(body)
     told = [f"{key} {status[key]}" for key in ("phase", "nominatedNodeName") if status.get(key)]
-    for each in status.get("conditions") or ():
-        told.append(f"{each.get('type')}={each.get('status')} ({each.get('reason')}: {each.get('message')})")
+    told += [
+        f"{each.get('type')}={each.get('status')} ({each.get('reason')}: {each.get('message')})"
+        for each in status.get("conditions") or ()
+    ]
     others = {k: v for k, v in status.items() if k not in ("phase", "nominatedNodeName", "conditions")}
     return ", ".join([*told, *(f"{key} {value}" for key, value in others.items() if value)]) or str(body)
 
@@ -78,8 +80,6 @@ def kind_name(kind: kinds.Kind) -> str:
 def find_kind(name: str) -> kinds.Kind:
     """Return the kind of a name, or raise a KeyError."""
     return _KINDS[name]
-
-
 
 
 class Ledger:

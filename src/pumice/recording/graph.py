@@ -27,7 +27,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 SCALARS: Final = frozenset({int, str, bool, type(None), float})
-CONTAINERS: Final[dict[type, str]] = {list: "l", tuple: "t", set: "s", frozenset: "z", deque: "q", dict: "d", OrderedDict: "m"}
+CONTAINERS: Final[dict[type, str]] = {
+    list: "l",
+    tuple: "t",
+    set: "s",
+    frozenset: "z",
+    deque: "q",
+    dict: "d",
+    OrderedDict: "m",
+}
 PAIRS: Final = frozenset("dmD")
 
 
@@ -91,7 +99,7 @@ class Captured:
         self._layouts: dict[tuple[type, tuple[str, ...]], int] = {}
 
     def table(self) -> Table:
-        """Number everything."""
+        """Give every object its number."""
         groups = [self._group(each) for each in self._groups]
         layouts = [Layout(kind.__module__, kind.__qualname__, fields) for kind, fields in self._layouts]
         return Table(layouts, groups)

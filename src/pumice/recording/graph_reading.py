@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import functools
 from collections import OrderedDict, deque
 from fractions import Fraction
 from itertools import accumulate, islice
@@ -52,7 +53,7 @@ class Reader:
         """Make what is filled later, and what refers to nothing; tell whether something is to be filled."""
         first = self._first(place)
         if group.code in _SHELLS or group.code == "D" or (group.code == "o" and _is_fillable(self._class(group))):
-            make = _SHELLS.get(group.code) or (lambda kind=self._class(group): _shell(kind))
+            make = _SHELLS.get(group.code) or functools.partial(_shell, self._class(group))
             self._made[first : first + group.count] = [make() for _ in range(group.count)]
             return True
         if group.code not in "otz":

@@ -98,7 +98,7 @@ def event(found: list[msgspec.Raw]) -> tuple[kinds.Kind, EventType, KubeObject |
     """Read an event."""
     kind = find_kind(_text.decode(found[0]))
     event_type: Any = _text.decode(found[1])
-    if len(found) > 3:  # noqa: PLR2004  an object that could not be read: its metadata, and what was wrong
+    if len(found) > 3:
         bad = decoding.decode_json(kind, b'{"metadata":' + bytes(found[2]) + b"}")
         metadata = bad.metadata
         field, message = msgspec.json.decode(found[3], type=tuple[str, str])

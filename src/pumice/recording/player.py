@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from pumice.scheduler import Scheduler
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from pumice.cache.effects import Effect
     from pumice.framework.configuration import Configuration
@@ -98,7 +100,7 @@ class Played:
 class Player:
     """Plays segments in their order. One that follows the last is gone on with; any other starts from its own state."""
 
-    def __init__(self, paths: Iterable[segments.Path], known: Registry) -> None:
+    def __init__(self, paths: Iterable[Path], known: Registry) -> None:
         self.segments = [segments.Segment(path) for path in paths]
         self.known = known
         self.inputs = Inputs()
@@ -175,9 +177,7 @@ class Player:
 
     def _goes_on(self, header: lines.Header) -> bool:
         last = self.header
-        return (
-            self._followed and last is not None and (header.run, header.segment) == (last.run, last.segment + 1)
-        )
+        return self._followed and last is not None and (header.run, header.segment) == (last.run, last.segment + 1)
 
     def _take_state(self, line: lines.State, segment: segments.Segment, *, goes_on: bool) -> None:
         if goes_on:
@@ -210,10 +210,8 @@ class Player:
         if self._scheduler is None:
             self._scheduler = self._start(loaded)
             return
-        try:
+        with contextlib.suppress(Exception):  # as the process does: what cannot be brought to life is left alone
             self._scheduler.reconfigure(loaded)
-        except Exception:  # noqa: BLE001, S110  as the process does: what cannot be brought to life is left alone
-            pass
 
     def load(self, text: str, source: str) -> Configuration:
         """Read a configuration of the recording."""

@@ -13,6 +13,7 @@ from msgspec import structs
 
 from pumice.api import decoding, names
 from pumice.api.meta import KubeObject, ObjectMeta
+from pumice.cache.effects import Read
 
 if TYPE_CHECKING:
     from pumice.cache.effects import Outcome
@@ -43,7 +44,7 @@ class Redaction:
         """Return what the cache reads of an answer: a pod that was read, as far as it is decoded, or the version of what was written."""
         if outcome.object is None:
             return None
-        if type(outcome.effect).__name__ != "Read":
+        if not isinstance(outcome.effect, Read):
             version = outcome.object.get("metadata", {}).get("resourceVersion", "")
             return {"metadata": {"resourceVersion": version}}
         found = self.clean(decoding.decode(outcome.object))

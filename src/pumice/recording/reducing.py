@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -27,4 +28,4 @@ def minimal(items: Sequence[T], holds: Callable[[list[T]], bool]) -> list[T]:
 
 def _without_a_part(items: list[T], parts: int) -> list[list[T]]:
     edges = [round(index * len(items) / parts) for index in range(parts + 1)]
-    return [[*items[:start], *items[end:]] for start, end in zip(edges, edges[1:], strict=False)]
+    return [[*items[:start], *items[end:]] for start, end in itertools.pairwise(edges)]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -17,6 +16,7 @@ from pumice.recording import lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 _NAME: Final = re.compile(r"recording-([0-9]{1,18})-([0-9a-f]{8})-([0-9]{6})\.jsonl\.gz")
 _CHUNK: Final = 1 << 20

@@ -38,9 +38,7 @@ class NotShownError(ValueError):
 class Trial:
     """Asks what a scheduler makes of some objects, on a simulated cluster, and whether that is the verdict."""
 
-    def __init__(
-        self, job: str, wanted: JobVerdict, policy: Configuration, options: Options, known: Registry
-    ) -> None:
+    def __init__(self, job: str, wanted: JobVerdict, policy: Configuration, options: Options, known: Registry) -> None:
         self._job = job
         self._wanted = wanted
         self._policy = policy
@@ -102,7 +100,9 @@ def shrink(objects: Sequence[Manifest], trial: Trial, tell: Callable[[str], None
 
 def _presentable(objects: Sequence[Manifest], trial: Trial) -> list[Manifest]:
     """Return the objects as somebody would write them, else as they are, in the number of cycles that shows the verdict."""
-    ordered = sorted(objects, key=lambda m: (m["metadata"].get("creationTimestamp") or "", m["metadata"].get("uid", "")))
+    ordered = sorted(
+        objects, key=lambda m: (m["metadata"].get("creationTimestamp") or "", m["metadata"].get("uid", ""))
+    )
     for form in ([_tidy(manifest) for manifest in ordered], list(objects)):
         for trial.cycles in range(1, MOST_CYCLES + 1):
             if trial.shows(form):
@@ -132,7 +132,7 @@ def _plain(objects: list[Manifest], trial: Trial) -> list[Manifest]:
     """Take off every field that does not matter."""
     for index, manifest in enumerate(objects):
         for path in list(_fields(manifest)):
-            smaller = _without(objects[index], path)
+            smaller = _without(manifest, path)
             if trial.shows([*objects[:index], smaller, *objects[index + 1 :]]):
                 objects = [*objects[:index], smaller, *objects[index + 1 :]]
     return objects

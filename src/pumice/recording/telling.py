@@ -25,7 +25,9 @@ def cycle(played: Played, trace: Iterable[str]) -> list[str]:
     step = played.step
     events = [_event(each) for look in step.events for each in look]
     told = [f"cycle {step.cycle} at {timestamp.format_timestamp(step.now)}{', skipped' if step.skipped else ''}"]
-    told += _listed(f"came in ({len(events)} events, {len(step.outcomes)} outcomes)", [*events, *map(_outcome, step.outcomes)])
+    told += _listed(
+        f"came in ({len(events)} events, {len(step.outcomes)} outcomes)", [*events, *map(_outcome, step.outcomes)]
+    )
     told += _listed("decided", [effects.described(each) for each in played.repeated])
     return told + _listed("trace", list(trace))
 

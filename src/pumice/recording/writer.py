@@ -26,7 +26,6 @@ _PAUSE: Final = 0.2  # seconds in which lines are gathered
 SEGMENTS: Final = 10  # for which the limit has room
 
 
-
 class Beginning:
     """The state that a segment begins with; None at the start of a run."""
 
@@ -174,7 +173,9 @@ class Writer(threading.Thread):
             return
         self._state_size = self._file.size
         if 2 * self._state_size > self._limit:
-            text = f"the state alone has {self._state_size} bytes; raise --record-limit to at least {4 * self._state_size}"
+            text = (
+                f"the state alone has {self._state_size} bytes; raise --record-limit to at least {4 * self._state_size}"
+            )
             self._fail(text, 0)
 
     def _fail(self, problem: str, dropped: int) -> None:
