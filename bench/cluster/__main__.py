@@ -16,7 +16,7 @@ import msgspec
 
 import pumice
 from bench.__main__ import line
-from bench.cluster import load, peers, rates, starting, waiting
+from bench.cluster import load, peers, rates, recording, starting, waiting
 from pumice.kube.access import connection
 from pumice.kube.calls.client import Client
 from testbed import provide
@@ -67,6 +67,7 @@ def _measurements(server: ApiServer, folder: Path, *, peers_too: bool) -> dict[s
         "start": lambda: [starting.first_bind(connected, kubeconfig, folder)],
         "rates": lambda: rates.measure(connected, _tell),
         "waiting": lambda: waiting.measure(connected, _tell),
+        "recording": lambda: recording.measure(connected, kubeconfig, folder, _tell),
     }
     if peers_too:
         made["peers"] = lambda: [peers.measure(connected, kubeconfig, folder, _tell)]

@@ -69,7 +69,14 @@ def _written(body: dict[str, Any]) -> str:
         for each in status.get("conditions") or ()
     ]
     others = {k: v for k, v in status.items() if k not in ("phase", "nominatedNodeName", "conditions")}
-    return ", ".join([*told, *(f"{key} {value}" for key, value in others.items() if value)]) or str(body)
+    told += [f"{key} {_listed(value)}" for key, value in others.items() if value]
+    return ", ".join(told) or str(body)
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {each}" for key, each in value.items()) + "}"
+    return str(value)
 
 
 def kind_name(kind: kinds.Kind) -> str:

@@ -79,7 +79,7 @@ class Trial:
 def shrink(objects: Sequence[Manifest], trial: Trial, tell: Callable[[str], None]) -> list[Manifest]:
     """Return the fewest objects, and of them the fewest fields, that still show the verdict; raise `NotShownError` if not even all of them do."""
     kept = _presentable(objects, trial)
-    tell(f"{len(kept)} objects show the verdict after {trial.cycles} cycle(s)")
+    tell(f"{len(kept)} objects show the verdict; cycles that it takes: {trial.cycles}")
     bundles: dict[str, list[Manifest]] = {}
     for manifest in kept:
         bundles.setdefault(group_of(manifest) or manifest["kind"], []).append(manifest)
@@ -130,12 +130,15 @@ def _tidy(manifest: Manifest) -> Manifest:
 
 def _plain(objects: list[Manifest], trial: Trial) -> list[Manifest]:
     """Take off every field that does not matter."""
+    done: list[Manifest] = []
     for index, manifest in enumerate(objects):
+        kept, others = manifest, objects[index + 1 :]
         for path in list(_fields(manifest)):
-            smaller = _without(manifest, path)
-            if trial.shows([*objects[:index], smaller, *objects[index + 1 :]]):
-                objects = [*objects[:index], smaller, *objects[index + 1 :]]
-    return objects
+            smaller = _without(kept, path)
+            if smaller != kept and trial.shows([*done, smaller, *others]):
+                kept = smaller
+        done.append(kept)
+    return done
 
 
 def _fields(manifest: Manifest) -> Iterator[tuple[str, ...]]:
@@ -156,9 +159,8 @@ def _without(manifest: Manifest, path: tuple[str, ...]) -> Manifest:
     first, *rest = path
     if first not in manifest:
         return manifest
-    if not rest:
-        return {key: value for key, value in manifest.items() if key != first}
-    return {**manifest, first: _without(manifest[first], tuple(rest))}
+    inner = _without(manifest[first], tuple(rest)) if rest else {}
+    return {**manifest, first: inner} if inner else {key: value for key, value in manifest.items() if key != first}
 
 
 def group_of(manifest: Manifest) -> str:

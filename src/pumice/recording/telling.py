@@ -25,9 +25,8 @@ def cycle(played: Played, trace: Iterable[str]) -> list[str]:
     step = played.step
     events = [_event(each) for look in step.events for each in look]
     told = [f"cycle {step.cycle} at {timestamp.format_timestamp(step.now)}{', skipped' if step.skipped else ''}"]
-    told += _listed(
-        f"came in ({len(events)} events, {len(step.outcomes)} outcomes)", [*events, *map(_outcome, step.outcomes)]
-    )
+    failed = [text for text in map(_failure, step.outcomes) if text]
+    told += _listed(f"came in ({len(events)} events, {len(step.outcomes)} outcomes)", [*events, *failed])
     told += _listed("decided", [effects.described(each) for each in played.repeated])
     return told + _listed("trace", list(trace))
 
@@ -78,6 +77,7 @@ def _event(found: list[msgspec.Raw]) -> str:
     return f"{event_type} {kind.name} {name}"
 
 
-def _outcome(found: list[msgspec.Raw]) -> str:
+def _failure(found: list[msgspec.Raw]) -> str:
+    """Say what became of an effect that failed; nothing of one that went well."""
     number, *rest = (msgspec.json.decode(each) for each in found)
-    return f"outcome of effect {number}: {rest[0][0] + ': ' + rest[0][1] if rest and rest[0] else 'done'}"
+    return f"effect {number} failed ({rest[0][0]}): {rest[0][1]}" if rest and rest[0] else ""

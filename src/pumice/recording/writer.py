@@ -46,6 +46,7 @@ class Writer(threading.Thread):
         self.missed = 0  # steps that were not handed over, counted by the deciding thread
         self.lost = 0  # steps that were handed over and not written
         self.written = 0  # bytes
+        self.spent = 0.0  # seconds of processor time
         self.failed_at: float | None = None
         self.full = ""  # the segment that should be followed by another as soon as it is calm
         self.overdue = ""  # the one that should be, calm or not
@@ -106,6 +107,7 @@ class Writer(threading.Thread):
             self._wake.wait()
             self._wake.clear()
             self._drain()
+            self.spent = time.thread_time()
             if self._ending and not self._items:
                 break
             if not self._ending:

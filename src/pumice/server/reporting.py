@@ -168,6 +168,7 @@ class Reporter:
             yield "pumice_watch_errors_total", (report.watch,), report.errors
         if self.recorder is not None:
             yield "pumice_recording_bytes_total", (), self.recorder.writer.written
+            yield "pumice_recording_seconds_total", (), self.recorder.writer.spent
             yield "pumice_recording_dropped_total", (), self.recorder.writer.dropped
         for verb, writes in meter.writes.items():
             yield "pumice_writes_total", (verb,), writes.total

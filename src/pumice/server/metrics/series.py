@@ -130,6 +130,7 @@ SERIES: Final[tuple[Series, ...]] = (
         "pods evicted, by action, their queue and the queue they were evicted for; that is empty where they make room for nobody",
     ),
     Series("pumice_recording_bytes_total", "counter", (), "bytes written to the recording (--record)"),
+    Series("pumice_recording_seconds_total", "counter", (), "processor time of the thread that writes the recording"),
     Series(
         "pumice_recording_dropped_total",
         "counter",
