@@ -204,7 +204,7 @@ def test_what_waits_to_be_written_is_bounded(tmp_path, monkeypatch):
         stage.wait()
     assert len(stage.recorders[0].writer._items) < 60
     assert stage.recorders[0].writer.dropped > 0
-    recorder.writer.end()
+    recorder.writer.end(1.0)
 
 
 @given(

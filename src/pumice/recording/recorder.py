@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pumice.scheduler import Scheduler
 
 _KNOWN: Final = frozenset(kinds.KINDS)
+PATIENCE: Final = 60.0
 
 
 class Tap:
@@ -80,11 +81,11 @@ class Recorder(InputListener):
         """Name the scheduler whose state is written when a segment begins."""
         self._scheduler = scheduler
 
-    def close(self) -> None:
-        """Write what waits, and end."""
+    def close(self, patience: float = PATIENCE) -> None:
+        """Write what waits, and end; a disk that does not answer is waited for so many seconds."""
         if self._segment:
             self._offer(lines.End(last=True))
-        self.writer.end()
+        self.writer.end(patience)
 
     # -- what is heard -----------------------------------------------------------------------------------------
 

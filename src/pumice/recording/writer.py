@@ -5,6 +5,7 @@ What it cannot write it counts and lets go: a scheduler never depends on its rec
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import deque
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 MOST_WAITING: Final = 200_000  # events that may wait to be written
 RETRY: Final = 30.0  # seconds after which a folder that could not be written to is tried again
 _BATCH: Final = 1 << 18
+_LEAST_ROOM: Final = 1 << 16
 _PAUSE: Final = 0.2  # seconds in which lines are gathered
 SEGMENTS: Final = 10  # for which the limit has room
 
@@ -48,6 +50,7 @@ class Writer(threading.Thread):
         self.written = 0  # bytes
         self.spent = 0.0  # seconds of processor time
         self.failed_at: float | None = None
+        self._works_again = False  # since it failed, as far as a trial tells
         self.full = ""  # the segment that should be followed by another as soon as it is calm
         self.overdue = ""  # the one that should be, calm or not
         self._limit = limit
@@ -75,14 +78,13 @@ class Writer(threading.Thread):
 
     @property
     def may_begin(self) -> bool:
-        """Tell whether a new segment is worth trying."""
-        waited = self.failed_at is None or time.monotonic() - self.failed_at >= RETRY
-        return waited and self._put - self._taken < MOST_WAITING
+        """Tell whether a new segment is worth trying: nothing failed, or what failed works again."""
+        return (self.failed_at is None or self._works_again) and self._put - self._taken < MOST_WAITING
 
     def put(self, item: Item, begins: str = "") -> None:
         """Hand something over; `begins` is the name of the segment that starts with it."""
         if begins:
-            self.failed_at = None
+            self.failed_at, self._works_again = None, False
         self._put += item.weight if isinstance(item, writing.Taken) else 1
         self._items.append((item, begins))
         self._wake.set()
@@ -92,21 +94,22 @@ class Writer(threading.Thread):
         self.failed_at = time.monotonic()
         self._say(problem)
 
-    def end(self) -> None:
-        """Write what waits, and end; returns when it is done."""
+    def end(self, patience: float) -> None:
+        """Write what waits, and end; returns when it is done, or after so many seconds."""
         self._ending = True
         self._wake.set()
         if self.is_alive():
-            self.join()
+            self.join(patience)
 
     # -- the thread --------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Write until told to end."""
         while True:
-            self._wake.wait()
+            self._wake.wait(None if self.failed_at is None else RETRY)
             self._wake.clear()
             self._drain()
+            self._try_again()
             self.spent = time.thread_time()
             if self._ending and not self._items:
                 break
@@ -190,6 +193,22 @@ class Writer(threading.Thread):
         if problem != self._told:
             self._told = problem
             self._tell("recording fails, scheduling goes on", f"{self.folder}: {problem}")
+
+    def _try_again(self) -> None:
+        """Try from time to time whether as much as a state could be written: the deciding thread is asked for one only then."""
+        if self.failed_at is None or self._works_again or time.monotonic() - self.failed_at < RETRY:
+            return
+        trial = self.folder / f".trial-{os.getpid()}"
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            try:
+                trial.write_bytes(bytes(max(self._state_size, _LEAST_ROOM)))
+            finally:
+                trial.unlink(missing_ok=True)
+        except OSError:
+            self.failed_at = time.monotonic()
+        else:
+            self._works_again = True
 
     def _discard(self) -> None:
         """Let go of a file that cannot be written to."""

@@ -272,16 +272,20 @@ class Process:
         interpreter.tune()
         self._io_thread.start()
         ended = self._decide()
-        if self._recorder is not None:
-            self._recorder.close()
         if isinstance(ended, mailbox.Fatal):
             self._log.error("ending", problem=ended.reason)
             self._io_thread.stop(0.0)
+            self._end_recording()
             return 1
         self._log.info("ending", reason=ended.reason)
         self._io_thread.stop(FINISH)
+        self._end_recording()
         self._log.info("ended")
         return 0
+
+    def _end_recording(self) -> None:
+        if self._recorder is not None:
+            self._recorder.close(FINISH)
 
     def _decide(self) -> mailbox.Stop | mailbox.Fatal:
         first = self._first
