@@ -192,6 +192,25 @@ def test_after_a_full_disk_the_recording_goes_on_with_a_new_segment(tmp_path, mo
         assert played
 
 
+def test_what_cannot_be_written_down_ends_the_recording_and_nothing_else(tmp_path):
+    told = []
+    stage = rig.stage(CONFIG, [_node()], tmp_path, tell=lambda *words: told.append(words))
+    stage.decide()
+    stage._stage._cache.cluster.strange = lambda: None  # no data
+    stage.recorders[0]._rotate()
+    stage.apply([_pod()])
+    for _ in range(5):
+        stage.decide()
+        stage.wait()
+        _written(stage.recorders[0].writer)
+    stage.end()
+    assert stage.writes()["binds"] == 1
+    assert len(told) == 1
+    assert "builtins.function is no class that a state may hold" in told[0][1]
+    assert stage.recorders[0].writer.dropped > 0
+    assert rig.replay(rig.files(tmp_path)[:1])[2] is None
+
+
 def test_what_waits_to_be_written_is_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(writer, "MOST_WAITING", 40)
     monkeypatch.setattr(writer.Writer, "start", lambda self: None)  # a disk that never answers

@@ -12,6 +12,7 @@ from pumice.cli import completing, plugins_dir, recordings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pumice.cache.effects import Effect
     from pumice.framework.registry import Registry
     from pumice.recording.other_policy import OtherPolicy
     from pumice.recording.player import Played, Player
@@ -120,7 +121,7 @@ class _Run:
             if played.problem:
                 _say([f"{segment.path}:", *telling.difference(played)])
                 return 1
-            if others is not None and self._other is not None:
+            if others is not None:
                 self._compare(played, others)
             if self._holds is not None and step.cycle and self._holds(self._player, played):
                 _say(telling.cycle(played, self._player.scheduler.cache.record.trace()))
@@ -134,14 +135,13 @@ class _Run:
         click.echo("the same decisions, bit for bit")
         return 0
 
-    def _compare(self, played: Played, others: list[object]) -> None:
+    def _compare(self, played: Played, others: list[Effect]) -> None:
         import msgspec  # noqa: PLC0415  as above
 
         from pumice.recording import writing  # noqa: PLC0415  as above
 
-        assert self._other is not None  # noqa: S101  asked for by whoever compares
-        there = msgspec.json.decode(writing.sent(others))  # type: ignore[arg-type]
-        self._other.compare(played.step, played.recorded, there)
+        if self._other is not None:
+            self._other.compare(played.step, played.recorded, msgspec.json.decode(writing.sent(others)))
 
     def _count(self, played: Played) -> None:
         step = played.step

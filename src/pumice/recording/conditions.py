@@ -69,7 +69,8 @@ def _at_time(value: str) -> Holds:
     first: list[int] = []
 
     def holds(_: Player, played: Played) -> bool:
-        first.append(played.step.now) if not first else None
+        if not first:
+            first.append(played.step.now)
         return played.step.now >= first[0] + span
 
     return holds

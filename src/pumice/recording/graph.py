@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections import OrderedDict, deque
+from collections import OrderedDict, defaultdict, deque
 from enum import Enum
 from fractions import Fraction
 from itertools import chain
@@ -139,12 +139,13 @@ def capture(root: Any, rules: Rules) -> Captured:
     """Copy everything that can be reached from a root."""
     groups: list[Copied] = []
     numbers: dict[int, int] = {}
-    frontier: dict[int, Any] = {id(root): root}
-    while frontier:
-        by_kind: dict[type, list[Any]] = {}
-        for found in frontier.values():
-            by_kind.setdefault(type(found), []).append(found)
-        fresh: dict[int, Any] = {}
+    fresh: dict[int, Any] = {id(root): root}
+    while fresh:
+        by_kind: defaultdict[type, list[Any]] = defaultdict(list)
+        for key, each in fresh.items():
+            if key not in numbers:
+                by_kind[type(each)].append(each)
+        fresh = {}
         for kind, found in by_kind.items():
             first = len(numbers)
             numbers.update(zip(map(id, found), range(first, first + len(found)), strict=True))
@@ -153,7 +154,6 @@ def capture(root: Any, rules: Rules) -> Captured:
                 for place, values in enumerate(copied.columns):
                     if place not in copied.late and not is_plain(values):
                         fresh.update(zip(map(id, values), values, strict=True))
-        frontier = {key: found for key, found in fresh.items() if key not in numbers}
     return Captured(rules, groups, numbers)
 
 

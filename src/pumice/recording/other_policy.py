@@ -17,6 +17,7 @@ from pumice.scheduler import Scheduler
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pumice.cache.effects import Effect
     from pumice.framework.configuration import Configuration
     from pumice.recording.effects import Plain
     from pumice.recording.lines import ReadStep
@@ -45,7 +46,7 @@ class OtherPolicy:
         self.cycles = 0  # in which the policies part
         self.broke = 0  # in which the other one broke down
 
-    def decide(self, player: Player, step: ReadStep) -> list[Any]:
+    def decide(self, player: Player, step: ReadStep) -> list[Effect]:
         """Decide a cycle that was not played yet, on a copy."""
         inputs = copy(player)
         assert inputs.cache is not None  # noqa: S101  it was just made

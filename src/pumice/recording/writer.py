@@ -5,6 +5,7 @@ What it cannot write it counts and lets go: a scheduler never depends on its rec
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from pumice.recording import lines, segments, writing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pumice.recording import graph
@@ -51,6 +52,7 @@ class Writer(threading.Thread):
         self.spent = 0.0  # seconds of processor time
         self.failed_at: float | None = None
         self._works_again = False  # since it failed, as far as a trial tells
+        self._is_over = False  # because of what no other folder would cure
         self.full = ""  # the segment that should be followed by another as soon as it is calm
         self.overdue = ""  # the one that should be, calm or not
         self._limit = limit
@@ -119,31 +121,38 @@ class Writer(threading.Thread):
 
     def _drain(self) -> None:
         batch: list[bytes] = []
-        size = 0
         while self._items:
             item, begins = self._items.popleft()
-            try:
-                if begins:
-                    self._flush(batch)
-                    size = 0
-                    self._open(begins)
-                if self._file is None:
-                    self.lost += isinstance(item, writing.Taken)
-                else:
-                    batch.append(self._line(item))
-                    size += len(batch[-1])
-                    if size >= _BATCH or isinstance(item, Beginning):
-                        self._flush(batch)
-                        size = 0
-                        self._measure(item)
-            except OSError as error:
-                self._fail(error.strerror or str(error), isinstance(item, writing.Taken) + len(batch))
-                batch.clear()
+            with self._guarded(batch, item):
+                self._take(item, begins, batch)
             self._taken += item.weight if isinstance(item, writing.Taken) else 1
-        try:
+        with self._guarded(batch, None):
             self._flush(batch)
+
+    @contextlib.contextmanager
+    def _guarded(self, batch: list[bytes], item: Item | None) -> Iterator[None]:
+        """Let nothing that goes wrong end the thread; what was to be written is lost."""
+        try:
+            yield
         except OSError as error:
-            self._fail(error.strerror or str(error), len(batch))
+            self._fail(error.strerror or str(error), len(batch) + isinstance(item, writing.Taken))
+            batch.clear()
+        except Exception as error:  # noqa: BLE001  whatever it is, it would be the same the next time
+            self._is_over = True
+            self._fail(f"it ends: {type(error).__name__}: {error}", len(batch) + isinstance(item, writing.Taken))
+            batch.clear()
+
+    def _take(self, item: Item, begins: str, batch: list[bytes]) -> None:
+        if begins:
+            self._flush(batch)
+            self._open(begins)
+        if self._file is None:
+            self.lost += isinstance(item, writing.Taken)
+            return
+        batch.append(self._line(item))
+        if isinstance(item, Beginning) or sum(map(len, batch)) >= _BATCH:
+            self._flush(batch)
+            self._measure(item)
 
     def _line(self, item: Item) -> bytes:
         if isinstance(item, Beginning):
@@ -196,7 +205,9 @@ class Writer(threading.Thread):
 
     def _try_again(self) -> None:
         """Try from time to time whether as much as a state could be written: the deciding thread is asked for one only then."""
-        if self.failed_at is None or self._works_again or time.monotonic() - self.failed_at < RETRY:
+        if self.failed_at is None or self._works_again or self._is_over:
+            return
+        if time.monotonic() - self.failed_at < RETRY:
             return
         trial = self.folder / f".trial-{os.getpid()}"
         try:
