@@ -73,7 +73,7 @@ class Trial:
         bound = {pod: node for pod, node in there.items() if node and not nodes[pod]}
         waiting = any(not node for node in there.values())
         evicted = [pod for pod in mine if pod in seen.evicted]
-        return verdicts.summed_up(bound, evicted, stage.verdicts(self._job) if waiting else ())
+        return verdicts.summed_up(bound, evicted, stage.verdicts(self._job) if waiting else (), self._wanted)
 
 
 def shrink(objects: Sequence[Manifest], trial: Trial, tell: Callable[[str], None]) -> list[Manifest]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -56,13 +56,21 @@ def of_cycle(player: Player, played: Played, job: str) -> JobVerdict | None:
     )
 
 
-def summed_up(bound: Mapping[str, str], evicted: Iterable[str], said: Iterable[Verdict]) -> JobVerdict | None:
-    """Sum up what happened to a job: an eviction counts more than a start, and that more than waiting."""
+def summed_up(
+    bound: Mapping[str, str], evicted: Iterable[str], said: Iterable[Verdict], wanted: JobVerdict | None = None
+) -> JobVerdict | None:
+    """Sum up what happened to a job: an eviction counts more than a start, and that more than waiting.
+
+    Several actions may have said why it waits: the latest counts, or the one that says what is looked for.
+    """
     if gone := tuple((pod, "") for pod in sorted(evicted)):
         return JobVerdict("evicted", gone)
     if bound:
         return JobVerdict("starts", tuple(sorted(bound.items())))
-    latest: Any = max(said, key=lambda verdict: verdict.cycle, default=None)
-    if latest is None:
-        return None
-    return JobVerdict("waits", (), latest.source, reason_key(latest.text), latest.text)
+    waits = [JobVerdict("waits", (), each.source, reason_key(each.text), each.text) for each in _latest_last(said)]
+    same = [each for each in waits if wanted is not None and wanted.is_same(each)]
+    return (same or waits or [None])[-1]
+
+
+def _latest_last(said: Iterable[Verdict]) -> list[Verdict]:
+    return sorted(said, key=lambda verdict: verdict.cycle)
