@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import sys
-from pathlib import Path
 
 import pytest
+import recording_rig as rig
 from click.testing import CliRunner
 
 from pumice.cli.program import program
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "recording"))
-import recording_rig as rig
 
 CONFIG = 'actions: "enqueue, allocate, backfill"\ntiers:\n- plugins: [{name: priority}, {name: gang}]\n- plugins: [{name: predicates}, {name: nodeorder}]\n'
 

@@ -69,7 +69,8 @@ def summed_up(
         return JobVerdict("starts", tuple(sorted(bound.items())))
     waits = [JobVerdict("waits", (), each.source, reason_key(each.text), each.text) for each in _latest_last(said)]
     same = [each for each in waits if wanted is not None and wanted.is_same(each)]
-    return (same or waits or [None])[-1]
+    found = same or waits
+    return found[-1] if found else None
 
 
 def _latest_last(said: Iterable[Verdict]) -> list[Verdict]:
