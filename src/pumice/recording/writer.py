@@ -120,7 +120,7 @@ class Writer(threading.Thread):
         self._close()
 
     def _drain(self) -> None:
-        batch: list[bytes] = []
+        batch = bytearray()
         while self._items:
             item, begins = self._items.popleft()
             with self._guarded(batch, item):
@@ -130,27 +130,29 @@ class Writer(threading.Thread):
             self._flush(batch)
 
     @contextlib.contextmanager
-    def _guarded(self, batch: list[bytes], item: Item | None) -> Iterator[None]:
+    def _guarded(self, batch: bytearray, item: Item | None) -> Iterator[None]:
         """Let nothing that goes wrong end the thread; what was to be written is lost."""
         try:
             yield
         except OSError as error:
-            self._fail(error.strerror or str(error), len(batch) + isinstance(item, writing.Taken))
+            self._fail(error.strerror or str(error), batch.count(b"\n"))
             batch.clear()
         except Exception as error:  # noqa: BLE001  whatever it is, it would be the same the next time
             self._is_over = True
-            self._fail(f"it ends: {type(error).__name__}: {error}", len(batch) + isinstance(item, writing.Taken))
+            self._fail(
+                f"it ends: {type(error).__name__}: {error}", batch.count(b"\n") + isinstance(item, writing.Taken)
+            )
             batch.clear()
 
-    def _take(self, item: Item, begins: str, batch: list[bytes]) -> None:
+    def _take(self, item: Item, begins: str, batch: bytearray) -> None:
         if begins:
             self._flush(batch)
             self._open(begins)
         if self._file is None:
             self.lost += isinstance(item, writing.Taken)
             return
-        batch.append(self._line(item))
-        if isinstance(item, Beginning) or sum(map(len, batch)) >= _BATCH:
+        batch += self._line(item)
+        if isinstance(item, Beginning) or len(batch) >= _BATCH:
             self._flush(batch)
             self._measure(item)
 
@@ -165,11 +167,11 @@ class Writer(threading.Thread):
         segments.prune(self.folder, self._limit - 2 * max(self.segment_limit, 2 * self._state_size))
         self._file = segments.SegmentFile(self.folder / begins)
 
-    def _flush(self, batch: list[bytes]) -> None:
+    def _flush(self, batch: bytearray) -> None:
         if not batch or self._file is None:
             return
         before = self._file.size
-        self._file.write(b"".join(batch))
+        self._file.write(bytes(batch))
         batch.clear()
         self.written += self._file.size - before
         limit = max(self.segment_limit, 2 * self._state_size)
