@@ -76,7 +76,9 @@ def pod(name: str, in_group: str, *, scheduler: str = "volcano", node: str = "",
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-async def gangs(client: Client, count: int, size: int, scheduler: str = "volcano") -> list[Manifest]:
+async def gangs(
+    client: Client, count: int, size: int, scheduler: str = "volcano", prefix: str = "gang"
+) -> list[Manifest]:
     """Create gangs and give their pods as they were stored."""
     stored: list[Manifest] = []
 
@@ -85,8 +87,12 @@ async def gangs(client: Client, count: int, size: int, scheduler: str = "volcano
 
     if scheduler == "volcano":
         for number in range(count):
-            await client.create(kinds.POD_GROUP, group(f"gang-{number:02}", size))
-    named = [(f"gang-{number:02}", f"gang-{number:02}-{index:04}") for number in range(count) for index in range(size)]
+            await client.create(kinds.POD_GROUP, group(f"{prefix}-{number:02}", size))
+    named = [
+        (f"{prefix}-{number:02}", f"{prefix}-{number:02}-{index:04}")
+        for number in range(count)
+        for index in range(size)
+    ]
     await each([pod(name, gang, scheduler=scheduler) for gang, name in named], create)
     return sorted(stored, key=lambda manifest: manifest["metadata"]["name"])
 

@@ -27,7 +27,7 @@ _PADDING = BYTES - 1200  # what the API server stores of such a pod without any 
 
 
 @contextlib.contextmanager
-def scheduler(kubeconfig: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def scheduler(kubeconfig: Path, log: Path, *flags: str) -> Iterator[subprocess.Popen[bytes]]:
     """Run `pumice scheduler` as users do."""
     command = [
         sys.executable,
@@ -38,7 +38,7 @@ def scheduler(kubeconfig: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
         str(kubeconfig),
     ]
     command += ["--leader-elect=false", "--kube-api-qps=100000", "--kube-api-burst=100000", "--v=4"]
-    command += ["--enable-metrics=false", "--enable-healthz=false"]
+    command += ["--enable-metrics=false", "--enable-healthz=false", *flags]
     with log.open("wb") as file:
         process = subprocess.Popen(command, stderr=file, stdout=file)  # noqa: S603  our own command line
         try:

@@ -49,7 +49,10 @@ def test_every_command_has_help(command):
     ("typed", "told"),
     [
         ("tset", "no command 'tset'; did you mean 'test'?"),
-        ("xyzzy", "no command 'xyzzy'; there are completion, config, demo, install, nodes, plugin, scheduler, test"),
+        (
+            "xyzzy",
+            "no command 'xyzzy'; there are completion, config, demo, install, nodes, plugin, replay, scheduler, shrink, test",
+        ),
     ],
 )
 def test_unknown_command_names_the_nearest(typed, told):

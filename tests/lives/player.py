@@ -42,9 +42,9 @@ class Life:
 class Player:
     """Plays one script on a stage of its own."""
 
-    def __init__(self, script, *, given=None):
+    def __init__(self, script, *, given=None, stage=Stage):
         self.script = script
-        self.stage = Stage(script.policy.text, copy.deepcopy(given or script.given))
+        self.stage = stage(script.policy.text, copy.deepcopy(given or script.given))
         self.life = Life(script)
         self._late = dict(script.late)
         self._gone = set()

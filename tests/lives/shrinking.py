@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pumice.recording import reducing
 from tests.lives import judge, rest, worlds
 
 ROUNDS = 6
@@ -43,11 +44,7 @@ def _without_jobs(script, check):
 
 
 def _without_objects(script, check):
-    for manifest in list(script.given):
-        smaller = _drop(script, lambda other, manifest=manifest: other is manifest)
-        if finds(smaller, check):
-            script = smaller
-    return script
+    return replace(script, given=reducing.minimal(script.given, lambda kept: finds(replace(script, given=kept), check)))
 
 
 def _without_steps(script, check):

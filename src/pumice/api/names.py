@@ -201,6 +201,9 @@ TOPOLOGY_SOFT: Final = "soft"
 DEQUEUE_FIFO: Final = "fifo"
 DEQUEUE_TRAVERSE: Final = "traverse"
 
+# kubectl's copy of a whole manifest, secrets in it included.
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
 # Ours: how long a simulated pod runs, and how it ends.
 RUN_TIME: Final = "pumice.dev/run-time"
 EXIT: Final = "pumice.dev/exit"

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pumice.api import decoding, kinds, meta, names
-from pumice.cache import assumptions, handover, objects, pods, publishing, shadows, unserved
+from pumice.cache import assumptions, handover, inputs, objects, pods, publishing, shadows, unserved
 from pumice.cache.effects import Bind, Create, Evict, Note, Outcome, Patch, Read, World
 from pumice.cache.options import Options
 from pumice.framework import reason_keys
@@ -44,6 +44,7 @@ class Cache:
         self.options = options or Options()
         self.assignment = assignment
         self.world = world
+        self.inputs = inputs.NOBODY  # whoever records, or replays, what comes in
         self.record = CycleRecord()
         self.cluster = Cluster(self.options.default_queue)
         self._events: deque[tuple[kinds.Kind, EventType, Mapping[str, Any] | meta.KubeObject | decoding.Malformed]] = (
@@ -85,6 +86,7 @@ class Cache:
 
         Who stands by only keeps up: nothing is due, and nothing is asked for.
         """
+        self.inputs.begins(now, standby=standby)
         self._look()
         self._overtaking.clear()
         self.failures = []
@@ -94,8 +96,11 @@ class Cache:
                 self._apply_event(kind, event_type, found, now)
             except Exception as error:  # noqa: BLE001  one object that breaks us must not cost anybody else a cycle
                 self._broke(kind, found, error)
+        self.inputs.settling()
         for _ in range(len(self._outcomes)):
-            self._settle(self._outcomes.popleft(), now)
+            outcome = self._outcomes.popleft()
+            self.inputs.settled(outcome)
+            self._settle(outcome, now)
         if not standby:
             self.assumptions.review(now)
             self.publisher.review(now)
@@ -109,12 +114,16 @@ class Cache:
         self.objects.hyper_nodes.review()
         if not standby:
             self.publisher.catch_up(now)
+        else:
+            self.inputs.ends(skipped=True)
 
     def _look(self, watcher: handover.Overtaking | None = None) -> None:
         """Decode the events that have come in by now, without applying them."""
+        self.inputs.looking()
         for _ in range(len(self._events)):
             kind, event_type, manifest = self._events.popleft()
             found = decoding.decode(manifest) if isinstance(manifest, Mapping) else manifest
+            self.inputs.looked(kind, event_type, found)
             self._seen.append((kind, event_type, found))
             if watcher is not None:
                 watcher.note(kind, found, gone=event_type == "DELETED")

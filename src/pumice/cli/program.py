@@ -21,7 +21,9 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "install": ("pumice.cli.install", "Print what a cluster needs to run the scheduler."),
     "nodes": ("pumice.cli.nodes", "Run simulated nodes on a real API server."),
     "plugin": ("pumice.cli.plugin", "Start a plugin of your own."),
+    "replay": ("pumice.cli.replay", "Run a recording of the scheduler again, and see whether the same is decided."),
     "scheduler": ("pumice.cli.scheduler", "Schedule the pods of a real cluster."),
+    "shrink": ("pumice.cli.shrink", "Make a small scenario of what a recording shows of a job."),
     "test": ("pumice.cli.test", "Run scenario files, the unit tests of a scheduling policy."),
     "uninstall": ("pumice.cli.uninstall", "Print what pumice install has installed, to delete it."),
 }

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pumice.framework.configuration import Configuration
+    from pumice.framework.record import Verdict
     from pumice.framework.registry import Registry
     from pumice.scenario import steps
     from pumice.scenario.manifests import Manifest
@@ -163,6 +164,10 @@ class SimulatedStage:
         if self._record is None or self._record.cycle == self._decided_in or not self._decided:
             return self._decided
         return [f"nothing was decided; the last decisions were those of cycle {self._decided_in}:", *self._decided]
+
+    def verdicts(self, group: str) -> Sequence[Verdict]:
+        """Give what was last said about a group."""
+        return self._record.verdicts(group) if self._record is not None else ()
 
     def _objects(self, kind: kinds.Kind) -> dict[str, Mapping[str, Any]]:
         return {_name(manifest): manifest for manifest in self._cluster.store.scan(kind)}

@@ -48,8 +48,13 @@ class Scheduler:
         self.engine = self._engine(configuration)
 
     def _engine(self, configuration: Configuration) -> Engine:
+        now = self._now()
+        self.cache.inputs.configured(configuration, now)
+        self.cache.follow(kube_batch=configuration.rules == "kube-batch", now=now)
+        return self._bring_to_life(configuration)
+
+    def _bring_to_life(self, configuration: Configuration) -> Engine:
         options = self.cache.options
-        self.cache.follow(kube_batch=configuration.rules == "kube-batch", now=self._now())
         sampler = None
         if options.percentage_nodes_to_find > 0:
             sampler = sampling.Sampler(options.minimum_feasible_nodes, options.percentage_nodes_to_find)
@@ -70,8 +75,21 @@ class Scheduler:
         self.engine = self._engine(configuration)
         self._settled_at = None
 
+    def renew(self) -> None:
+        """Bring the same configuration to life anew, so that cycles to come rest on the cache, the reservations and the number of cycles alone."""
+        self.engine = self._bring_to_life(self.configuration)
+        self._settled_at = self._wake = self._looked_at = None
+        self._always = False
+        self.failures = []
+
     def cycle(self) -> CycleRecord:
-        """Run one full scheduling cycle and return the decision record; the steps are those of `docs/architecture.md`."""
+        """Run one full scheduling cycle and return the decision record."""
+        record = self._cycle()
+        self.cache.inputs.ends(skipped=record.skipped)
+        return record
+
+    def _cycle(self) -> CycleRecord:
+        """Take the steps of a cycle, which are those of `docs/architecture.md`."""
         now = self._begin()
         self.cache.apply(now)  # 1. what has come in becomes the model
         if self._is_quiet(now):  # 2. nothing can have changed

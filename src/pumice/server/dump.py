@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec import structs
 
-from pumice.api import kinds
+from pumice.api import kinds, names
 from pumice.cache import shadows
 from pumice.model.statuses import Status
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
     from pumice.server.logs.logs import Log
 
-LEFT_OUT: Final = ("kubectl.kubernetes.io/last-applied-configuration",)
+LEFT_OUT: Final = (names.LAST_APPLIED,)
 KEPT: Final = 5  # dumps of a folder
 MOST_BYTES: Final = 1 << 30  # of all of them together
 _UNFINISHED: Final = ".snapshot-"

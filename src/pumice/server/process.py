@@ -9,6 +9,7 @@ import signal
 import socket
 import time
 import uuid
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice import __version__
@@ -23,6 +24,7 @@ from pumice.kube.calls import client as clients
 from pumice.kube.watches import informers
 from pumice.kube.writes import companions
 from pumice.kube.writes.world import KubeWorld
+from pumice.recording.recorder import Recorder
 from pumice.scheduler import Scheduler
 from pumice.server import dump, reporting, serving
 from pumice.server.configuration import plugin_files, policy, refusals, sources
@@ -106,7 +108,9 @@ class Process:
             settings, log, self._policy, self._box, wall, api_silence=self._api_silence, election=self._election
         )
         self._world = KubeWorld(self._client, component=self._component(), observer=self._reporter.meter, now=wall)
-        self._cache = Cache(self._world, self._options, assignment=self._assignment)
+        self._recorder = self._recording()
+        world = self._world if self._recorder is None else self._recorder.join(self._world)
+        self._cache = Cache(world, self._options, assignment=self._assignment)
         self._reporter.look_at(self._world, self._cache)
         self._companions = companions.Companions(
             self._client,
@@ -127,6 +131,20 @@ class Process:
             return self._policy.use_default()
         source = sources.find(given, None)
         return self._policy.use(source.read_now(), given) if isinstance(source, sources.FileSource) else None
+
+    def _recording(self) -> Recorder | None:
+        """Return whoever records, if that is asked for; a folder that cannot be written to is told of, and costs nothing else."""
+        if not self._settings.record:
+            return None
+        made = Recorder(
+            Path(self._settings.record),
+            self._settings.record_bytes,
+            self._options,
+            self._assignment,
+            tell=lambda what, why: self._log.warning(what, folder=why),
+        )
+        self._reporter.recorder = made
+        return made
 
     def _rivals(self) -> rivals.Rivals:
         settings, part = self._settings, self._assignment
@@ -264,11 +282,17 @@ class Process:
         if isinstance(ended, mailbox.Fatal):
             self._log.error("ending", problem=ended.reason)
             self._io_thread.stop(0.0)
+            self._end_recording()
             return 1
         self._log.info("ending", reason=ended.reason)
         self._io_thread.stop(FINISH)
+        self._end_recording()
         self._log.info("ended")
         return 0
+
+    def _end_recording(self) -> None:
+        if self._recorder is not None:
+            self._recorder.close(FINISH)
 
     def _decide(self) -> mailbox.Stop | mailbox.Fatal:
         first = self._first
@@ -278,11 +302,15 @@ class Process:
                 return message
             if isinstance(message, mailbox.Reconfigure):
                 first = message.configuration
+        if self._recorder is not None:
+            self._cache.inputs = self._recorder
         try:
             scheduler = Scheduler(self._cache, first, wall, known=self._known, observer=self._reporter.meter)
         except Exception as error:  # noqa: BLE001  a plugin of somebody else's may break down when it is made
             self._log.broke("the configuration cannot be brought to life", error)
             return mailbox.Fatal(f"a plugin or action could not be made: {type(error).__name__}: {error}")
+        if self._recorder is not None:
+            self._recorder.follow(scheduler)
         period = self._settings.schedule_period
         pause = None if period is None else period / 1e6
         decider = deciding.Decider(scheduler, self._box, self._log, self._reporter, period=pause, now=wall)

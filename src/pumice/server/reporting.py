@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pumice.kube.election import Election
     from pumice.kube.watches.informers import Informers
     from pumice.kube.writes.world import KubeWorld
+    from pumice.recording.recorder import Recorder
     from pumice.scheduler import Scheduler
     from pumice.server.configuration.policy import Policy
     from pumice.server.flags.settings import Settings
@@ -72,6 +73,7 @@ class Reporter:
             None if election is None else lambda: leadership(election),
         )
         self._world: KubeWorld | None = None
+        self.recorder: Recorder | None = None
         self._informers: Informers | None = None
         self._decider: Decider | None = None
         self._scheduler: Scheduler | None = None
@@ -164,6 +166,10 @@ class Reporter:
             yield "pumice_watch_objects", (report.watch,), report.objects
             yield "pumice_watch_lists_total", (report.watch,), report.lists
             yield "pumice_watch_errors_total", (report.watch,), report.errors
+        if self.recorder is not None:
+            yield "pumice_recording_bytes_total", (), self.recorder.writer.written
+            yield "pumice_recording_seconds_total", (), self.recorder.writer.spent
+            yield "pumice_recording_dropped_total", (), self.recorder.writer.dropped
         for verb, writes in meter.writes.items():
             yield "pumice_writes_total", (verb,), writes.total
             yield "pumice_write_failures_total", (verb,), writes.failed

@@ -45,6 +45,7 @@ def load(text: str, known: catalog.Catalog, source: str = "configuration") -> mo
         rules="kube-batch" if legacy else "current",
         warnings=tuple(sorted(draft.warnings, key=lambda warning: warning.line)),
         source=source,
+        text=text,
     )
 
 

@@ -63,6 +63,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     rules: Rules = "current"
     warnings: tuple[Problem, ...] = ()
     source: str = "configuration"
+    text: str = ""  # what it was read from
 
     @property
     def action_names(self) -> tuple[str, ...]:

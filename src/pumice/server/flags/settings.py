@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pumice.api import duration
+from pumice.api import duration, quantity
 from pumice.server.flags import addresses, flags
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+
+LEAST_RECORDING: Final = 1 << 20
 
 
 class SettingsError(ValueError):
@@ -50,6 +53,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     logging_format: str
     cache_dumper: bool
     cache_dump_dir: str
+    record: str
+    record_limit: str
     shaping: dict[str, Any]
     unheard: tuple[str, ...] = ()
 
@@ -57,6 +62,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def gates(self) -> dict[str, bool]:
         """The feature gates that are given."""
         return read_gates(self.feature_gates)
+
+    @property
+    def record_bytes(self) -> int:
+        """The limit of recordings, in bytes."""
+        return quantity.whole(self.record_limit)
 
     @property
     def lease_namespace(self) -> str:
@@ -104,6 +114,7 @@ def _check(settings: Settings) -> None:
         )
     if settings.logging_format not in ("text", "json"):
         raise SettingsError(f"--logging-format: {settings.logging_format!r} is neither text nor json")
+    _check_recording(settings)
     if settings.schedule_period is not None and settings.schedule_period < 0:
         raise SettingsError("--schedule-period: a pause cannot be negative")
     if not settings.kube_api_qps > 0 or settings.kube_api_burst <= 0:  # NaN is not above 0 either
@@ -120,6 +131,15 @@ def _check(settings: Settings) -> None:
     _check_election(settings)
     if settings.disable_default_scheduler_config and not settings.scheduler_conf:
         raise SettingsError("--disable-default-scheduler-config: name a configuration with --scheduler-conf")
+
+
+def _check_recording(settings: Settings) -> None:
+    try:
+        enough = settings.record_bytes >= LEAST_RECORDING
+    except quantity.QuantityError as error:
+        raise SettingsError(f"--record-limit: {error}") from None
+    if not enough:
+        raise SettingsError(f"--record-limit: {settings.record_limit} is too little; at least 1Mi is needed")
 
 
 def _check_tls(settings: Settings) -> None:

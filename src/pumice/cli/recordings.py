@@ -1,0 +1,42 @@
+"""What the commands about recordings share: which segments are meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from pumice.framework.registry import Registry
+    from pumice.recording.player import Player
+
+
+class UnreadableError(click.ClickException):
+    """A recording that cannot be read."""
+
+    exit_code = 2
+
+
+def find(given: str) -> list[Path]:
+    """Return the segments of a folder, oldest first, or the one that is named."""
+    from pumice.recording import segments  # noqa: PLC0415  imports numpy, which help does not need
+
+    path = Path(given)
+    try:
+        if not path.is_dir():
+            path.open("rb").close()
+            return [path]
+        found = segments.listed(path)
+    except OSError as error:
+        raise UnreadableError(f"{given}: {error.strerror}") from error
+    if not found:
+        raise UnreadableError(f"{given}: no recording in this folder; pumice scheduler --record {given} writes one")
+    return found
+
+
+def player(given: str, known: Registry) -> Player:
+    """Return a player of a recording."""
+    from pumice.recording.player import Player  # noqa: PLC0415  as above
+
+    return Player(find(given), known)
