@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 QUEUE_PATIENCE = 10_000_000
 """So long after its creation a group may wait for its queue to be created before its status says so."""
-_NO_DIGITS = str.maketrans("", "", "0123456789")
 WAITING = frozenset({Status.PENDING, Status.ALLOCATED, Status.PIPELINED})
 UNFINISHED_PHASES = frozenset({names.PHASE_UNKNOWN, names.PHASE_PENDING, names.PHASE_INQUEUE})
 
@@ -83,9 +82,9 @@ def _is_news(session: Session, job: Job) -> bool:
     return True
 
 
-def _gist(session: Session, job: Job) -> str:
-    """Return what the actions said of a job as a whole, without its digits: numbers of the moment are no news, and of thousands of jobs this is asked in every cycle."""
-    return "" if (said := _verdict(session, job)) is None else said.text.translate(_NO_DIGITS)
+def _gist(session: Session, job: Job) -> bytes:
+    """Return what an action said of a job as a whole, without its digits: numbers of the moment are no news, and of thousands of jobs this is asked in every cycle."""
+    return b"" if (said := _verdict(session, job)) is None else said.text.encode().translate(None, b"0123456789")
 
 
 def _transactions(session: Session, pending: Iterable[str]) -> tuple[LastTransaction | None, ...]:
