@@ -83,11 +83,8 @@ class CycleRecord:
 
     def say(self, source: str, text: object, job: str = "") -> None:
         """Add a line to the trace."""
-        self._add(Verdict(self.cycle, source, text, job))
-
-    def _add(self, line: Verdict) -> None:
         if len(self._lines) < TRACE_LIMIT:
-            self.journal.append(self._lines, line)
+            self.journal.append(self._lines, Verdict(self.cycle, source, text, job))
         else:
             self._dropped += 1
 
@@ -100,11 +97,18 @@ class CycleRecord:
         said = self._verdicts.get(source)
         if said is None:
             said = self._verdicts[source] = {}
-        if self.journal.depth:
-            self.journal.put(said, job, verdict)
+        lines, journal = self._lines, self.journal
+        # Thousands of jobs are judged in every cycle, so a call is made only where something may have to be taken back.
+        if journal.depth:
+            journal.put(said, job, verdict)
         else:
-            said[job] = verdict  # said of thousands of jobs in every cycle
-        self._add(verdict)
+            said[job] = verdict
+        if len(lines) >= TRACE_LIMIT:
+            self._dropped += 1
+        elif journal.depth:
+            journal.append(lines, verdict)
+        else:
+            lines.append(verdict)
 
     def acquit(self, job: str, source: str) -> None:
         """Take back what a source said about a job."""
