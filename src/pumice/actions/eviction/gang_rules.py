@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
     from typing import Any
 
-    from pumice.framework.extensions import Registered
+    from pumice.framework.extensions import Extension
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job
     from pumice.model.task import Task
@@ -118,9 +118,13 @@ class GangRules(Rules):
             else []
         )
 
-    def functions(self) -> list[Registered[..., Any]]:
-        """Return what is registered at UnifiedEvictable."""
-        return list(self.session.unified_evictable)
+    def asking(self, claimant: Task) -> object:
+        """Return what the functions are asked about: the whole gang."""
+        return EvictionContext(self.name, claimant.job) if claimant.job is not None else None
+
+    def extension(self) -> Extension[..., Any]:
+        """Return UnifiedEvictable."""
+        return self.session.unified_evictable
 
 
 class GangPreempt(GangRules):
