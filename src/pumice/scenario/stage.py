@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pumice.scenario import steps
     from pumice.scenario.manifests import Manifest
     from pumice.scheduler import CycleRecord
+    from pumice.sim.clock import VirtualClock
 
 
 class StepError(Exception):
@@ -66,10 +67,12 @@ class Stage(Protocol):
 class SimulatedStage:
     """A stage on the simulated cluster."""
 
-    def __init__(self, settings: Configuration, options: Options, known: Registry) -> None:
+    def __init__(
+        self, settings: Configuration, options: Options, known: Registry, clock: VirtualClock | None = None
+    ) -> None:
         self._known = known.catalog()
         self._default_queue = options.default_queue
-        self._cluster = SimulatedCluster(scheduler_names=options.scheduler_name)
+        self._cluster = SimulatedCluster(clock, scheduler_names=options.scheduler_name)
         self._cache = Cache(self._cluster, options)
         self._scheduler = Scheduler(self._cache, settings, self._cluster.clock.now, known=known)
         self._record: CycleRecord | None = None
@@ -77,6 +80,16 @@ class SimulatedStage:
         self._decided: list[str] = []
         self._decided_in = 0
         self._choose_companions()
+
+    @property
+    def cluster(self) -> SimulatedCluster:
+        """The simulated cluster."""
+        return self._cluster
+
+    @property
+    def configuration(self) -> Configuration:
+        """The configuration in force."""
+        return self._scheduler.configuration
 
     def connect(self) -> None:
         """Let the scheduler's cache follow the cluster from here on."""

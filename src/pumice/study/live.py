@@ -1,0 +1,148 @@
+"""A live cluster, read with the user's own kubeconfig: every kind that a scheduler watches, in pages, several kinds side by side, writing nothing.
+
+A kind that the user may not list is left out and named with the right that is missing; one that the server does not serve counts as empty.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from pumice.api import core, kinds, names
+from pumice.cache import reflector
+from pumice.cache.options import Options
+from pumice.framework.configuration import config_maps
+from pumice.kube import errors
+from pumice.kube.access import connection
+from pumice.kube.calls.client import Client
+from pumice.kube.watches import arrivals, informers, lists
+from pumice.kube.watches.watching import WatchSpec
+from pumice.study.state import Denied, State, StudyError
+
+if TYPE_CHECKING:
+    from pumice.study.state import Found
+
+PAGE: Final = 2000
+SIDE_BY_SIDE: Final = 4
+STEP: Final = 1000  # objects between two words of progress
+CONFIG_MAP: Final = kinds.Kind(name="ConfigMap", group="", version="v1", plural="configmaps", namespaced=True)
+PLACES: Final = (
+    ("pumice-system", "pumice-scheduler-configmap"),
+    ("volcano-system", "volcano-scheduler-configmap"),
+)
+"""Where `pumice install` and Volcano's own installation keep the configuration."""
+_ENDED: Final = frozenset({names.PHASE_SUCCEEDED, names.PHASE_FAILED})
+
+Told = Callable[[str, int], None]
+
+
+class Access(msgspec.Struct, frozen=True, kw_only=True):
+    """How to reach a cluster; what is empty is found as kubectl finds it."""
+
+    kubeconfig: str = ""
+    context: str = ""
+    master: str = ""
+
+
+def read(access: Access, told: Told = lambda _kind, _count: None) -> State:
+    """Read a cluster; `told` hears after every page how many objects of a kind are there."""
+    try:
+        return asyncio.run(_read(access, told))
+    except errors.KubeError as error:
+        raise StudyError(f"the cluster cannot be read: {error}") from error
+
+
+async def _read(access: Access, told: Told) -> State:
+    where = connection.load(access.kubeconfig, access.context, access.master)
+    async with Client(where) as client:
+        specs = informers.standard(Options(), csi_storage=True)
+        wanted = [spec for spec in specs if spec.kind is not kinds.POD]
+        # All pods in one list: whose scheduler is meant is known only when they are there.
+        wanted.insert(0, WatchSpec(kinds.POD))
+        turns = asyncio.Semaphore(SIDE_BY_SIDE)
+        reading = _Reading(client, told, turns)
+        found = await asyncio.gather(*(reading.kind(spec) for spec in wanted))
+        objects = [(spec.kind, each) for spec, listed in zip(wanted, found, strict=True) for each in listed]
+        text, place, notes = await _configuration(client)
+    return State(
+        source=f"cluster {where.server}",
+        now=time.time_ns() // 1000,
+        objects=objects,
+        text=text,
+        configuration_source=place,
+        denied=tuple(sorted(reading.denied, key=lambda each: each.right)),
+        notes=notes,
+    )
+
+
+class _Reading:
+    """Lists kind after kind."""
+
+    def __init__(self, client: Client, told: Told, turns: asyncio.Semaphore) -> None:
+        self._client = client
+        self._told = told
+        self._turns = turns
+        self.denied: list[Denied] = []
+
+    async def kind(self, spec: WatchSpec) -> list[Found]:
+        async with self._turns:
+            try:
+                return await self._pages(spec)
+            except errors.ApiError as error:
+                if error.status == 403:
+                    self.denied.append(Denied(spec.kind, error.message))
+                elif error.status != 404:
+                    raise
+                return []
+
+    async def _pages(self, spec: WatchSpec) -> list[Found]:
+        listing, _ = await lists.PagedList(self._client, spec, PAGE).read(lambda: _Listing(spec, self._told))
+        self._told(spec.kind.plural, len(listing.found))
+        return [each.object for each in listing.changed.values() if not _is_done(each.object)]
+
+
+class _Listing(reflector.Listing[arrivals.Arrival]):
+    """What has come of one list."""
+
+    def __init__(self, spec: WatchSpec, told: Told) -> None:
+        super().__init__({}, arrivals.identify)
+        self._plural = spec.kind.plural
+        self._told = told
+
+    def add(self, listed: arrivals.Arrival) -> None:
+        """Take an object, and tell now and then how many there are."""
+        super().add(listed)
+        if len(self.found) % STEP == 0:
+            self._told(self._plural, len(self.found))
+
+
+def _is_done(found: Found) -> bool:
+    """Tell whether a pod has ended and belongs to no group, so that it counts for nothing."""
+    return (
+        isinstance(found, core.Pod)
+        and found.status.phase in _ENDED
+        and not found.metadata.annotations.get(names.GROUP_NAME)
+    )
+
+
+async def _configuration(client: Client) -> tuple[str | None, str, tuple[str, ...]]:
+    """Find the configuration that a scheduler of this cluster runs with, in the places where installations keep it."""
+    notes = []
+    for namespace, name in PLACES:
+        try:
+            found = await client.get(CONFIG_MAP, namespace, name)
+        except errors.ApiError as error:
+            if error.status == 403:
+                notes.append(f"configmap {namespace}/{name} may not be read (get configmaps in {namespace})")
+            elif error.status != 404:
+                raise
+            continue
+        data = found.get("data") or {}
+        key = config_maps.choose(data)
+        if key is not None:
+            return config_maps.text(data, key), f"configmap {namespace}/{name}", ()
+    return None, "", tuple(notes)
