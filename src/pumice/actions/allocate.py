@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.actions.placing import inside_domains, known_failures, largest_first, minimum, task_runs, turns
+from pumice.actions.placing import gang_fit, inside_domains, known_failures, largest_first, minimum, task_runs, turns
 from pumice.api import names
 from pumice.framework import reservations, subject
 from pumice.framework.configuration import Configured, Settings, settings
@@ -17,6 +17,7 @@ from pumice.model.statuses import TENTATIVE, Status
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from pumice.framework.explaining.explanations import GangVerdict
     from pumice.framework.ordering import PriorityQueue
     from pumice.framework.session import Session
     from pumice.framework.statement import Statement
@@ -66,6 +67,10 @@ class Allocate(Action):
                 continue
             self._serve_while_nothing_changes(session, queue, jobs[queue.name], work)
             queues.push(queue)
+
+    def gang(self, session: Session, job: Job) -> GangVerdict | None:
+        """Say how many members of a job find a place beside each other, and why the others do not."""
+        return gang_fit.verdict(session, job, _eligible(session, job, job.pending.values()))
 
     def _finish(
         self, session: Session, affected: list[str], jobs: Mapping[str, PriorityQueue[Job]], work: dict[str, list[Task]]
@@ -278,7 +283,7 @@ class Allocate(Action):
         placed = len(statement)
         statement.commit()
         if placed:
-            session.record.say(self.name, f"{job.key}: {placed} pods placed, {len(left)} left")
+            session.record.say(self.name, f"{placed} pods placed, {len(left)} left", job.key)
             session.record.acquit(job.key, self.name)
         elif session.findings.errors(job):
             session.record.judge(job.key, self.name, _shortfall(session, job, 0))

@@ -63,7 +63,7 @@ class Enqueue(Action):
         session.job_enqueued(job)
         session.findings.set_phase(job, names.PHASE_INQUEUE)
         session.record.acquit(job.key, self.name)
-        session.record.say(self.name, f"{job.key}: let in")
+        session.record.say(self.name, "let in", job.key)
 
 
 def _is_expected(session: Session, job: Job, minimum: Amounts) -> bool:

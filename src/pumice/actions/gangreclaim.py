@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.actions.eviction import bundles, gangs
+from pumice.actions.eviction import bundles, candidate_reasons, gangs
 from pumice.actions.eviction.settings import GangSettings
 from pumice.framework.configuration import Configured
 from pumice.framework.plugin import Action
 
 if TYPE_CHECKING:
+    from pumice.framework.explaining.explanations import EvictionVerdict
     from pumice.framework.session import Session
+    from pumice.model.job import Job
 
 
 class GangReclaim(Action):
@@ -21,6 +23,10 @@ class GangReclaim(Action):
 
     name = "gangreclaim"
     settings = Configured(GangSettings)
+
+    def candidates(self, session: Session, job: Job) -> EvictionVerdict | None:
+        """Say whom this action could think of for a job, and what keeps them."""
+        return candidate_reasons.verdict(bundles.GangReclaim(session, self.settings.asked), job)
 
     def execute(self, session: Session) -> None:
         """Serve starving jobs, queue by queue."""

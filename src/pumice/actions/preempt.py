@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.actions.allocate import PlacingSettings
-from pumice.actions.eviction import asking, listed, rules, search
+from pumice.actions.eviction import asking, candidate_reasons, listed, rules, search
 from pumice.actions.eviction.settings import Asked, EvictingSettings
 from pumice.actions.eviction.successors import Successors
 from pumice.framework.configuration import Configured, settings
 from pumice.framework.plugin import Action
 
 if TYPE_CHECKING:
+    from pumice.framework.explaining.explanations import EvictionVerdict
     from pumice.framework.session import Session
     from pumice.model.job import Job
 
@@ -48,6 +49,10 @@ class Preempt(Action):
 
     name = "preempt"
     settings = Configured(PreemptSettings)
+
+    def candidates(self, session: Session, job: Job) -> EvictionVerdict | None:
+        """Say whom this action could think of for a job, and what keeps them."""
+        return candidate_reasons.verdict(rules.Preempt(session, self.settings.asked), job)
 
     def execute(self, session: Session) -> None:
         """Serve starving jobs, queue by queue: first from other jobs, then from their own."""

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.actions.allocate import PlacingSettings
-from pumice.actions.eviction import listed, rules, search
+from pumice.actions.eviction import candidate_reasons, listed, rules, search
 from pumice.actions.eviction.settings import EvictingSettings
 from pumice.actions.eviction.successors import Successors
 from pumice.framework.configuration import Configured
 from pumice.framework.plugin import Action
 
 if TYPE_CHECKING:
+    from pumice.framework.explaining.explanations import EvictionVerdict
     from pumice.framework.session import Session
+    from pumice.model.job import Job
 
 
 class ReclaimSettings(EvictingSettings, PlacingSettings):
@@ -27,6 +29,10 @@ class Reclaim(Action):
 
     name = "reclaim"
     settings = Configured(ReclaimSettings)
+
+    def candidates(self, session: Session, job: Job) -> EvictionVerdict | None:
+        """Say whom this action could think of for a job, and what keeps them."""
+        return candidate_reasons.verdict(rules.Reclaim(session, self.settings.asked), job)
 
     def execute(self, session: Session) -> None:
         """Serve starving jobs of queues that are not overused."""

@@ -287,6 +287,27 @@ def _job_text(session: Session, job: Job) -> str:
     return f"{text}. {ORIGIN} {origin}" if origin else text
 
 
+def reason(session: Session, job: Job) -> str:
+    """Say in a sentence why a job waits: what its group and its pods say; empty if none of its members waits."""
+    if job.group is None:
+        return "its PodGroup does not exist"
+    if job.bad:
+        return f"the group is invalid: {job.bad}"
+    if not session.usable(job):
+        return _queue_text(session, job)
+    if job.tasks and not any(task.status in WAITING for task in job.tasks.values()):
+        return ""
+    return job_text(session, job)
+
+
+def task_reason(session: Session, task: Task) -> str:
+    """Say why a pod waits, in the words of its condition."""
+    job = task.job
+    if job is None or job.group is None or not session.usable(job):
+        return reason(session, job) if job is not None else ""
+    return next((entry.message for entry in _task_reports(session, job, [task])), "")
+
+
 def _pending_reason(session: Session, task: Task) -> str:
     if _was_placed(session, task):
         return names.REASON_SCHEDULABLE

@@ -178,6 +178,14 @@ class Extension(Generic[P, R]):
         for tier in self.tiers:
             yield from tier
 
+    def opinions(self, *args: P.args, **kwargs: P.kwargs) -> Iterator[tuple[str, R | Exception]]:
+        """Ask every function by itself, for whoever explains: whose it is, and what it says, or what it raised."""
+        for registered in self:
+            try:
+                yield registered.plugin, registered.function(*args, **kwargs)
+            except Exception as error:  # noqa: BLE001  whatever a plugin raises; the cycle itself has noted it
+                yield registered.plugin, error
+
     # -- breakdowns --------------------------------------------------------------------------------------------
 
     def broke(

@@ -15,7 +15,7 @@ from pumice.framework.extensions import Extension, Registered
 from pumice.framework.reads import Reads
 from pumice.framework.reasons import Code, Reasons, ReasonVector
 from pumice.framework.subject import Subject
-from pumice.model.nodes import Nodes
+from pumice.model.nodes import NodeRecord, Nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -33,13 +33,15 @@ class NodeFunction(Registered[[Subject, Nodes], V], Generic[V]):
 
     `normalise` brings raw scores of the candidates to scale. Of a function that looks at other nodes, `steady` tells whether placing such a subject leaves its
     answer to the next equal one as it was, and `follow` makes what keeps step with placements (see walking); a score without `normalise` is what its follower says.
-    `apart` names, beyond the shape of a subject, what the answer depends on: subjects of one shape and one name share their answers.
+    `apart` names, beyond the shape of a subject, what the answer depends on: subjects of one shape and one name share their answers. `details` says what exactly keeps a
+    subject off a node that was refused; explanations ask for it.
     """
 
     normalise: Callable[[Floats], Floats] | None = None
     steady: Callable[[Subject], bool] | None = None
     follow: Callable[..., Any] | None = None
     apart: Callable[[Subject], Hashable] | None = None
+    details: Callable[[Subject, NodeRecord], str] | None = None
 
     def is_stepwise(self, subject: Subject) -> bool:
         """Tell whether a placement may change the answers to equal subjects."""
@@ -107,9 +109,10 @@ class Filters(NodeFunctions[ReasonVector | None]):
         steady: Callable[[Subject], bool] | None = None,
         follow: Callable[..., Any] | None = None,
         apart: Callable[[Subject], Hashable] | None = None,
+        details: Callable[[Subject, NodeRecord], str] | None = None,
     ) -> None:
         """Register a filter for the plugin that is being opened, unless its switch is off."""
-        self._enter(NodeFunction("", function, Reads(0), None, None, steady, follow, apart), reads)
+        self._enter(NodeFunction("", function, Reads(0), None, None, steady, follow, apart, details), reads)
 
 
 class Scores(NodeFunctions["Floats | None"]):

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pumice.api import documents
+    from pumice.framework.explaining.explanations import EvictionVerdict, GangVerdict
     from pumice.framework.session import Session
+    from pumice.model.job import Job
 
 
 class Plugin:
@@ -58,6 +60,16 @@ class Action:
     def execute(self, session: Session) -> None:
         """Do the step."""
         raise NotImplementedError  # pragma: no cover  every action overrides this
+
+    def gang(self, session: Session, job: Job) -> GangVerdict | None:
+        """Say, to whoever wants an explanation, how much of a job this action could place; None if it places nobody."""
+        del session, job
+        return None
+
+    def candidates(self, session: Session, job: Job) -> EvictionVerdict | None:
+        """Say likewise whom this action may look at for a job, and what keeps them; None if it evicts nobody."""
+        del session, job
+        return None
 
 
 def told(part: type[Plugin | Action]) -> type[Settings]:

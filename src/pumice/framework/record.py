@@ -148,6 +148,10 @@ class CycleRecord:
         lines = [f"{source}: {job}: {text}" if job else f"{source}: {text}" for source, job, text in self._lines]
         return [*lines, f"… and {self._dropped} more lines"] if self._dropped else lines
 
+    def lines(self, job: str) -> list[tuple[str, str]]:
+        """Return what was said of a job in the latest cycle: who spoke, and what."""
+        return [(source, str(text)) for source, about, text in self._lines if about == job]
+
     def problems(self, job: str = "") -> dict[str, str]:
         """Return the bad objects of a job (or those of no job) and what is wrong with each."""
         return dict(self._problems.get(job, {}))

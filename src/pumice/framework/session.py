@@ -27,6 +27,7 @@ from pumice.model.statuses import Status
 if TYPE_CHECKING:
     from pumice.framework.configuration import Configuration
     from pumice.framework.evaluation import Evaluation, Evaluator
+    from pumice.framework.explaining.queue_accounts import Accounts
     from pumice.framework.plugin import Plugin
     from pumice.framework.record import CycleRecord
     from pumice.framework.subject import Subject
@@ -100,6 +101,9 @@ class Session(Points):
         self.reserved: dict[str, Task] = {}
         self.topology = JobDomains(self)
         self.never_running = NeverRunning(self)
+        self.queue_accounts: Accounts | None = (
+            None  # how queues stand, as the plugin that shares sees it; for explanations
+        )
         self.gates = Gates(self)
         self._outlet = outlet
         self._kept: list[Run] = []

@@ -97,6 +97,18 @@ def term_matches(term: core.NodeSelectorTerm, labels: Mapping[str, str], name: s
     return fields and all(holds(r.operator, r.values, labels.get(r.key)) for r in term.match_expressions)
 
 
+def unmet(term: core.NodeSelectorTerm, labels: Mapping[str, str], name: str) -> str:
+    """Write the requirements of a term that a node does not meet; of a term that can match nothing, that."""
+    if not term_is_valid(term):
+        return "a term that matches nothing"
+    asked = [(r, labels.get(r.key)) for r in term.match_expressions] + [(f, name) for f in term.match_fields]
+    return ", ".join(
+        f"{r.key} {r.operator} {','.join(r.values)}".rstrip()
+        for r, found in asked
+        if not holds(r.operator, r.values, found)
+    )
+
+
 def term_mask(term: core.NodeSelectorTerm, columns: Attributes) -> Mask:
     """Judge one node selector term for all nodes."""
     if not term_is_valid(term):

@@ -8,6 +8,7 @@ from pumice.api import kinds, names
 from pumice.framework import observing, registry, sampling
 from pumice.framework.configuration import object_warnings
 from pumice.framework.engine import Engine
+from pumice.framework.explaining import Explainer
 from pumice.framework.reservations import Reservations
 
 if TYPE_CHECKING:
@@ -65,17 +66,22 @@ class Scheduler:
         self.engine = self._engine(configuration)
         self._settled_at = None
 
-    def cycle(self) -> CycleRecord:
-        """Run one full scheduling cycle and return the decision record; the steps are those of `docs/architecture.md`."""
+    def cycle(self, ask: Callable[[Explainer], None] | None = None) -> CycleRecord:
+        """Run one full scheduling cycle and return the decision record; the steps are those of `docs/architecture.md`.
+
+        Whoever wants explanations asks for them before what is only held is undone; a cycle with a question is never skipped.
+        """
         now = self._begin()
         self.cache.apply(now)  # 1. what has come in becomes the model
-        if self._is_quiet(now):  # 2. nothing can have changed
+        if ask is None and self._is_quiet(now):  # 2. nothing can have changed
             return self._skip()
         session = self._open(now)  # 3. plugins register
         if session is not None:
             try:
                 self.engine.decide(session)  # 4. actions run, then plugins look back
                 self.cache.publish(session)  # 5. what is news is written
+                if ask is not None:
+                    ask(Explainer(self.engine, session))
             except Exception as error:  # noqa: BLE001  what could not be written is found different, and written, later
                 self._broke("publishing", error)
                 session.failures.append(error)

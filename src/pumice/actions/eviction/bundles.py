@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pumice.actions.eviction.planning import Plan
     from pumice.actions.eviction.successors import Successors
     from pumice.framework.evaluation import Mask
-    from pumice.framework.extensions import Registered
+    from pumice.framework.extensions import Extension
     from pumice.framework.session import Session
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job
@@ -129,9 +129,13 @@ class GangRules(Rules):
             else []
         )
 
-    def functions(self) -> list[Registered[..., Any]]:
-        """Return what is registered at UnifiedEvictable."""
-        return list(self.session.unified_evictable)
+    def asking(self, claimant: Task) -> object:
+        """Return what the functions are asked about: the whole gang."""
+        return EvictionContext(self.name, claimant.job) if claimant.job is not None else None
+
+    def extension(self) -> Extension[..., Any]:
+        """Return UnifiedEvictable."""
+        return self.session.unified_evictable
 
 
 class GangPreempt(GangRules):

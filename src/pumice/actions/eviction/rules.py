@@ -16,7 +16,7 @@ from pumice.model.statuses import Status
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pumice.framework.extensions import Registered
+    from pumice.framework.extensions import Extension, Registered
     from pumice.framework.session import Session
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job
@@ -49,9 +49,13 @@ class Rules:
         aware = asked.simulates and simulation.wanted(session)
         self.simulation = simulation.of(session) if aware else None
 
+    def extension(self) -> Extension[..., Any]:
+        """Return the extension point that decides about victims."""
+        raise NotImplementedError  # pragma: no cover  every action has its own
+
     def functions(self) -> list[Registered[..., Any]]:
         """Return the functions that decide about victims."""
-        raise NotImplementedError  # pragma: no cover  every action has its own
+        return list(self.extension())
 
     def sources(self, claimant: Task) -> list[Job]:
         """Return the jobs that victims could come from."""
@@ -75,6 +79,10 @@ class Rules:
     def ask(self, claimant: Task, candidates: Sequence[Task], domain: HyperNode | None = None) -> list[Task]:
         """Ask the plugins which candidates may go, for a plan in one hyper-node or anywhere."""
         raise NotImplementedError  # pragma: no cover  as above
+
+    def asking(self, claimant: Task) -> object:
+        """Return what the functions are asked about."""
+        return claimant
 
     def may_ask(self, _queue: Queue, _member: Task) -> str | None:
         """Return why a queue may not have anybody evicted for a member; None if it may."""
@@ -166,9 +174,9 @@ class Preempt(Rules):
         """Ask who is preemptable."""
         return self.session.preemptable(claimant, candidates)
 
-    def functions(self) -> list[Registered[..., Any]]:
-        """Return what is registered at Preemptable."""
-        return list(self.session.preemptable)
+    def extension(self) -> Extension[..., Any]:
+        """Return Preemptable."""
+        return self.session.preemptable
 
     def sources(self, claimant: Task) -> list[Job]:
         """Return the other jobs of the queue."""
@@ -209,9 +217,9 @@ class Reclaim(Rules):
         """Ask who is reclaimable."""
         return self.session.reclaimable(claimant, candidates)
 
-    def functions(self) -> list[Registered[..., Any]]:
-        """Return what is registered at Reclaimable."""
-        return list(self.session.reclaimable)
+    def extension(self) -> Extension[..., Any]:
+        """Return Reclaimable."""
+        return self.session.reclaimable
 
     def sources(self, claimant: Task) -> list[Job]:
         """Return the jobs of the other queues that may be reclaimed from."""

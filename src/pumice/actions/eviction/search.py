@@ -340,7 +340,7 @@ class Search:
     def _keep_room(self, plan: Plan) -> None:
         """Nobody needs to go: the members keep the places that were found for them, and allocate follows."""
         self.session.record.say(
-            self.rules.name, f"{plan.job.key}: there is room for {len(plan.members)} members without evicting anybody"
+            self.rules.name, f"there is room for {len(plan.members)} members without evicting anybody", plan.job.key
         )
         self.session.reserve(plan.members, [], self.rules.hold_for)
         # Where allocate comes later in the list, it places them in this very cycle.

@@ -11,6 +11,7 @@ from pumice.actions.placing import minimum, misfits
 from pumice.framework import selection, subject
 from pumice.framework.points import Reads
 from pumice.framework.reasons import FitSummary
+from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -77,6 +78,22 @@ def place_until(turn: Turn, tasks: Sequence[Task], done: Callable[[], bool]) -> 
             if not failed.leave_hope(run[0].sub_job, rest):
                 break
     return list(rest[position:])
+
+
+def place_all(turn: Turn, tasks: Sequence[Task]) -> list[Task]:
+    """Place every task that finds a node beside the others, whoever is missing; returns those that found none."""
+    missing: list[Task] = []
+    position = 0
+    while position < len(tasks):
+        run = next_run(turn.session, tasks, position)
+        position += len(run)
+        allowed, refusal = (0, None) if run[0].gated else _allowed(turn, run)
+        if allowed:
+            _place_run(turn, run[:allowed], lambda: False)
+        if refusal is not None:
+            _note_beyond(turn.session, run, allowed, allowed, refusal)
+        missing += [task for task in run if task.status == Status.PENDING]
+    return missing
 
 
 def next_run(session: Session, tasks: Sequence[Task], start: int = 0) -> list[Task]:

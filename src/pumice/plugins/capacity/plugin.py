@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pumice.framework.configuration import Configured, Settings, settings
+from pumice.framework.explaining.queue_accounts import QueueAccount
 from pumice.framework.extensions import PERMIT, Vote, reject
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
@@ -107,6 +108,7 @@ class Capacity(Plugin):
             self.rooms.warn(session)
             session.never_running.ceilings = self.rooms.branch_ceilings
             admission.guard(session, admission.Guard(self.rooms, self.admitted, self.beyond_limit))
+        session.queue_accounts = self.account
         session.allocatable.add(self.refuse)
         session.preemptive.add(self.may_not_reclaim)
         session.reclaimable.add(self.victims.reclaimable)
@@ -251,6 +253,28 @@ class Capacity(Plugin):
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> list[Task]:
         """Leave gangpreempt to others; let gangreclaim take what queues hold above their due."""
         return self.victims.above_due(context.job, candidates) if context.kind == "gangreclaim" else list(candidates)
+
+    def account(self, queue: Queue) -> QueueAccount | None:
+        """Show how a queue stands, to whoever explains; None if it takes no part."""
+        account = self.accounts.get(queue.name)
+        if account is None:
+            return None
+        above = tuple(self._shown(each, ()) for each in account.above)
+        return self._shown(account, above)
+
+    def _shown(self, account: Account, above: tuple[QueueAccount, ...]) -> QueueAccount:
+        return QueueAccount(
+            plugin=self.name,
+            queue=account.queue,
+            held=account.held.copy(),
+            let_in=self.admitted.inqueue[account.queue.row],
+            due=account.deserved,
+            ceiling=account.limit,
+            guarantee=account.guarantee,
+            room=self.rooms.room(account.queue) if self.rooms is not None else None,
+            share=account.share,
+            above=above,
+        )
 
     # -- letting jobs in ---------------------------------------------------------------------------------------
 

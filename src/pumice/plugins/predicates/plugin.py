@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pumice.framework.session import Session
     from pumice.framework.subject import Subject
-    from pumice.model.nodes import Nodes
+    from pumice.model.nodes import NodeRecord, Nodes
     from pumice.model.shape import HostPort
 
 NOT_READY = "node(s) were not ready"
@@ -108,9 +108,9 @@ class Predicates(Plugin):
         session.predicate.add(self.ready, reads=Reads.NODE)
         session.predicate.add(self.unschedulable, reads=Reads.NODE)
         if self.settings.node_affinity:
-            session.predicate.add(self.affinity, reads=Reads.NODE)
+            session.predicate.add(self.affinity, reads=Reads.NODE, details=_unmatched)
         if self.settings.taint_toleration:
-            session.predicate.add(self.taints, reads=Reads.NODE)
+            session.predicate.add(self.taints, reads=Reads.NODE, details=_untolerated)
         if self.settings.node_ports:
             session.predicate.add(self.ports, reads=NODE_TASKS)
         if self.settings.pod_affinity:
@@ -173,6 +173,26 @@ class Predicates(Plugin):
             if record.port_users and conflict(wanted, taken):
                 answer[position] = self._reasons[PORTS]
         return answer
+
+
+def _untolerated(subject: Subject, record: NodeRecord) -> str:
+    """Name the first taint of a node that keeps a pod off."""
+    blocking = (taint for taint in record.taints if taint.effect in BLOCKING)
+    found = next((t for t in blocking if not tolerations.tolerates(subject.constraints.tolerations, t)), None)
+    if found is None:
+        return ""
+    return f"tainted {found.key}={found.value}:{found.effect}" if found.value else f"tainted {found.key}:{found.effect}"
+
+
+def _unmatched(subject: Subject, record: NodeRecord) -> str:
+    """Name the labels that a node lacks: those of the selector, or what one of the terms of the affinity asks for."""
+    constraints, labels = subject.constraints, record.labels
+    lacking = [f"{key}={value}" for key, value in sorted(constraints.node_selector.items()) if labels.get(key) != value]
+    if lacking:
+        return f"not {', '.join(lacking)}"
+    terms = selectors.required_terms(constraints.affinity) or ()
+    wanted = [selectors.unmet(term, labels, record.name) for term in terms]
+    return f"not {' or '.join(dict.fromkeys(wanted))}" if wanted else "no node affinity term"
 
 
 def _claims(subject: Subject) -> str | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from pumice.framework.explaining.queue_accounts import QueueAccount
 from pumice.framework.extensions import PERMIT, Vote, reject
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
@@ -96,6 +97,7 @@ class Proportion(Plugin):
         self.limits.rooms.open(session.cluster)
         self.limits.rooms.warn(session)
         session.never_running.ceilings = self.limits.rooms.branch_ceilings
+        session.queue_accounts = self.account
         admission.guard(session, admission.Guard(self.limits.rooms, self.admitted, self.beyond_share))
         self.admitted.open(session.cluster)
         session.queue_order.add(self.order)
@@ -205,6 +207,22 @@ class Proportion(Plugin):
             return self.reclaim_due
         more = _asking_more(inputs, self.limits, queue, self.cluster.vocabulary.vector(job.min_resources))
         return self._of_what_is_left(more)
+
+    def account(self, queue: Queue) -> QueueAccount:
+        """Show how a queue stands, to whoever explains."""
+        row = queue.row
+        return QueueAccount(
+            plugin=self.name,
+            queue=queue,
+            held=self.cluster.queue_sums.held(row),
+            let_in=self.admitted.inqueue[row],
+            due=self.deserved[row],
+            ceiling=self.limits.real_capability[row],
+            guarantee=self.limits.guarantee[row],
+            room=self.limits.rooms.room(queue),
+            share=self.share(queue),
+            due_limits=True,
+        )
 
     # -- letting jobs in ---------------------------------------------------------------------------------------
 

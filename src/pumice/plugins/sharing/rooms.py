@@ -171,6 +171,13 @@ class Rooms:
         whose = "" if found.queue is queue else f" of {'queue ' + found.queue.name if found.queue else 'the cluster'}"
         return f"beyond the room{whose} that others leave by what they hold or are guaranteed: {numbers}"
 
+    def room(self, queue: Queue) -> Vector | None:
+        """Return the room of a queue; None if nobody is guaranteed anything, or the queue takes no part."""
+        if not self.active or not self.knows(queue):
+            return None
+        self._catch_up()
+        return np.where(self.named, self._rooms(self._branch(self._place_of[queue.row]))[-1], queue_limits.UNLIMITED)
+
     def knows(self, queue: Queue) -> bool:
         """Tell whether a queue takes part."""
         return queue.row in self._place_of
