@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -24,6 +24,9 @@ from pumice.kube.watches.watching import WatchSpec
 from pumice.study.state import Denied, State, StudyError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pumice.kube.watches.watching import Source
     from pumice.study.state import Found
 
 PAGE: Final = 2000
@@ -48,15 +51,18 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     master: str = ""
 
 
-def read(access: Access, told: Told = lambda _kind, _count: None) -> State:
-    """Read a cluster; `told` hears after every page how many objects of a kind are there."""
+def read(access: Access, told: Told = lambda _kind, _count: None, namespace: str = "") -> State:
+    """Read a cluster; `told` hears now and then how many objects of a kind are there.
+
+    What may not be listed in all namespaces is listed in the one that is named, if one is.
+    """
     try:
-        return asyncio.run(_read(access, told))
+        return asyncio.run(_read(access, told, namespace))
     except errors.KubeError as error:
         raise StudyError(f"the cluster cannot be read: {error}") from error
 
 
-async def _read(access: Access, told: Told) -> State:
+async def _read(access: Access, told: Told, namespace: str) -> State:
     where = connection.load(access.kubeconfig, access.context, access.master)
     async with Client(where) as client:
         specs = informers.standard(Options(), csi_storage=True)
@@ -64,7 +70,7 @@ async def _read(access: Access, told: Told) -> State:
         # All pods in one list: whose scheduler is meant is known only when they are there.
         wanted.insert(0, WatchSpec(kinds.POD))
         turns = asyncio.Semaphore(SIDE_BY_SIDE)
-        reading = _Reading(client, told, turns)
+        reading = _Reading(client, told, turns, namespace)
         found = await asyncio.gather(*(reading.kind(spec) for spec in wanted))
         objects = [(spec.kind, each) for spec, listed in zip(wanted, found, strict=True) for each in listed]
         text, place, notes = await _configuration(client)
@@ -82,27 +88,55 @@ async def _read(access: Access, told: Told) -> State:
 class _Reading:
     """Lists kind after kind."""
 
-    def __init__(self, client: Client, told: Told, turns: asyncio.Semaphore) -> None:
+    def __init__(self, client: Client, told: Told, turns: asyncio.Semaphore, namespace: str) -> None:
         self._client = client
+        self._inside = _Inside(client, namespace) if namespace else None
         self._told = told
         self._turns = turns
         self.denied: list[Denied] = []
 
     async def kind(self, spec: WatchSpec) -> list[Found]:
+        """List a kind, as far as the user may."""
         async with self._turns:
             try:
-                return await self._pages(spec)
+                return await self._pages(self._client, spec)
             except errors.ApiError as error:
                 if error.status == 403:
                     self.denied.append(Denied(spec.kind, error.message))
-                elif error.status != 404:
+                    return await self._own(spec)
+                if error.status != 404:
                     raise
                 return []
 
-    async def _pages(self, spec: WatchSpec) -> list[Found]:
-        listing, _ = await lists.PagedList(self._client, spec, PAGE).read(lambda: _Listing(spec, self._told))
+    async def _own(self, spec: WatchSpec) -> list[Found]:
+        """List a kind in the one namespace that is asked about."""
+        if self._inside is None or not spec.kind.namespaced:
+            return []
+        try:
+            return await self._pages(self._inside, spec)
+        except errors.ApiError as error:
+            if error.status not in (403, 404):
+                raise
+            return []
+
+    async def _pages(self, source: Source, spec: WatchSpec) -> list[Found]:
+        listing, _ = await lists.PagedList(source, spec, PAGE).read(lambda: _Listing(spec, self._told))
         self._told(spec.kind.plural, len(listing.found))
         return [each.object for each in listing.changed.values() if not _is_done(each.object)]
+
+
+class _Inside:
+    """The part of a client that lists, kept to one namespace."""
+
+    def __init__(self, client: Client, namespace: str) -> None:
+        self._client = client
+        self._namespace = namespace
+        self.request = client.request
+        self.stream = client.stream
+
+    async def list_page(self, kind: kinds.Kind, *, query: Mapping[str, str]) -> bytes:
+        """Return a page of the list of one namespace."""
+        return await self._client.list_page(kind, namespace=self._namespace, query=query)
 
 
 class _Listing(reflector.Listing[arrivals.Arrival]):
@@ -146,3 +180,22 @@ async def _configuration(client: Client) -> tuple[str | None, str, tuple[str, ..
         if key is not None:
             return config_maps.text(data, key), f"configmap {namespace}/{name}", ()
     return None, "", tuple(notes)
+
+
+def config_map(access: Access, namespace: str, name: str, key: str = "") -> str:
+    """Read a configuration from a ConfigMap."""
+
+    async def get() -> dict[str, Any]:
+        async with Client(connection.load(access.kubeconfig, access.context, access.master)) as client:
+            return await client.get(CONFIG_MAP, namespace, name)
+
+    try:
+        data = asyncio.run(get()).get("data") or {}
+    except errors.KubeError as error:
+        raise StudyError(f"configmap {namespace}/{name} cannot be read: {error}") from error
+    chosen = config_maps.choose(data, key)
+    if chosen is None:
+        raise StudyError(
+            f"configmap {namespace}/{name} has {config_maps.listed(data)}; say which: configmap:{namespace}/{name}/KEY"
+        )
+    return config_maps.text(data, chosen)

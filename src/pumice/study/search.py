@@ -45,6 +45,8 @@ _RANKS: Final = (
     "node",
 )
 """Sorts of relaxations from the smallest to the largest: what somebody forgot to write, what a policy grants, what a job gives up, what others end, what costs money."""
+_GROWING: Final = frozenset({"weight", "priority", "minimum"})
+"""Sorts of which each relaxation goes further than the one before."""
 
 Standing = Literal["starts", "starts after evictions", "is let in", "waits"]
 
@@ -142,9 +144,15 @@ def search(
     return Search(
         smallest=enough[0].change if enough else "",
         enough=tuple(enough),
-        not_enough=tuple(trial for trial in trials if not trial.enough),
+        not_enough=tuple(_strongest([trial for trial in trials if not trial.enough])),
         untried=untried,
     )
+
+
+def _strongest(trials: list[Trial]) -> list[Trial]:
+    """Leave out what is weaker than another of its sort that is not enough either."""
+    last = {trial.sort: trial for trial in trials}
+    return [trial for trial in trials if trial.sort not in _GROWING or last[trial.sort] is trial]
 
 
 def _question(rehearsal: Rehearsal, target: Target) -> relaxation.Question | None:
