@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from pumice.framework.configuration import Configuration
     from pumice.framework.registry import Registry
+    from pumice.model.cluster import Cluster
     from pumice.scenario import steps
     from pumice.scenario.manifests import Manifest
     from pumice.scheduler import CycleRecord
@@ -85,6 +86,11 @@ class SimulatedStage:
     def cluster(self) -> SimulatedCluster:
         """The simulated cluster."""
         return self._cluster
+
+    @property
+    def model(self) -> Cluster:
+        """What the scheduler knows of the cluster."""
+        return self._cache.cluster
 
     @property
     def configuration(self) -> Configuration:

@@ -13,6 +13,7 @@ from pumice.scenario import format as scenario_format
 from pumice.scenario import manifests, runner, stage, steps
 from pumice.sim import clock, errors
 from pumice.sim.cluster import SimulatedCluster
+from pumice.study import expanding
 from pumice.study.state import State, StudyError
 
 if TYPE_CHECKING:
@@ -43,8 +44,17 @@ def read(path: str, known: Registry | None = None, *, scenario: str = "", line: 
 
 
 def manifests_of(path: str) -> list[Manifest]:
-    """Read the manifests of a file that is to be applied."""
-    return list(_manifests(_documents(path), path))
+    """Read the manifests of a file that is to be applied, workloads taken apart into the pods that their controllers would make."""
+    found = []
+    for manifest in _manifests(_documents(path), path, strict=False):
+        made = expanding.expand(manifest)
+        if made is None:
+            raise StudyError(
+                f"{path}: {manifest.get('apiVersion')} {manifest['kind']} {manifest['metadata']['name']} is nothing that a scheduler "
+                "or a workload controller reads; leave it out"
+            )
+        found += made
+    return found
 
 
 def stored(cluster: SimulatedCluster) -> list[tuple[kinds.Kind, Any]]:
@@ -77,8 +87,8 @@ def _documents(path: str) -> list[Any]:
         raise StudyError(f"{path}:{error.line}: {error.message}") from error
 
 
-def _manifests(found: Sequence[Any], path: str) -> Iterator[Manifest]:
-    """Take lists apart; a kind that nobody here knows, as `kubectl get all` gives some, is left out."""
+def _manifests(found: Sequence[Any], path: str, *, strict: bool = True) -> Iterator[Manifest]:
+    """Take lists apart; where strict, a kind that nobody here knows, as `kubectl get all` gives some, is left out."""
     for document in found:
         items = document if isinstance(document, list) else [document]
         for item in items:
@@ -88,7 +98,7 @@ def _manifests(found: Sequence[Any], path: str) -> Iterator[Manifest]:
                 kind = manifest.get("kind")
                 if not isinstance(kind, str) or not manifests.dig(manifest, "metadata", "name"):
                     raise StudyError(f"{path} holds a manifest without kind or metadata.name; {_known_forms()}")
-                if kinds.find(str(manifest.get("apiVersion")), kind) is not None:
+                if not strict or kinds.find(str(manifest.get("apiVersion")), kind) is not None:
                     yield manifest
 
 

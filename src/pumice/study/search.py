@@ -45,6 +45,7 @@ _RANKS: Final = (
     "node",
 )
 """Sorts of relaxations from the smallest to the largest: what somebody forgot to write, what a policy grants, what a job gives up, what others end, what costs money."""
+_EVICTING: Final = frozenset({"preempt", "reclaim", "gangpreempt", "gangreclaim", "shuffle"})
 _GROWING: Final = frozenset({"weight", "priority", "minimum"})
 """Sorts of which each relaxation goes further than the one before."""
 
@@ -162,7 +163,15 @@ def _question(rehearsal: Rehearsal, target: Target) -> relaxation.Question | Non
     with rehearsal.cycle() as (session, outlet):
         fitting = target.verdict(session, outlet).placed
     waiting = sorted(job.pending.values(), key=lambda task: (task.uid != target.pod, task.key))
-    return relaxation.Question(cluster=rehearsal.cluster, job=job, waiting=tuple(waiting), fitting=fitting)
+    policy = rehearsal.configuration
+    return relaxation.Question(
+        cluster=rehearsal.cluster,
+        job=job,
+        waiting=tuple(waiting),
+        plugins=frozenset(plugin.name for plugin in policy.plugins),
+        evicts=bool(_EVICTING.intersection(policy.action_names)),
+        fitting=fitting,
+    )
 
 
 def _relaxations(question: relaxation.Question) -> Iterator[Relaxation]:

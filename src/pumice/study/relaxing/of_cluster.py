@@ -27,6 +27,7 @@ KINDS_OF_NODES: Final = 3
 MOST_NODES: Final = 64
 UNCORDONED: Final = 2
 OBSTACLES: Final = 3
+_WEIGHED: Final = frozenset({"proportion", "drf"})
 WEIGHTS: Final = (2, 5, 20)
 
 
@@ -110,8 +111,10 @@ def _queues(question: Question) -> Iterator[Relaxation]:
             sort="queue", said=f"open the queue {queue.name}", edits=(_changed(kinds.QUEUE, queue.object, opened),)
         )
     yield from _raised(question, line, "capability")
-    yield from _raised(question, line, "deserved")
-    yield from _weights(queue)
+    if "capacity" in question.plugins:
+        yield from _raised(question, line, "deserved")
+    if question.plugins & _WEIGHED:
+        yield from _weights(queue)
 
 
 def _line(question: Question, queue: Queue) -> list[Queue]:
@@ -178,7 +181,9 @@ def _respecified(queue: scheduling.Queue, **fields: Any) -> scheduling.Queue:
 def _obstacles(question: Question) -> Iterator[Relaxation]:
     """Do without one budget that protects pods, or one quota of the namespace."""
     kept = question.cluster.objects
-    for kind, sort in ((kinds.RESOURCE_QUOTA, "quota"), (kinds.POD_DISRUPTION_BUDGET, "budget")):
+    obstacles = [(kinds.RESOURCE_QUOTA, "quota")] if "resourcequota" in question.plugins else []
+    obstacles += [(kinds.POD_DISRUPTION_BUDGET, "budget")] if question.evicts else []
+    for kind, sort in obstacles:
         own = [
             found
             for _, found in sorted(kept.get(kind.name, {}).items())

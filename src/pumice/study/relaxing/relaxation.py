@@ -39,6 +39,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     cluster: Cluster
     job: Job
     waiting: tuple[Task, ...]
+    plugins: frozenset[str]  # of the configuration
+    evicts: bool  # whether some action evicts
     fitting: int  # members that would find a place as things are
 
 
