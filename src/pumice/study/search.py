@@ -35,7 +35,8 @@ _RANKS: Final = (
     "minResources",
     "priority",
     "cordon",
-    "limit",
+    "capability",
+    "deserved",
     "weight",
     "quota",
     "budget",
@@ -46,7 +47,7 @@ _RANKS: Final = (
 )
 """Sorts of relaxations from the smallest to the largest: what somebody forgot to write, what a policy grants, what a job gives up, what others end, what costs money."""
 _EVICTING: Final = frozenset({"preempt", "reclaim", "gangpreempt", "gangreclaim", "shuffle"})
-_GROWING: Final = frozenset({"weight", "priority", "minimum"})
+_GROWING: Final = frozenset({"capability", "deserved", "weight", "priority", "minimum"})
 """Sorts of which each relaxation goes further than the one before."""
 
 Standing = Literal["starts", "starts after evictions", "is let in", "waits"]
@@ -131,15 +132,15 @@ def search(
     clock: Callable[[], float] = time.monotonic,
 ) -> Search:
     """Try one thing after the other; where no single one is enough, try two together."""
-    question = _question(rehearsal, target)
+    question = question_of(rehearsal, target)
     if question is None:
         return Search()
-    found = sorted(_relaxations(question), key=lambda each: _RANKS.index(each.sort))
+    found = sorted(relaxations(question), key=lambda each: _RANKS.index(each.sort))
     end = clock() + PATIENCE
     trials, untried = _tried(rehearsal, target, found, told, lambda: clock() < end)
     enough = [trial for trial in trials if trial.enough]
     if not enough and not untried:
-        pairs = list(_pairs(found))[:PAIRS]
+        pairs = list(_pairs(found, trials, question.base))[:PAIRS]
         together, untried = _tried(rehearsal, target, pairs, told, lambda: clock() < end, stop=True)
         enough = [trial for trial in together if trial.enough]
     return Search(
@@ -156,12 +157,13 @@ def _strongest(trials: list[Trial]) -> list[Trial]:
     return [trial for trial in trials if trial.sort not in _GROWING or last[trial.sort] is trial]
 
 
-def _question(rehearsal: Rehearsal, target: Target) -> relaxation.Question | None:
+def question_of(rehearsal: Rehearsal, target: Target) -> relaxation.Question | None:
+    """Say for whom relaxations are sought, and how far it comes without; None if there is no such job."""
     job = rehearsal.cluster.jobs.get(target.job)
     if job is None:
         return None
     with rehearsal.cycle() as (session, outlet):
-        fitting = target.verdict(session, outlet).placed
+        base = target.verdict(session, outlet)
     waiting = sorted(job.pending.values(), key=lambda task: (task.uid != target.pod, task.key))
     policy = rehearsal.configuration
     return relaxation.Question(
@@ -170,11 +172,13 @@ def _question(rehearsal: Rehearsal, target: Target) -> relaxation.Question | Non
         waiting=tuple(waiting),
         plugins=frozenset(plugin.name for plugin in policy.plugins),
         evicts=bool(_EVICTING.intersection(policy.action_names)),
-        fitting=fitting,
+        fitting=base.placed,
+        base=base.reason,
     )
 
 
-def _relaxations(question: relaxation.Question) -> Iterator[Relaxation]:
+def relaxations(question: relaxation.Question) -> Iterator[Relaxation]:
+    """Walk over everything that is worth trying."""
     yield from of_pods.find(question)
     yield from of_cluster.find(question)
 
@@ -197,7 +201,7 @@ def _tried(
         if each.sort in done:
             continue
         told(f"trying {number + 1} of {len(found)}: {each.said}")
-        trial = _try(rehearsal, target, each)
+        trial = attempt(rehearsal, target, each)
         trials.append(trial)
         if trial.enough and each.sort != "together":
             done.add(each.sort)
@@ -206,19 +210,24 @@ def _tried(
     return trials, 0
 
 
-def _try(rehearsal: Rehearsal, target: Target, tried: Relaxation) -> Trial:
+def attempt(rehearsal: Rehearsal, target: Target, tried: Relaxation) -> Trial:
+    """Run a cycle with one relaxation in force, and leave everything as it was."""
     forth, back = relaxation.effect(tried.edits)
     with rehearsal.changed(forth, back), rehearsal.cycle() as (session, outlet):
         verdict = target.verdict(session, outlet)
     return Trial(change=tried.said, sort=tried.sort, enough=verdict.standing != "waits", verdict=verdict)
 
 
-def _pairs(found: list[Relaxation]) -> Iterator[Relaxation]:
-    """Walk over two relaxations of different sorts, the smallest together first."""
-    last = {each.sort: each for each in found}  # of each sort the one that gives most
+def _pairs(found: list[Relaxation], trials: list[Trial], base: str) -> Iterator[Relaxation]:
+    """Walk over two relaxations of different sorts: first those of which one alone lets the job meet another obstacle than before."""
+    last = {each.sort: each for each in found}  # of each sort the one that goes furthest
     listed = list(last.values())
+    cured = {trial.change for trial in trials if trial.verdict.reason != base}
+    numbers = range(len(listed))
     ranked = sorted(
-        ((i + j, i, j) for i in range(len(listed)) for j in range(i + 1, len(listed))),
+        (-((listed[i].said in cured) + (listed[j].said in cured)), i + j, i, j)
+        for i in numbers
+        for j in numbers[i + 1 :]
     )
-    for _, i, j in ranked:
+    for _, _, i, j in ranked:
         yield relaxation.joined((listed[i], listed[j]))

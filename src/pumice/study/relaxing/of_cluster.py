@@ -126,39 +126,50 @@ def _line(question: Question, queue: Queue) -> list[Queue]:
 
 
 def _raised(question: Question, line: Sequence[Queue], field: str) -> Iterator[Relaxation]:
-    """Raise a limit of a queue, and of those above it, to what is held there and wanted beyond it."""
-    asked, edits, told = wanted(question), [], []
-    for queue in line:
-        if queue.object is None:
-            continue
-        limits: Amounts = getattr(queue, field)
-        held = _held_by(question, queue)
-        higher = {
-            name: held.get(name, 0) + asked[name]
-            for name, limit in limits.items()
-            if name in asked and held.get(name, 0) + asked[name] > limit
-        }
-        if higher:
-            told += [
-                f"{name} of queue {queue.name} from {resources.shown(name, limits[name])} to {resources.shown(name, units)}"
-                for name, units in sorted(higher.items())
-            ]
-            written = {**getattr(queue.object.spec, field)}
-            written |= {name: resources.shown(name, units) for name, units in higher.items()}
-            edits.append(_changed(kinds.QUEUE, queue.object, _respecified(queue.object, **{field: written})))
-    if edits:
-        yield Relaxation(sort="limit", said=f"raise {field} {', '.join(told)}", edits=tuple(edits))
+    """Raise a limit of a queue, and of those above it, by what the job wants; then by what all wants that waits there, since others may come first."""
+    own = wanted(question)
+    waiting = [_sum(question, queue, "pending") for queue in line]
+    said = set()
+    for asked, note in (
+        ([own] * len(line), ""),
+        ([resources.highest(own, each) for each in waiting], ", for all that waits there"),
+    ):
+        raised = [_raise(question, queue, field, each) for queue, each in zip(line, asked, strict=True)]
+        told = [text for text, _ in raised if text]
+        if told and tuple(told) not in said:
+            said.add(tuple(told))
+            edits = tuple(edit for _, edit in raised if edit is not None)
+            yield Relaxation(sort=field, said=f"raise {field} {', '.join(told)}{note}", edits=edits)
 
 
-def _held_by(question: Question, queue: Queue) -> Amounts:
-    """Return what the jobs of a queue and of those below it hold."""
+def _raise(question: Question, queue: Queue, field: str, asked: Amounts) -> tuple[str, Edit | None]:
+    """Raise a limit of one queue to what is held there and asked for beyond it; nothing where it suffices."""
+    limits: Amounts = getattr(queue, field)
+    held = _sum(question, queue, "allocated")
+    higher = {
+        name: held.get(name, 0) + asked[name]
+        for name, limit in sorted(limits.items())
+        if name in asked and held.get(name, 0) + asked[name] > limit
+    }
+    if not higher or queue.object is None:
+        return "", None
+    told = [
+        f"{name} of queue {queue.name} from {resources.shown(name, limits[name])} to {resources.shown(name, units)}"
+        for name, units in higher.items()
+    ]
+    written = {**getattr(queue.object.spec, field), **{name: resources.shown(name, higher[name]) for name in higher}}
+    return ", ".join(told), _changed(kinds.QUEUE, queue.object, _respecified(queue.object, **{field: written}))
+
+
+def _sum(question: Question, queue: Queue, column: str) -> Amounts:
+    """Return what the jobs of a queue and of those below it hold, or wait for."""
     cluster = question.cluster
-    held: Amounts = {}
+    total: Amounts = {}
     for each in cluster.queues.values():
         if queue in _line(question, each):
             row = cluster.queue_sums.rows[each.name]
-            held = resources.add(held, cluster.vocabulary.amounts(cluster.queue_sums.allocated[row]))
-    return held
+            total = resources.add(total, cluster.vocabulary.amounts(getattr(cluster.queue_sums, column)[row]))
+    return total
 
 
 def _weights(queue: Queue) -> Iterator[Relaxation]:

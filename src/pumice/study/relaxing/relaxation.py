@@ -42,6 +42,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     plugins: frozenset[str]  # of the configuration
     evicts: bool  # whether some action evicts
     fitting: int  # members that would find a place as things are
+    base: str  # why the others do not
 
 
 def effect(edits: Iterable[Edit]) -> tuple[list[Change], list[Change]]:

@@ -1,0 +1,50 @@
+"""Random clusters to study: lives of `tests/lives`, lived for a few cycles, then left as they are."""
+
+from __future__ import annotations
+
+from pumice.api import duration
+from pumice.cache.options import Options
+from pumice.framework import configuration, registry
+from pumice.scenario.stage import SimulatedStage
+from pumice.sim.clock import VirtualClock
+from pumice.study import comparing, configuring, files
+from pumice.study.rehearsal import Rehearsal
+from pumice.study.state import State
+from tests.lives import scripts
+
+KNOWN = registry.installed()
+
+
+def lived(seed, policy="", cycles=4):
+    """Return the state of a random cluster after some cycles, with its policy."""
+    script = scripts.draw(seed, policy)
+    settings = configuration.load(script.policy.text, KNOWN.catalog(), "config")
+    stage = SimulatedStage(settings, Options(), KNOWN)
+    stage.breakdowns = True
+    stage.apply(script.given)
+    stage.connect()
+    for _ in range(cycles):
+        stage.cycle(duration.SECOND)
+    return State(
+        source=f"life {seed}", now=stage.cluster.clock.now(), objects=files.stored(stage.cluster), configuration=settings
+    )
+
+
+def rehearsed(state):
+    """Build the model of a state."""
+    return Rehearsal(state.objects, state.configuration, Options(), state.now, KNOWN)
+
+
+def policy_of(state):
+    """Return the policy that came with a state."""
+    return configuring.choose(state, KNOWN)
+
+
+def staged(state):
+    """Put a state on a stage of its own."""
+    return comparing.staged(state, policy_of(state), KNOWN)
+
+
+def clock(state):
+    """Return a clock that stands where a state was read."""
+    return VirtualClock(state.now)
