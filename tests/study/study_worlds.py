@@ -6,7 +6,6 @@ from pumice.api import duration
 from pumice.cache.options import Options
 from pumice.framework import configuration, registry
 from pumice.scenario.stage import SimulatedStage
-from pumice.sim.clock import VirtualClock
 from pumice.study import comparing, configuring, files
 from pumice.study.rehearsal import Rehearsal
 from pumice.study.state import State
@@ -15,8 +14,8 @@ from tests.lives import scripts
 KNOWN = registry.installed()
 
 
-def lived(seed, policy="", cycles=4):
-    """Return the state of a random cluster after some cycles, with its policy."""
+def played(seed, policy="", cycles=4):
+    """Return the stage of a random cluster after some cycles, with its policy."""
     script = scripts.draw(seed, policy)
     settings = configuration.load(script.policy.text, KNOWN.catalog(), "config")
     stage = SimulatedStage(settings, Options(), KNOWN)
@@ -25,9 +24,18 @@ def lived(seed, policy="", cycles=4):
     stage.connect()
     for _ in range(cycles):
         stage.cycle(duration.SECOND)
-    return State(
-        source=f"life {seed}", now=stage.cluster.clock.now(), objects=files.stored(stage.cluster), configuration=settings
-    )
+    return stage
+
+
+def seen(stage):
+    """Read a stage as it is now."""
+    now = stage.cluster.clock.now()
+    return State(source="a life", now=now, objects=files.stored(stage.cluster), configuration=stage.configuration)
+
+
+def lived(seed, policy="", cycles=4):
+    """Return the state of a random cluster after some cycles, with its policy."""
+    return seen(played(seed, policy, cycles))
 
 
 def rehearsed(state):
@@ -43,8 +51,3 @@ def policy_of(state):
 def staged(state):
     """Put a state on a stage of its own."""
     return comparing.staged(state, policy_of(state), KNOWN)
-
-
-def clock(state):
-    """Return a clock that stands where a state was read."""
-    return VirtualClock(state.now)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-import study_worlds
 from study_worlds import lived, rehearsed, staged
 
 from pumice.api import duration, kinds
@@ -87,7 +86,9 @@ def picture(cluster):
     nodes = cluster.nodes
     tasks = {uid: (task.status, task.node.name if task.node else "") for uid, task in sorted(cluster.tasks.items())}
     rows = {
-        name: [matrix[record.row].tolist() for matrix in (nodes.allocatable, nodes.used, nodes.releasing, nodes.pipelined)]
+        name: [
+            matrix[record.row].tolist() for matrix in (nodes.allocatable, nodes.used, nodes.releasing, nodes.pipelined)
+        ]
         for name, record in sorted(nodes.by_name.items())
         if record.object is not None
     }
@@ -106,15 +107,3 @@ def test_the_same_state_gives_the_same_search():
             target = search.Target(key)
             assert search.search(first, target) == search.search(second, target)
             assert search.search(first, target) == search.search(second, target)
-
-
-def test_a_search_sends_nothing(monkeypatch):
-    sent = []
-    monkeypatch.setattr("pumice.study.rehearsal.Nowhere.send", lambda _self, effect: sent.append(type(effect).__name__))
-    state = lived(1, "prop_both")
-    rehearsal = rehearsed(state)
-    for key in waiting_jobs(rehearsal):
-        search.search(rehearsal, search.Target(key))
-    # What the model is told to assume ends in a world that performs nothing; nothing else has a way out.
-    assert type(rehearsal.cache.world).__name__ == "Nowhere"
-    assert study_worlds.files.stored is not None

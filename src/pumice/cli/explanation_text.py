@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 NAMED: Final = 3
 REASON: Final = 110
+WRITTEN: Final = 6
 
 
 def whole(answer: Answer) -> str:
@@ -29,14 +30,16 @@ def body(answer: Answer) -> list[str]:
     if answer.explanation is not None:
         lines += explaining.text(answer.explanation)
     else:
-        lines += [f"{answer.what} {answer.name}: what a scheduler would do cannot be said without the rights below"]
+        lines += [
+            f"{answer.what} {answer.name}: you may not read what a scheduler reads, so this is what is written on it"
+        ]
     if answer.explanation is None or _tells_more(answer):
-        lines += ["", "Written on the objects:", *_written(answer)]
+        lines += ["", "Written by the scheduler:", *_written(answer)]
     if answer.search is not None:
         lines += ["", *_search(answer.search)]
     if answer.missing_rights:
-        lines += ["", "Left out:" if answer.explanation is not None else "Missing:"]
-        lines += [f"  {each}" for each in answer.missing_rights]
+        needed = "missing rights, in all namespaces" if answer.explanation is None else "left out, you may not"
+        lines += ["", f"{needed}: {', '.join(answer.missing_rights)}"]
     lines += [f"note: {note}" for note in answer.notes]
     return lines
 
@@ -47,11 +50,13 @@ def _tells_more(answer: Answer) -> bool:
 
 
 def _written(answer: Answer) -> Iterator[str]:
-    for each in answer.written:
+    for each in answer.written[:WRITTEN]:
         since = f" since {each.since}" if each.since else ""
         yield f"  {each.object}: {each.type} {each.status}, {each.reason}{since}"
         if each.message:
             yield f"    {each.message}"
+    if len(answer.written) > WRITTEN:
+        yield f"  and {len(answer.written) - WRITTEN} more; -o json has all"
     if not answer.written:
         yield "  no conditions"
 

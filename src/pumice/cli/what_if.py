@@ -75,8 +75,9 @@ def command(files: tuple[str, ...], **given: Any) -> None:
     finally:
         place.progress.clear()
     if given["output"] == "text":
-        for denied in state.denied:
-            click.echo(f"warning: without {denied.kind.plural}: you may not {denied.right}", err=True)
+        if state.denied:
+            rights = ", ".join(denied.right for denied in state.denied)
+            click.echo(f"warning: the cluster was not read in full, you may not {rights}", err=True)
         click.echo("\n".join(comparison_text.lines(found)))
     else:
         click.echo(cluster_options.printed(found, given["output"]))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 NEEDED: Final = (kinds.POD, kinds.NODE, kinds.POD_GROUP, kinds.QUEUE)
 """Kinds without which a cycle would decide about another cluster than the one there is."""
+_OLDER: Final = (kinds.INCUBATOR_POD_GROUP, kinds.INCUBATOR_QUEUE, kinds.SIGS_POD_GROUP, kinds.SIGS_QUEUE)
 _TOLD: Final = frozenset({"waits", "not let in", "holds room", "invalid", "without pods"})
 
 
@@ -37,7 +38,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What can be said about one object. Without the rights to read all that a scheduler reads there is no explanation, only what is written."""
+    """What can be said about one object. Without the rights to read nodes, queues, groups and pods there is no explanation, only what is written."""
 
     what: str
     name: str
@@ -74,8 +75,9 @@ def answer(
     """Explain an object of a cluster."""
     key = naming.find(state, request.what, request.name, request.namespace)
     pods = list(_pods_of(state, request.what, key))
-    denied = tuple(f"you may not {each.right}" for each in state.denied)
     blind = [each for each in state.denied if each.kind in NEEDED]
+    # Rights that every user of an older group lacks, served or not, are not worth a word.
+    denied = tuple(each.right for each in blind or state.denied if each.kind not in _OLDER)
     policy = configuring.choose(
         state, known, given=request.config, scheduler_names=request.scheduler_names, pods=pods, access=access
     )

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pumice.study.state import Found
 
 PAGE: Final = 2000
-SIDE_BY_SIDE: Final = 4
+SIDE_BY_SIDE: Final = 8
 STEP: Final = 1000  # objects between two words of progress
 CONFIG_MAP: Final = kinds.Kind(name="ConfigMap", group="", version="v1", plural="configmaps", namespaced=True)
 PLACES: Final = (
