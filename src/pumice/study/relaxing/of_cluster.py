@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 from msgspec import structs
 
 from pumice.api import core, kinds, names, scheduling
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pumice.api.meta import KubeObject
-    from pumice.model.job import Job
     from pumice.model.nodes import NodeRecord
     from pumice.model.queue import Queue
     from pumice.model.resources import Amounts
@@ -59,36 +59,23 @@ def _changed(kind: kinds.Kind, before: KubeObject, after: KubeObject | None) -> 
 
 def _ends(question: Question) -> Iterator[Relaxation]:
     """Let one running job end: the smallest that hold as much as is wanted, some of the same queue and some of any."""
+    jobs = [job for job in question.cluster.jobs.values() if job is not question.job and job.group is not None]
     asked = wanted(question)
-    holders = [(job, _held(job)) for job in question.cluster.jobs.values() if job is not question.job]
-    enough = [(job, held) for job, held in holders if held and _covers(held, asked)]
-    enough = enough or [(job, held) for job, held in holders if held and any(name in asked for name in held)]
-    ranked = sorted(enough, key=lambda entry: (_size(entry[1], asked), entry[0].key))
-    own = [job for job, _ in ranked if job.queue == question.job.queue][:ENDS]
-    for job in dict.fromkeys([*own, *(job for job, _ in ranked[:ENDS])]):
+    # Ranked by the rarest thing that is asked for: devices before memory and cpu.
+    known = question.cluster.vocabulary.columns
+    names_asked = [name for name in asked if name in known and name != "pods"]
+    names_asked.sort(key=lambda name: (name in ("cpu", "memory"), name))
+    if not jobs or not names_asked:
+        return
+    held = question.cluster.job_sums.allocated[[job.row for job in jobs]][:, [known[name] for name in names_asked]]
+    enough = np.logical_and.reduce(held >= np.array([asked[name] for name in names_asked]), axis=1)
+    usable = np.flatnonzero(enough) if enough.any() else np.flatnonzero(held.any(axis=1))
+    order = sorted(usable.tolist(), key=lambda index: (held[index].tolist(), jobs[index].key))
+    own = [jobs[index] for index in order if jobs[index].queue == question.job.queue][:ENDS]
+    for job in dict.fromkeys([*own, *(jobs[index] for index in order[:ENDS])]):
         placed = [task for task in job.tasks.values() if task.status in SETTLED]
         edits = tuple(_changed(kinds.POD, task.pod, None) for task in placed)
         yield Relaxation(sort="end", said=f"wait until {job.key} ends ({_pods(len(placed))})", edits=edits)
-
-
-def _held(job: Job) -> Amounts:
-    if job.group is None or not any(job.tally.counts[status] for status in SETTLED):
-        return {}
-    held: Amounts = {}
-    for task in job.tasks.values():
-        if task.status in SETTLED:
-            held = resources.add(held, task.shape.request.amounts)
-    return held
-
-
-def _covers(held: Amounts, asked: Amounts) -> bool:
-    return all(held.get(name, 0) >= units for name, units in asked.items() if name != "pods")
-
-
-def _size(held: Amounts, asked: Amounts) -> tuple[int, ...]:
-    """Rank by what is held of the rarest thing that is asked for: devices before memory before cpu."""
-    ranked = sorted((name for name in asked if name != "pods"), key=lambda name: (name in ("cpu", "memory"), name))
-    return tuple(held.get(name, 0) for name in ranked)
 
 
 # -- queues ----------------------------------------------------------------------------------------------------
