@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 import pumice
-from bench import affinity, cases, claims, eviction, explaining, scalars, sharing, topology, trees, volumes
+from bench import affinity, cases, claims, eviction, explaining, recording, scalars, sharing, topology, trees, volumes
 from pumice.server.threads import interpreter
 
 
@@ -37,6 +37,7 @@ def main() -> None:
         *eviction.everything(),
         *claims.everything(),
         *topology.everything(),
+        *recording.everything(),
         *explaining.everything(),
     ]
     for measure in measures:

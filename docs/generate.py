@@ -30,6 +30,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 
 import members  # noqa: E402  stands beside this file
 import plugin_types  # noqa: E402  stands beside this file
+import why_output  # noqa: E402  stands beside this file
 
 FLAG_KINDS = {
     "text": "text",
@@ -54,6 +55,7 @@ def pages() -> dict[str, str]:
         "docs/reference/flags.md": _flags(),
         "docs/reference/metrics.md": _metrics(),
         "README.md": _readme(plugins, actions),
+        "docs/why.md": _why(),
     }
 
 
@@ -73,6 +75,11 @@ def main(argv: Sequence[str]) -> int:
         (ROOT / path).write_text(pages()[path], encoding="utf-8")
         print(f"{path}: written")
     return 0
+
+
+def _why() -> str:
+    """Bring what kubectl shows of each cause up to date; the rest of the page is written by hand."""
+    return why_output.refreshed(_stored("docs/why.md"))
 
 
 def _readme(plugins: Mapping[str, object], actions: Mapping[str, object]) -> str:

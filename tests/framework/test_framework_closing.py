@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from builders import Desk, group, node, pod
+from builders import Desk, group, node, pod, queue
+from pumice.cache.effects import Bind
 from pumice.framework import closing
 
 # phase, has a node, is being deleted
@@ -153,15 +154,64 @@ def test_a_repeated_verdict_writes_nothing_and_keeps_its_time():
     assert second["transitionID"] != first["transitionID"]
 
 
-def test_an_old_unschedulable_stays_beside_a_new_scheduled():
+def test_a_gang_that_got_its_room_is_no_longer_unschedulable_and_the_change_has_its_time():
     made = Desk().feed(node("n1", cpu="1"), group("g", 1), pod("g-w-0", "g", cpu="2"))
     made.cycle()
+    before = conditions(made)["Unschedulable"]
     made.modify(node("n1", cpu="4"))
     made.cycle()
     written = conditions(made)
     assert {name: c["status"] for name, c in written.items()} == {"Unschedulable": "True", "Scheduled": "True"}
+    made.modify(pod("g-w-0", "g", cpu="2", node="n1"))
+    made.world.effects.clear()
+    made.cycle()
+    assert len(made.world.patches("PodGroup")) == 1  # with the phase
+    written = conditions(made)
+    assert {name: c["status"] for name, c in written.items()} == {"Unschedulable": "False", "Scheduled": "True"}
     assert written["Scheduled"]["reason"] == "tasks in gang are ready to be scheduled"
-    assert written["Scheduled"]["lastTransitionTime"] > written["Unschedulable"]["lastTransitionTime"]
+    over = written["Unschedulable"]
+    assert (over["reason"], over["message"]) == ("", "the group is Running")
+    assert over["lastTransitionTime"] > written["Scheduled"]["lastTransitionTime"] > before["lastTransitionTime"]
+
+
+def test_a_bind_that_is_refused_again_and_again_writes_conditions_once():
+    """The gang is ready whenever its bind is on its way, and not ready whenever it was refused."""
+    made = Desk().feed(node("n1"), group("g", 1), pod("g-w-0", "g", cpu="1"))
+    written = []
+    for _ in range(6):
+        made.cycle(60)
+        made.settle(made.world.of(Bind)[-1], "refused")
+        made.cycle(60)
+        written.append(len(made.world.patches("PodGroup")))
+    assert written[1:] == written[1:2] * 5
+    assert conditions(made)["Unschedulable"]["status"] == "True"
+
+
+def test_a_gang_that_lost_members_is_no_longer_scheduled():
+    made = Desk().feed(
+        node("n1", cpu="1"), group("g", 2), *(pod(f"g-w-{i}", "g", cpu="500m", node="n1") for i in range(2))
+    )
+    made.cycle()
+    assert {name: c["status"] for name, c in conditions(made).items()} == {"Scheduled": "True"}
+    made.delete(pod("g-w-1", "g", cpu="500m", node="n1"))
+    made.feed(pod("g-w-2", "g", cpu="2"))
+    made.cycle()
+    written = conditions(made)
+    assert {name: c["status"] for name, c in written.items()} == {"Scheduled": "False", "Unschedulable": "True"}
+    assert written["Scheduled"]["message"] == "the group is Unschedulable"
+
+
+def test_a_running_group_that_an_older_version_left_unschedulable_is_put_right_once():
+    stale = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": "1/1 tasks"}
+    written = group("g", 1, phase="Running")
+    written["status"] |= {"conditions": [stale], "running": 1}
+    made = Desk(NO_GANG).feed(node("n1"), written, pod("g-w-0", "g", cpu="1", node="n1"))
+    made.cycle()
+    assert conditions(made)["Unschedulable"]["status"] == "False"
+    made.world.effects.clear()
+    made.feed(group("other", 0))
+    made.cycle()
+    assert [patch for patch in made.world.patches("PodGroup") if patch.name == "g"] == []
 
 
 def test_a_group_is_running_one_cycle_after_its_binds_and_that_is_told_once():
@@ -198,7 +248,78 @@ def test_a_terminating_gang_is_not_called_unschedulable():
     assert all(not patch.body["status"]["conditions"] for patch in made.world.patches("PodGroup"))
 
 
-def test_a_group_without_pods_gets_no_condition():
-    made = desk(1, [])
+def test_a_group_without_pods_says_that_it_waits_for_them():
+    made = desk(3, [])
+    made.cycle()
+    verdict = conditions(made)["Unschedulable"]
+    assert (verdict["status"], verdict["reason"]) == ("True", "NotEnoughTasks")
+    assert verdict["message"] == (
+        "0/0 tasks in gang unschedulable: pod group is not ready, 3 minAvailable. "
+        "Origin reason is g: it has no pods yet, minMember is 3; whoever made the group has to create them"
+    )
+    assert made.world.patches("PodGroup")[-1].body["status"]["phase"] == "Inqueue"
+    assert len(made.world.patches("PodGroup")) == 1
+
+
+def test_a_group_that_needs_no_pods_waits_for_none():
+    made = desk(0, [])
     made.cycle()
     assert conditions(made) == {}
+
+
+LIMITED = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
+NO_GANG = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: predicates}, {name: nodeorder}]
+"""
+NOT_LET_IN = (
+    "Origin reason is enqueue: not let in: proportion: queue small: minResources exceed its room: "
+    "cpu 4 + 0 held + 0 let in, limit 2"
+)
+
+
+@pytest.mark.parametrize("members", [0, 1, 3])
+def test_a_group_that_was_not_let_in_says_why_and_so_does_each_of_its_pods(members):
+    made = Desk(LIMITED).feed(node("n1"), queue("small", capability={"cpu": "2"}))
+    made.feed(group("g", 2, queue="small", minResources={"cpu": "4"}))
+    made.feed(*(pod(f"g-w-{i}", "g", cpu="2") for i in range(members)))
+    made.cycle()
+    verdict = conditions(made)["Unschedulable"]
+    assert verdict["reason"] == "NotEnoughResources"
+    assert verdict["message"].endswith(NOT_LET_IN)
+    assert len(pod_conditions(made)) == members
+    assert all(message.endswith(NOT_LET_IN) for _, message in pod_conditions(made).values())
+
+
+def test_other_numbers_in_the_reason_why_a_group_was_not_let_in_are_not_written_again():
+    made = Desk(LIMITED).feed(node("n1"), queue("small", capability={"cpu": "2"}))
+    made.feed(group("g", 1, queue="small", minResources={"cpu": "4"}), pod("g-w-0", "g", cpu="2"))
+    made.cycle()
+    made.world.effects.clear()
+    made.modify(queue("small", capability={"cpu": "3"}))
+    made.cycle()
+    assert [patch for patch in made.world.patches("PodGroup") if patch.name == "g"] == []
+    assert made.world.patches("Pod") == []
+
+
+HEADS = [
+    ("as many as lack to the minimum", 3, ["2", "2", "9"], "1/3"),
+    ("no more than there are pods", 14, ["1"], "1/1"),
+    ("nor than there are pods in all", 14, ["run", "1"], "2/2"),
+    ("members beyond the minimum are not counted as lacking", 2, ["9", "9", "9"], "2/3"),
+]
+
+
+@pytest.mark.parametrize(("case", "minimum", "members", "expected"), HEADS, ids=[row[0] for row in HEADS])
+def test_the_counts_in_the_head_of_a_verdict_add_up(case, minimum, members, expected):
+    made = Desk().feed(node("n1", cpu="4"), group("g", minimum))
+    for i, cpu in enumerate(members):
+        made.feed(pod(f"g-w-{i}", "g", cpu="0" if cpu == "run" else cpu, node="n1" if cpu == "run" else ""))
+    made.cycle()
+    assert conditions(made)["Unschedulable"]["message"].startswith(f"{expected} tasks in gang unschedulable: ")

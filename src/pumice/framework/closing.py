@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.api import names, scheduling, timestamp
-from pumice.framework.reason_keys import NOT_READY, ORIGIN, READY, is_news
+from pumice.framework import group_conditions
+from pumice.framework.reason_keys import NOT_READY, ORIGIN, READY
+from pumice.model.job import BEST_EFFORT_PENDING
 from pumice.model.statuses import ALLOCATED_LIKE, GOING, TENTATIVE, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from pumice.framework.findings import LastTransaction
+    from pumice.framework.record import Verdict
     from pumice.framework.session import Session
     from pumice.model.job import Job
     from pumice.model.task import Task
@@ -70,12 +73,18 @@ def _is_news(session: Session, job: Job) -> bool:
         tuple(errors.items()) if errors else (),
         [task.refusal for task in pending.values() if task.refusal] or (),
         _awaited(session, job),
+        _gist(session, job),
         [task.node for task in job.tasks.values() if task.status in TENTATIVE] if len(pending) < len(job.tasks) else (),
     )
     if session.record.stood(job.key) == stands:
         return False
     session.record.stands(job.key, stands)
     return True
+
+
+def _gist(session: Session, job: Job) -> bytes:
+    """Return what an action said of a job as a whole, without its digits: numbers of the moment are no news, and of thousands of jobs this is asked in every cycle."""
+    return b"" if (said := _verdict(session, job)) is None else said.text.encode().translate(None, b"0123456789")
 
 
 def _transactions(session: Session, pending: Iterable[str]) -> tuple[LastTransaction | None, ...]:
@@ -180,7 +189,9 @@ def _status(session: Session, job: Job) -> scheduling.PodGroupStatus:
     entered = phase(job, session.findings.phase(job), unschedulable=unschedulable)
     return scheduling.PodGroupStatus(
         phase=entered,
-        conditions=_merged(session, job.status, given, anew=entered != job.phase),
+        conditions=group_conditions.merged(
+            job.status, given, entered, _stamped(session), retries=any(task.refusal for task in job.pending.values())
+        ),
         running=counts[Status.RUNNING],
         succeeded=counts[Status.SUCCEEDED],
         failed=counts[Status.FAILED],
@@ -204,47 +215,17 @@ def phase(job: Job, current: str, *, unschedulable: bool) -> str:
     return names.PHASE_INQUEUE if current == names.PHASE_INQUEUE else names.PHASE_PENDING
 
 
-def _merged(
-    session: Session,
-    known: scheduling.PodGroupStatus,
-    given: list[scheduling.PodGroupCondition],
-    *,
-    anew: bool,
-) -> tuple[scheduling.PodGroupCondition, ...]:
-    """Put this cycle's conditions in the place of those of the same type; one that gives the same reason stays, unless the group enters another phase."""
-    merged = list(known.conditions)
-    for condition in given:
-        position = next((i for i, old in enumerate(merged) if old.type == condition.type), None)
-        if position is not None and _says(merged[position], condition, exactly=anew):
-            continue
-        stamped = msgspec.structs.replace(
-            condition,
-            transition_id=str(session.number),
-            last_transition_time=timestamp.format_timestamp(session.started),
-        )
-        if position is None:
-            merged.append(stamped)
-        else:
-            merged[position] = stamped
-    return tuple(merged)
-
-
-def _says(old: scheduling.PodGroupCondition, new: scheduling.PodGroupCondition, *, exactly: bool) -> bool:
-    """Tell whether a condition gives the reason of another; exactly means in the same words, numbers included."""
-    if (old.type, old.status, old.reason) != (new.type, new.status, new.reason):
-        return False
-    return old.message == new.message if exactly else not is_news(old.message, new.message)
-
-
-def _told(condition: scheduling.PodGroupCondition) -> tuple[str, str, str, str]:
-    return (condition.type, condition.status, condition.reason, condition.message)
+def _stamped(session: Session) -> Callable[[scheduling.PodGroupCondition], scheduling.PodGroupCondition]:
+    """Return what gives a condition the time and the number of this cycle."""
+    moment, number = timestamp.format_timestamp(session.started), str(session.number)
+    return lambda condition: msgspec.structs.replace(condition, transition_id=number, last_transition_time=moment)
 
 
 def _same(old: scheduling.PodGroupStatus, new: scheduling.PodGroupStatus) -> bool:
     """Tell whether two statuses differ in nothing a reader could care about."""
     if (old.phase, old.running, old.succeeded, old.failed) != (new.phase, new.running, new.succeeded, new.failed):
         return False
-    return [_told(c) for c in old.conditions] == [_told(c) for c in new.conditions]
+    return group_conditions.same(old.conditions, new.conditions)
 
 
 # -- texts -----------------------------------------------------------------------------------------------------
@@ -253,6 +234,26 @@ def _same(old: scheduling.PodGroupStatus, new: scheduling.PodGroupStatus) -> boo
 def tentative(session: Session, job: Job) -> int:
     """Count pending tasks that a discarded statement had placed: they would go if the others could."""
     return sum(1 for task in job.pending.values() if _was_placed(session, task))
+
+
+def unschedulable(session: Session, job: Job) -> str:
+    """Write the verdict on a gang that cannot start: how many members it lacks, of how many pods there are, and why.
+
+    Tools read the head. Members of which no pod exists are counted in it only as far as it adds up; the text says how many are needed.
+    """
+    lacking = max(job.min_member - job.tally.ready - tentative(session, job), _lacking_roles(session, job))
+    return (
+        f"{min(max(lacking, 0), len(job.tasks))}/{len(job.tasks)} tasks in gang unschedulable: {job_text(session, job)}"
+    )
+
+
+def _lacking_roles(session: Session, job: Job) -> int:
+    """Count the members that roles lack to their minimum."""
+    if not job.roles_enforced:
+        return 0
+    placed = Counter(task.role for task in job.pending.values() if _was_placed(session, task))
+    ready = {role: tally.ready + tally.counts[BEST_EFFORT_PENDING] for role, tally in job.roles.items()}
+    return sum(max(0, minimum - ready.get(role, 0) - placed[role]) for role, minimum in job.min_task_member.items())
 
 
 def _was_placed(session: Session, task: Task) -> bool:
@@ -320,10 +321,29 @@ def _was_refused(session: Session, task: Task) -> bool:
 
 
 def _origin(session: Session, job: Job) -> str:
-    """Return the reason of one task that could stand for the whole job: a fit error of this cycle, else a bind that failed."""
+    """Return the reason that stands for the whole job: a fit error of this cycle, a bind that failed, what an action said of the group, or that it has no pods."""
     for uid, failure in session.findings.errors(job).items():
         return f"{job.tasks[uid].name if uid in job.tasks else uid}: {failure}"
-    return next((f"{task.name}: {task.refusal}" for task in job.pending.values() if task.refusal), "")
+    if refused := next((f"{task.name}: {task.refusal}" for task in job.pending.values() if task.refusal), ""):
+        return refused
+    if (said := _verdict(session, job)) is not None:
+        return f"{said.source}: {said.text}"
+    if not job.tasks and not session.job_ready(job):
+        return (
+            f"{job.name}: it has no pods yet, minMember is {job.min_member}; whoever made the group has to create them"
+        )
+    return ""
+
+
+def _verdict(session: Session, job: Job) -> Verdict | None:
+    """Return what was said in this cycle of a job as a whole: that it is not let in, or why none of its members was tried."""
+    if session.findings.phase(job) == names.PHASE_PENDING:
+        found = session.record.verdict(job.key, "enqueue")
+    elif job.pending and not job.tally.waiting and not job.tally.counts[Status.ALLOCATED]:
+        found = session.record.verdict(job.key, "allocate")
+    else:
+        found = None
+    return found if found is not None and found.cycle == session.number and isinstance(found.said, str) else None
 
 
 def _task_reports(session: Session, job: Job, waiting: list[Task]) -> list[TaskReport]:

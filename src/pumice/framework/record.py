@@ -160,6 +160,11 @@ class CycleRecord:
         """Return what was last said about a job."""
         return list(self._verdicts.get(job, {}).values())
 
+    def verdict(self, job: str, source: str) -> Verdict | None:
+        """Return what one source last said about a job."""
+        known = self._verdicts.get(job)
+        return None if known is None else known.get(source)
+
     def explain(self, job: str) -> str:
         """Say in a few lines how a job stands and why; nothing about a job that nobody has seen."""
         state = self._states.get(job)

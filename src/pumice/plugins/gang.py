@@ -28,7 +28,8 @@ class Gang(Plugin):
     Jobs that are not ready come before those that are; first come those of which some members have started, so that a gang whose binding was
     interrupted gets the room for the rest: it is let in without a vote, and if it is the first of its queue it is served before other queues (none of
     this under kube-batch's rules, nor with `compatibility: volcano`). Victims are offered only as far as their job keeps its minimum. At the end of a
-    cycle every job with pods gets the condition `Unschedulable` (reason `NotEnoughResources`) or `Scheduled`.
+    cycle every job gets the condition `Unschedulable` or `Scheduled`; the one that no longer holds becomes False. The reason is `NotEnoughResources`, or
+    `NotEnoughTasks` or `NotEnoughPodsOfTask` while none of its pods has started and too few exist.
     """
 
     name = "gang"
@@ -66,18 +67,23 @@ class Gang(Plugin):
         session.unified_evictable.add(_everybody, reads=Reads(0))
 
     def close(self, session: Session) -> None:
-        """Judge every job that was looked at or changed."""
+        """Judge every job that was looked at or changed; one without pods waits for them, unless it needs none."""
         for job in closing.jobs_to_report(session):
-            if not job.tasks:
-                continue
             if self._ready(job):
-                session.findings.condition(job, _condition(names.CONDITION_SCHEDULED, READY_TEXT, ""))
-            elif not _is_ending(job):
-                missing = job.min_member - job.tally.ready - closing.tentative(session, job)
-                message = f"{missing}/{len(job.tasks)} tasks in gang unschedulable: {closing.job_text(session, job)}"
+                if job.tasks:
+                    session.findings.condition(job, _condition(names.CONDITION_SCHEDULED, READY_TEXT, ""))
+            elif not job.tasks or not _is_ending(job):
+                message = closing.unschedulable(session, job)
                 session.findings.condition(
-                    job, _condition(names.CONDITION_UNSCHEDULABLE, names.REASON_NOT_ENOUGH_RESOURCES, message)
+                    job, _condition(names.CONDITION_UNSCHEDULABLE, _reason(session, job), message)
                 )
+
+
+def _reason(session: Session, job: Job) -> str:
+    """Name why a gang cannot start: too few of its pods exist, or there is no room; the peers know only the latter, and so it stays once members have started."""
+    is_new = session.findings.phase(job) != names.PHASE_PENDING and not job.tally.ready
+    invalid = check(job) if is_new else None
+    return names.REASON_NOT_ENOUGH_RESOURCES if invalid is None else invalid.reason
 
 
 def _condition(kind: str, reason: str, message: str) -> scheduling.PodGroupCondition:

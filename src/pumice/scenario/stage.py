@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pumice.api import kinds
 from pumice.cache.cache import Cache
-from pumice.framework import configuration, registry
-from pumice.scenario import manifests, view
+from pumice.framework import configuration, explaining, registry
+from pumice.scenario import manifests, steps, view
 from pumice.scheduler import Options, Scheduler
 from pumice.sim import errors, faults
 from pumice.sim.cluster import SimulatedCluster
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pumice.framework.configuration import Configuration
     from pumice.framework.registry import Registry
     from pumice.model.cluster import Cluster
-    from pumice.scenario import steps
     from pumice.scenario.manifests import Manifest
     from pumice.scheduler import CycleRecord
     from pumice.sim.clock import VirtualClock
@@ -80,6 +79,8 @@ class SimulatedStage:
         self.breakdowns = False  # whether plugins may break down
         self._decided: list[str] = []
         self._decided_in = 0
+        self.explained: tuple[str, ...] = ()  # the groups that somebody wants to have explained, globs among them
+        self._explanations: dict[str, str] = {}
         self._choose_companions()
 
     @property
@@ -134,7 +135,7 @@ class SimulatedStage:
     def cycle(self, period: int) -> None:
         """Run one cycle, let the cluster settle, and let a period pass."""
         self._cluster.pump()
-        self._record = self._scheduler.cycle()
+        self._record = self._scheduler.cycle(self._ask, may_skip=True) if self.explained else self._scheduler.cycle()
         if lines := self._record.trace():
             self._decided = lines
             self._decided_in = self._record.cycle
@@ -186,8 +187,18 @@ class SimulatedStage:
     def _objects(self, kind: kinds.Kind) -> dict[str, Mapping[str, Any]]:
         return {_name(manifest): manifest for manifest in self._cluster.store.scan(kind)}
 
+    def _ask(self, explainer: explaining.Explainer) -> None:
+        """Keep the explanations that somebody wants, while they can be given."""
+        self._explanations = {
+            key: "\n".join(explaining.text(found))
+            for key in sorted(explainer.session.cluster.jobs)
+            if any(view.matches(pattern, key) for pattern in self.explained)
+            if (found := explainer.job(key)) is not None
+        }
+
     def _explain(self, group: str) -> str:
-        return self._record.explain(group) if self._record is not None else ""
+        told = self._record.explain(group) if self._record is not None else ""
+        return "\n".join(filter(None, (told, self._explanations.get(group, ""))))
 
 
 def build(scenario: steps.Scenario, known: Registry | None = None) -> SimulatedStage:
@@ -197,6 +208,8 @@ def build(scenario: steps.Scenario, known: Registry | None = None) -> SimulatedS
     settings = configuration.default(catalog) if text is None else configuration.load(text, catalog, "config")
     made = SimulatedStage(settings, Options.from_flags(scenario.flags), known)
     made.breakdowns = scenario.breakdowns
+    judged = [step.expectation for step in scenario.steps if isinstance(step, (steps.Expect, steps.Until))]
+    made.explained = tuple(dict.fromkeys(group for each in judged for group in each.explained))
     made.apply(manifests.expand(scenario.given))
     made.connect()
     return made

@@ -66,14 +66,14 @@ class Scheduler:
         self.engine = self._engine(configuration)
         self._settled_at = None
 
-    def cycle(self, ask: Callable[[Explainer], None] | None = None) -> CycleRecord:
+    def cycle(self, ask: Callable[[Explainer], None] | None = None, *, may_skip: bool = False) -> CycleRecord:
         """Run one full scheduling cycle and return the decision record; the steps are those of `docs/architecture.md`.
 
-        Whoever wants explanations asks for them before what is only held is undone; a cycle with a question is never skipped.
+        Whoever wants explanations asks for them before what is only held is undone; a cycle with a question is skipped only if that may be.
         """
         now = self._begin()
         self.cache.apply(now)  # 1. what has come in becomes the model
-        if ask is None and self._is_quiet(now):  # 2. nothing can have changed
+        if (ask is None or may_skip) and self._is_quiet(now):  # 2. nothing can have changed
             return self._skip()
         session = self._open(now)  # 3. plugins register
         if session is not None:

@@ -82,6 +82,8 @@ def _actions(session: Session, job: Job) -> list[ActionVerdict]:
     found = []
     for action in session.configuration.action_names:
         cycle, said = verdicts.pop(action, (0, ""))
+        if action == "enqueue" and not said and session.findings.phase(job) != names.PHASE_PENDING:
+            said = "was let in before"
         found.append(ActionVerdict(action=action, cycle=cycle, said=said))
     return found + [ActionVerdict(action=a, cycle=cycle, said=said) for a, (cycle, said) in sorted(verdicts.items())]
 

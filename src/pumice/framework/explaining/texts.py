@@ -57,7 +57,7 @@ def _(explanation: JobExplanation) -> list[str]:
     for vote in explanation.votes:
         lines.append(f"  {vote.point}: {vote.plugin} {vote.answer}{': ' + vote.reason if vote.reason else ''}")
     for action in explanation.actions:
-        said = f"(cycle {action.cycle}) {action.said}" if action.cycle else "had nothing to do with it"
+        said = f"(cycle {action.cycle}) {action.said}" if action.cycle else action.said or "had nothing to do with it"
         lines.append(f"  action {action.action}: {said}")
     return lines
 

@@ -43,6 +43,12 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
         """Tell whether writes are counted anywhere in it."""
         return "counts" in self.sections or (self.negated is not None and self.negated.counts)
 
+    @property
+    def explained(self) -> tuple[str, ...]:
+        """The groups, globs among them, whose explanation is looked at anywhere in it."""
+        mine = tuple(rule.group for rule in self.sections.get("explain", ()))
+        return mine if self.negated is None else (*mine, *self.negated.explained)
+
 
 def read(cursor: Cursor) -> Expectation:
     """Read an expectation; whatever is wrong with it is noted as a problem."""

@@ -1,0 +1,109 @@
+"""Where a pod could go: every node counted once, under the first reason that rejects it, with the nearest miss."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from explaining_worlds import GPU, MAINTENANCE, asked, desk, nodes, requests, worlds
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import Desk, group, node, pod
+from pumice.api import quantity
+from pumice.framework.explaining import text
+
+
+@given(worlds())
+def test_the_groups_of_nodes_add_up_to_all_nodes(objects):
+    made = desk(objects)
+    jobs = [each["metadata"]["name"] for each in objects if each["kind"] == "PodGroup"]
+    total = sum(1 for each in objects if each["kind"] == "Node")
+    for explained in asked(made, *(("job", f"a/{name}") for name in jobs)):
+        missing = explained.gang.missing if explained.gang is not None else ()
+        placements = [*explained.placements, *(each.placement for each in missing if each.placement is not None)]
+        for placement in placements:
+            assert placement.nodes == total
+            assert placement.fitting + sum(group.count for group in placement.groups) == total
+            assert all(sum(detail.count for detail in group.details) <= group.count for group in placement.groups)
+
+
+def milli(amount):
+    return quantity.scaled(amount, 1000)
+
+
+def slow_nearest(described, wanted, zone):
+    """Look at nodes one by one: who lacks an amount, who lacks least, those first against which nothing else speaks."""
+    short = []
+    for each in described:
+        offered = each["status"]["allocatable"]
+        lacking = {
+            name: milli(amount) - milli(offered.get(name, "0"))
+            for name, amount in wanted.items()
+            if milli(amount) > milli(offered.get(name, "0"))
+        }
+        if lacking:
+            otherwise = (
+                each["spec"]["unschedulable"]
+                or bool(each["spec"]["taints"])
+                or (zone and each["metadata"]["labels"]["zone"] != zone)
+            )
+            part = max(Fraction(units, milli(wanted[name])) for name, units in lacking.items())
+            first = next(name for name in ("cpu", "memory", GPU) if name in lacking)
+            short.append((first, bool(otherwise), len(lacking), part, each["metadata"]["name"], lacking))
+    return short
+
+
+@given(nodes(), st.data())
+def test_the_nearest_miss_is_the_one_that_a_look_at_every_node_finds(described, data):
+    wish = requests(data.draw)
+    zone = data.draw(st.sampled_from(["", "a"]))
+    spec = {"nodeSelector": {"zone": zone}} if zone else {}
+    made = Desk().feed(*described, group("g", 1), pod("g-w-0", "g", **wish, **spec))
+    (explained,) = asked(made, ("job", "a/g"))
+    if not explained.placements or (
+        GPU in wish["requests"] and not any(each["status"]["allocatable"][GPU] != "0" for each in described)
+    ):
+        return  # it was placed, or no node offers what it asks for, and none is nearer than another
+    wanted = {"cpu": wish["cpu"], "memory": wish["memory"], **wish["requests"]}
+    short = slow_nearest(described, wanted, zone)
+    groups = {each.resource: each for each in explained.placements[0].groups if each.nearest is not None}
+    assert sorted(groups) == sorted({each[0] for each in short})
+    for resource, found in groups.items():
+        mine = sorted(each[1:5] for each in short if each[0] == resource)
+        best = next(each for each in short if each[1:5] == mine[0])
+        assert found.count == len(mine)
+        assert found.nearest.node == best[4]
+        assert {name: milli(amount) for name, amount in found.nearest.short.items()} == best[5]
+        assert bool(found.nearest.otherwise) == best[1]
+
+
+def test_nodes_are_told_by_what_they_lack_which_taint_they_have_and_which_label_they_have_not():
+    made = Desk().feed(*(node(f"gpu-{i:02}", **{"nvidia.com__gpu": "4"}, labels={"zone": "a"}) for i in range(3)))
+    made.feed(node("m", **{"nvidia.com__gpu": "4"}, labels={"zone": "a"}, taints=[MAINTENANCE]))
+    made.feed(node("z", **{"nvidia.com__gpu": "4"}, labels={"zone": "b"}), group("run", 1), group("g", 1))
+    made.feed(*(pod(f"run-{i}", "run", requests={GPU: str(4 - i % 2)}, node=f"gpu-{i:02}") for i in range(3)))
+    made.feed(pod("g-0", "g", requests={GPU: "2"}, nodeSelector={"zone": "a"}))
+    (explained,) = asked(made, ("job", "a/g"))
+    assert (
+        f"  nodes for a/g-0: 3 nodes short of 2 {GPU}, closest gpu-01 by 1; 1 not zone=a; 1 tainted maintenance:NoSchedule"
+    ) in text(explained)
+
+
+def test_a_node_that_another_reason_keeps_out_too_is_not_the_nearest_while_there_is_one_without():
+    made = Desk().feed(
+        node("a", cpu="3", taints=[MAINTENANCE]), node("b", cpu="2"), group("g", 1), pod("g-0", "g", cpu="4")
+    )
+    (explained,) = asked(made, ("job", "a/g"))
+    (found,) = explained.placements[0].groups
+    assert (found.nearest.node, found.nearest.short, found.nearest.otherwise) == ("b", {"cpu": "2"}, "")
+
+
+def test_the_counts_of_an_explanation_are_those_of_the_condition():
+    made = Desk().feed(*(node(f"n{i}", cpu="1") for i in range(3)), node("c", cordoned=True))
+    made.feed(group("g", 1), pod("g-0", "g", cpu="4"))
+    (explained,) = asked(made, ("pod", "a/g-0"))
+    assert explained.reason == "0/4 nodes are unavailable: 1 node(s) were unschedulable, 3 Insufficient cpu."
+    assert {group.reason: group.count for group in explained.placement.groups} == {
+        "Insufficient cpu": 3,
+        "node(s) were unschedulable": 1,
+    }
