@@ -106,7 +106,7 @@ def explain(connection: Connection, kubeconfig: Path, tell: Callable[[str], None
             await client.create(kinds.POD_GROUP, load.group("llama", 4))
             for number in range(4):
                 manifest = load.pod(f"llama-{number}", "llama")
-                manifest["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "64"}
+                manifest["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "100"}  # no node has so much
                 await client.create(kinds.POD, manifest)
 
     tell(f"{NODES:,} nodes are registered")

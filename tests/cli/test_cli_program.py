@@ -37,7 +37,18 @@ def test_help_lists_every_command_with_examples():
 
 
 @pytest.mark.parametrize(
-    "command", [["test"], ["config"], ["config", "check"], ["config", "show"], ["completion"], ["plugin", "new"]]
+    "command",
+    [
+        ["test"],
+        ["explain"],
+        ["what-if"],
+        ["config"],
+        ["config", "diff"],
+        ["config", "check"],
+        ["config", "show"],
+        ["completion"],
+        ["plugin", "new"],
+    ],
 )
 def test_every_command_has_help(command):
     result = run(*command, "--help")
@@ -49,7 +60,10 @@ def test_every_command_has_help(command):
     ("typed", "told"),
     [
         ("tset", "no command 'tset'; did you mean 'test'?"),
-        ("xyzzy", "no command 'xyzzy'; there are completion, config, demo, install, nodes, plugin, scheduler, test"),
+        (
+            "xyzzy",
+            "no command 'xyzzy'; there are completion, config, demo, explain, install, nodes, plugin, scheduler, test",
+        ),
     ],
 )
 def test_unknown_command_names_the_nearest(typed, told):

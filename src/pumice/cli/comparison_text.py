@@ -17,7 +17,7 @@ def lines(found: Comparison) -> Iterator[str]:
     """Write a comparison out."""
     cycles = f"{found.cycles} cycle{'s' if found.cycles != 1 else ''}"
     if not found.differs:
-        yield f"no difference after {cycles}: {found.same} jobs fare as before"
+        yield f"no difference after {cycles}: {found.same} jobs are as before"
         return
     if found.jobs:
         rows = [
@@ -34,8 +34,9 @@ def lines(found: Comparison) -> Iterator[str]:
             [(each.queue, each.resource, each.before, each.after) for each in found.queues],
         )
         yield ""
+    differ = f"{len(found.jobs)} jobs differ" if len(found.jobs) != 1 else "1 job differs"
     yield (
-        f"after {cycles}: {len(found.jobs)} jobs differ, {found.same} fare as before; "
+        f"after {cycles}: {differ}, {found.same} as before; "
         f"binds {found.binds[0]} → {found.binds[1]}, evictions {found.evictions[0]} → {found.evictions[1]}"
     )
 

@@ -265,9 +265,9 @@ def _standing(job: Job, before: int, placed: int) -> Standing:
         return "has no pods"
     if all(task.status in FINISHED for task in job.tasks.values()):
         return "ends"
-    if not placed or not job.is_ready:
+    if not placed:
         return "waits"
-    if job.pending:
+    if job.pending or not job.is_ready:
         return "partly runs"
     return "starts" if placed > before else "runs"
 
