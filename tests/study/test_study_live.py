@@ -133,3 +133,20 @@ def test_progress_is_told_while_kinds_are_read(waiting):
     assert ("pods", 2) in told
     assert ("nodes", 1) in told
     assert len(list(state.of(kinds.POD))) == 2
+
+
+def test_a_warning_that_no_condition_holds_is_shown_beside_the_explanation(waiting):
+    server, space = waiting
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "refused", "namespace": space},
+        "involvedObject": {"kind": "Pod", "namespace": space, "name": "llama-0"},
+        "type": "Warning",
+        "reason": "FailedBinding",
+        "message": "the webhook said no",
+    }
+    server.call("POST", f"/api/v1/namespaces/{space}/events", event)
+    result = asked(server, "explain", "pod", f"{space}/llama-0", "--no-search")
+    assert f"  pod {space}/llama-0: Event Warning, FailedBinding" in result.output
+    assert "    the webhook said no" in result.output

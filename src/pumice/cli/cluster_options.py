@@ -10,13 +10,12 @@ import click
 from pumice.cli import completing, plugins_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from pumice.api.core import Event
     from pumice.framework.registry import Registry
     from pumice.study.live import Access
     from pumice.study.state import State
-
-Decorated = "Callable[..., Any]"
 
 OPTIONS = (
     click.option(
@@ -85,6 +84,12 @@ class Place:
 
         given = self._given
         return live.Access(kubeconfig=given["kubeconfig"], context=given["context_name"], master=given["master"])
+
+    def warnings(self, objects: Sequence[tuple[str, str]]) -> Sequence[Event]:
+        """Read the warnings about objects of a live cluster; a file has none."""
+        from pumice.study import live  # noqa: PLC0415  as above
+
+        return () if self._given["file"] else live.warnings(self.access, objects)
 
     def read(self, known: Registry) -> State:
         """Read the cluster as it is now."""

@@ -46,7 +46,10 @@ def body(answer: Answer) -> list[str]:
 
 def _tells_more(answer: Answer) -> bool:
     """Tell whether a condition says what only the running scheduler knows."""
-    return any(each.reason == "SchedulerError" or "broke down" in each.message for each in answer.written)
+    return any(
+        each.type == "Event" or each.reason == "SchedulerError" or "broke down" in each.message
+        for each in answer.written
+    )
 
 
 def _written(answer: Answer) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -13,7 +14,7 @@ from pumice.study import configuring, naming, search
 from pumice.study.rehearsal import Rehearsal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from pumice.framework.explaining.explanations import Explanation
     from pumice.framework.registry import Registry
@@ -23,11 +24,16 @@ if TYPE_CHECKING:
 NEEDED: Final = (kinds.POD, kinds.NODE, kinds.POD_GROUP, kinds.QUEUE)
 """Kinds without which a cycle would decide about another cluster than the one there is."""
 _OLDER: Final = (kinds.INCUBATOR_POD_GROUP, kinds.INCUBATOR_QUEUE, kinds.SIGS_POD_GROUP, kinds.SIGS_QUEUE)
+PODS_ASKED: Final = 3
+_IN_CONDITIONS: Final = frozenset({names.EVENT_FAILED_SCHEDULING, names.EVENT_UNSCHEDULABLE})
 _TOLD: Final = frozenset({"waits", "not let in", "holds room", "invalid", "without pods"})
 
 
+Warnings = Callable[[Sequence[tuple[str, str]]], Sequence[core.Event]]
+
+
 class Written(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A condition that is written on an object; what only the running scheduler knows, a refused bind or a plugin that broke down, is there too."""
+    """A condition that is written on an object, or a warning about it; what only the running scheduler knows, a refused bind or a plugin that broke down, is there too."""
 
     object: str
     type: str
@@ -71,8 +77,9 @@ def answer(
     *,
     told: Callable[[str], None] = lambda _text: None,
     access: live.Access | None = None,
+    warnings: Warnings = lambda _objects: (),
 ) -> Answer:
-    """Explain an object of a cluster."""
+    """Explain an object of a cluster; `warnings` gives the events about objects, where there is somebody to ask."""
     key = naming.find(state, request.what, request.name, request.namespace)
     pods = list(_pods_of(state, request.what, key))
     blind = [each for each in state.denied if each.kind in NEEDED]
@@ -97,7 +104,7 @@ def answer(
         schedulers=policy.options.scheduler_name,
         explanation=explanation,
         search=found,
-        written=tuple(_written(state, request.what, key, pods)),
+        written=(*_written(state, request.what, key, pods), *_events(policy.source, request.what, key, pods, warnings)),
         missing_rights=denied,
         notes=state.notes,
     )
@@ -155,6 +162,29 @@ def _written(state: State, what: str, key: str, pods: Iterable[core.Pod]) -> Ite
                 if words not in said:
                     said.add(words)
                     yield _condition(f"pod {pod.metadata.namespace}/{pod.metadata.name}", condition)
+
+
+def _events(source: str, what: str, key: str, pods: Sequence[core.Pod], warnings: Warnings) -> Iterable[Written]:
+    """Walk over warnings that say more than conditions do: about the job, its first pods, and the ConfigMap of the policy."""
+    if what not in ("pod", "job"):
+        return
+    asked = {key: None}
+    for pod in pods[:PODS_ASKED]:
+        group = pod.metadata.annotations.get(names.GROUP_NAME, "")
+        asked |= dict.fromkeys([f"{pod.metadata.namespace}/{pod.metadata.name}", f"{pod.metadata.namespace}/{group}"])
+    if source.startswith("configmap "):
+        asked[source.removeprefix("configmap ")] = None
+    for event in warnings([(place, name) for place, _, name in (each.partition("/") for each in asked) if name]):
+        if event.reason not in _IN_CONDITIONS:
+            about = event.involved_object
+            yield Written(
+                object=f"{about.kind.lower()} {about.namespace}/{about.name}",
+                type="Event",
+                status=event.type,
+                reason=event.reason,
+                message=event.message,
+                since=event.last_timestamp or event.first_timestamp or "",
+            )
 
 
 def _condition(name: str, condition: core.Condition | scheduling.PodGroupCondition) -> Written:

@@ -24,13 +24,14 @@ from pumice.kube.watches.watching import WatchSpec
 from pumice.study.state import Denied, State, StudyError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pumice.kube.watches.watching import Source
     from pumice.study.state import Found
 
 PAGE: Final = 2000
 SIDE_BY_SIDE: Final = 8
+WARNINGS: Final = 50  # of one object that are read
 STEP: Final = 1000  # objects between two words of progress
 CONFIG_MAP: Final = kinds.Kind(name="ConfigMap", group="", version="v1", plural="configmaps", namespaced=True)
 PLACES: Final = (
@@ -199,3 +200,28 @@ def config_map(access: Access, namespace: str, name: str, key: str = "") -> str:
             f"configmap {namespace}/{name} has {config_maps.listed(data)}; say which: configmap:{namespace}/{name}/KEY"
         )
     return config_maps.text(data, chosen)
+
+
+def warnings(access: Access, objects: Sequence[tuple[str, str]]) -> list[core.Event]:
+    """Read the warnings about objects, by namespace and name, the latest last; none where events may not be read."""
+
+    async def listed() -> list[core.Event]:
+        async with Client(connection.load(access.kubeconfig, access.context, access.master)) as client:
+            found = await asyncio.gather(*(_warnings(client, *each) for each in objects))
+        return [event for each in found for event in each]
+
+    try:
+        found = asyncio.run(listed())
+    except errors.KubeError:
+        return []
+    return sorted(found, key=lambda event: (event.last_timestamp or "", event.metadata.name))
+
+
+async def _warnings(client: Client, namespace: str, name: str) -> list[core.Event]:
+    query = {"fieldSelector": f"type=Warning,involvedObject.name={name}", "limit": str(WARNINGS)}
+    try:
+        page = arrivals.page(await client.list_page(kinds.EVENT, namespace=namespace, query=query))
+    except errors.ApiError:
+        return []
+    decoded = [arrivals.arrival(kinds.EVENT, raw, keep=False).object for raw in page.items]
+    return [event for event in decoded if isinstance(event, core.Event)]
