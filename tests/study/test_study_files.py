@@ -12,7 +12,7 @@ from study_worlds import KNOWN, played, seen
 
 from pumice.cli.program import program
 from pumice.server import dump
-from pumice.study import expanding, files, naming
+from pumice.study import expanding, explanation, files, naming
 from pumice.study.state import StudyError
 
 GANGS = Path(__file__).parents[2] / "scenarios" / "gangs" / "all-or-nothing.yaml"
@@ -40,6 +40,16 @@ def test_a_dump_is_the_cluster_that_was_dumped(dumped):
         kind = next(kind for kind in files.kinds.KINDS if kind.name == name)
         there = {(each.metadata.namespace, each.metadata.name) for each in seen(stage).of(kind)}
         assert {(each.metadata.namespace, each.metadata.name) for each in state.of(kind)} == there
+
+
+def test_a_dump_is_explained_like_the_cluster_that_was_dumped(dumped):
+    stage, file = dumped
+    live, read = seen(stage), files.read(str(file), KNOWN)
+    read.configuration = live.configuration
+    for group in live.of(files.kinds.POD_GROUP):
+        request = explanation.Request(what="job", name=f"{group.metadata.namespace}/{group.metadata.name}")
+        first, second = (explanation.answer(each, request, KNOWN) for each in (live, read))
+        assert (first.explanation, first.search) == (second.explanation, second.search)
 
 
 @pytest.mark.parametrize("form", ["list.json", "list.yaml", "documents.yaml"])

@@ -17,10 +17,10 @@ from pumice.study import expanding
 from pumice.study.state import State, StudyError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pumice.framework.registry import Registry
-    from pumice.study.state import Manifest
+    from pumice.study.state import Found, Manifest
 
 LARGEST: Final = 1 << 30
 _DUMP_NAME: Final = re.compile(r"snapshot-([0-9]{1,18})\.json")
@@ -35,6 +35,10 @@ def read(path: str, known: Registry | None = None, *, scenario: str = "", line: 
         raise StudyError(f"{path} holds no scenario, so --scenario and --until-line mean nothing for it")
     listed = list(_manifests(found, path))
     now = _moment(path, listed)
+    if all(map(_is_stored, listed)):
+        return State(
+            source=path, now=now, objects=[(kind, found) for kind, found in map(_read, listed) if _is_read(kind)]
+        )
     cluster = SimulatedCluster(clock.VirtualClock(now))
     try:
         cluster.apply(listed)
@@ -57,15 +61,26 @@ def manifests_of(path: str) -> list[Manifest]:
     return found
 
 
-def stored(cluster: SimulatedCluster) -> list[tuple[kinds.Kind, Any]]:
+def stored(cluster: SimulatedCluster) -> list[tuple[kinds.Kind, Found]]:
     """Give everything that a simulated cluster stores, as a scheduler would read it."""
-    unread = (kinds.EVENT, kinds.LEASE, kinds.BINDING)
-    return [
-        (kind, decoding.decode(manifest))
-        for kind in kinds.KINDS
-        if kind not in unread
-        for manifest in cluster.store.scan(kind)
-    ]
+    return [_read(manifest) for kind in kinds.KINDS if _is_read(kind) for manifest in cluster.store.scan(kind)]
+
+
+def _is_read(kind: kinds.Kind) -> bool:
+    return kind not in (kinds.EVENT, kinds.LEASE, kinds.BINDING)
+
+
+def _is_stored(manifest: Manifest) -> bool:
+    """Tell whether a manifest comes from an API server, which has filled in what its author left out."""
+    metadata = manifests.mapping(manifest.get("metadata"))
+    return bool(metadata.get("uid") and metadata.get("creationTimestamp"))
+
+
+def _read(manifest: Mapping[str, Any]) -> tuple[kinds.Kind, Found]:
+    kind = kinds.find(manifest["apiVersion"], manifest["kind"])
+    if kind is None:
+        raise StudyError(f"{manifest['apiVersion']} {manifest['kind']} is no kind that is read here")
+    return kind, decoding.decode(manifest)
 
 
 def _documents(path: str) -> list[Any]:
