@@ -12,8 +12,8 @@ from study_worlds import KNOWN, played, seen
 
 from pumice.cli.program import program
 from pumice.server import dump
-from pumice.study import expanding, explanation, files, naming
-from pumice.study.state import StudyError
+from pumice.study import configuring, expanding, explanation, files, naming
+from pumice.study.state import State, StudyError
 
 GANGS = Path(__file__).parents[2] / "scenarios" / "gangs" / "all-or-nothing.yaml"
 TRIO = "a gang of three with room for two"
@@ -196,3 +196,27 @@ def test_watching_prints_only_what_has_changed(dumped, monkeypatch):
     result = run("explain", "node", "n0", "--from", file, "--watch")
     assert result.exit_code == 130
     assert result.output.count("read from") == 1
+
+
+def test_the_policy_of_another_scheduler_is_studied_without_what_is_not_provided_here():
+    text = (
+        'actions: "enqueue, allocate, elect, backfill"\n'
+        "tiers:\n- plugins: [{name: gang, enablePreemptable: false}, {name: tdm}]\n- plugins: [{name: extender}]\n"
+    )
+    kept, left_out = configuring.provided(text, KNOWN)
+    assert left_out == ("action elect", "plugin tdm", "plugin extender")
+    loaded = configuring.load(kept, KNOWN, "x")
+    assert loaded.action_names == ("enqueue", "allocate", "backfill")
+    assert [plugin.name for plugin in loaded.plugins] == ["gang"]
+    whole = text.replace(", elect", "").replace(", {name: tdm}", "").replace("- plugins: [{name: extender}]\n", "")
+    assert configuring.provided(whole, KNOWN) == (whole, ())
+
+
+def test_arguments_that_volcano_ignores_do_not_keep_its_cluster_from_being_explained():
+    text = 'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: gang, arguments: {nobody.knows: 1}}, {name: predicates}]\n'
+    state = State(source="x", now=1, objects=[], text=text, configuration_source="configmap a/b")
+    policy = configuring.choose(state, KNOWN)
+    assert policy.source == "configmap a/b, by the rules of Volcano"
+    state.text = "tiers: 1\n"
+    with pytest.raises(StudyError, match="configmap a/b is refused"):
+        configuring.choose(state, KNOWN)

@@ -35,7 +35,9 @@ Exit status: 0 explained, 1 there is no such object or it cannot be read, 2 wron
 @click.command(epilog=_EXAMPLES)
 @click.argument("what", type=click.Choice(["pod", "job", "queue", "node"]))
 @click.argument("name")
-@click.option("-n", "--namespace", default="", metavar="NAME", help="Namespace of the pod or job.")
+@click.option(
+    "-n", "--namespace", default="", metavar="NAME", help="Namespace of the pod or job; else all are searched."
+)
 @click.option("--search/--no-search", default=True, show_default=True, help="Look for the smallest change.")
 @click.option("--watch", is_flag=True, help="Explain again every few seconds; print what has changed.")
 @click.option(

@@ -78,6 +78,8 @@ def command(files: tuple[str, ...], **given: Any) -> None:
         if state.denied:
             rights = ", ".join(denied.right for denied in state.denied)
             click.echo(f"warning: the cluster was not read in full, you may not {rights}", err=True)
+        if before.left_out:
+            click.echo(f"warning: without {', '.join(before.left_out)}, not provided here", err=True)
         click.echo("\n".join(comparison_text.lines(found)))
     else:
         click.echo(cluster_options.printed(found, given["output"]))

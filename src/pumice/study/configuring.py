@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+import yaml
 
+from pumice.api import documents
 from pumice.cache.options import Options
 from pumice.framework import configuration
-from pumice.scenario import policies
+from pumice.scenario import manifests, policies
 from pumice.study import live
 from pumice.study.state import StudyError
 
@@ -24,11 +26,12 @@ PREFIX = "configmap:"
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """A configuration, where it was found, and the flags beside it."""
+    """A configuration, where it was found, and the flags beside it; `left_out` are plugins and actions of the cluster's own that are not provided here."""
 
     configuration: Configuration
     source: str
     options: Options
+    left_out: tuple[str, ...] = ()
 
 
 def choose(
@@ -53,8 +56,21 @@ def choose(
     if state.configuration is not None:
         return Policy(state.configuration, state.configuration_source, options)
     if state.text is not None:
-        return Policy(load(state.text, known, state.configuration_source), state.configuration_source, options)
+        return _own(state, known, options)
     return Policy(configuration.default(known.catalog()), "the built-in default", options)
+
+
+def _own(state: State, known: Registry, options: Options) -> Policy:
+    """Load the configuration that was found on the cluster, as far as it is provided here; what Volcano would merely ignore is ignored too."""
+    text, left_out = provided(state.text or "", known)
+    source = state.configuration_source
+    try:
+        return Policy(load(text, known, source), source, options, left_out)
+    except StudyError:
+        if "compatibility" in text:
+            raise
+        lenient = load(f"compatibility: volcano\n{text}", known, source)
+        return Policy(lenient, f"{source}, by the rules of Volcano", options, left_out)
 
 
 def _given(given: str, known: Registry, access: live.Access | None) -> Configuration:
@@ -86,3 +102,33 @@ def load(text: str, known: Registry, source: str) -> Configuration:
     except configuration.ConfigurationError as error:
         told = "\n".join(str(problem) for problem in error.problems)
         raise StudyError(f"the configuration in {source} is refused:\n{told}") from error
+
+
+def provided(text: str, known: Registry) -> tuple[str, tuple[str, ...]]:
+    """Leave out of the configuration that another scheduler runs with what is not provided here, and say what that is; one that cannot be read stays as it is."""
+    try:
+        (document,) = documents.load_all(text, "config")
+    except (documents.DocumentError, ValueError):
+        return text, ()
+    data, left_out = document.data, list[str]()
+    if (
+        not isinstance(data, dict)
+        or not isinstance(data.get("tiers"), list)
+        or not isinstance(data.get("actions"), str)
+    ):
+        return text, ()
+    actions = [name.strip() for name in data["actions"].split(",")]
+    left_out += [f"action {name}" for name in actions if name and name not in known.actions]
+    for tier in data["tiers"]:
+        for plugin in manifests.sequence(manifests.dig(tier, "plugins")):
+            name = manifests.dig(plugin, "name")
+            left_out += [f"plugin {name}"] if isinstance(name, str) and name not in known.plugins else []
+    if not left_out:
+        return text, ()
+    data["actions"] = ", ".join(name for name in actions if name in known.actions)
+    for tier in data["tiers"]:
+        listed = manifests.sequence(manifests.dig(tier, "plugins"))
+        tier["plugins"] = [plugin for plugin in listed if manifests.dig(plugin, "name") in known.plugins]
+    data["tiers"] = [tier for tier in data["tiers"] if tier["plugins"]]
+    written: str = yaml.safe_dump(data, sort_keys=False)
+    return written, tuple(left_out)

@@ -106,7 +106,7 @@ def answer(
         search=found,
         written=(*_written(state, request.what, key, pods), *_events(policy.source, request.what, key, pods, warnings)),
         missing_rights=denied,
-        notes=state.notes,
+        notes=(*state.notes, *(f"explained without {each}, which is not provided here" for each in policy.left_out)),
     )
 
 
@@ -173,7 +173,7 @@ def _events(source: str, what: str, key: str, pods: Sequence[core.Pod], warnings
         group = pod.metadata.annotations.get(names.GROUP_NAME, "")
         asked |= dict.fromkeys([f"{pod.metadata.namespace}/{pod.metadata.name}", f"{pod.metadata.namespace}/{group}"])
     if source.startswith("configmap "):
-        asked[source.removeprefix("configmap ")] = None
+        asked[source.removeprefix("configmap ").partition(",")[0]] = None
     for event in warnings([(place, name) for place, _, name in (each.partition("/") for each in asked) if name]):
         if event.reason not in _IN_CONDITIONS:
             about = event.involved_object
