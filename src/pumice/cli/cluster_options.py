@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +12,7 @@ import click
 from pumice.cli import completing, plugins_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pumice.api.core import Event
     from pumice.framework.registry import Registry
@@ -107,6 +109,18 @@ class Place:
             self.progress.say(f"reading: {sum(counted.values())} objects, {count} {plural}")
 
         return live.read(self.access, told, self._namespace)
+
+
+@contextlib.contextmanager
+def collector_off() -> Iterator[None]:
+    """Keep the garbage collector from walking over a large cluster again and again while it is read; nothing of it is garbage."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 class Progress:

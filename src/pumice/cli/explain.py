@@ -81,10 +81,11 @@ def _texts(
 
     said = ""
     while True:
-        state = place.read(known)
-        answer = explanation.answer(
-            state, request, known, told=place.progress.say, access=place.access, warnings=place.warnings
-        )
+        with cluster_options.collector_off():
+            state = place.read(known)
+            answer = explanation.answer(
+                state, request, known, told=place.progress.say, access=place.access, warnings=place.warnings
+            )
         place.progress.clear()
         body = "\n".join(explanation_text.body(answer))
         if body != said:

@@ -59,7 +59,8 @@ def command(files: tuple[str, ...], **given: Any) -> None:
             delete=given["delete"],
             drain=given["drain"],
         )
-        state = place.read(known)
+        with cluster_options.collector_off():
+            state = place.read(known)
         before = configuring.choose(
             state, known, given=given["config"], scheduler_names=given["schedulers"], access=place.access
         )
