@@ -73,16 +73,20 @@ def recording() -> cases.Figure:
     bench = crowded()
     spoken, mute = bench.cache.record, MuteRecord()
     found: dict[bool, list[float]] = {True: [], False: []}
-    for turn in range(2 * ROUNDS):
-        recorded = turn % 2 == 0
-        bench.cache.record = spoken if recorded else mute
-        found[recorded].append(_spent(bench, bench.scheduler.cycle))
-    # The first cycles without the record find everything new.
-    with_, without = min(found[True][2:]), min(found[False][2:])
+    for turn in range(ROUNDS):
+        for recorded in (True, False) if turn % 2 else (False, True):
+            bench.cache.record = spoken if recorded else mute
+            found[recorded].append(_spent(bench, bench.scheduler.cycle))
+    with_, without = _typical(found[True]), _typical(found[False])
     part = max(0.0, 1 - without / with_)
     note = f"{1000 * with_:.1f} ms with, {1000 * without:.1f} ms without"
     name = "recording decisions, 1,000 full nodes, 2,000 gangs that wait, as part of a cycle"
     return cases.Figure(name, 100 * part, "%", "<= 5", part <= 0.05, note=note)
+
+
+def _typical(spent: list[float]) -> float:
+    """Return the lower quartile, which others on the machine disturb least; the first cycles without the record find everything new."""
+    return sorted(spent[2:])[(len(spent) - 2) // 4]
 
 
 def explaining() -> cases.Figure:

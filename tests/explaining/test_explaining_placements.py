@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import pytest
 from explaining_worlds import GPU, MAINTENANCE, asked, desk, nodes, requests, worlds
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,3 +108,23 @@ def test_the_counts_of_an_explanation_are_those_of_the_condition():
         "Insufficient cpu": 3,
         "node(s) were unschedulable": 1,
     }
+
+
+AFFINITY = [
+    ([[("zone", "In", ["a", "c"])]], "not zone In a,c"),
+    ([[("zone", "In", ["c"])], [("disk", "Exists", [])]], "not zone In c or disk Exists"),
+    ([[("zone", "In", ["b"]), ("disk", "Exists", [])]], "not disk Exists"),
+]
+
+
+@pytest.mark.parametrize(("terms", "expected"), AFFINITY, ids=[row[1] for row in AFFINITY])
+def test_what_a_node_affinity_asks_for_and_a_node_has_not_is_named(terms, expected):
+    written = [
+        {"matchExpressions": [{"key": key, "operator": operator, "values": values} for key, operator, values in term]}
+        for term in terms
+    ]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": written}}
+    made = Desk().feed(node("n", labels={"zone": "b"}), group("g", 1))
+    made.feed(pod("g-0", "g", cpu="1", affinity={"nodeAffinity": required}))
+    (explained,) = asked(made, ("job", "a/g"))
+    assert f"  nodes for a/g-0: 1 {expected}" in text(explained)

@@ -73,7 +73,7 @@ def _is_news(session: Session, job: Job) -> bool:
         tuple(errors.items()) if errors else (),
         [task.refusal for task in pending.values() if task.refusal] or (),
         _awaited(session, job),
-        _gist(session, job),
+        b"" if errors else _gist(session, job),
         [task.node for task in job.tasks.values() if task.status in TENTATIVE] if len(pending) < len(job.tasks) else (),
     )
     if session.record.stood(job.key) == stands:

@@ -39,15 +39,15 @@ class LastTransaction(msgspec.Struct, frozen=True):
 class Journal:
     """How to take back, newest first, what was written while a trial ran; outside trials nothing is kept."""
 
-    __slots__ = ("_depth", "_entries")
+    __slots__ = ("_entries", "depth")
 
     def __init__(self) -> None:
-        self._depth = 0
+        self.depth = 0  # how many trials run inside each other
         self._entries: list[tuple[Any, Any, Any]] = []
 
     def begin(self) -> int:
         """Start a trial, maybe inside another one; returns the mark to go back to."""
-        self._depth += 1
+        self.depth += 1
         return len(self._entries)
 
     @property
@@ -68,26 +68,26 @@ class Journal:
 
     def end(self) -> None:
         """End a trial; what it wrote stays, as far as the trial around it stays."""
-        self._depth -= 1
-        if not self._depth:
+        self.depth -= 1
+        if not self.depth:
             self._entries.clear()
 
     def put(self, mapping: dict[K, V], key: K, value: V) -> None:
         """Set an entry of a mapping."""
-        if self._depth:
+        if self.depth:
             self._entries.append((mapping, key, mapping.get(key, _ABSENT)))
         mapping[key] = value
 
     def drop(self, mapping: dict[K, Any], key: K) -> None:
         """Remove an entry of a mapping, if it is there."""
         if key in mapping:
-            if self._depth:
+            if self.depth:
                 self._entries.append((mapping, key, mapping[key]))
             del mapping[key]
 
     def append(self, items: list[V], item: V) -> None:
         """Add to the end of a list."""
-        if self._depth:
+        if self.depth:
             self._entries.append((items, len(items), None))
         items.append(item)
 

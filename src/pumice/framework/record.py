@@ -19,11 +19,12 @@ TRACE_LIMIT = 10_000
 
 
 class Verdict(msgspec.Struct, frozen=True, gc=False):
-    """What one action (or the cache) said about one job in one cycle."""
+    """What one action (or the cache) said in one cycle, about one job or about none."""
 
     cycle: int
     source: str
     said: object
+    job: str = ""
 
     @property
     def text(self) -> str:
@@ -36,7 +37,6 @@ class CycleRecord:
 
     __slots__ = (
         "_dropped",
-        "_latest",
         "_lines",
         "_problems",
         "_standing",
@@ -59,10 +59,9 @@ class CycleRecord:
         self.evictions = 0
         self.plans = 0  # that evicted somebody, since the start
         self.skipped = False
-        self._lines: list[tuple[str, str, object]] = []
+        self._lines: list[Verdict] = []
         self._dropped = 0
-        self._latest = Verdict(0, "", "")  # what is said of thousands of jobs in a row is kept once
-        self._verdicts: dict[str, dict[str, Verdict]] = {}
+        self._verdicts: dict[str, dict[str, Verdict]] = {}  # by source, then by job
         self._states: dict[str, str] = {}
         self._standing: dict[str, object] = {}
         self._problems: dict[str, dict[str, str]] = {}
@@ -85,7 +84,7 @@ class CycleRecord:
     def say(self, source: str, text: object, job: str = "") -> None:
         """Add a line to the trace."""
         if len(self._lines) < TRACE_LIMIT:
-            self.journal.append(self._lines, (source, job, text))
+            self.journal.append(self._lines, Verdict(self.cycle, source, text, job))
         else:
             self._dropped += 1
 
@@ -94,21 +93,27 @@ class CycleRecord:
 
         The text may be anything that does not change; it is written out when somebody reads it.
         """
-        verdict = self._latest
-        if verdict.said is not text or verdict.source != source or verdict.cycle != self.cycle:
-            verdict = self._latest = Verdict(self.cycle, source, text)
-        known = self._verdicts.get(job)
-        if known is None:
-            self.journal.put(self._verdicts, job, {source: verdict})
+        verdict = Verdict(self.cycle, source, text, job)
+        said = self._verdicts.get(source)
+        if said is None:
+            said = self._verdicts[source] = {}
+        lines, journal = self._lines, self.journal
+        # Thousands of jobs are judged in every cycle, so a call is made only where something may have to be taken back.
+        if journal.depth:
+            journal.put(said, job, verdict)
         else:
-            self.journal.put(known, source, verdict)
-        self.say(source, text, job)
+            said[job] = verdict
+        if len(lines) >= TRACE_LIMIT:
+            self._dropped += 1
+        elif journal.depth:
+            journal.append(lines, verdict)
+        else:
+            lines.append(verdict)
 
     def acquit(self, job: str, source: str) -> None:
         """Take back what a source said about a job."""
-        verdicts = self._verdicts.get(job)
-        if verdicts is not None:
-            self.journal.drop(verdicts, source)
+        if (said := self._verdicts.get(source)) is not None:
+            self.journal.drop(said, job)
 
     def state(self, job: str, text: str) -> None:
         """Note how a job stands at the end of a cycle."""
@@ -124,7 +129,8 @@ class CycleRecord:
 
     def forget(self, job: str) -> None:
         """Drop what was said of a job that is gone; objects of it that are there and bad are so still."""
-        self._verdicts.pop(job, None)
+        for said in self._verdicts.values():
+            said.pop(job, None)
         self._states.pop(job, None)
         self._standing.pop(job, None)
 
@@ -145,25 +151,25 @@ class CycleRecord:
 
     def trace(self) -> list[str]:
         """Return the lines of the latest cycle."""
-        lines = [f"{source}: {job}: {text}" if job else f"{source}: {text}" for source, job, text in self._lines]
+        lines = [f"{v.source}: {v.job}: {v.said}" if v.job else f"{v.source}: {v.said}" for v in self._lines]
         return [*lines, f"… and {self._dropped} more lines"] if self._dropped else lines
 
     def lines(self, job: str) -> list[tuple[str, str]]:
         """Return what was said of a job in the latest cycle: who spoke, and what."""
-        return [(source, str(text)) for source, about, text in self._lines if about == job]
+        return [(line.source, line.text) for line in self._lines if line.job == job]
 
     def problems(self, job: str = "") -> dict[str, str]:
         """Return the bad objects of a job (or those of no job) and what is wrong with each."""
         return dict(self._problems.get(job, {}))
 
     def verdicts(self, job: str) -> Sequence[Verdict]:
-        """Return what was last said about a job."""
-        return list(self._verdicts.get(job, {}).values())
+        """Return what was last said about a job, in the order in which the sources first spoke of anybody."""
+        return [said[job] for said in self._verdicts.values() if job in said]
 
     def verdict(self, job: str, source: str) -> Verdict | None:
         """Return what one source last said about a job."""
-        known = self._verdicts.get(job)
-        return None if known is None else known.get(source)
+        said = self._verdicts.get(source)
+        return None if said is None else said.get(job)
 
     def explain(self, job: str) -> str:
         """Say in a few lines how a job stands and why; nothing about a job that nobody has seen."""
