@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pumice.cli import cluster_options, plugins_dir
+from pumice.cli import cluster_options, completing, plugins_dir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,12 @@ Exit status: 0 explained, 1 there is no such object or it cannot be read, 2 wron
 @click.argument("what", type=click.Choice(["pod", "job", "queue", "node"]))
 @click.argument("name")
 @click.option(
-    "-n", "--namespace", default="", metavar="NAME", help="Namespace of the pod or job; else all are searched."
+    "-n",
+    "--namespace",
+    default="",
+    metavar="NAME",
+    shell_complete=completing.namespaces,
+    help="Namespace of the pod or job; else all are searched.",
 )
 @click.option("--search/--no-search", default=True, show_default=True, help="Look for the smallest change.")
 @click.option("--watch", is_flag=True, help="Explain again every few seconds; print what has changed.")
