@@ -11,7 +11,20 @@ import msgspec
 import numpy as np
 
 import pumice
-from bench import affinity, cases, claims, eviction, explaining, recording, scalars, sharing, topology, trees, volumes
+from bench import (
+    affinity,
+    cases,
+    claims,
+    decision_record,
+    eviction,
+    explaining,
+    recording,
+    scalars,
+    sharing,
+    topology,
+    trees,
+    volumes,
+)
 from pumice.server.threads import interpreter
 
 
@@ -37,8 +50,9 @@ def main() -> None:
         *eviction.everything(),
         *claims.everything(),
         *topology.everything(),
-        *explaining.everything(),
+        *decision_record.everything(),
         *recording.everything(),
+        *explaining.everything(),
     ]
     for measure in measures:
         if options.text in f"{measure.__module__}.{measure.__name__}":

@@ -37,7 +37,18 @@ def test_help_lists_every_command_with_examples():
 
 
 @pytest.mark.parametrize(
-    "command", [["test"], ["config"], ["config", "check"], ["config", "show"], ["completion"], ["plugin", "new"]]
+    "command",
+    [
+        ["test"],
+        ["explain"],
+        ["what-if"],
+        ["config"],
+        ["config", "diff"],
+        ["config", "check"],
+        ["config", "show"],
+        ["completion"],
+        ["plugin", "new"],
+    ],
 )
 def test_every_command_has_help(command):
     result = run(*command, "--help")
@@ -51,7 +62,7 @@ def test_every_command_has_help(command):
         ("tset", "no command 'tset'; did you mean 'test'?"),
         (
             "xyzzy",
-            "no command 'xyzzy'; there are completion, config, demo, install, nodes, plugin, replay, scheduler, shrink, test",
+            "no command 'xyzzy'; there are completion, config, demo, explain, install, nodes, plugin, replay, scheduler, shrink, test",
         ),
     ],
 )

@@ -91,6 +91,27 @@ def test_output_shown_is_what_the_command_prints(page, arguments):
     assert f"$ pumice {' '.join(arguments)}\n{printed(*arguments)}\n```" in text(page)
 
 
+@pytest.mark.parametrize(
+    ("page", "command"),
+    [
+        ("README.md", "explain job llama --from cluster.yaml --config deployed.yaml"),
+        ("docs/policy-changes.md", "explain job llama --from cluster.yaml --config deployed.yaml"),
+        ("docs/policy-changes.md", "what-if job.yaml --from cluster.yaml --config deployed.yaml"),
+        ("docs/policy-changes.md", "what-if --drain node-2 --from cluster.yaml --config deployed.yaml"),
+        ("docs/policy-changes.md", "config diff deployed.yaml proposed.yaml --on cluster.yaml"),
+    ],
+)
+def test_explanations_and_comparisons_shown_are_what_the_commands_print(page, command):
+    assert f"$ pumice {command}\n{printed(*command.split(), folder='docs/examples/changes')}\n```" in text(page)
+
+
+def test_scenario_of_the_page_about_changes_tells_the_two_policies_apart():
+    assert text("docs/examples/changes/scenario.yaml") in text("docs/policy-changes.md")
+    folder = "docs/examples/changes"
+    assert printed("test", "scenario.yaml", folder=folder).endswith("1 passed, 0 failed")
+    assert "0 passed, 1 failed" in printed("test", "scenario.yaml", "--config", "proposed.yaml", folder=folder)
+
+
 def test_output_of_the_demonstration_is_what_it_prints():
     shown = re.search(r"```console\n\$ pumice demo --plain\n(.*?)```", text("README.md"), flags=re.DOTALL).group(1)
     lines = iter(printed("demo", "--plain").splitlines())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pumice.cli import completing, plugins_dir
+from pumice.cli import cluster_options, completing, plugins_dir
 
 if TYPE_CHECKING:
     from pumice.framework.configuration import Catalog, Configuration, Problem
@@ -30,10 +30,21 @@ Examples:
   pumice config show scheduler.yaml    what a file comes to, every argument with its value
 """
 
+_DIFF_EXAMPLES = """\b
+Examples:
+  pumice config diff deployed.yaml proposed.yaml --on monday.json friday.json
+  pumice config diff deployed.yaml proposed.yaml --on dumps/*.json --cycles 20 -o json
+
+\b
+A dump is what the scheduler writes on SIGUSR1, or what kubectl get -o json prints. Each is simulated with both
+configurations.
+Exit status: 0 the same decisions, 1 they differ, 2 something cannot be read or is refused.
+"""
+
 
 @click.group()
 def command() -> None:
-    """Check and show scheduler configurations."""
+    """Check, show and compare scheduler configurations."""
 
 
 @command.command(epilog=_CHECK_EXAMPLES)
@@ -62,6 +73,58 @@ def show(context: click.Context, file: str | None, folder: str) -> None:
         context.exit(1)
     _tell(file or "-", "warning", list(loaded.warnings))
     click.echo(configuration_text.render(loaded, known), nl=False)
+
+
+@command.command(epilog=_DIFF_EXAMPLES)
+@click.argument("old", metavar="OLD", shell_complete=completing.files)
+@click.argument("new", metavar="NEW", shell_complete=completing.files)
+@click.argument("more", metavar="[DUMP...]", nargs=-1, shell_complete=completing.files)
+@click.option(
+    "--on", "dumps", metavar="DUMP...", multiple=True, shell_complete=completing.files, help="Dumps to try on."
+)
+@click.option(
+    "--cycles", type=click.IntRange(1, 10_000), default=10, show_default=True, metavar="N", help="Cycles to run."
+)
+@cluster_options.output
+@plugins_dir.option
+@click.pass_context
+def diff(  # noqa: PLR0917  one parameter per option
+    context: click.Context,
+    old: str,
+    new: str,
+    more: tuple[str, ...],
+    dumps: tuple[str, ...],
+    cycles: int,
+    output: str,
+    folder: str,
+) -> None:
+    """Show where two configurations decide differently on the same clusters."""
+    from pumice.cli import comparison_text  # noqa: PLC0415  imports numpy, which help does not need
+    from pumice.study import configuring, files  # noqa: PLC0415  as above
+    from pumice.study.comparing import compare  # noqa: PLC0415  as above
+    from pumice.study.state import StudyError  # noqa: PLC0415  as above
+
+    if not (dumps or more):
+        raise click.UsageError("name at least one dump: --on dump.json")
+    known = plugins_dir.load(folder)
+    found = []
+    try:
+        loaded = [(configuring.load_file(each, known), each) for each in (old, new)]
+        for dump in (*dumps, *more):
+            state = files.read(dump, known)
+            flags = configuring.choose(state, known).options
+            before, after = (configuring.Policy(policy, name, flags) for policy, name in loaded)
+            found.append(compare(state, before, after, known, cycles=cycles))
+            if output == "text":
+                click.echo(
+                    "\n".join([f"{dump}:", *(f"  {line}".rstrip() for line in comparison_text.lines(found[-1]))])
+                )
+    except StudyError as error:
+        click.echo(f"Error: {error}", err=True)
+        context.exit(2)
+    if output != "text":
+        click.echo(cluster_options.printed(found, output))
+    context.exit(1 if any(each.differs for each in found) else 0)
 
 
 def _check(file: str, known: Catalog) -> bool:

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "completion": ("pumice.cli.completion", "Print what a shell needs to complete commands and names."),
-    "config": ("pumice.cli.config", "Check and show scheduler configurations."),
+    "config": ("pumice.cli.config", "Check, show and compare scheduler configurations."),
     "demo": ("pumice.cli.demo", "Watch gangs being scheduled on a simulated cluster."),
+    "explain": ("pumice.cli.explain", "Say why a pod, job, queue or node stands as it does, and what would change it."),
     "install": ("pumice.cli.install", "Print what a cluster needs to run the scheduler."),
     "nodes": ("pumice.cli.nodes", "Run simulated nodes on a real API server."),
     "plugin": ("pumice.cli.plugin", "Start a plugin of your own."),
@@ -26,12 +27,17 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "shrink": ("pumice.cli.shrink", "Make a small scenario of what a recording shows of a job."),
     "test": ("pumice.cli.test", "Run scenario files, the unit tests of a scheduling policy."),
     "uninstall": ("pumice.cli.uninstall", "Print what pumice install has installed, to delete it."),
+    "what-if": (
+        "pumice.cli.what_if",
+        "Show what a change of objects or of the configuration would do, without doing it.",
+    ),
 }
 
 _EXAMPLES = """\b
 Examples:
   pumice demo                          watch a small cluster at work
   pumice test scenarios/               run every scenario of a folder
+  pumice explain job llama -n train    why it waits, and the smallest change that would start it
   pumice config check scheduler.yaml   find mistakes before the scheduler does
   pumice scheduler --kubeconfig FILE   schedule the pods of a real cluster
 """

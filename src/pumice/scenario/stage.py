@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from pumice.framework.configuration import Configuration
     from pumice.framework.record import Verdict
     from pumice.framework.registry import Registry
+    from pumice.model.cluster import Cluster
     from pumice.scenario.manifests import Manifest
     from pumice.scheduler import CycleRecord
+    from pumice.sim.clock import VirtualClock
 
 
 class StepError(Exception):
@@ -66,10 +68,12 @@ class Stage(Protocol):
 class SimulatedStage:
     """A stage on the simulated cluster."""
 
-    def __init__(self, settings: Configuration, options: Options, known: Registry) -> None:
+    def __init__(
+        self, settings: Configuration, options: Options, known: Registry, clock: VirtualClock | None = None
+    ) -> None:
         self._known = known.catalog()
         self._default_queue = options.default_queue
-        self._cluster = SimulatedCluster(scheduler_names=options.scheduler_name)
+        self._cluster = SimulatedCluster(clock, scheduler_names=options.scheduler_name)
         self._cache = Cache(self._cluster, options)
         self._scheduler = Scheduler(self._cache, settings, self._cluster.clock.now, known=known)
         self._record: CycleRecord | None = None
@@ -79,6 +83,21 @@ class SimulatedStage:
         self.explained: tuple[str, ...] = ()  # the groups that somebody wants to have explained, globs among them
         self._explanations: dict[str, str] = {}
         self._choose_companions()
+
+    @property
+    def cluster(self) -> SimulatedCluster:
+        """The simulated cluster."""
+        return self._cluster
+
+    @property
+    def model(self) -> Cluster:
+        """What the scheduler knows of the cluster."""
+        return self._cache.cluster
+
+    @property
+    def configuration(self) -> Configuration:
+        """The configuration in force."""
+        return self._scheduler.configuration
 
     def connect(self) -> None:
         """Let the scheduler's cache follow the cluster from here on."""

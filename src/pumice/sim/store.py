@@ -126,7 +126,7 @@ class ObjectStore:
         metadata = new["metadata"]
         self._created += 1
         uid = metadata.get("uid")
-        metadata["uid"] = uid if isinstance(uid, str) and uid else f"00000000-0000-4000-8000-{self._created:012x}"
+        metadata["uid"] = uid if isinstance(uid, str) and uid else self._new_uid()
         if metadata.get("creationTimestamp") is None:
             metadata["creationTimestamp"] = timestamp.format_timestamp(self._now())
         if key.namespace:
@@ -143,6 +143,12 @@ class ObjectStore:
         _check_subresource(key, subresource)
         _check_current(key, old, structure.mapping(manifest, "metadata"))
         return self._write(key, old, _split(key, old, structure.copied(manifest), subresource))
+
+    def _new_uid(self) -> str:
+        """Return a uid that nobody has: objects of another simulated cluster bring theirs along."""
+        while (uid := f"00000000-0000-4000-8000-{self._created:012x}") in self._uids:
+            self._created += 1
+        return uid
 
     def patch(
         self, key: Key, body: Manifest, *, subresource: Subresource = "", strategic: bool = False, uid: str = ""

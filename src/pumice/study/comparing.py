@@ -1,0 +1,287 @@
+"""What a change makes different: the same cluster simulated twice for a number of cycles, once as it is and once with the change."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from pumice.api import duration, kinds, names
+from pumice.framework.configuration import ConfigurationError
+from pumice.model import resources
+from pumice.model.statuses import ALLOCATED_LIKE, FINISHED
+from pumice.scenario.stage import SimulatedStage, StepError
+from pumice.sim.clock import VirtualClock
+from pumice.study.state import StudyError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pumice.framework.registry import Registry
+    from pumice.model.job import Job
+    from pumice.study.configuring import Policy
+    from pumice.study.state import Manifest, State
+
+Standing = Literal["starts", "runs", "partly runs", "waits", "ends", "has no pods", "is not there"]
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """What is done to a cluster before its cycles run."""
+
+    apply: tuple[Manifest, ...] = ()
+    delete: tuple[str, ...] = ()
+    drain: tuple[str, ...] = ()
+
+
+NO_CHANGE = Change()
+
+
+class JobOutcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """How a job stands after the cycles: `placed` of its `pods` have a node, `evicted` were sent away on the way there."""
+
+    standing: Standing
+    queue: str = ""
+    placed: int = 0
+    pods: int = 0
+    nodes: dict[str, str] = {}
+    evicted: tuple[str, ...] = ()
+    reason: str = ""
+
+    @property
+    def decided(self) -> tuple[object, ...]:
+        """What was decided about it, words aside."""
+        return (self.standing, self.queue, self.placed, self.pods, self.nodes, self.evicted)
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What the cycles came to: jobs by name, and what each queue holds."""
+
+    jobs: dict[str, JobOutcome]
+    queues: dict[str, dict[str, str]]
+    binds: int
+    evictions: int
+
+
+class JobDifference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A job that fares differently."""
+
+    job: str
+    before: JobOutcome
+    after: JobOutcome
+
+
+class QueueDifference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A queue that holds something else."""
+
+    queue: str
+    resource: str
+    before: str
+    after: str
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The difference that a change makes; `same` counts the jobs that fare as before."""
+
+    source: str
+    cycles: int
+    jobs: tuple[JobDifference, ...]
+    queues: tuple[QueueDifference, ...]
+    same: int
+    binds: tuple[int, int]
+    evictions: tuple[int, int]
+
+    @property
+    def differs(self) -> bool:
+        """Whether any decision differs."""
+        return bool(self.jobs or self.queues)
+
+
+def compare(
+    state: State, before: Policy, after: Policy, known: Registry, *, change: Change = NO_CHANGE, cycles: int
+) -> Comparison:
+    """Run a cluster as it is, and with a change of objects, of the policy, or of both."""
+    first = run(state, before, NO_CHANGE, known, cycles)
+    second = run(state, after, change, known, cycles)
+    return difference(state.source, first, second, cycles)
+
+
+def run(state: State, policy: Policy, change: Change, known: Registry, cycles: int) -> Outcome:
+    """Simulate a cluster for a number of cycles, a second each, and say what came of it."""
+    stage = staged(state, policy, known)
+    running = _running(stage)
+    _make(stage, change)
+    stage.cluster.settle()
+    try:
+        for _ in range(cycles):
+            stage.cycle(duration.SECOND)
+    except ConfigurationError as error:
+        raise StudyError(str(error)) from error
+    return _outcome(stage, running)
+
+
+def staged(state: State, policy: Policy, known: Registry) -> SimulatedStage:
+    """Put a cluster that was read on a stage, with a scheduler that knows it and has decided nothing yet."""
+    stage = SimulatedStage(policy.configuration, policy.options, known, VirtualClock(state.now))
+    stage.breakdowns = True  # as a running scheduler bears them
+    try:
+        stage.apply(state.manifests())
+    except StepError as error:
+        raise StudyError(f"{state.source}: {error}") from error
+    stage.connect()
+    stage.cluster.settle()  # kubelets and controllers have seen what was there before anything changes
+    return stage
+
+
+def difference(source: str, before: Outcome, after: Outcome, cycles: int) -> Comparison:
+    """Hold two outcomes against each other."""
+    absent = JobOutcome(standing="is not there")
+    keys = sorted({*before.jobs, *after.jobs})
+    pairs = [(key, before.jobs.get(key, absent), after.jobs.get(key, absent)) for key in keys]
+    jobs = [JobDifference(job=key, before=old, after=new) for key, old, new in pairs if old.decided != new.decided]
+    queues = [
+        QueueDifference(queue=name, resource=resource, before=old.get(resource, "0"), after=new.get(resource, "0"))
+        for name in sorted({*before.queues, *after.queues})
+        for old, new in [(before.queues.get(name, {}), after.queues.get(name, {}))]
+        for resource in sorted({*old, *new})
+        if old.get(resource, "0") != new.get(resource, "0")
+    ]
+    return Comparison(
+        source=source,
+        cycles=cycles,
+        jobs=tuple(jobs),
+        queues=tuple(queues),
+        same=len(keys) - len(jobs),
+        binds=(before.binds, after.binds),
+        evictions=(before.evictions, after.evictions),
+    )
+
+
+# -- changes ---------------------------------------------------------------------------------------------------
+
+
+def _make(stage: SimulatedStage, change: Change) -> None:
+    """Do to the cluster what is asked; what it refuses is told."""
+    try:
+        stage.apply(change.apply)
+        for node in change.drain:
+            _drain(stage, node)
+        stage.delete(list(change.delete), None)
+    except StepError as error:
+        raise StudyError(str(error).removeprefix("delete: ").removeprefix("apply: ")) from error
+
+
+def _drain(stage: SimulatedStage, name: str) -> None:
+    """Cordon a node and send its pods away, as `kubectl drain` does; whoever made them makes them anew."""
+    node = next((each for each in stage.cluster.store.scan(kinds.NODE) if each["metadata"]["name"] == name), None)
+    if node is None:
+        raise StudyError(f"--drain {name}: no such node")
+    stage.patch([{"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": {"unschedulable": True}}])
+    on_it = [pod for pod in stage.cluster.store.scan(kinds.POD) if (pod.get("spec") or {}).get("nodeName") == name]
+    going = [copy.deepcopy(dict(pod)) for pod in on_it if not _stays(pod) and not _is_finished(pod)]
+    stage.delete([f"pod/{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in going], None)
+    stage.apply([_anew(pod) for pod in going if _is_made_anew(pod)])
+
+
+def _stays(pod: Any) -> bool:
+    owners = [owner.get("kind") for owner in pod["metadata"].get("ownerReferences") or ()]
+    return "DaemonSet" in owners or "Node" in owners
+
+
+def _is_finished(pod: Any) -> bool:
+    return (pod.get("status") or {}).get("phase") in (names.PHASE_SUCCEEDED, names.PHASE_FAILED)
+
+
+def _is_made_anew(pod: Manifest) -> bool:
+    return bool(
+        pod["metadata"].get("ownerReferences") or names.GROUP_NAME in (pod["metadata"].get("annotations") or {})
+    )
+
+
+def _anew(pod: Manifest) -> Manifest:
+    metadata = {key: value for key, value in pod["metadata"].items() if key not in _OF_ONE_LIFE}
+    spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+_OF_ONE_LIFE = frozenset(
+    {"uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"}
+)
+
+
+# -- outcomes --------------------------------------------------------------------------------------------------
+
+
+def _jobs(stage: SimulatedStage) -> list[tuple[str, Job]]:
+    return [(key, job) for key, job in stage.model.jobs.items() if job.group is not None]
+
+
+def _running(stage: SimulatedStage) -> Counter[str]:
+    """Count the pods of each job that have a node."""
+    counted: Counter[str] = Counter()
+    for pod in stage.cluster.store.scan(kinds.POD):
+        if (pod.get("spec") or {}).get("nodeName") and not _is_finished(pod):
+            counted[_group_of(pod)] += 1
+    return counted
+
+
+def _group_of(pod: Mapping[str, Any]) -> str:
+    metadata = pod["metadata"]
+    return f"{metadata['namespace']}/{(metadata.get('annotations') or {}).get(names.GROUP_NAME, '')}"
+
+
+def _outcome(stage: SimulatedStage, running: Counter[str]) -> Outcome:
+    evicted: dict[str, list[str]] = {}
+    for pod in stage.cluster.evicted.values():
+        evicted.setdefault(_group_of(pod), []).append(pod["metadata"]["name"])
+    seen = stage.view(stage.counts())
+    jobs = {key: _job_outcome(job, running[key], evicted.get(key, []), seen.explain(key)) for key, job in _jobs(stage)}
+    counts = stage.counts()
+    return Outcome(jobs=jobs, queues=_queues(stage), binds=counts.binds, evictions=counts.evictions)
+
+
+def _job_outcome(job: Job, before: int, evicted: Sequence[str], explained: str) -> JobOutcome:
+    nodes = {
+        task.name: task.node.name
+        for task in sorted(job.tasks.values(), key=lambda each: each.name)
+        if task.node is not None and task.status in ALLOCATED_LIKE
+    }
+    standing = _standing(job, before, len(nodes))
+    waits = standing in ("waits", "partly runs")
+    return JobOutcome(
+        standing=standing,
+        queue=job.queue,
+        placed=len(nodes),
+        pods=sum(1 for task in job.tasks.values() if task.status not in FINISHED),
+        nodes=nodes,
+        evicted=tuple(sorted(evicted)),
+        reason=explained.rpartition(": ")[2] if waits else "",
+    )
+
+
+def _standing(job: Job, before: int, placed: int) -> Standing:
+    if not job.tasks:
+        return "has no pods"
+    if all(task.status in FINISHED for task in job.tasks.values()):
+        return "ends"
+    if not placed:
+        return "waits"
+    if job.pending or not job.is_ready:
+        return "partly runs"
+    return "starts" if placed > before else "runs"
+
+
+def _queues(stage: SimulatedStage) -> dict[str, dict[str, str]]:
+    """Return what the jobs of each queue hold."""
+    model = stage.model
+    return {
+        name: {
+            resource: resources.shown(resource, units)
+            for resource, units in model.vocabulary.amounts(
+                model.queue_sums.allocated[model.queue_sums.rows[name]]
+            ).items()
+            if units and resource != "pods"
+        }
+        for name in sorted(model.queues)
+    }

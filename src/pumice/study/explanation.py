@@ -1,0 +1,198 @@
+"""Explains one object of a cluster that was read: the cycle's own record in depth, what is written on the objects, and the smallest change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from pumice.api import core, kinds, names, scheduling, timestamp
+from pumice.framework import explaining
+from pumice.framework.explaining import JobExplanation, PodExplanation
+from pumice.study import configuring, naming, search
+from pumice.study.rehearsal import Rehearsal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pumice.framework.explaining.explanations import Explanation
+    from pumice.framework.registry import Registry
+    from pumice.study import live
+    from pumice.study.state import State
+
+NEEDED: Final = (kinds.POD, kinds.NODE, kinds.POD_GROUP, kinds.QUEUE)
+"""Kinds without which a cycle would decide about another cluster than the one there is."""
+_OLDER: Final = (kinds.INCUBATOR_POD_GROUP, kinds.INCUBATOR_QUEUE, kinds.SIGS_POD_GROUP, kinds.SIGS_QUEUE)
+PODS_ASKED: Final = 3
+_IN_CONDITIONS: Final = frozenset({names.EVENT_FAILED_SCHEDULING, names.EVENT_UNSCHEDULABLE})
+_TOLD: Final = frozenset({"waits", "not let in", "holds room", "invalid", "without pods"})
+
+
+Warnings = Callable[[Sequence[tuple[str, str]]], Sequence[core.Event]]
+
+
+class Written(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A condition that is written on an object, or a warning about it; what only the running scheduler knows, a refused bind or a plugin that broke down, is there too."""
+
+    object: str
+    type: str
+    status: str
+    reason: str
+    message: str
+    since: str
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What can be said about one object. Without the rights to read nodes, queues, groups and pods there is no explanation, only what is written."""
+
+    what: str
+    name: str
+    source: str
+    time: str
+    configuration: str
+    schedulers: tuple[str, ...]
+    explanation: Explanation | None
+    search: search.Search | None
+    written: tuple[Written, ...]
+    missing_rights: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked, and with which policy."""
+
+    what: naming.What
+    name: str
+    namespace: str = ""
+    config: str = ""
+    scheduler_names: tuple[str, ...] = ()
+    search: bool = True
+
+
+def answer(
+    state: State,
+    request: Request,
+    known: Registry,
+    *,
+    told: Callable[[str], None] = lambda _text: None,
+    access: live.Access | None = None,
+    warnings: Warnings = lambda _objects: (),
+) -> Answer:
+    """Explain an object of a cluster; `warnings` gives the events about objects, where there is somebody to ask."""
+    key = naming.find(state, request.what, request.name, request.namespace)
+    pods = list(_pods_of(state, request.what, key))
+    blind = [each for each in state.denied if each.kind in NEEDED]
+    # Rights that every user of an older group lacks, served or not, are not worth a word.
+    denied = tuple(each.right for each in blind or state.denied if each.kind not in _OLDER)
+    policy = configuring.choose(
+        state, known, given=request.config, scheduler_names=request.scheduler_names, pods=pods, access=access
+    )
+    explanation, found = None, None
+    if not blind:
+        told(f"building the model of {len(state.objects)} objects")
+        rehearsal = Rehearsal(state.objects, policy.configuration, policy.options, state.now, known)
+        explanation = _explained(rehearsal, request.what, key)
+        target = _target(rehearsal, explanation) if request.search else None
+        found = search.search(rehearsal, target, told=told) if target is not None else None
+    return Answer(
+        what=request.what,
+        name=key,
+        source=state.source,
+        time=timestamp.format_timestamp(state.now // 1_000_000 * 1_000_000),
+        configuration=policy.source,
+        schedulers=policy.options.scheduler_name,
+        explanation=explanation,
+        search=found,
+        written=(*_written(state, request.what, key, pods), *_events(policy.source, request.what, key, pods, warnings)),
+        missing_rights=denied,
+        notes=(*state.notes, *(f"explained without {each}, which is not provided here" for each in policy.left_out)),
+    )
+
+
+def _explained(rehearsal: Rehearsal, what: naming.What, key: str) -> Explanation | None:
+    with rehearsal.cycle() as (session, _):
+        asked = explaining.Explainer(rehearsal.engine, session)
+        match what:
+            case "pod":
+                return asked.pod(key)
+            case "job":
+                return asked.job(key)
+            case "queue":
+                return asked.queue(key)
+            case "node":
+                return asked.node(key)
+
+
+def _target(rehearsal: Rehearsal, explanation: Explanation | None) -> search.Target | None:
+    """Return for whom a change is sought: a job that waits, or a pod that does."""
+    if isinstance(explanation, JobExplanation):
+        waits = explanation.state in _TOLD or (explanation.state == "runs" and explanation.members.get("Pending"))
+        return search.Target(explanation.job) if waits else None
+    if isinstance(explanation, PodExplanation) and explanation.job is not None and explanation.status == "Pending":
+        job = rehearsal.cluster.jobs[explanation.job.job]
+        uid = next((task.uid for task in job.pending.values() if task.key == explanation.pod), "")
+        return search.Target(job.key, uid) if uid else None
+    return None
+
+
+def _pods_of(state: State, what: str, key: str) -> Iterable[core.Pod]:
+    for pod in state.pods():
+        metadata = pod.metadata
+        mine = f"{metadata.namespace}/{metadata.name}" if what == "pod" else ""
+        group = metadata.annotations.get(names.GROUP_NAME, "")
+        if key in (mine, f"{metadata.namespace}/{group}" if what == "job" else ""):
+            yield pod
+
+
+def _written(state: State, what: str, key: str, pods: Iterable[core.Pod]) -> Iterable[Written]:
+    """Walk over what conditions say: of the group, and of its pods as far as they say different things."""
+    groups = {key} if what == "job" else set()
+    groups |= {f"{pod.metadata.namespace}/{pod.metadata.annotations.get(names.GROUP_NAME, '')}" for pod in pods}
+    for found in state.of(kinds.POD_GROUP):
+        name = f"{found.metadata.namespace}/{found.metadata.name}"
+        if name in groups and isinstance(found, scheduling.PodGroup):
+            for each in found.status.conditions:
+                yield _condition(f"podgroup {name}", each)
+    said: set[tuple[str, str]] = set()
+    for pod in sorted(pods, key=lambda each: each.metadata.name):
+        for condition in pod.status.conditions:
+            if condition.type == names.CONDITION_POD_SCHEDULED and condition.status != "True":
+                words = (condition.reason, condition.message)
+                if words not in said:
+                    said.add(words)
+                    yield _condition(f"pod {pod.metadata.namespace}/{pod.metadata.name}", condition)
+
+
+def _events(source: str, what: str, key: str, pods: Sequence[core.Pod], warnings: Warnings) -> Iterable[Written]:
+    """Walk over warnings that say more than conditions do: about the job, its first pods, and the ConfigMap of the policy."""
+    if what not in ("pod", "job"):
+        return
+    asked = {key: None}
+    for pod in pods[:PODS_ASKED]:
+        group = pod.metadata.annotations.get(names.GROUP_NAME, "")
+        asked |= dict.fromkeys([f"{pod.metadata.namespace}/{pod.metadata.name}", f"{pod.metadata.namespace}/{group}"])
+    if source.startswith("configmap "):
+        asked[source.removeprefix("configmap ").partition(",")[0]] = None
+    for event in warnings([(place, name) for place, _, name in (each.partition("/") for each in asked) if name]):
+        if event.reason not in _IN_CONDITIONS:
+            about = event.involved_object
+            yield Written(
+                object=f"{about.kind.lower()} {about.namespace}/{about.name}",
+                type="Event",
+                status=event.type,
+                reason=event.reason,
+                message=event.message,
+                since=event.last_timestamp or event.first_timestamp or "",
+            )
+
+
+def _condition(name: str, condition: core.Condition | scheduling.PodGroupCondition) -> Written:
+    return Written(
+        object=name,
+        type=condition.type,
+        status=condition.status,
+        reason=condition.reason,
+        message=condition.message,
+        since=condition.last_transition_time or "",
+    )

@@ -1,0 +1,178 @@
+"""Clusters in files: a dump, what `kubectl get -o json` or `-o yaml` prints, plain manifests, or a scenario played to its end or to one of its steps."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from pumice.api import decoding, documents, duration, kinds, timestamp
+from pumice.scenario import format as scenario_format
+from pumice.scenario import manifests, runner, stage, steps
+from pumice.sim import clock, errors
+from pumice.sim.cluster import SimulatedCluster
+from pumice.study import expanding
+from pumice.study.state import State, StudyError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pumice.framework.registry import Registry
+    from pumice.study.state import Found, Manifest
+
+LARGEST: Final = 1 << 30
+_DUMP_NAME: Final = re.compile(r"snapshot-([0-9]{1,18})\.json")
+
+
+def read(path: str, known: Registry | None = None, *, scenario: str = "", line: int = 0) -> State:
+    """Read a file that holds objects, or play the scenario that it holds."""
+    found = _documents(path)
+    if any(isinstance(each, dict) and "scenario" in each for each in found):
+        return _played(path, known, scenario, line)
+    if scenario or line:
+        raise StudyError(f"{path} holds no scenario, so --scenario and --until-line mean nothing for it")
+    listed = list(_manifests(found, path))
+    now = _moment(path, listed)
+    if all(map(_is_stored, listed)):
+        return State(
+            source=path, now=now, objects=[(kind, found) for kind, found in map(_read, listed) if _is_read(kind)]
+        )
+    cluster = SimulatedCluster(clock.VirtualClock(now))
+    try:
+        cluster.apply(listed)
+    except errors.ApiError as error:
+        raise StudyError(f"{path}: {error}") from error
+    return State(source=path, now=now, objects=stored(cluster))
+
+
+def manifests_of(path: str) -> list[Manifest]:
+    """Read the manifests of a file that is to be applied, workloads taken apart into the pods that their controllers would make."""
+    found = []
+    for manifest in _manifests(_documents(path), path, strict=False):
+        made = expanding.expand(manifest)
+        if made is None:
+            raise StudyError(
+                f"{path}: {manifest.get('apiVersion')} {manifest['kind']} {manifest['metadata']['name']} is nothing that a scheduler "
+                "or a workload controller reads; leave it out"
+            )
+        found += made
+    return found
+
+
+def stored(cluster: SimulatedCluster) -> list[tuple[kinds.Kind, Found]]:
+    """Give everything that a simulated cluster stores, as a scheduler would read it."""
+    return [_read(manifest) for kind in kinds.KINDS if _is_read(kind) for manifest in cluster.store.scan(kind)]
+
+
+def _is_read(kind: kinds.Kind) -> bool:
+    return kind not in (kinds.EVENT, kinds.LEASE, kinds.BINDING)
+
+
+def _is_stored(manifest: Manifest) -> bool:
+    """Tell whether a manifest comes from an API server, which has filled in what its author left out."""
+    metadata = manifests.mapping(manifest.get("metadata"))
+    return bool(metadata.get("uid") and metadata.get("creationTimestamp"))
+
+
+def _read(manifest: Mapping[str, Any]) -> tuple[kinds.Kind, Found]:
+    kind = kinds.find(manifest["apiVersion"], manifest["kind"])
+    if kind is None:
+        raise StudyError(f"{manifest['apiVersion']} {manifest['kind']} is no kind that is read here")
+    return kind, decoding.decode(manifest)
+
+
+def _documents(path: str) -> list[Any]:
+    """Read a file; JSON, which may be large, without keeping its lines."""
+    try:
+        if (size := Path(path).stat().st_size) > LARGEST:
+            raise StudyError(f"{path} has {size} bytes, and at most {LARGEST} are read")
+        data = Path(path).read_bytes()
+        if path.endswith(".json") or data[:1] in (b"[", b"{"):
+            return [msgspec.json.decode(data)]
+        return [each.data for each in documents.load_all(data.decode("utf-8"), path)]
+    except OSError as error:
+        raise StudyError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise StudyError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}") from error
+    except msgspec.DecodeError as error:
+        raise StudyError(f"{path} is not valid JSON: {error}") from error
+    except documents.DocumentError as error:
+        raise StudyError(f"{path}:{error.line}: {error.message}") from error
+
+
+def _manifests(found: Sequence[Any], path: str, *, strict: bool = True) -> Iterator[Manifest]:
+    """Take lists apart; where strict, a kind that nobody here knows, as `kubectl get all` gives some, is left out."""
+    for document in found:
+        items = document if isinstance(document, list) else [document]
+        for item in items:
+            if not isinstance(item, dict):
+                raise StudyError(f"{path} holds {documents.described(item)} where a manifest should be")
+            for manifest in manifests.unlist(item):
+                kind = manifest.get("kind")
+                if not isinstance(kind, str) or not manifests.dig(manifest, "metadata", "name"):
+                    raise StudyError(f"{path} holds a manifest without kind or metadata.name; {_known_forms()}")
+                if not strict or kinds.find(str(manifest.get("apiVersion")), kind) is not None:
+                    yield manifest
+
+
+def _known_forms() -> str:
+    return "a dump, the output of kubectl get -o json or -o yaml, manifests and scenarios can be read"
+
+
+def _moment(path: str, listed: Sequence[Manifest]) -> int:
+    """Return when a file was written: as the name of a dump says, else just after the last thing that happened in it."""
+    if match := _DUMP_NAME.fullmatch(Path(path).name):
+        return int(match[1]) * duration.SECOND
+    latest = max((_latest(manifest) for manifest in listed), default=0)
+    return latest + duration.SECOND if latest else clock.START
+
+
+def _latest(manifest: Manifest) -> int:
+    """Return the last moment that a manifest tells of: its creation, or the latest change of a condition."""
+    told = [manifests.dig(manifest, "metadata", "creationTimestamp")]
+    conditions = manifests.sequence(manifests.dig(manifest, "status", "conditions"))
+    told += [manifests.dig(condition, "lastTransitionTime") for condition in conditions]
+    return max((_instant(each) for each in told), default=0)
+
+
+def _instant(text: object) -> int:
+    try:
+        return timestamp.parse(text) if isinstance(text, str) else 0
+    except timestamp.TimestampError:
+        return 0
+
+
+def _played(path: str, known: Registry | None, name: str, line: int) -> State:
+    """Play a scenario to its end, to the first step below a line, or to a step that fails."""
+    file = scenario_format.load(Path(path))
+    if file.problems:
+        problem = file.problems[0]
+        raise StudyError(f"{path}:{problem.line}: {problem.message}")
+    chosen = _chosen(path, file.scenarios, name, line)
+    taken = tuple(step for step in chosen.steps if not line or step.line <= line)
+    played = stage.build(msgspec.structs.replace(chosen, steps=taken), known)
+    result = runner.Player(msgspec.structs.replace(chosen, steps=taken), played).play()
+    notes = (f"the scenario fails there: {result.failures[0]}",) if result.failures else ()
+    source = f"scenario {chosen.name!r} after {result.cycles} cycles"
+    return State(
+        source=source,
+        now=played.cluster.clock.now(),
+        objects=stored(played.cluster),
+        configuration=played.configuration,
+        configuration_source=f"the scenario {path}",
+        flags=chosen.flags,
+        notes=notes,
+    )
+
+
+def _chosen(path: str, scenarios: Sequence[steps.Scenario], name: str, line: int) -> steps.Scenario:
+    """Pick the scenario whose name holds a text, or that stands around a line; the only one if nothing is asked for."""
+    fitting = [each for each in scenarios if name in each.name]
+    if line and not name:
+        fitting = [each for each in scenarios if each.line <= line][-1:]
+    if len(fitting) == 1:
+        return fitting[0]
+    listed = ", ".join(repr(each.name) for each in (fitting or scenarios)[:10])
+    raise StudyError(f"{path} holds {len(scenarios)} scenarios; say which with --scenario TEXT: {listed}")

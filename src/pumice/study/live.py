@@ -1,0 +1,227 @@
+"""A live cluster, read with the user's own kubeconfig: every kind that a scheduler watches, in pages, several kinds side by side, writing nothing.
+
+A kind that the user may not list is left out and named with the right that is missing; one that the server does not serve counts as empty.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from pumice.api import core, kinds, names
+from pumice.cache import reflector
+from pumice.cache.options import Options
+from pumice.framework.configuration import config_maps
+from pumice.kube import errors
+from pumice.kube.access import connection
+from pumice.kube.calls.client import Client
+from pumice.kube.watches import arrivals, informers, lists
+from pumice.kube.watches.watching import WatchSpec
+from pumice.study.state import Denied, State, StudyError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pumice.kube.watches.watching import Source
+    from pumice.study.state import Found
+
+PAGE: Final = 2000
+SIDE_BY_SIDE: Final = 8
+WARNINGS: Final = 50  # of one object that are read
+STEP: Final = 1000  # objects between two words of progress
+CONFIG_MAP: Final = kinds.Kind(name="ConfigMap", group="", version="v1", plural="configmaps", namespaced=True)
+PLACES: Final = (
+    ("pumice-system", "pumice-scheduler-configmap"),
+    ("volcano-system", "volcano-scheduler-configmap"),
+)
+"""Where `pumice install` and Volcano's own installation keep the configuration."""
+_ENDED: Final = frozenset({names.PHASE_SUCCEEDED, names.PHASE_FAILED})
+
+Told = Callable[[str, int], None]
+
+
+class Access(msgspec.Struct, frozen=True, kw_only=True):
+    """How to reach a cluster; what is empty is found as kubectl finds it."""
+
+    kubeconfig: str = ""
+    context: str = ""
+    master: str = ""
+
+
+def read(access: Access, told: Told = lambda _kind, _count: None, namespace: str = "") -> State:
+    """Read a cluster; `told` hears now and then how many objects of a kind are there.
+
+    What may not be listed in all namespaces is listed in the one that is named, if one is.
+    """
+    try:
+        return asyncio.run(_read(access, told, namespace))
+    except errors.KubeError as error:
+        raise StudyError(f"the cluster cannot be read: {error}") from error
+
+
+async def _read(access: Access, told: Told, namespace: str) -> State:
+    where = connection.load(access.kubeconfig, access.context, access.master)
+    async with Client(where) as client:
+        specs = informers.standard(Options(), csi_storage=True)
+        wanted = [spec for spec in specs if spec.kind is not kinds.POD]
+        # All pods in one list: whose scheduler is meant is known only when they are there.
+        wanted.insert(0, WatchSpec(kinds.POD))
+        turns = asyncio.Semaphore(SIDE_BY_SIDE)
+        reading = _Reading(client, told, turns, namespace)
+        found = await asyncio.gather(*(reading.kind(spec) for spec in wanted))
+        objects = [(spec.kind, each) for spec, listed in zip(wanted, found, strict=True) for each in listed]
+        text, place, notes = await _configuration(client)
+    return State(
+        source=f"cluster {where.server}",
+        now=time.time_ns() // 1000,
+        objects=objects,
+        text=text,
+        configuration_source=place,
+        denied=tuple(sorted(reading.denied, key=lambda each: each.right)),
+        notes=notes,
+    )
+
+
+class _Reading:
+    """Lists kind after kind."""
+
+    def __init__(self, client: Client, told: Told, turns: asyncio.Semaphore, namespace: str) -> None:
+        self._client = client
+        self._inside = _Inside(client, namespace) if namespace else None
+        self._told = told
+        self._turns = turns
+        self.denied: list[Denied] = []
+
+    async def kind(self, spec: WatchSpec) -> list[Found]:
+        """List a kind, as far as the user may."""
+        async with self._turns:
+            try:
+                return await self._pages(self._client, spec)
+            except errors.ApiError as error:
+                if error.status == 403:
+                    self.denied.append(Denied(spec.kind, error.message))
+                    return await self._own(spec)
+                if error.status != 404:
+                    raise
+                return []
+
+    async def _own(self, spec: WatchSpec) -> list[Found]:
+        """List a kind in the one namespace that is asked about."""
+        if self._inside is None or not spec.kind.namespaced:
+            return []
+        try:
+            return await self._pages(self._inside, spec)
+        except errors.ApiError as error:
+            if error.status not in (403, 404):
+                raise
+            return []
+
+    async def _pages(self, source: Source, spec: WatchSpec) -> list[Found]:
+        listing, _ = await lists.PagedList(source, spec, PAGE).read(lambda: _Listing(spec, self._told))
+        self._told(spec.kind.plural, len(listing.found))
+        return [each.object for each in listing.changed.values() if not _is_done(each.object)]
+
+
+class _Inside:
+    """The part of a client that lists, kept to one namespace."""
+
+    def __init__(self, client: Client, namespace: str) -> None:
+        self._client = client
+        self._namespace = namespace
+        self.request = client.request
+        self.stream = client.stream
+
+    async def list_page(self, kind: kinds.Kind, *, query: Mapping[str, str]) -> bytes:
+        """Return a page of the list of one namespace."""
+        return await self._client.list_page(kind, namespace=self._namespace, query=query)
+
+
+class _Listing(reflector.Listing[arrivals.Arrival]):
+    """What has come of one list."""
+
+    def __init__(self, spec: WatchSpec, told: Told) -> None:
+        super().__init__({}, arrivals.identify)
+        self._plural = spec.kind.plural
+        self._told = told
+
+    def add(self, listed: arrivals.Arrival) -> None:
+        """Take an object, and tell now and then how many there are."""
+        super().add(listed)
+        if len(self.found) % STEP == 0:
+            self._told(self._plural, len(self.found))
+
+
+def _is_done(found: Found) -> bool:
+    """Tell whether a pod has ended and belongs to no group, so that it counts for nothing."""
+    return (
+        isinstance(found, core.Pod)
+        and found.status.phase in _ENDED
+        and not found.metadata.annotations.get(names.GROUP_NAME)
+    )
+
+
+async def _configuration(client: Client) -> tuple[str | None, str, tuple[str, ...]]:
+    """Find the configuration that a scheduler of this cluster runs with, in the places where installations keep it."""
+    notes = []
+    for namespace, name in PLACES:
+        try:
+            found = await client.get(CONFIG_MAP, namespace, name)
+        except errors.ApiError as error:
+            if error.status == 403:
+                notes.append(f"configmap {namespace}/{name} may not be read (get configmaps in {namespace})")
+            elif error.status != 404:
+                raise
+            continue
+        data = found.get("data") or {}
+        key = config_maps.choose(data)
+        if key is not None:
+            return config_maps.text(data, key), f"configmap {namespace}/{name}", ()
+    return None, "", tuple(notes)
+
+
+def config_map(access: Access, namespace: str, name: str, key: str = "") -> str:
+    """Read a configuration from a ConfigMap."""
+
+    async def get() -> dict[str, Any]:
+        async with Client(connection.load(access.kubeconfig, access.context, access.master)) as client:
+            return await client.get(CONFIG_MAP, namespace, name)
+
+    try:
+        data = asyncio.run(get()).get("data") or {}
+    except errors.KubeError as error:
+        raise StudyError(f"configmap {namespace}/{name} cannot be read: {error}") from error
+    chosen = config_maps.choose(data, key)
+    if chosen is None:
+        raise StudyError(
+            f"configmap {namespace}/{name} has {config_maps.listed(data)}; say which: configmap:{namespace}/{name}/KEY"
+        )
+    return config_maps.text(data, chosen)
+
+
+def warnings(access: Access, objects: Sequence[tuple[str, str]]) -> list[core.Event]:
+    """Read the warnings about objects, by namespace and name, the latest last; none where events may not be read."""
+
+    async def listed() -> list[core.Event]:
+        async with Client(connection.load(access.kubeconfig, access.context, access.master)) as client:
+            found = await asyncio.gather(*(_warnings(client, *each) for each in objects))
+        return [event for each in found for event in each]
+
+    try:
+        found = asyncio.run(listed())
+    except errors.KubeError:
+        return []
+    return sorted(found, key=lambda event: (event.last_timestamp or "", event.metadata.name))
+
+
+async def _warnings(client: Client, namespace: str, name: str) -> list[core.Event]:
+    query = {"fieldSelector": f"type=Warning,involvedObject.name={name}", "limit": str(WARNINGS)}
+    try:
+        page = arrivals.page(await client.list_page(kinds.EVENT, namespace=namespace, query=query))
+    except errors.ApiError:
+        return []
+    decoded = [arrivals.arrival(kinds.EVENT, raw, keep=False).object for raw in page.items]
+    return [event for event in decoded if isinstance(event, core.Event)]

@@ -1,0 +1,94 @@
+"""Who is meant by a name on the command line: a pod, a job by its group, its Volcano Job or another owner, a queue, a node."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final, Literal
+
+from pumice.api import kinds, names
+from pumice.study.state import StudyError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pumice.study.state import State
+
+What = Literal["pod", "job", "queue", "node"]
+NEAR: Final = 3
+_JOB_LABEL: Final = "volcano.sh/job-name"
+
+
+def find(state: State, what: What, name: str, namespace: str = "") -> str:
+    """Return the key of what is meant, or raise an error that names what is near."""
+    if what in ("queue", "node"):
+        kind = kinds.QUEUE if what == "queue" else kinds.NODE
+        return _one(
+            what,
+            name,
+            [found.metadata.name for found in state.of(kind) if found.metadata.name == name],
+            (found.metadata.name for found in state.of(kind)),
+        )
+    wanted = _split(what, name, namespace)
+    if what == "pod":
+        known = [_key(found.metadata.namespace, found.metadata.name) for found in state.of(kinds.POD)]
+        return _one(what, name, [key for key in known if _fits(key, wanted)], known)
+    groups = [_key(found.metadata.namespace, found.metadata.name) for found in state.of(kinds.POD_GROUP)]
+    exact = [key for key in groups if _fits(key, wanted)]
+    owned = list(dict.fromkeys(group for owner, group in _owners(state) if _fits(owner, wanted)))
+    return _one(what, name, exact or owned, [*groups, *(owner for owner, _ in _owners(state))])
+
+
+def _split(what: str, name: str, namespace: str) -> tuple[str, str]:
+    given, slash, rest = name.rpartition("/")
+    if "/" in given or not rest or (slash and not given):
+        raise StudyError(f"{what} {name!r}: write NAME with -n NAMESPACE, or NAMESPACE/NAME")
+    if given and namespace and given != namespace:
+        raise StudyError(f"{what} {name!r} is in namespace {given}, and -n says {namespace}")
+    return given or namespace, rest
+
+
+def _fits(key: str, wanted: tuple[str, str]) -> bool:
+    namespace, name = key.split("/", 1)
+    return name == wanted[1] and wanted[0] in ("", namespace)
+
+
+def _owners(state: State) -> Iterator[tuple[str, str]]:
+    """Walk over those to whom pods belong, each with the group of the pod: its controllers, its Volcano Job."""
+    for pod in state.pods():
+        metadata = pod.metadata
+        group = metadata.annotations.get(names.GROUP_NAME)
+        if group:
+            owners = [owner.name for owner in metadata.owner_references]
+            job = metadata.labels.get(_JOB_LABEL) or metadata.annotations.get(_JOB_LABEL)
+            for owner in [*owners, *([job] if job else [])]:
+                yield _key(metadata.namespace, owner), _key(metadata.namespace, group)
+    for found in state.of(kinds.POD_GROUP):
+        place = found.metadata.namespace
+        for reference in found.metadata.owner_references:
+            yield _key(place, reference.name), _key(place, found.metadata.name)
+
+
+def _one(what: str, name: str, found: list[str], known: Iterable[str]) -> str:
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise StudyError(
+            f"{what} {name!r}: {len(found)} have this name: {', '.join(sorted(found)[:5])}; say which with -n"
+        )
+    listed = list(dict.fromkeys(known))
+    near = get_close_matches(name, listed, n=NEAR, cutoff=0.5)
+    if not near:
+        bare = {key.rpartition("/")[2]: key for key in listed}
+        near = [bare[each] for each in get_close_matches(name.rpartition("/")[2], list(bare), n=NEAR, cutoff=0.5)]
+    hint = (
+        f"; did you mean {' or '.join(near)}?"
+        if near
+        else f"; there are {len(listed)}"
+        if listed
+        else "; there are none"
+    )
+    raise StudyError(f"no {what} {name!r}{hint}")
+
+
+def _key(namespace: str, name: str) -> str:
+    return f"{namespace or names.DEFAULT_NAMESPACE}/{name}"

@@ -1,0 +1,88 @@
+"""A cluster at one moment, as it was read, before anything is decided about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from pumice.api import core, decoding, kinds, names
+from pumice.api.meta import KubeObject
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pumice.framework.configuration import Configuration
+
+Manifest = dict[str, Any]
+Found = KubeObject | decoding.Malformed
+
+LEFT_OUT = ("kubectl.kubernetes.io/last-applied-configuration",)
+
+
+class StudyError(Exception):
+    """Something that cannot be studied; the message says what, and what to do about it."""
+
+
+class Denied(msgspec.Struct, frozen=True):
+    """A kind that the user may not list."""
+
+    kind: kinds.Kind
+    message: str
+
+    @property
+    def right(self) -> str:
+        """The right that is missing, as `kubectl auth can-i` names it."""
+        return f"list {self.kind.plural}{'.' + self.kind.group if self.kind.group else ''}"
+
+
+class State(msgspec.Struct, kw_only=True):
+    """Objects with the moment they were read at, and the configuration and flags that came with them, if any did."""
+
+    source: str
+    now: int
+    objects: list[tuple[kinds.Kind, Found]]
+    configuration: Configuration | None = None
+    text: str | None = None  # of a configuration that is not loaded yet
+    configuration_source: str = ""
+    flags: dict[str, Any] = {}
+    denied: tuple[Denied, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def of(self, kind: kinds.Kind) -> Iterator[KubeObject]:
+        """Walk over the readable objects of a kind, of every group that has one of its name."""
+        for found_kind, found in self.objects:
+            if found_kind.name == kind.name and not isinstance(found, decoding.Malformed):
+                yield found
+
+    def pods(self) -> Iterator[core.Pod]:
+        """Walk over the pods."""
+        for found in self.of(kinds.POD):
+            if isinstance(found, core.Pod):
+                yield found
+
+    def manifests(self) -> list[Manifest]:
+        """Give every readable object as a manifest, with what a scheduler reads of it."""
+        return [manifest(kind, found) for kind, found in self.objects if not isinstance(found, decoding.Malformed)]
+
+    def scheduler_names(self, pods: Iterable[core.Pod] = ()) -> tuple[str, ...]:
+        """Return whom some pods name as their scheduler; where they name none, whom the pods of all groups do."""
+        named = _named(pods) or _named(pod for pod in self.pods() if pod.metadata.annotations.get(names.GROUP_NAME))
+        return named or (names.SCHEDULER,)
+
+
+def manifest(kind: kinds.Kind, found: KubeObject) -> Manifest:
+    """Give an object as a manifest, without the copy of itself that kubectl leaves on it."""
+    body: Manifest = msgspec.to_builtins(found)
+    metadata = body.get("metadata", {})
+    annotations = metadata.get("annotations", {})
+    for name in LEFT_OUT:
+        annotations.pop(name, None)
+    metadata.pop("resourceVersion", None)
+    if isinstance(found, decoding.Opaque):
+        body.pop("identity", None)
+    return {"apiVersion": kind.api_version, "kind": kind.name, **body}
+
+
+def _named(pods: Iterable[core.Pod]) -> tuple[str, ...]:
+    return tuple(sorted({pod.spec.scheduler_name for pod in pods if pod.spec.scheduler_name}))

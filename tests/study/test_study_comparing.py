@@ -1,0 +1,117 @@
+"""What would be is what comes to be: the difference that is shown is the one that making the change has."""
+
+from __future__ import annotations
+
+import pytest
+from study_worlds import KNOWN, lived, played, policy_of, seen
+
+from pumice.api import duration, kinds
+from pumice.cache.cache import Cache
+from pumice.scheduler import Options, Scheduler
+from pumice.study import comparing
+from tests.lives import policies
+
+CYCLES = 5
+LIVES = 2
+NODE = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "new", "labels": {"zone": "a"}},
+    "status": {"allocatable": {"cpu": "6", "memory": "64Gi", "pods": "110"}},
+}
+
+
+def gang(name, count, cpu):
+    """Return a gang that wants to start at once."""
+    group = {"minMember": count, "queue": "default"}
+    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}
+    manifests = [
+        {
+            "apiVersion": "scheduling.volcano.sh/v1beta1",
+            "kind": "PodGroup",
+            "metadata": {"name": name, "namespace": "a"},
+            "spec": group,
+        }
+    ]
+    for index in range(count):
+        annotations = {"scheduling.k8s.io/group-name": name}
+        metadata = {"name": f"{name}-{index}", "namespace": "a", "annotations": annotations}
+        spec = {"schedulerName": "volcano", "containers": [container]}
+        manifests.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+    return manifests
+
+
+def nodes(stage):
+    """Return where the pods of a simulated cluster are, those that have a node and a group."""
+    return {
+        f"{pod['metadata']['namespace']}/{pod['metadata']['name']}": pod["spec"]["nodeName"]
+        for pod in stage.cluster.store.scan(kinds.POD)
+        if pod["spec"].get("nodeName")
+        and "scheduling.k8s.io/group-name" in pod["metadata"].get("annotations", {})
+        and pod["status"]["phase"] in ("Pending", "Running")
+        and "deletionTimestamp" not in pod["metadata"]
+    }
+
+
+def said(outcome):
+    return {f"{key.split('/')[0]}/{pod}": node for key, job in outcome.jobs.items() for pod, node in job.nodes.items()}
+
+
+def restart(stage):
+    """Put a scheduler that knows nothing in the place of the old one: what only a process knows is in no file."""
+    stage._cache = Cache(stage.cluster, Options())
+    stage._scheduler = Scheduler(stage._cache, stage.configuration, stage.cluster.clock.now, known=KNOWN)
+    stage.cluster.restart(stage._cache)
+
+
+@pytest.mark.parametrize("policy", policies.NAMES[::4])
+def test_a_change_does_what_making_it_does(policy):
+    for seed in range(LIVES):
+        change = comparing.Change(apply=(NODE, *gang("added", 2, "2")))
+        stage = played(seed, policy)
+        state = seen(stage)
+        predicted = comparing.run(state, policy_of(state), change, KNOWN, CYCLES)
+        restart(stage)
+        stage.apply(change.apply)
+        for _ in range(CYCLES):
+            stage.cycle(duration.SECOND)
+        assert said(predicted) == nodes(stage), (seed, policy)
+
+
+def test_no_change_makes_no_difference():
+    for seed in range(4):
+        state = lived(seed)
+        policy = policy_of(state)
+        found = comparing.compare(state, policy, policy, KNOWN, cycles=CYCLES)
+        assert not found.differs
+        assert found.same == len(comparing.run(state, policy, comparing.NO_CHANGE, KNOWN, 1).jobs)
+
+
+def test_a_drained_node_is_left_by_all_that_may_go_and_owned_pods_are_made_anew():
+    for seed in range(4):
+        state = lived(seed)
+        policy = policy_of(state)
+        name = next(found.metadata.name for found in state.of(kinds.NODE))
+        change = comparing.Change(drain=(name,))
+        after = comparing.run(state, policy, change, KNOWN, 1)  # so short that nobody ends by himself
+        bearing = {f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in state.pods() if pod.spec.tolerations}
+        assert not [pod for pod, node in said(after).items() if node == name and pod not in bearing]
+        before = comparing.run(state, policy, comparing.NO_CHANGE, KNOWN, 1)
+        assert {key: job.pods for key, job in after.jobs.items()} == {key: job.pods for key, job in before.jobs.items()}
+
+
+def test_a_state_that_was_read_is_not_changed_by_what_is_tried_on_it():
+    state = lived(3)
+    before = state.manifests()
+    policy = policy_of(state)
+    comparing.compare(state, policy, policy, KNOWN, change=comparing.Change(apply=(NODE,)), cycles=2)
+    assert state.manifests() == before
+
+
+def test_objects_of_another_simulated_cluster_keep_their_uids_to_themselves():
+    stage = played(1, "prop_preempt")
+    stage.apply(gang("added", 3, "1"))
+    again = comparing.staged(seen(stage), policy_of(seen(stage)), KNOWN)
+    again.apply(gang("more", 5, "1"))
+    uids = [pod["metadata"]["uid"] for pod in again.cluster.store.scan(kinds.POD)]
+    assert len(uids) == len(set(uids))

@@ -1,0 +1,222 @@
+"""Clusters in files, names on the command line, and what the commands print."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from study_worlds import KNOWN, played, seen
+
+from pumice.cli.program import program
+from pumice.server import dump
+from pumice.study import configuring, expanding, explanation, files, naming
+from pumice.study.state import State, StudyError
+
+GANGS = Path(__file__).parents[2] / "scenarios" / "gangs" / "all-or-nothing.yaml"
+TRIO = "a gang of three with room for two"
+
+
+def run(*arguments):
+    return CliRunner().invoke(program, [str(each) for each in arguments])
+
+
+@pytest.fixture
+def dumped(tmp_path):
+    """A dump as the scheduler writes it, of a life in which jobs wait."""
+    stage = played(1, "prop_both")
+    file = tmp_path / f"snapshot-{stage.cluster.clock.now() // 1_000_000}.json"
+    file.write_bytes(dump.encode(stage.model))
+    return stage, file
+
+
+def test_a_dump_is_the_cluster_that_was_dumped(dumped):
+    stage, file = dumped
+    state = files.read(str(file), KNOWN)
+    assert state.now == stage.cluster.clock.now()
+    for name in ("Pod", "Node", "PodGroup", "Queue"):
+        kind = next(kind for kind in files.kinds.KINDS if kind.name == name)
+        there = {(each.metadata.namespace, each.metadata.name) for each in seen(stage).of(kind)}
+        assert {(each.metadata.namespace, each.metadata.name) for each in state.of(kind)} == there
+
+
+def test_a_dump_is_explained_like_the_cluster_that_was_dumped(dumped):
+    stage, file = dumped
+    live, read = seen(stage), files.read(str(file), KNOWN)
+    read.configuration = live.configuration
+    for group in live.of(files.kinds.POD_GROUP):
+        request = explanation.Request(what="job", name=f"{group.metadata.namespace}/{group.metadata.name}")
+        first, second = (explanation.answer(each, request, KNOWN) for each in (live, read))
+        assert (first.explanation, first.search) == (second.explanation, second.search)
+
+
+@pytest.mark.parametrize("form", ["list.json", "list.yaml", "documents.yaml"])
+def test_what_kubectl_prints_reads_like_a_dump(dumped, tmp_path, form):
+    _, file = dumped
+    items = json.loads(file.read_text())
+    unknown = {"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "e"}}
+    listed = {"apiVersion": "v1", "kind": "List", "items": [*items, unknown]}
+    text = {
+        "list.json": json.dumps(listed),
+        "list.yaml": yaml.safe_dump(listed),
+        "documents.yaml": yaml.safe_dump_all(items),
+    }[form]
+    other = tmp_path / form
+    other.write_text(text, encoding="utf-8")
+    assert len(files.read(str(other), KNOWN).objects) == len(files.read(str(file), KNOWN).objects)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[1]", "where a manifest should be"),
+        ('[{"kind": "Pod"}]', "without kind or metadata.name"),
+        ("[{", "not valid JSON"),
+        ("a: [", ":"),
+        ("- \n  kind: Pod\n", "without kind or metadata.name"),
+    ],
+)
+def test_a_file_that_holds_no_cluster_is_refused_by_name(tmp_path, text, message):
+    file = tmp_path / ("x.json" if text.startswith("[") else "x.yaml")
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(StudyError, match=message) as error:
+        files.read(str(file), KNOWN)
+    assert str(file) in str(error.value)
+
+
+def test_a_scenario_is_explained_at_its_end_or_at_a_line():
+    end = run("explain", "job", "trio", "--from", GANGS, "--scenario", TRIO)
+    assert end.exit_code == 0, end.output
+    assert "gang: 2 of 3 members fit" in end.output
+    assert "Smallest change that would start it: lower its minMember from 3 to 2" in end.output
+    assert "after 4 cycles" in end.output
+    begin = run("explain", "job", "trio", "--from", GANGS, "--scenario", TRIO, "--until-line", 17)
+    assert "after 1 cycles" in begin.output
+
+
+def test_the_same_dump_gives_the_same_bytes(dumped):
+    _, file = dumped
+    for what, name in (("job", None), ("queue", "default"), ("node", "n0")):
+        chosen = name or next(iter(files.read(str(file), KNOWN).of(files.kinds.POD_GROUP))).metadata.name
+        for form in ("text", "json", "yaml"):
+            first, second = (run("explain", what, chosen, "--from", file, "-o", form) for _ in range(2))
+            assert first.exit_code == 0, first.output
+            assert first.output == second.output
+
+
+@pytest.mark.parametrize(
+    ("what", "name", "found"),
+    [
+        ("job", "a/g", "a/g"),
+        ("job", "g", "a/g"),
+        ("job", "owner", "a/g"),
+        ("job", "vj", "a/g"),
+        ("pod", "a/g-0", "a/g-0"),
+        ("queue", "default", "default"),
+        ("node", "n1", "n1"),
+        ("job", "gg", StudyError("did you mean a/g")),
+        ("pod", "a/g-1", StudyError("did you mean a/g-0")),
+        ("node", "n", StudyError("did you mean n1")),
+        ("queue", "defualt", StudyError("did you mean default")),
+        ("pod", "a/b/c", StudyError("NAMESPACE/NAME")),
+        ("job", "twice", StudyError("2 have this name: a/twice, b/twice; say which with -n")),
+    ],
+)
+def test_names_lead_to_what_is_meant_or_to_what_is_near(tmp_path, what, name, found):
+    group = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "spec": {"minMember": 1}}
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "owner", "uid": "u", "controller": True}
+    metadata = {
+        "name": "g-0",
+        "namespace": "a",
+        "annotations": {"scheduling.k8s.io/group-name": "g"},
+        "labels": {"volcano.sh/job-name": "vj"},
+        "ownerReferences": [owner],
+    }
+    manifests = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}},
+        {**group, "metadata": {"name": "g", "namespace": "a"}},
+        {**group, "metadata": {"name": "twice", "namespace": "a"}},
+        {**group, "metadata": {"name": "twice", "namespace": "b"}},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"schedulerName": "volcano"}},
+    ]
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps(manifests), encoding="utf-8")
+    state = files.read(str(file), KNOWN)
+    if isinstance(found, str):
+        assert naming.find(state, what, name) == found
+    else:
+        with pytest.raises(StudyError, match=str(found)):
+            naming.find(state, what, name)
+
+
+def test_two_policies_are_compared_by_exit_status(dumped, tmp_path):
+    _, file = dumped
+    gang = "- plugins: [{name: gang}, {name: predicates}]"
+    for name, actions in (("old", "enqueue, allocate"), ("same", "enqueue,allocate"), ("new", "enqueue")):
+        (tmp_path / name).write_text(f'actions: "{actions}"\ntiers:\n{gang}\n', encoding="utf-8")
+    pending = tmp_path / "pending.yaml"
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": "4"}}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"schedulerName": "volcano"}}
+    pod["spec"]["containers"] = [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "1"}}}]
+    pending.write_text(yaml.safe_dump_all([node, pod]), encoding="utf-8")
+    old, same, new = (tmp_path / name for name in ("old", "same", "new"))
+    equal = run("config", "diff", old, same, "--on", pending, file)
+    assert equal.exit_code == 0, equal.output
+    differs = run("config", "diff", old, new, "--on", pending, "-o", "json")
+    assert differs.exit_code == 1
+    (job,) = json.loads(differs.stdout)[0]["jobs"]
+    assert (job["before"]["standing"], job["after"]["standing"]) == ("starts", "waits")
+    assert run("config", "diff", old, tmp_path / "none", "--on", pending).exit_code == 2
+    assert run("config", "diff", old, new, "--on", tmp_path / "none").exit_code == 2
+
+
+def test_a_volcano_job_is_tried_as_the_group_and_the_pods_of_its_controller():
+    task = {"name": "w", "replicas": 3, "minAvailable": 2, "template": {"spec": {"containers": []}}}
+    spec = {"minAvailable": 2, "queue": "q", "schedulerName": "other", "tasks": [task]}
+    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "j"}, "spec": spec}
+    _, group, *pods = expanding.expand(job)
+    assert group["spec"] == {"minMember": 2, "queue": "q", "minTaskMember": {"w": 2}}
+    assert [pod["metadata"]["name"] for pod in pods] == ["j-w-0", "j-w-1", "j-w-2"]
+    assert {pod["spec"]["schedulerName"] for pod in pods} == {"other"}
+    assert expanding.expand({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}) is None
+
+
+def test_watching_prints_only_what_has_changed(dumped, monkeypatch):
+    _, file = dumped
+    looks = []
+
+    def sleep(_seconds):
+        looks.append(1)
+        if len(looks) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("pumice.cli.explain.time.sleep", sleep)
+    result = run("explain", "node", "n0", "--from", file, "--watch")
+    assert result.exit_code == 130
+    assert result.output.count("read from") == 1
+
+
+def test_the_policy_of_another_scheduler_is_studied_without_what_is_not_provided_here():
+    text = (
+        'actions: "enqueue, allocate, elect, backfill"\n'
+        "tiers:\n- plugins: [{name: gang, enablePreemptable: false}, {name: tdm}]\n- plugins: [{name: extender}]\n"
+    )
+    kept, left_out = configuring.provided(text, KNOWN)
+    assert left_out == ("action elect", "plugin tdm", "plugin extender")
+    loaded = configuring.load(kept, KNOWN, "x")
+    assert loaded.action_names == ("enqueue", "allocate", "backfill")
+    assert [plugin.name for plugin in loaded.plugins] == ["gang"]
+    whole = text.replace(", elect", "").replace(", {name: tdm}", "").replace("- plugins: [{name: extender}]\n", "")
+    assert configuring.provided(whole, KNOWN) == (whole, ())
+
+
+def test_arguments_that_volcano_ignores_do_not_keep_its_cluster_from_being_explained():
+    text = 'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: gang, arguments: {nobody.knows: 1}}, {name: predicates}]\n'
+    state = State(source="x", now=1, objects=[], text=text, configuration_source="configmap a/b")
+    policy = configuring.choose(state, KNOWN)
+    assert policy.source == "configmap a/b, by the rules of Volcano"
+    state.text = "tiers: 1\n"
+    with pytest.raises(StudyError, match="configmap a/b is refused"):
+        configuring.choose(state, KNOWN)

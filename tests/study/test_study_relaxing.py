@@ -1,0 +1,247 @@
+"""Each thing that can keep a job waiting has a relaxation that starts it, told in words with numbers."""
+
+from __future__ import annotations
+
+import pytest
+from study_worlds import KNOWN
+
+from pumice.cache.options import Options
+from pumice.framework import configuration
+from pumice.sim.cluster import SimulatedCluster
+from pumice.study import files, search
+from pumice.study.rehearsal import Rehearsal
+
+VOLCANO = "scheduling.volcano.sh/v1beta1"
+PLAIN = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: nodeorder}]
+"""
+LIMITS = PLAIN.replace("{name: nodeorder}", "{name: proportion}, {name: nodeorder}")
+QUOTAS = PLAIN.replace("{name: nodeorder}", "{name: resourcequota}, {name: nodeorder}")
+PREEMPTS = """
+actions: "enqueue, allocate, preempt, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang, enablePreemptable: false}, {name: conformance}, {name: pdb}]
+- plugins: [{name: predicates}, {name: nodeorder}]
+"""
+HOSTNAME = "kubernetes.io/hostname"
+ZONE = "zone"
+
+
+def node(name="n1", cpu="4", **spec):
+    labels = {HOSTNAME: name, ZONE: "a"}
+    status = {"allocatable": {"cpu": cpu, "memory": "8Gi"}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "spec": spec,
+        "status": status,
+    }
+
+
+def group(name="g", minimum=1, queue="default", phase="Inqueue", **spec):
+    metadata = {"name": name, "namespace": "a"}
+    body = {"minMember": minimum, "queue": queue, **spec}
+    return {"apiVersion": VOLCANO, "kind": "PodGroup", "metadata": metadata, "spec": body, "status": {"phase": phase}}
+
+
+def pod(name="g-0", of="g", cpu="2", on="", labels=None, **spec):
+    requests = {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}
+    metadata = {"name": name, "namespace": "a", "annotations": {"scheduling.k8s.io/group-name": of}}
+    body = {"schedulerName": "volcano", "containers": [requests], **spec}
+    if on:
+        body["nodeName"] = on
+    if labels:
+        metadata["labels"] = labels
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": body}
+
+
+def queue(name, state="Open", **spec):
+    metadata = {"name": name}
+    return {
+        "apiVersion": VOLCANO,
+        "kind": "Queue",
+        "metadata": metadata,
+        "spec": {"weight": 1, **spec},
+        "status": {"state": state},
+    }
+
+
+def required(kind, **rule):
+    return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": rule.get("terms") or rule}}
+
+
+ZONE_B = {"nodeSelectorTerms": [{"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["b"]}]}]}
+BESIDE = [{"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": HOSTNAME}]
+SPREAD = {
+    "maxSkew": 1,
+    "topologyKey": "rack",
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {"matchLabels": {}},
+}
+HIGH = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 100}
+QUOTA = {
+    "apiVersion": "v1",
+    "kind": "ResourceQuota",
+    "metadata": {"name": "small", "namespace": "a"},
+    "spec": {"hard": {"requests.cpu": "1"}},
+    "status": {"hard": {"requests.cpu": "1"}, "used": {"requests.cpu": "0"}},
+}
+BUDGET = {
+    "apiVersion": "policy/v1",
+    "kind": "PodDisruptionBudget",
+    "metadata": {"name": "web", "namespace": "a"},
+    "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+    "status": {"disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1},
+}
+RUNNING = [group("web", phase="Running"), pod("web-0", "web", "3", on="n1", labels={"app": "web"})]
+PORT = {
+    "containers": [
+        {
+            "name": "c",
+            "image": "x",
+            "ports": [{"containerPort": 80, "hostPort": 80}],
+            "resources": {"requests": {"cpu": "1"}},
+        }
+    ]
+}
+
+CASES = {
+    "taint": (
+        PLAIN,
+        [node(taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}]), group(), pod()],
+        "let its pods tolerate k=v:NoSchedule (1 node)",
+    ),
+    "selector": (PLAIN, [node(), group(), pod(nodeSelector={ZONE: "b"})], "drop zone=b from its nodeSelector"),
+    "node affinity": (
+        PLAIN,
+        [node(), group(), pod(affinity=required("nodeAffinity", **ZONE_B))],
+        "drop its required node affinity",
+    ),
+    "pod affinity": (
+        PLAIN,
+        [node(), group(), pod(affinity=required("podAffinity", terms=BESIDE))],
+        "drop its required pod affinity",
+    ),
+    "pod anti-affinity": (
+        PLAIN,
+        [node(), *RUNNING, group(), pod(cpu="1", affinity=required("podAntiAffinity", terms=BESIDE))],
+        "drop its required pod anti-affinity",
+    ),
+    "spread": (
+        PLAIN,
+        [node(), group(), pod(topologySpreadConstraints=[SPREAD])],
+        "drop its topologySpreadConstraints",
+    ),
+    "host port": (
+        PLAIN,
+        [node(), group("web", phase="Running"), pod("web-0", "web", on="n1", **PORT), group(), pod(**PORT)],
+        "drop its host ports",
+    ),
+    "gate": (
+        PLAIN,
+        [node(), group(), pod(schedulingGates=[{"name": "example.com/wait"}])],
+        "take the scheduling gate example.com/wait off its pods",
+    ),
+    "cordon": (PLAIN, [node(unschedulable=True), group(), pod()], "uncordon node n1"),
+    "no queue": (PLAIN, [node(), group(queue="none"), pod()], "create the queue none"),
+    "closed queue": (
+        PLAIN,
+        [node(), queue("shut", state="Closed"), group(queue="shut"), pod()],
+        "open the queue shut",
+    ),
+    "limit": (
+        LIMITS,
+        [node(), queue("team", capability={"cpu": "1"}), group(queue="team"), pod()],
+        "raise capability cpu of queue team from 1 to 2",
+    ),
+    "quota": (
+        QUOTAS,
+        [node(), QUOTA, group(phase="Pending", minResources={"cpu": "2"}), pod()],
+        "drop the ResourceQuota a/small",
+    ),
+    "priority": (
+        PREEMPTS,
+        [node(), HIGH, *RUNNING, group(), pod()],
+        "give it the priority class high (100 instead of 0)",
+    ),
+    "budget": (
+        PREEMPTS,
+        [
+            node(),
+            HIGH,
+            BUDGET,
+            *RUNNING,
+            group(priorityClassName="high"),
+            pod(priorityClassName="high", priority=100),
+        ],
+        "drop the PodDisruptionBudget a/web",
+    ),
+    "minimum": (
+        PLAIN,
+        [node(), group(minimum=2), pod(cpu="3"), pod("g-1", cpu="3")],
+        "lower its minMember from 2 to 1",
+    ),
+    "request": (PLAIN, [node(), group(), pod(cpu="6")], "let its pods ask for 4 cpu instead of 6"),
+    "end": (PLAIN, [node(), *RUNNING, group(), pod()], "wait until a/web ends (1 pod)"),
+    "node": (PLAIN, [node(), *RUNNING, group(), pod()], "add 1 more node like n1 (cpu 4)"),
+    "several nodes": (
+        PLAIN,
+        [node(), group(minimum=3), *(pod(f"g-{index}", cpu="3") for index in range(3))],
+        "add 3 more nodes like n1 (cpu 4)",
+    ),
+    "two things": (
+        LIMITS,
+        [node(unschedulable=True), queue("team", capability={"cpu": "1"}), group(queue="team"), pod()],
+        "uncordon node n1 and raise capability cpu of queue team from 1 to 2",
+    ),
+    "not let in": (
+        LIMITS,
+        [
+            node(),
+            queue("team", capability={"cpu": "1"}),
+            group(queue="team", phase="Pending", minResources={"cpu": "2"}),
+        ],
+        "raise capability cpu of queue team from 1 to 2",
+    ),
+}
+
+
+def found(policy, given):
+    cluster = SimulatedCluster()
+    cluster.apply(given)
+    settings = configuration.load(policy, KNOWN.catalog(), "config")
+    rehearsal = Rehearsal(files.stored(cluster), settings, Options(), cluster.clock.now(), KNOWN)
+    return search.search(rehearsal, search.Target("a/g"))
+
+
+@pytest.mark.parametrize("cause", CASES)
+def test_what_keeps_a_job_waiting_has_a_change_that_starts_it(cause):
+    policy, given, change = CASES[cause]
+    result = found(policy, given)
+    assert change in [trial.change for trial in result.enough], result
+    assert result.smallest == result.enough[0].change
+
+
+def test_a_change_that_only_helps_a_job_that_comes_first_is_not_enough():
+    first = {
+        **group("first"),
+        "metadata": {"name": "first", "namespace": "a", "creationTimestamp": "2020-01-01T00:00:00Z"},
+    }
+    given = [node(), *RUNNING, first, pod("first-0", "first", cpu="4"), group(), pod(cpu="4")]
+    result = found(PLAIN, given)
+    assert "wait until a/web ends (1 pod)" in [trial.change for trial in result.not_enough]
+    assert "add 1 more node like n1 (cpu 4)" in [trial.change for trial in result.not_enough]
+
+
+def test_a_policy_that_takes_too_long_is_not_asked_for_ever():
+    cluster = SimulatedCluster()
+    cluster.apply([node(), *RUNNING, group(), pod()])
+    settings = configuration.load(PLAIN, KNOWN.catalog(), "config")
+    rehearsal = Rehearsal(files.stored(cluster), settings, Options(), cluster.clock.now(), KNOWN)
+    seconds = iter(range(0, 10_000, 15))
+    result = search.search(rehearsal, search.Target("a/g"), clock=lambda: float(next(seconds)))
+    assert result.untried
