@@ -66,7 +66,7 @@ def test_who_took_the_best_of_the_nodes_asked_is_told_that_not_all_were(monkeypa
 def test_who_is_refused_after_too_many_sets_is_told_so(monkeypatch):
     refused = [f"low-0-{i}" for i in range(3)]
     changes = [(victim_sets, "TRIES", 1)]
-    evicted, words = told(monkeypatch, changes, refused, nodes=1, asked="2")
+    evicted, words = told(monkeypatch, changes, refused, nodes=1, sizes=(1, 1, 1, 1), asked="2")
     assert evicted == []
     assert victim_sets.CUT_SHORT in words
     assert "no set of pods that may be evicted makes enough room" in words
@@ -78,6 +78,14 @@ def test_who_is_refused_after_too_many_plans_is_told_so(monkeypatch):
     assert evicted == []
     assert "no more than 2 plans were tried" in words
     assert "2 pods could be evicted" in words
+
+
+def test_a_claimant_to_whom_nobody_is_offered_is_told_at_once(monkeypatch):
+    everybody = [f"low-{n}-{i}" for n in range(2) for i in range(3)]
+    monkeypatch.setattr(search.Search, "seek", None)  # nobody looks for a plan
+    evicted, words = told(monkeypatch, [], everybody)
+    assert evicted == []
+    assert "no pod may be evicted for it: of 6 pods considered: 6 refused by the rules of" in words
 
 
 @pytest.mark.parametrize("text", [planning.WAYS, offers.ENOUGH, trimming.PARTS, victim_sets.CUT_SHORT, successors.MORE])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pumice.actions.eviction.planning import Plan
+    from pumice.actions.eviction.rules import Rules
     from pumice.framework.session import Session
     from pumice.model.job import Job
     from pumice.model.queue import Queue
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 FEW = 4
+# Candidates that the plugins are asked about at a time.
+TOGETHER = 256
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -36,6 +39,24 @@ class Wanted(msgspec.Struct, frozen=True):
     def claimant(self) -> Task:
         """The first member, for which the others stand."""
         return self.tasks[0]
+
+
+def is_anybody_offered(rules: Rules, claimant: Task, *, ask: bool) -> bool:
+    """Tell whether anybody may go for a job for which one of its members stands, and, if the plugins are asked, whether they offer anybody.
+
+    Whom they refuse with nobody gone yet they refuse with others gone too, so that asking about many at a time is enough to find that there is nobody.
+    """
+    pending = () if claimant.job is None else claimant.job.pending.values()
+    kinds = list({(task.priority, *task.likeness): task for task in pending}.values())
+    unprotected = (
+        task for source in rules.sources(claimant) for task in source.tasks.values() if rules.may_go(claimant, task)
+    )
+    if not ask or len(kinds) > FEW:
+        return next(unprotected, None) is not None
+    while chunk := list(itertools.islice(unprotected, TOGETHER)):
+        if any(rules.ask(kind, chunk) for kind in kinds):
+            return True
+    return False
 
 
 def claimants(session: Session, job: Job) -> list[Task]:

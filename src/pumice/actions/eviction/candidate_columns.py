@@ -295,6 +295,10 @@ class Columns:
 
     # -- who is out of the question ----------------------------------------------------------------------------
 
+    def jobs(self) -> list[Job]:
+        """Return the jobs whose units are listed, by their numbers."""
+        return [standing.job for standing in self._standings.values()]
+
     def number_of(self, job: Job | None) -> int:
         """Return the number under which a job's units are listed, -1 if it has none."""
         standing = self._standings.get(job.key) if job is not None else None

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from pumice.actions.eviction import candidate_columns
+from pumice.actions.eviction import candidate_columns, refused_jobs
 from pumice.actions.eviction.node_bounds import Bounds
+from pumice.actions.eviction.refused_jobs import RefusedJobs
 from pumice.actions.eviction.victim_sets import VictimSets
 from pumice.framework import foresight
 from pumice.framework.points import Reads
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 # How many nodes are looked at more closely at a time, and how many are asked once there is an offer: the best so far is then good enough.
 BATCH = 1024
+# After so many nodes on which nobody helped, the plugins are asked about all jobs.
+SOME_IN_VAIN = 4
 ASKED = 100
 ENOUGH = f"no more than {ASKED} nodes were asked for a cheaper offer"
 
@@ -49,14 +52,17 @@ class Offer(msgspec.Struct, frozen=True):
 class Shelf:
     """The bounds for members of one kind, and the nodes of which it is known that nobody there helps."""
 
-    def __init__(self, columns: Columns, member: Task) -> None:
+    def __init__(self, columns: Columns, member: Task, refused: RefusedJobs | None) -> None:
         self.columns = columns
+        self.refused = refused  # nothing is known of it before it is asked
         self._request = member.shape.request
         self.bounds = Bounds(columns, self._request.asked)
         self.epoch = columns.epoch
         self.read = 0
         self.revivals = columns.revivals
         self.useless: dict[int, None] = {}
+        self.hopeless: dict[int, None] = {}  # the same, whatever filters there are
+        self.in_vain = 0  # nodes on which nobody helped
         self._usable: Mask = np.zeros(0, dtype=np.bool_)
         self._last: tuple[Job, int] | None = None
 
@@ -85,6 +91,8 @@ class Shelf:
         protected = columns.protected(member)
         if protected is not None:
             usable &= ~protected
+        if self.refused is not None and self.in_vain >= SOME_IN_VAIN:
+            usable &= ~self.refused.units(member)
         if plan.excluded:
             usable &= ~columns.having(plan.excluded)
         return usable
@@ -95,8 +103,10 @@ class Shelf:
         again = self._last is not None and self._last[0] is plan.job and len(plan.members) < self._last[1]
         if returned or again:
             self.useless.clear()
+            self.hopeless.clear()
         for row in changed:
             self.useless.pop(row, None)
+            self.hopeless.pop(row, None)
         self.revivals = self.columns.revivals
         self._last = (plan.job, len(plan.members))
 
@@ -125,6 +135,7 @@ class Market:
         self._session = session
         self._rules = rules
         self._shelves: dict[Hashable, Shelf] = {}
+        self._refused: dict[Hashable, RefusedJobs] = {}
         self._by_priority = all(not f.reads & Reads.JOB for f in rules.functions())
 
     def kind_of_job(self, job: Job) -> Hashable:
@@ -164,16 +175,32 @@ class Market:
             key = (*member.likeness, job.queue, job.priority)
         shelf = self._shelves.get(key)
         if shelf is None or shelf.epoch != columns.epoch:
-            shelf = self._shelves[key] = Shelf(columns, member)
+            shelf = self._shelves[key] = Shelf(columns, member, self._refused_jobs(columns, member))
         return shelf
+
+    def _refused_jobs(self, columns: Columns, member: Task) -> RefusedJobs | None:
+        if not self._by_priority or self._rules.within or not refused_jobs.is_enough(self._rules):
+            return None
+        job = member.job
+        key = (job.queue, job.priority, member.priority) if job is not None else ("", 0, member.priority)
+        if key not in self._refused:
+            self._refused[key] = RefusedJobs(columns, self._rules)
+        return self._refused[key]
 
     def _first(self, shelf: Shelf, plan: Plan, member: Task, left: Mask, scores: Rows) -> Offer | None:
         """Ask nodes in the order of their bounds until none that is left can be cheaper."""
         columns, bounds = shelf.columns, shelf.bounds
-        sets = VictimSets(plan, member, plan.evaluation(member), columns.protections)
+        sets = VictimSets(
+            plan,
+            member,
+            plan.evaluation(member),
+            columns.protections,
+            shelf.refused if shelf.in_vain >= SOME_IN_VAIN else None,
+        )
         shelf.refresh(plan, member)
         if sets.lasts:
             left[[columns.segments[row] for row in shelf.useless]] = False
+        left[[columns.segments[row] for row in shelf.hopeless]] = False
         best: Offer | None = None
         asked = 0
         while (place := bounds.lowest(left, scores)) is not None:
@@ -189,8 +216,11 @@ class Market:
             found = sets.cheapest(row)
             asked += 1
             left[place] = False
-            if found is None and sets.lasts:
-                shelf.useless[row] = None
+            shelf.in_vain += found is None
+            if found is None and shelf.in_vain == SOME_IN_VAIN:
+                shelf.refresh(plan, member)
+            if found is None and (sets.lasts or sets.hopeless):
+                (shelf.hopeless if sets.hopeless else shelf.useless)[row] = None
             elif found is not None and (best is None or (found[0], -score, row) < best.rank):
                 best = Offer(row, found[1], (found[0], -score, row))
             if (found is None or found[0] > bound[0]) and columns.learn(member, row):

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 ROUNDS = 8
+# Of so many kinds of claimants the plugins are asked about everybody; where there are more, whoever is not protected is enough to begin a search.
+KINDS_ASKED = 20
 NO_DOMAIN = "no hyper-node that its network topology allows holds the members that run and has room enough, even with everybody gone who may go"
 
 
@@ -124,11 +126,7 @@ class Search:
             return telling.NOBODY
         key = (self._market.kind_of_job(job), claimant.best_effort)
         if key not in self._anybody:
-            anybody = any(
-                self.rules.may_go(claimant, task)
-                for source in self.rules.sources(claimant)
-                for task in source.tasks.values()
-            )
+            anybody = asking.is_anybody_offered(self.rules, claimant, ask=len(self._anybody) < KINDS_ASKED)
             self._anybody[key] = None if anybody else self._with_those_considered(job, telling.NOBODY)
         return self._anybody[key]
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pumice.actions.eviction.planning import Plan
     from pumice.actions.eviction.queue_protections import QueueProtections
     from pumice.actions.eviction.ranking import Rank
+    from pumice.actions.eviction.refused_jobs import RefusedJobs
     from pumice.framework.evaluation import Evaluation, Mask
     from pumice.model.job import Job
     from pumice.model.nodes import NodeRecord, Rows
@@ -35,7 +36,13 @@ FEW = 10
 SETS = 4000
 # How many sets of one node are tried out in full.
 TRIES = 64
+# After so many nodes on which nobody helped, few sets are tried on the others.
+MANY_IN_VAIN = 100
+FEW_TRIES = 4
 CUT_SHORT = f"no more than {TRIES} sets of pods on a node were tried"
+CUT_SHORTER = (
+    f"no more than {FEW_TRIES} sets of pods on a node were tried after {MANY_IN_VAIN} nodes on which nobody helped"
+)
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -52,13 +59,22 @@ class VictimSets:
     """The search for one member in the state that a plan has reached."""
 
     def __init__(
-        self, plan: Plan, member: Task, evaluation: Evaluation, protections: QueueProtections | None = None
+        self,
+        plan: Plan,
+        member: Task,
+        evaluation: Evaluation,
+        protections: QueueProtections | None = None,
+        refused: RefusedJobs | None = None,
     ) -> None:
         self._plan = plan
+        self._refused = refused
         self._protections = protections
+        # Whether nobody on the node that was asked last can help, whatever else is evicted.
+        self.hopeless = False
         self._member = member
         self._evaluation = evaluation
         self._losses = ranking.losses(plan.session)
+        self._in_vain = 0
         # Where only room decides, numbers tell whether the member fits.
         self._by_numbers = (
             plan.rules.simulation is None
@@ -74,34 +90,43 @@ class VictimSets:
 
     def cheapest(self, row: int) -> tuple[Rank, tuple[Unit, ...]] | None:
         """Return the cheapest set on a node with its rank, leaving everything as it was; None if there is none."""
+        self.hopeless = False
+        found = self._cheapest(row)
+        self._in_vain += found is None
+        return found
+
+    def _cheapest(self, row: int) -> tuple[Rank, tuple[Unit, ...]] | None:
         plan, member = self._plan, self._member
         record = plan.session.cluster.nodes.records[row]
         request = member.shape.request
-        ordered = self._candidates(record)
-        if not ordered or request.unoffered:
-            return None
-        choices = self._choices(ordered, row)
         table = plan.session.cluster.nodes
         free = table.allocatable[row] - table.used[row] + table.releasing[row] - table.pipelined[row]
         lacking = (request.vector - free)[request.asked]
+        found = self._candidates(record)
+        if request.unoffered or not self._are_enough(found, lacking, request.asked):
+            self.hopeless = True
+            return None
+        ordered = plan.rules.in_order(member, found) if len(found) > 1 else found
+        choices = self._choices(ordered, row)
         if not self._by_numbers and not self._could_fit(choices, row):
             return None
-        found = self._first_that_works(sets_by_rank(choices, lacking, request.asked), choices, ordered, row)
-        return (ranking.rank(plan.session, found), tuple(found)) if found else None
+        taken = self._first_that_works(sets_by_rank(choices, lacking, request.asked), choices, ordered, row)
+        return (ranking.rank(plan.session, taken), tuple(taken)) if taken else None
 
     def _first_that_works(
         self, sets: Iterator[list[Choice] | None], choices: Sequence[Choice], ordered: Sequence[Task], row: int
     ) -> list[Unit]:
         """Try sets by rank; after too many, or where not all are looked at, take one in victim order."""
+        most = TRIES if self._in_vain < MANY_IN_VAIN else FEW_TRIES
         for tries, chosen in enumerate(sets):
-            if chosen is None or tries == TRIES:
+            if chosen is None or tries == most:
                 taken = self._taken_in_order(choices, ordered, row)
             else:
                 taken = chosen if self._works(chosen, ordered, row) else []
             if taken:
                 return [choice.unit for choice in taken]
-            if tries == TRIES:
-                self._plan.bounds[CUT_SHORT] = None
+            if tries == most:
+                self._plan.bounds[CUT_SHORT if most == TRIES else CUT_SHORTER] = None
                 break
         return []
 
@@ -117,12 +142,20 @@ class VictimSets:
 
     # -- what can go -------------------------------------------------------------------------------------------
 
+    def _are_enough(self, found: Sequence[Task], lacking: Vector, asked: Vector) -> bool:
+        """Tell whether a node would have room with all of some pods gone."""
+        if not found:
+            return False
+        freed: Vector = np.sum([task.shape.request.vector for task in found], axis=0)
+        return bool((freed[asked] >= lacking).all())
+
     def _candidates(self, record: NodeRecord) -> list[Task]:
-        """Return the pods of a node that are neither out of reach nor protected, the first to go first."""
+        """Return the pods of a node that are neither out of reach nor protected."""
         rules, member, excluded, known = self._plan.rules, self._member, self._plan.excluded, self._protections
         tasks = [t for t in record.tasks.values() if t.uid not in excluded and (known is None or not known.is_kept(t))]
-        found = [task for task in tasks if rules.may_go(member, task)]
-        return rules.in_order(member, found) if len(found) > 1 else found
+        if (refused := self._refused) is not None:
+            tasks = [task for task in tasks if not refused.holds(task)]
+        return [task for task in tasks if rules.may_go(member, task)]
 
     def _choices(self, ordered: Sequence[Task], row: int) -> list[Choice]:
         """Return the units that could go: single pods, and jobs that cannot spare all of theirs as a whole, in victim order."""
