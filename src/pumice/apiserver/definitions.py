@@ -163,7 +163,7 @@ def _resource(spec: Mapping[str, Any], version: Mapping[str, Any]) -> Resource:
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
         doors=doors,
-        node=nodes.Compiler({}).compile(schema),
+        node=nodes.Compiler({}).compile(_own_fields(schema)),
         schema=schema,
         custom=True,
         deprecation=(version.get("deprecationWarning") or warning) if version.get("deprecated") else "",
@@ -171,6 +171,13 @@ def _resource(spec: Mapping[str, Any], version: Mapping[str, Any]) -> Resource:
         scale=dict(subresources["scale"]) if "scale" in subresources else None,
         selectable=tuple(each["jsonPath"].lstrip(".") for each in version.get("selectableFields") or ()),
     )
+
+
+def _own_fields(schema: Document) -> Document:
+    """Leave out of a schema what every object has: the server itself says what may stand there."""
+    properties = {name: each for name, each in (schema.get("properties") or {}).items() if name not in _RESERVED}
+    required = [name for name in schema.get("required") or () if name not in _RESERVED]
+    return {**schema, "properties": properties, "required": required}
 
 
 # ---- what makes a definition invalid

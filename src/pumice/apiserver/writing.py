@@ -352,7 +352,10 @@ class Writing:
 
     def _writer(self, resource: Resource, options: Options, subresource: str) -> managed.Writer:
         return managed.Writer(
-            manager=options.manager, api_version=resource.api_version, subresource=subresource, time=self.stamp()
+            manager=options.manager,
+            api_version=resource.api_version,
+            subresource=subresource or options.door,
+            time=self.stamp(),
         )
 
     def stamp(self) -> str:
