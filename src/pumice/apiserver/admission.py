@@ -75,10 +75,11 @@ class Admission:
     # ---- pods
 
     def _pod(self, manifest: Document, namespace: str) -> None:
-        spec = manifest["spec"]
+        spec = manifest["spec"] = dict(manifest["spec"])  # it may be shared with other pods
         self._priority(manifest, spec)
         ranges = [each for each in self._store.scan(LIMIT_RANGE) if each["metadata"]["namespace"] == namespace]
         if ranges:
+            manifest["spec"] = spec = structure.copied(spec)
             self._limits(manifest, ranges)
             manifest["status"]["qosClass"] = defaults.quality(spec)
 

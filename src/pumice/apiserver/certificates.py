@@ -61,8 +61,8 @@ def ensure(folder: Path, addresses: Sequence[str] = ("127.0.0.1", "::1")) -> Fil
     authority_key, authority = _authority(now)
     alternatives = [x509.DNSName(name) for name in NAMES]
     reached = [*alternatives, *(x509.IPAddress(ipaddress.ip_address(each)) for each in addresses)]
-    server_key, server = _issued(authority_key, authority, now, "kube-apiserver", "", reached)
-    client_key, client = _issued(authority_key, authority, now, "kubernetes-admin", MASTERS, ())
+    server_key, server = _issued(authority_key, authority, now, name="kube-apiserver", reached=reached)
+    client_key, client = _issued(authority_key, authority, now, name="kubernetes-admin", group=MASTERS)
     _write(files.authority, authority.public_bytes(serialization.Encoding.PEM))
     _write(files.server, server.public_bytes(serialization.Encoding.PEM))
     _write(files.server_key, _pem(server_key))
@@ -91,9 +91,10 @@ def _issued(
     authority_key: ec.EllipticCurvePrivateKey,
     authority: x509.Certificate,
     now: dt.datetime,
+    *,
     name: str,
-    group: str,
-    reached: Sequence[x509.GeneralName],
+    group: str = "",
+    reached: Sequence[x509.GeneralName] = (),
 ) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
     key = ec.generate_private_key(ec.SECP256R1())
     parts = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group)] if group else []

@@ -72,7 +72,7 @@ class Reading:
             raise statuses.not_found(resource.plural, resource.group, target.name)
         return found
 
-    def list(self, target: Target, query: Mapping[str, str]) -> Page:
+    def page(self, target: Target, query: Mapping[str, str]) -> Page:
         """Give the objects that a query selects, or a page of them."""
         matches, resource = selection(target, query), target.resource
         now = int(self._store.resource_version)
@@ -90,7 +90,7 @@ class Reading:
 
     def selected(self, target: Target, query: Mapping[str, str]) -> list[Mapping[str, Any]]:
         """Give all objects that a query selects, as they are now."""
-        return self.list(target, {**query, "limit": "", "continue": ""}).items
+        return self.page(target, {**query, "limit": "", "continue": ""}).items
 
     def _check_version(self, query: Mapping[str, str], now: int, token: Token | None) -> None:
         stated, match = query.get("resourceVersion", ""), query.get("resourceVersionMatch", "")
@@ -176,7 +176,9 @@ def too_new(version: int, now: int) -> statuses.Problem:
     return statuses.Problem(504, _FUTURE.format(version, now), details=details)
 
 
-def _page(snapshot: Snapshot, start: int, limit: int, namespace: str, matches: Matches, version: int) -> Page:
+def _page(  # noqa: PLR0917  what a page is made of
+    snapshot: Snapshot, start: int, limit: int, namespace: str, matches: Matches, version: int
+) -> Page:
     items: list[Any] = []
     places, stored = snapshot.places, snapshot.items
     end = len(places)

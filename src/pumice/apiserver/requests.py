@@ -102,6 +102,18 @@ def options(query: Mapping[str, str], agent: str, user: str, stated: Mapping[str
     )
 
 
+def delete_options(query: Mapping[str, str], stated: Mapping[str, Any]) -> dict[str, Any]:
+    """Read how a deletion is to be done: what the query says counts before what the body says."""
+    wanted = dict(stated)
+    if query.get("propagationPolicy"):
+        wanted["propagationPolicy"] = query["propagationPolicy"]
+    if query.get("gracePeriodSeconds", "").lstrip("-").isdecimal():
+        wanted["gracePeriodSeconds"] = int(query["gracePeriodSeconds"])
+    if query.get("orphanDependents"):
+        wanted["orphanDependents"] = query["orphanDependents"] == "true"
+    return wanted
+
+
 def form(accept: str) -> tuple[Form, bool]:
     """Say in which form an answer is wanted, and whether JSON will do at all."""
     if not accept or accept == "*/*":

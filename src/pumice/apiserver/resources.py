@@ -119,9 +119,9 @@ class Registry:
         name = entry["responseKind"]["kind"]
         group, version = entry["group"], entry["version"]
         schema_name = gvks[group, version, name]
-        stored = ("", "v1") if (group, name) == ("events.k8s.io", "Event") else (group, version)
+        stored = "" if (group, name) == ("events.k8s.io", "Event") else group
         return Resource(
-            kind=stored_kind(*stored, name, entry["resource"], namespaced=entry["scope"] == "Namespaced"),
+            kind=stored_kind(stored, version, name, entry["resource"], namespaced=entry["scope"] == "Namespaced"),
             group=group,
             version=version,
             kind_name=name,

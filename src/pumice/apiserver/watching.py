@@ -80,7 +80,7 @@ class Watching:
         self._durability = durability
         self._bells = bells
         self._now = now
-        self._encoded: dict[tuple[int, str], bytes] = {}
+        self._encoded: dict[tuple[str, str], tuple[Mapping[str, Any], bytes]] = {}
         self.open = 0
 
     def start(self, ask: Ask) -> tuple[Watch, list[Mapping[str, Any]]]:
@@ -161,13 +161,20 @@ class Watching:
             return msgspec.json.encode(rendering.table(resource, [manifest], self._now(), ask.include, metadata))
         if ask.form == "metadata":
             return msgspec.json.encode(rendering.partial(manifest))
-        key = (int(manifest["metadata"]["resourceVersion"]), resource.api_version)
+        return self.encoded(manifest, resource)
+
+    def encoded(self, manifest: Mapping[str, Any], resource: Resource) -> bytes:
+        """Encode an object as a version has it; a stored one only once, however many ask for it."""
+        version = manifest["metadata"].get("resourceVersion")
+        if version is None:
+            return msgspec.json.encode(versions.told(manifest, resource))
+        key = (version, resource.api_version)
         found = self._encoded.get(key)
-        if found is None:
+        if found is None or found[0] is not manifest:
             if len(self._encoded) >= _KEPT:
                 self._encoded.clear()
-            found = self._encoded[key] = msgspec.json.encode(versions.told(manifest, resource))
-        return found
+            found = self._encoded[key] = (manifest, msgspec.json.encode(versions.told(manifest, resource)))
+        return found[1]
 
     def _bookmark(self, ask: Ask, version: int, annotations: Document | None = None) -> bytes:
         resource: Resource = ask.target.resource

@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from pumice.api import timestamp
-from pumice.apiserver import statuses, versions
+from pumice.apiserver import pod_specs, statuses, versions
 from pumice.apiserver.built_in import defaults, validity
-from pumice.apiserver.ownership import applying, managed
+from pumice.apiserver.ownership import applying, fieldsets, managed
 from pumice.apiserver.patching import json_patch, strategic
 from pumice.apiserver.schemas import conforming, validating
 from pumice.sim import errors, structure
@@ -41,13 +43,21 @@ class Writing:
         self._store = store
         self._admission = admission
         self._now = now
+        self._specs = pod_specs.PodSpecs()
         self.judges: dict[tuple[str, str], Callable[[Document, Mapping[str, Any] | None], None]] = {}
         self.completes: dict[tuple[str, str], Callable[[Document], None]] = {}
 
     # ---- creating
 
     def create(
-        self, target: Target, body: Any, options: Options, warnings: list[str], *, applied: bool = False
+        self,
+        target: Target,
+        body: Any,
+        options: Options,
+        warnings: list[str],
+        *,
+        applied: bool = False,
+        raw: bytes = b"",
     ) -> Mapping[str, Any]:
         """Create an object and give it as it is stored."""
         resource = target.resource
@@ -63,6 +73,8 @@ class Writing:
             new.pop("status", None)
         self._complete(new, resource)
         self._judge(new, resource, None)
+        if raw and not warnings:
+            self._specs.keep(raw, new["spec"], new["status"]["qosClass"], resource.node)
         self._admission.admit(new, resource, namespace)
         writer = self._writer(resource, options, "")
         if applied:
@@ -116,6 +128,30 @@ class Writing:
             metadata["name"] = target.name
         elif not metadata.get("name") and metadata.get("generateName"):
             metadata["name"] = generate(metadata["generateName"])
+
+    def create_pod(self, target: Target, data: bytes, options: Options, warnings: list[str]) -> Mapping[str, Any]:
+        """Create a pod out of JSON; one whose spec was seen before is not read again."""
+        body, raw = pod_specs.split(data)
+        known = self._specs.find(raw)
+        if known is None:
+            spec = msgspec.json.decode(raw) if raw else None
+            return self.create(target, {**body, "spec": spec} if spec is not None else body, options, warnings, raw=raw)
+        resource = target.resource
+        new = self._decoded(body, resource, options, warnings)
+        metadata = new["metadata"]
+        if metadata.get("resourceVersion"):
+            raise statuses.bad_request("resourceVersion should not be set on objects to be created")
+        for field in _SERVER_OWNED:
+            metadata.pop(field, None)
+        namespace = self._home(metadata, target)
+        self._name(metadata, target)
+        new |= {"spec": known.spec, "status": {"phase": "Pending", "qosClass": known.quality}}
+        if found := validity.metadata(new, "Pod") + owner_problems(new):
+            raise statuses.invalid("Pod", "", metadata.get("name", ""), found)
+        self._admission.admit(new, resource, namespace)
+        fields = known.fields(fieldsets.of_metadata(metadata, resource.node))
+        metadata["managedFields"] = [self._writer(resource, options, "").entry("Update", fields, shared=True)]
+        return self._adopt(new, resource, namespace, options, generated=bool(metadata.get("generateName")))
 
     # ---- replacing
 
@@ -377,9 +413,11 @@ def owner_problems(new: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         where = f"metadata.ownerReferences[{index}]"
         if not isinstance(reference, dict):
             return [("FieldValueInvalid", where, f"Invalid value: {reference!r}: must be an object")]
-        for field in ("apiVersion", "kind", "name", "uid"):
-            if not reference.get(field):
-                found.append(("FieldValueInvalid", f"{where}.{field}", f'Invalid value: "": {field} must not be empty'))
+        found += [
+            ("FieldValueInvalid", f"{where}.{field}", f'Invalid value: "": {field} must not be empty')
+            for field in ("apiVersion", "kind", "name", "uid")
+            if not reference.get(field)
+        ]
         if reference.get("uid") and reference.get("uid") == new["metadata"].get("uid"):
             found.append(
                 (

@@ -90,7 +90,7 @@ Exit status: 0 ended by Ctrl-C or SIGTERM, 1 could not start or had to give up, 
     help="write the scheduler's log to the standard error: 2 configuration, 3 decisions, 4 cycles",
 )
 @click.pass_context
-def command(
+def command(  # noqa: PLR0917  click gives each option by its name
     context: click.Context,
     nodes: str,
     data: Path | None,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _PAUSE: Final = 0.005  # between two looks of the kubelets, so that a burst is one look
 
 
-class StartFailure(Exception):
+class StartError(Exception):
     """Why the API server cannot run."""
 
 
@@ -60,10 +60,10 @@ class ApiThread(threading.Thread):
         self.figures = Figures()
 
     def await_ready(self) -> None:
-        """Return when the server answers; raise `StartFailure` if it never will."""
+        """Return when the server answers; raise `StartError` if it never will."""
         self._ready.wait()
         if self._problem is not None:
-            raise StartFailure(str(self._problem)) from self._problem
+            raise StartError(str(self._problem)) from self._problem
 
     def stop(self, seconds: float = 5.0) -> None:
         """End in good order."""
@@ -123,13 +123,13 @@ class ApiThread(threading.Thread):
     def _parts(self, made: cluster.Cluster, server: serving.Server) -> list[Coroutine[Any, Any, None]]:
         time = clock.WallClock(self._options.speed)
         notes = event_notes.EventNotes(made)
-        pods: list[kubelets.Kubelets] = []
-        health = node_health.NodeHealth(made.store, time, pods[0].look_again)
-        pods.append(kubelets.Kubelets(made.store, time, notes.warn, notes.tell, health.is_served))
-        pods[0].adopt()
-        made.subresources.log = pods[0].log
+        health = node_health.NodeHealth(made.store, time)
+        pods = kubelets.Kubelets(made.store, time, notes.warn, notes.tell, health.is_served)
+        health.again = pods.look_again
+        pods.adopt()
+        made.subresources.log = pods.log
         return [
-            _serve(made, pods[0], health),
+            _serve(made, pods, health),
             notes.forget_old(),
             self._count(made, server),
             *(controller(made, time) for controller in self._controllers),

@@ -130,7 +130,8 @@ class Kubelets(kubelet.Kubelet):
     def log(self, pod: Mapping[str, Any], container: str) -> str:
         """Give what a container has said so far, each line with its time."""
         spec = structure.mapping(pod, "spec")
-        found = next((each for each in spec.get("containers") or () if each.get("name") == container), {})
+        containers: list[Document] = spec.get("containers") or []
+        found: Document = next((each for each in containers if each.get("name") == container), {})
         if structure.mapping(pod, "status").get("phase") in (None, names.PHASE_PENDING):
             return ""
         since = self._running_since(pod)

@@ -27,10 +27,10 @@ _GRACE: Final = 40 * duration.SECOND  # how long the silence of a node is borne
 class NodeHealth:
     """Follows nodes and acts when told to, as the node controllers of a cluster do."""
 
-    def __init__(self, store: ObjectStore, clock: WallClock, again: Callable[[str], None]) -> None:
+    def __init__(self, store: ObjectStore, clock: WallClock) -> None:
         self._store = store
         self._clock = clock
-        self._again = again
+        self.again: Callable[[str], None] = _nobody  # who is told of a node that is well again
         self._changed: dict[str, None] = {}
         self._failing: set[str] = set()
         self._missing: set[str] = set()
@@ -69,7 +69,7 @@ class NodeHealth:
         elif not failing and name in self._failing:
             self._failing.discard(name)
             self._mark(name)
-            self._again(name)
+            self.again(name)
         self._taint(name)
         self._drive_away(name)
 
@@ -147,6 +147,10 @@ class NodeHealth:
         for pod in list(self._store.scan(kinds.POD)):
             if structure.mapping(pod, "spec").get("nodeName") == name:
                 self._store.delete(Key(kinds.POD, pod["metadata"]["namespace"], pod["metadata"]["name"]), grace=0)
+
+
+def _nobody(_: str) -> None:
+    pass
 
 
 def stays(pod: Mapping[str, Any], taints: list[Document]) -> int | None:

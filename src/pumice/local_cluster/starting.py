@@ -52,7 +52,7 @@ def _run(options: Options, folder: Path, tell: Callable[[str], None]) -> int:
     api.start()
     try:
         api.await_ready()
-    except api_thread.StartFailure as error:
+    except api_thread.StartError as error:
         raise UpError(str(error)) from error
     tell(_guide(options, api, access))
     line = live_line.LiveLine(api.figures)

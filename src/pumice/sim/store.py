@@ -15,7 +15,7 @@ from pumice.api import kinds, names, timestamp
 from pumice.sim import deletion, errors, history, identity, structure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pumice.sim.history import Watch, WatchEventType
     from pumice.sim.identity import Key
@@ -111,7 +111,7 @@ class ObjectStore:
             )
         return history.Watch(self._history, kind, int(resource_version), bookmarks=bookmarks)
 
-    def since(self, kind: kinds.Kind, version: int) -> list[history.WatchEvent]:
+    def since(self, kind: kinds.Kind, version: int) -> Sequence[history.WatchEvent]:
         """Give the events of a kind after a version, to be read and never changed."""
         return history.Watch(self._history, kind, version).take()
 

@@ -32,9 +32,14 @@ def of_object(manifest: dict[str, Any], node: Node, *, whole: bool) -> FieldSet:
         for name, value in manifest.items()
         if name not in ("apiVersion", "kind", "metadata")
     }
-    metadata = {name: value for name, value in manifest.get("metadata", {}).items() if name not in _UNOWNED}
-    owned = of_value(metadata, node.properties.get("metadata") or _METADATA, whole=whole) if metadata else {}
+    owned = of_metadata(manifest.get("metadata", {}), node, whole=whole)
     return {"f:metadata": owned, **found} if owned else found
+
+
+def of_metadata(metadata: dict[str, Any], node: Node, *, whole: bool = True) -> FieldSet:
+    """Give the fields of an object's metadata that somebody can own."""
+    owned = {name: value for name, value in metadata.items() if name not in _UNOWNED}
+    return of_value(owned, node.properties.get("metadata") or _METADATA, whole=whole) if owned else {}
 
 
 def of_value(value: Any, node: Node | None, *, whole: bool) -> FieldSet:

@@ -29,7 +29,7 @@ class Writer(msgspec.Struct, frozen=True, kw_only=True):
     subresource: str = ""
     time: str
 
-    def entry(self, operation: str, fields: FieldSet) -> Entry:
+    def entry(self, operation: str, fields: FieldSet, *, shared: bool = False) -> Entry:
         """Give the entry of managedFields for what it owns."""
         entry = {
             "manager": self.manager,
@@ -37,7 +37,7 @@ class Writer(msgspec.Struct, frozen=True, kw_only=True):
             "apiVersion": self.api_version,
             "time": self.time,
             "fieldsType": "FieldsV1",
-            "fieldsV1": share(fields),
+            "fieldsV1": fields if shared else share(fields),
         }
         return {**entry, "subresource": self.subresource} if self.subresource else entry
 

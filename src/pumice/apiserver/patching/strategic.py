@@ -104,7 +104,4 @@ def _ordered(items: list[Any], order: Any, node: Node | None) -> list[Any]:
 
     wanted = [name(each) for each in order]
     listed = sorted((item for item in items if name(item) in wanted), key=lambda item: wanted.index(name(item)))
-    result: list[Any] = []
-    for item in items:
-        result.append(listed.pop(0) if name(item) in wanted else item)
-    return result
+    return [listed.pop(0) if name(item) in wanted else item for item in items]

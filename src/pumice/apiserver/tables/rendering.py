@@ -46,7 +46,8 @@ def table(
 def columns_of(resource: Resource) -> Sequence[Column]:
     """Give the columns of a kind."""
     if not resource.custom:
-        return built_in.COLUMNS.get((resource.group, resource.kind_name), built_in.PLAIN)
+        found: Sequence[Column] = built_in.COLUMNS.get((resource.group, resource.kind_name), built_in.PLAIN)
+        return found
     if not resource.columns:
         return (NAME, AGE)
     return (NAME, *(_custom(each) for each in resource.columns))
