@@ -14,7 +14,8 @@ Document = dict[str, Any]
 _METADATA: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _LIST_METADATA: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"
 _V3: Final = "#/components/schemas/"
-_ACTIONS: Final = {"get": "get", "put": "put", "patch": "patch", "delete": "delete", "post": "post"}
+PROTOBUF: Final = "com.github.proto-openapi.spec.v2@v1.0+protobuf"  # as it is asked for
+PROTOBUF_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"  # as it is given
 
 
 class Documents:
@@ -73,6 +74,15 @@ class Documents:
         }
         return self._keep("v2", document)
 
+    def version2_header(self) -> bytes:
+        """Give the document of version 2 in protobuf, without kinds.
+
+        kubectl asks for it when it is given a List, and leaves the checking of kinds that are not there to the server, which does it anyway.
+        """
+        title, version = b"Kubernetes", self._registry.description.version.encode()
+        info = _text_field(1, title) + _text_field(2, version)
+        return _text_field(1, b"2.0") + _text_field(2, info) + _text_field(8, b"")
+
     def _paths(self) -> list[str]:
         return list(dict.fromkeys(each.path.lstrip("/") for each in self._registry))
 
@@ -101,6 +111,11 @@ class Documents:
             if name not in schemas and name in described:
                 schemas[name] = described[name]
                 waiting += _references(described[name])
+
+
+def _text_field(number: int, data: bytes) -> bytes:
+    """Write a field of a protobuf message: short texts only."""
+    return bytes([number << 3 | 2, len(data)]) + data
 
 
 def schema_name(resource: Resource) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from aiohttp import web
 
-from pumice.apiserver import answers, discovery, objects, statuses
+from pumice.apiserver import answers, discovery, objects, openapi, statuses
 from pumice.sim import errors
 
 if TYPE_CHECKING:
@@ -104,6 +104,8 @@ class Server:
             return web.Response(
                 text="[+]ping ok\n[+]store ok\nhealthz check passed\n" if "verbose" in request.query else "ok"
             )
+        if path == "/openapi/v2" and openapi.PROTOBUF in accept:
+            return web.Response(body=documents.version2_header(), headers={"Content-Type": openapi.PROTOBUF_TYPE})
         if path == "/openapi/v2":
             return answers.raw(documents.version2())
         if path == "/openapi/v3":

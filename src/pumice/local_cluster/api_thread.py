@@ -128,8 +128,9 @@ class ApiThread(threading.Thread):
         health.again = pods.look_again
         pods.adopt()
         made.subresources.log = pods.log
+        serving_nodes = [_serve(made, pods, health)] if self._options.kubelets else []
         return [
-            _serve(made, pods, health),
+            *serving_nodes,
             notes.forget_old(),
             self._count(made, server),
             *(controller(made, time) for controller in self._controllers),
