@@ -144,7 +144,8 @@ class Objects:
         verb = _VERBS[method]
         if verb == "create" and target.resource.plural.endswith("reviews") and not target.name:
             return answers.json(reviews.answer(target, body.decoded(), call.user), 201)
-        options = requests.options(call.query, call.request.headers.get("User-Agent", ""), call.user.name)
+        agent = call.request.headers.get("User-Agent", "")
+        options = requests.options(call.query, agent, call.user.name, verb.title())
         if target.subresource not in ("", "status"):
             return self._door(call, body, options)
         allowed = target.resource.doors["status"]["verbs"] if target.subresource else target.resource.verbs
@@ -162,6 +163,9 @@ class Objects:
             return manifest, 201 if created else 200
         if verb == "patch":
             patch = (body.patch_kind, body.decoded())
+            if patch[0] == "apply" and not call.query.get("fieldManager"):
+                cause = ("FieldValueRequired", "fieldManager", "Required value: is required for apply patch")
+                raise statuses.invalid("PatchOptions", "meta.k8s.io", "", [cause])
             manifest, created = writing.patch(target, patch, options, call.warnings)
             return manifest, 201 if created else 200
         if target.resource.kind_name == "Binding":
@@ -209,7 +213,7 @@ class Objects:
             raise call.not_allowed()
         if not isinstance(stated, dict):
             raise statuses.bad_request(f"DeleteOptions is an object, not {type(stated).__name__}")
-        options = requests.options(call.query, "", call.user.name, stated)
+        options = requests.options(call.query, "", call.user.name, "Delete", stated)
         wanted = requests.delete_options(call.query, stated)
         if not target.name:
             return self._delete_all(call, wanted, dry_run=options.dry_run)

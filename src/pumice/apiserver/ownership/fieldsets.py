@@ -85,6 +85,21 @@ def union(left: FieldSet, right: FieldSet) -> FieldSet:
     return result
 
 
+def exact_difference(left: FieldSet, right: FieldSet) -> FieldSet:
+    """Give the members of the first that are not members of the second, whatever is above or below them."""
+    result = {}
+    for key, below in left.items():
+        other = right.get(key)
+        if other is None:
+            result[key] = below
+        elif not below:
+            if other and SELF not in other:
+                result[key] = below
+        elif rest := exact_difference(below, other or {SELF: _LEAF}):
+            result[key] = rest
+    return result
+
+
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
     """Give the fields of the first that are not in the second; whoever is in the second takes along all that is below."""
     result = {}
