@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -80,12 +81,18 @@ class Objects:
         await self._cluster.durable.wait(int(self._cluster.store.resource_version))
         return response
 
+    async def _shown(self, response: web.Response) -> web.Response:
+        """Give what was read when it is safe, or when nothing can be made safe: a full disk stops writes alone."""
+        with contextlib.suppress(statuses.Problem):
+            await self._cluster.durable.wait(int(self._cluster.store.resource_version))
+        return response
+
     # ---- reading
 
     async def _read(self, call: Call) -> web.StreamResponse:
         target, query = call.target, call.query
         if target.subresource == "scale":
-            return await self._settled(answers.json(self._cluster.subresources.scale(target)))
+            return await self._shown(answers.json(self._cluster.subresources.scale(target)))
         if target.subresource == "log":
             return web.Response(text=self._cluster.subresources.text(target, query))
         if target.subresource not in ("", "status"):
@@ -96,8 +103,8 @@ class Objects:
         if verb == "watch":
             return await self._watch(call)
         if verb == "list":
-            return await self._settled(self._list(call))
-        return await self._settled(self._told(call, self._cluster.reading.get(target)))
+            return await self._shown(self._list(call))
+        return await self._shown(self._told(call, self._cluster.reading.get(target)))
 
     def _list(self, call: Call) -> web.Response:
         page = self._cluster.reading.page(call.target, call.query)
@@ -177,7 +184,7 @@ class Objects:
         if target.resource.kind is kinds.POD and body.is_json:
             try:
                 return writing.create_pod(target, body.data, options, call.warnings), 201
-            except msgspec.MsgspecError as error:
+            except (msgspec.MsgspecError, RecursionError) as error:
                 raise bodies.unreadable(error) from None
         return writing.create(target, body.decoded(), options, call.warnings), 201
 
