@@ -58,10 +58,11 @@ class Objects:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.streams: set[asyncio.Task[Any]] = set()
+        self._known: tuple[int, dict[str, Target]] = (-1, {})
 
     async def answer(self, request: web.BaseRequest, user: User, warnings: list[str]) -> web.StreamResponse:
         """Answer one request."""
-        target = requests.target(self._cluster.registry, request.path)
+        target = self._target(request.path)
         form, acceptable = requests.form(request.headers.get("Accept", ""))
         if not acceptable and target.subresource != "log":
             raise statuses.Problem(406, _ACCEPTED)
@@ -75,6 +76,18 @@ class Objects:
         self._cluster.durable.check_writable()
         body = await bodies.read(request, self._cluster.protobuf)
         return await self._settled(self._write(call, body))
+
+    def _target(self, path: str) -> Target:
+        """Read a path; those of collections come again and again."""
+        registry = self._cluster.registry
+        if self._known[0] != registry.generation or len(self._known[1]) > 1000:
+            self._known = (registry.generation, {})
+        found = self._known[1].get(path)
+        if found is None:
+            found = requests.target(registry, path)
+            if not found.name:
+                self._known[1][path] = found
+        return found
 
     async def _settled(self, response: web.Response) -> web.Response:
         """Give an answer when what it tells is safe."""
