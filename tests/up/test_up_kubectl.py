@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 
 import pytest
 from running_cluster import until
+
+from testbed import provide
 
 pytestmark = pytest.mark.kube
 
@@ -254,10 +258,6 @@ def test_a_gang_starts_together(cluster):
 
 
 def test_a_watch_shows_a_pod_on_its_way(cluster):
-    import subprocess
-
-    from testbed import provide
-
     environment = {
         "KUBECONFIG": cluster.kubeconfig,
         "KUBECACHEDIR": str(cluster.folder / "cache"),
@@ -277,3 +277,40 @@ def test_a_watch_shows_a_pod_on_its_way(cluster):
         watching.terminate()
     assert set(states) <= {"Pending", "Running"}
     cluster.kubectl("delete", "pod", "seen")
+
+
+def test_budgets_and_quotas_state_their_figures(cluster):
+    cluster.kubectl("create", "namespace", "figures")
+    cluster.kubectl("-n", "figures", "create", "quota", "q", "--hard=pods=2,requests.cpu=1,requests.memory=1Gi")
+    overrides = (
+        '{"spec":{"containers":[{"name":"c","image":"nginx","resources":{"requests":{"cpu":"100m","memory":"64Mi"}}}]}}'
+    )
+    for name in ("one", "two"):
+        cluster.kubectl("-n", "figures", "run", name, "--image=nginx", "--labels=app=f", "--overrides", overrides)
+    refused = cluster.kubectl("-n", "figures", "run", "three", "--image=nginx", "--overrides", overrides, check=False)
+    assert "exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2" in refused
+    cluster.kubectl("-n", "figures", "create", "pdb", "b", "--selector=app=f", "--min-available=1")
+    cluster.kubectl("-n", "figures", "wait", "--for=jsonpath={.status.disruptionsAllowed}=1", "pdb/b", "--timeout=60s")
+    used = "{.status.used.pods} {.status.used.requests\\.cpu} {.status.used.requests\\.memory}"
+    until(lambda: cluster.kubectl("-n", "figures", "get", "quota", "q", "-o", f"jsonpath={used}") == "2 200m 128Mi")
+
+
+def test_a_node_is_described_with_its_lease(cluster):
+    described = cluster.kubectl("describe", "node", "node-0")
+    assert "HolderIdentity:  node-0" in described
+    assert "RenewTime:" in described
+
+
+@pytest.mark.helm
+def test_helm_installs_and_removes_our_chart(cluster):
+    environment = {**os.environ, "KUBECONFIG": cluster.kubeconfig, "HELM_CACHE_HOME": str(cluster.folder / "helm")}
+
+    def helm(*arguments):
+        command = [str(provide.program("helm")), *arguments, "-n", "charted"]
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+
+    helm("install", "pumice", "deploy/chart", "--create-namespace")
+    made = cluster.kubectl("-n", "charted", "get", "deployments,configmaps,services", "-o", "name").split()
+    assert "deployment.apps/pumice-scheduler" in made
+    helm("uninstall", "pumice")
+    assert cluster.kubectl("-n", "charted", "get", "deployments", "-o", "name") == ""

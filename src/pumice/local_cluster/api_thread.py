@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds, names
 from pumice.apiserver import authentication, cluster, resources, serving
-from pumice.local_cluster import clock, contents, event_notes, journal, kubelets, node_health
+from pumice.local_cluster import clock, contents, event_notes, figures, journal, kubelets, node_health
 from pumice.sim.store import ObjectStore
 
 if TYPE_CHECKING:
@@ -128,10 +128,13 @@ class ApiThread(threading.Thread):
         health.again = pods.look_again
         pods.adopt()
         made.subresources.log = pods.log
-        serving_nodes = [_serve(made, pods, health)] if self._options.kubelets else []
+        serving_nodes = (
+            [_serve(made, pods, health), figures.beat(made, health.is_served)] if self._options.kubelets else []
+        )
         return [
             *serving_nodes,
             notes.forget_old(),
+            figures.Figures(made).keep(),
             self._count(made, server),
             *(controller(made, time) for controller in self._controllers),
         ]
