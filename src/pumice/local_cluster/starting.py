@@ -68,13 +68,12 @@ def _run(options: Options, folder: Path, tell: Callable[[str], None]) -> int:
 
 
 def _guide(options: Options, api: api_thread.ApiThread, access: access_files.AccessFiles) -> str:
-    count = sum(pool.count for pool in options.pools)
     words = "scheduled by pumice" if options.scheduler == "pumice" else "and no scheduler"
     speed = f" at {options.speed:g} times the speed" if options.speed != 1 else ""
     return _GUIDE.format(
         host=options.host,
         port=api.port,
-        nodes=count,
+        nodes=api.figures.nodes,
         scheduler=words + speed,
         kept=f"\nIts state is kept in {options.data}." if options.data else "",
         kubeconfig=access.kubeconfig,
