@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import signal
 import threading
 import traceback
 import uuid
@@ -66,6 +68,11 @@ class ApiThread(threading.Thread):
         if self._problem is not None:
             raise StartError(str(self._problem)) from self._problem
 
+    @property
+    def has_failed(self) -> bool:
+        """Tell whether it ended by itself."""
+        return self._problem is not None
+
     def stop(self, seconds: float = 5.0) -> None:
         """End in good order."""
         if self._loop is not None and self._ending is not None and self.is_alive():
@@ -80,6 +87,7 @@ class ApiThread(threading.Thread):
             self._problem = error
             if self._ready.is_set():
                 traceback.print_exception(error)
+                os.kill(os.getpid(), signal.SIGTERM)  # the rest of the process is nothing without it
         finally:
             self._ready.set()
 

@@ -61,10 +61,11 @@ def _run(options: Options, folder: Path, tell: Callable[[str], None]) -> int:
     line = live_line.LiveLine(api.figures)
     line.start()
     try:
-        return _schedule(options, access, folder, ending) if options.scheduler == "pumice" else _wait(ending)
+        status = _schedule(options, access, folder, ending) if options.scheduler == "pumice" else _wait(ending)
     finally:
         line.stop()
         api.stop()
+    return 1 if api.has_failed else status
 
 
 def _guide(options: Options, api: api_thread.ApiThread, access: access_files.AccessFiles) -> str:
