@@ -26,6 +26,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "scheduler": ("pumice.cli.scheduler", "Schedule the pods of a real cluster."),
     "shrink": ("pumice.cli.shrink", "Make a small scenario of what a recording shows of a job."),
     "test": ("pumice.cli.test", "Run scenario files, the unit tests of a scheduling policy."),
+    "up": ("pumice.cli.up", "Run a batch cluster on this machine, for kubectl and everything else."),
     "uninstall": ("pumice.cli.uninstall", "Print what pumice install has installed, to delete it."),
     "what-if": (
         "pumice.cli.what_if",
@@ -35,6 +36,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
 
 _EXAMPLES = """\b
 Examples:
+  pumice up                            a batch cluster on this machine, for kubectl
   pumice demo                          watch a small cluster at work
   pumice test scenarios/               run every scenario of a folder
   pumice explain job llama -n train    why it waits, and the smallest change that would start it
