@@ -49,6 +49,11 @@ class RunningCluster:
             self.process.stdout.close()
             raise AssertionError(self.text)
         self.kubeconfig = found[1]
+        self._document = yaml.safe_load(Path(self.kubeconfig).read_text())
+        self._authority = self.folder / "ca.crt"
+        self._authority.write_bytes(
+            base64.b64decode(self._document["clusters"][0]["cluster"]["certificate-authority-data"])
+        )
 
     def stop(self, number=signal.SIGINT):
         """End it; returns the exit status."""
@@ -60,12 +65,9 @@ class RunningCluster:
     @property
     def caller(self):
         """Ask it with the standard library."""
-        document = yaml.safe_load(Path(self.kubeconfig).read_text())
-        cluster = document["clusters"][0]["cluster"]
-        authority = self.folder / "ca.crt"
-        authority.write_bytes(base64.b64decode(cluster["certificate-authority-data"]))
-        token = next(each["user"]["token"] for each in document["users"] if "token" in each["user"])
-        return calling.Caller(int(cluster["server"].rpartition(":")[2]), token, authority)
+        cluster = self._document["clusters"][0]["cluster"]
+        token = next(each["user"]["token"] for each in self._document["users"] if "token" in each["user"])
+        return calling.Caller(int(cluster["server"].rpartition(":")[2]), token, self._authority)
 
     def kubectl(self, *arguments, input=None, check=True):  # noqa: A002  # as subprocess names it
         """Run kubectl; returns what it printed, what it complained about included if it may fail."""

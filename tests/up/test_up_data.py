@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from running_cluster import RunningCluster
+from running_cluster import RunningCluster, until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -36,8 +36,7 @@ def test_a_killed_process_loses_nothing_that_was_acknowledged(tmp_path):
     workers = [threading.Thread(target=write, args=(worker,)) for worker in range(4)]
     for worker in workers:
         worker.start()
-    while len(acknowledged) < 40:
-        pass
+    until(lambda: len(acknowledged) >= 40)
     running.stop(signal.SIGKILL)
     ending.set()
     for worker in workers:
