@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,7 +16,7 @@ from pumice.framework.reasons import FitSummary
 from pumice.model.statuses import TENTATIVE, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from pumice.framework.ordering import PriorityQueue
     from pumice.framework.session import Session
@@ -53,6 +54,8 @@ class Allocate(Action):
         self._gated: dict[str, None] = {}
         members, work = self._work(session)
         jobs = {name: session.job_order.queue(listed) for name, listed in members.items()}
+        expected = {name: waiting.waiting() for name, waiting in jobs.items()}
+        session.evaluator.blocks.expect(_expected(session, expected, work))
         if session.gangs_are_kept:
             interrupted = [name for name, listed in members.items() if any(job.is_interrupted for job in listed)]
             self._finish(session, interrupted, jobs, work)
@@ -282,6 +285,21 @@ class Allocate(Action):
             session.record.acquit(job.key, self.name)
         elif session.findings.errors(job):
             session.record.judge(job.key, self.name, _shortfall(session, job, 0))
+
+
+def _expected(
+    session: Session, jobs: Mapping[str, list[Job]], work: Mapping[str, list[Task]]
+) -> Iterable[subject.Subject]:
+    """Give those who will look for a node in about the order in which they will, one of each kind: job by job, queues taking turns."""
+    seen: set[Hashable] = set()
+    for job in itertools.chain.from_iterable(itertools.zip_longest(*jobs.values())):
+        if job is None:
+            continue
+        for task in work[job.key]:
+            kind = (task.shape.serial, task.bond, job.queue)
+            if kind not in seen:
+                seen.add(kind)
+                yield subject.Subject(task, session.cluster.queues[job.queue])
 
 
 def _eligible(session: Session, job: Job, waiting: Iterable[Task]) -> list[Task]:

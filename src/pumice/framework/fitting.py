@@ -14,8 +14,9 @@ from pumice.model.resources import PODS
 
 if TYPE_CHECKING:
     from pumice.framework.functions import Functions
-    from pumice.framework.subject import Subject
+    from pumice.framework.subject import Subject, Subjects
     from pumice.model.nodes import Nodes
+    from pumice.model.resources import Matrix, Vector
 
 Mask = npt.NDArray[np.bool_]
 
@@ -32,6 +33,26 @@ def room(subject: Subject, nodes: Nodes) -> Mask:
     if not nodes.released:
         fits &= np.logical_and.reduce(free >= needed, axis=1)
     return fits
+
+
+def room_for_many(subjects: Subjects, nodes: Nodes) -> Mask:
+    """Tell for each of many subjects which nodes have room for it now."""
+    columns, needed = subjects.kept(_needed)
+    at = (EVERY, columns)
+    free = nodes.idle_at(at)
+    room = np.minimum(free, nodes.after_release(free, at))
+    fits: Mask = np.logical_and.reduce(room.T[:, None, :] >= needed, axis=0)
+    return fits
+
+
+def _needed(subjects: Subjects) -> tuple[Vector, Matrix]:
+    """Return the columns that somebody asks for, and how much each needs there, to be spread over nodes; whoever does not ask needs less than nothing."""
+    requests = [member.request for member in subjects.members]
+    columns = np.unique(np.concatenate([request.asked for request in requests]))
+    needed = np.full((len(columns), len(requests), 1), np.iinfo(np.int64).min, dtype=np.int64)
+    for position, request in enumerate(requests):
+        needed[np.searchsorted(columns, request.asked), position, 0] = request.needed
+    return columns, needed
 
 
 def summarise(subject: Subject, nodes: Nodes, functions: Functions, reasons: Reasons) -> FitSummary:

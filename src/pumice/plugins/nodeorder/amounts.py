@@ -1,0 +1,175 @@
+"""The scores of Kubernetes that go by amounts: free, used and evenly used resources, for one pod and for many.
+
+The forms over many count in floats what the others count in whole numbers. That is exact: amounts are small enough (see blocks) for a quotient of two of them, times 100, to be
+rounded to a whole number only if it is one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from pumice.api import names
+from pumice.model.resources import CPU, MEMORY
+from pumice.plugins.sharing.scoring import MAX_SCORE
+
+if TYPE_CHECKING:
+    from pumice.framework.evaluation import Floats
+    from pumice.framework.subject import Subject, Subjects
+    from pumice.model.nodes import Nodes
+    from pumice.model.resources import Matrix
+
+Positions = npt.NDArray[np.int64]
+
+
+def _after(subject: Subject, nodes: Nodes) -> Matrix:
+    """Return cpu and memory in use with the pod on the node, pods without requests counting with stand-ins."""
+    after: Matrix = nodes.non_zero + np.array(subject.shape.non_zero, dtype=np.int64)
+    return after
+
+
+def least(subject: Subject, nodes: Nodes) -> Floats:
+    """Score the free part of cpu and memory, 50 to 50, in whole points."""
+    after = _after(subject, nodes)
+    room = nodes.native
+    free = np.where((after > room) | (room == 0), 0, (room - after) * MAX_SCORE // np.maximum(room, 1))
+    score: Floats = (free.sum(axis=1) // 2).astype(np.float64)
+    return score
+
+
+def least_of_many(subjects: Subjects, nodes: Nodes) -> Floats:
+    """Score the same for many pods."""
+    room = nodes.native.T.astype(np.float64)
+    free = (room - nodes.non_zero.T.astype(np.float64)) * MAX_SCORE
+    return _mean_part(free[:, None, :] - subjects.kept(_hundredfold), room)
+
+
+def _hundredfold(subjects: Subjects) -> Floats:
+    """Return a hundred times what pods count with: resources by pods, to be spread over nodes."""
+    hundredfold: Floats = subjects.non_zero.T[:, :, None] * float(MAX_SCORE)
+    return hundredfold
+
+
+def _mean_part(amounts: Floats, room: Floats) -> Floats:
+    """Return how many hundredths of the room hundredfold amounts are on average, in whole points, at least none each; in place."""
+    amounts /= np.maximum(room, 1.0)[:, None, :]
+    np.floor(amounts, out=amounts)
+    np.maximum(amounts, 0.0, out=amounts)
+    return _halved(amounts[0] + amounts[1])
+
+
+def _halved(points: Floats) -> Floats:
+    points *= 0.5
+    return np.floor(points, out=points)
+
+
+def most(subject: Subject, nodes: Nodes) -> Floats:
+    """Score the used part of cpu and memory, in whole points."""
+    after = _after(subject, nodes)
+    room = nodes.native
+    used = np.where(room == 0, 0, np.minimum(after, room) * MAX_SCORE // np.maximum(room, 1))
+    score: Floats = (used.sum(axis=1) // 2).astype(np.float64)
+    return score
+
+
+def most_of_many(subjects: Subjects, nodes: Nodes) -> Floats:
+    """Score the same for many pods."""
+    room = nodes.native.T.astype(np.float64)
+    used = nodes.non_zero.T * float(MAX_SCORE)
+    after = used[:, None, :] + subjects.kept(_hundredfold)
+    return _mean_part(np.minimum(after, (room * MAX_SCORE)[:, None, :], out=after), room)
+
+
+def balanced(subject: Subject, nodes: Nodes) -> Floats | None:
+    """Score how much evener the node's resources are used with the pod than without: 75 means no change."""
+    vector = subject.request.vector
+    columns = [CPU, MEMORY]
+    gpu = nodes.table.vocabulary.columns.get(names.NVIDIA_GPU)
+    if gpu is not None and vector[gpu]:
+        columns.append(gpu)
+    if not vector[columns].any():
+        return None
+    room = nodes.allocatable[:, columns]
+    room[:, :2] = nodes.native
+    used = nodes.used[:, columns]
+    before, after = _balance(used, room), _balance(used + vector[columns], room)
+    return (50 + (50 + after - before) // 2).astype(np.float64)
+
+
+def _balance(used: Matrix, room: Matrix) -> Matrix:
+    """Return 100 less the spread of the used fractions, in whole points; a resource that the node lacks is left out."""
+    has = room > 0
+    fraction = np.minimum(1.0, used / np.maximum(room, 1))
+    count = np.maximum(has.sum(axis=1), 1)
+    if room.shape[1] == 2:
+        deviation = np.where(has.all(axis=1), np.abs(fraction[:, 0] - fraction[:, 1]) / 2, 0.0)
+    else:
+        mean = np.where(has, fraction, 0).sum(axis=1) / count
+        variance = np.where(has, (fraction - mean[:, None]) ** 2, 0).sum(axis=1) / count
+        deviation = np.sqrt(variance)
+    return ((1 - deviation) * MAX_SCORE).astype(np.int64)
+
+
+def balanced_of_many(subjects: Subjects, nodes: Nodes) -> Floats | None:
+    """Score the same for many pods: those that ask for GPUs apart, and nothing for those that ask for none of the three."""
+    kinds = subjects.kept(_kinds)
+    if len(kinds.usual) == len(subjects):
+        return _evenness(kinds.requests, nodes)
+    if not len(kinds.usual) and not len(kinds.devices):
+        return None
+    total = np.zeros((len(subjects), len(nodes)))
+    if len(kinds.usual):
+        total[kinds.usual] = _evenness(kinds.requests, nodes)
+    if len(kinds.devices):
+        total[kinds.devices] = _evenness_with_devices(subjects.requests[kinds.devices], nodes)
+    return total
+
+
+class Kinds(msgspec.Struct, frozen=True):
+    """Who among many asks for cpu or memory alone, and who for GPUs; and what the former ask for, resources by pods, after a pod that asks for nothing."""
+
+    usual: Positions
+    devices: Positions
+    requests: Floats
+
+
+def _kinds(subjects: Subjects) -> Kinds:
+    asks = [member.request.amounts.get(names.NVIDIA_GPU, 0) > 0 for member in subjects.members]
+    devices = np.array(asks, dtype=np.bool_)
+    asked = subjects.requests[:, [CPU, MEMORY]]
+    usual = np.flatnonzero(~devices & asked.any(axis=1))
+    requests = np.zeros((2, len(usual) + 1, 1))
+    requests[:, 1:, 0] = asked[usual].T
+    return Kinds(usual, np.flatnonzero(devices), requests)
+
+
+def _evenness(requests: Floats, nodes: Nodes) -> Floats:
+    """Score cpu and memory; the first request is nothing, which shows how even they are before."""
+    room = nodes.native.T
+    fraction = nodes.used[:, :2].T[:, None, :] + requests
+    fraction /= np.maximum(room, 1)[:, None, :]
+    np.minimum(1.0, fraction, out=fraction)
+    gap: Floats = np.abs(fraction[0] - fraction[1])
+    gap /= 2
+    if not room.all():
+        gap[:, ~room.all(axis=0)] = 0.0
+    np.subtract(1, gap, out=gap)
+    gap *= MAX_SCORE
+    np.trunc(gap, out=gap)
+    points = _halved(gap[1:] - (gap[0] - 50))
+    points += 50
+    return points
+
+
+def _evenness_with_devices(requests: Matrix, nodes: Nodes) -> Floats:
+    """Score cpu, memory and GPUs."""
+    columns = [CPU, MEMORY, nodes.table.vocabulary.columns[names.NVIDIA_GPU]]
+    room = nodes.allocatable[:, columns]
+    room[:, :2] = nodes.native
+    used = nodes.used[:, columns]
+    full = (used + requests[:, None, columns]).reshape(-1, len(columns))
+    after = _balance(full, np.tile(room, (len(requests), 1))).reshape(len(requests), len(nodes))
+    return (50 + (50 + after - _balance(used, room)) // 2).astype(np.float64)
