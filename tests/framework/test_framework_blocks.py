@@ -95,7 +95,7 @@ def configuration(pick):
 
 
 def nodes(pick):
-    for i in range(pick.randint(1, 7)):
+    for i in range(pick.choice([0, 1, 2, 3, 4, 5, 6, 7])):
         more = {"nvidia.com__gpu": str(pick.randint(1, 4))} if pick.random() < 0.3 else {}
         yield node(
             f"n{i}",
@@ -139,7 +139,7 @@ def world(pick):
     """The objects of each cycle."""
     first = [*nodes(pick), queue("other", weight=pick.randint(1, 3)), group("old", 1)]
     count = len([each for each in first if each["kind"] == "Node"])
-    for i in range(pick.randint(0, 6)):
+    for i in range(pick.randint(0, 6) if count else 0):
         where = f"n{pick.randrange(count)}"
         first.append(pod(f"old-w-{i}", "old", cpu="500m", node=where, deleting=pick.random() < 0.4))
     return [[*first, *arrivals(pick, 0)], *([*arrivals(pick, wave)] for wave in range(1, pick.randint(1, 3)))]

@@ -68,6 +68,9 @@ class Allocate(Action):
             if not len(jobs[queue.name]):
                 continue
             self._serve_while_nothing_changes(session, queue, jobs[queue.name], work)
+            # Where no other queue waits nobody could come first, wherever this one would stand.
+            while not len(queues) and len(jobs[queue.name]) and session.overused(queue) is None:
+                self._serve_while_nothing_changes(session, queue, jobs[queue.name], work)
             queues.push(queue)
 
     def _finish(
@@ -227,7 +230,13 @@ class Allocate(Action):
         # Only commit, hold and discard end the attempt; anything still in a statement when the session closes is undone.
         turn = turns.Turn(session, statement, queue, job)
         steered = session.topology.steers(job)
-        left = inside_domains.place(turn, tasks)[1] if steered else task_runs.place_job(turn, tasks)
+        if steered:
+            left = inside_domains.place(turn, tasks)[1]
+        elif len(tasks) == 1:
+            left = []
+            task_runs.place_one(turn, tasks[0])
+        else:
+            left = task_runs.place_job(turn, tasks)
         if (after := self._conclude(session, statement, job, left)) is not None:
             return after
         placed = len(statement)

@@ -14,7 +14,7 @@ import numpy as np
 
 from pumice.framework import fitting
 from pumice.framework.foresight import PRECISION
-from pumice.framework.functions import answers_about_many, bare_answers
+from pumice.framework.functions import answers_about_many, bare_answers, speaks
 from pumice.framework.subject import Subjects
 
 if TYPE_CHECKING:
@@ -158,7 +158,9 @@ def _static_points(functions: Functions, members: Sequence[Subject], table: Node
 
 
 def _is_small(table: NodeTable) -> bool:
-    """Tell whether no amount of a node is too large; what is placed meanwhile has room there, and makes none larger than what it offers."""
+    """Tell whether there are nodes, and no amount of one is too large; what is placed meanwhile has room there, and makes none larger than what it offers."""
+    if not table.count:
+        return False
     largest = [matrix.max(initial=0) for matrix in (table.allocatable, table.used, table.non_zero, table.pipelined)]
     return bool(max(largest) <= LARGEST)
 
@@ -297,5 +299,4 @@ class Blocks:
 
     def _concerns(self, functions: Sequence[NodeFunction[Any]], subject: Subject) -> bool:
         """Tell whether any of some functions has anything to say about a subject."""
-        nodes = self._evaluator.table.view()
-        return any(True for _ in bare_answers(functions, subject, nodes))
+        return speaks(functions, subject, self._evaluator.table.view())

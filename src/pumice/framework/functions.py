@@ -193,6 +193,14 @@ def bare_answers(
             yield function, answer
 
 
+def speaks(functions: Iterable[NodeFunction[Any]], subject: Subject, nodes: Nodes) -> bool:
+    """Tell whether any of some functions has anything to say about a subject; whatever a plugin raises is raised."""
+    for function in functions:
+        if function.function(subject, nodes) is not None:
+            return True
+    return False
+
+
 def answers_about_many(
     functions: Iterable[NodeFunction[Any]], subjects: Subjects, nodes: Nodes, kinds: str
 ) -> Iterator[Any]:
@@ -229,6 +237,7 @@ class Functions:
         "scores_read_tasks",
         "scores_static",
         "tells_subjects_apart",
+        "tells_tasks_apart",
     )
 
     def __init__(self, filters: Filters, scores: Scores) -> None:
@@ -255,6 +264,7 @@ class Functions:
         self.scores_read_tasks = any(f.reads & Reads.TASKS for f in self.scores)
         self.looks_elsewhere = bool(self.reads & Reads.OTHER_NODES)
         self.tells_subjects_apart = bool(self.reads & SINGLE)
+        self.tells_tasks_apart = bool(self.reads & Reads.TASK)
         # Those about whom these have anything to say are not worked out together with others (see blocks).
         around: list[NodeFunction[Any]] = [*self.filters_global, *self.scores_global, *self.raws]
         local: list[NodeFunction[Any]] = [*self.filters_local, *self.scores]

@@ -223,6 +223,8 @@ class Statement:
         *,
         evicted: bool = False,
     ) -> int:
+        if len(tasks) == 1:
+            return self._apply(step, status, tasks, nodes, until, evicted=evicted)[0]
         placed = 0
         for group in _equal(tasks):
             targets = nodes[placed : placed + len(group)]
