@@ -451,13 +451,13 @@ class Evaluator:
         """Return what a subject shares with its equals."""
         serial = subject.shape.serial
         bond = subject.task.bond
-        apart = tuple([name for question in self.functions.aparts if (name := question(subject)) is not None])
-        if not self.functions.tells_subjects_apart and (bond is None or not self.functions.looks_elsewhere):
-            return (serial, apart) if apart else serial
+        aparts = self.functions.aparts
+        apart = tuple([name for question in aparts if (name := question(subject)) is not None]) if aparts else ()
+        signature = bond.signature() if bond is not None and self.functions.looks_elsewhere else None
+        if not self.functions.tells_subjects_apart:
+            return serial if signature is None and not apart else (serial, apart, signature)
         reads = self.functions.reads
-        parts: list[Hashable] = [serial, apart]
-        if bond is not None and self.functions.looks_elsewhere:
-            parts.append(bond.signature())
+        parts: list[Hashable] = [serial, apart, signature]
         if reads & Reads.TASK:
             parts.append(subject.task.uid)
         if reads & Reads.JOB and subject.job is not None:

@@ -38,11 +38,15 @@ def room(subject: Subject, nodes: Nodes) -> Mask:
 def room_for_many(subjects: Subjects, nodes: Nodes) -> Mask:
     """Tell for each of many subjects which nodes have room for it now."""
     columns, needed = subjects.kept(_needed)
-    at = (EVERY, columns)
-    free = nodes.idle_at(at)
-    room = np.minimum(free, nodes.after_release(free, at))
-    fits: Mask = np.logical_and.reduce(room.T[:, None, :] >= needed, axis=0)
+    fits: Mask = np.logical_and.reduce(nodes.kept(_room_now)[columns] >= needed, axis=0)
     return fits
+
+
+def _room_now(nodes: Nodes) -> Matrix:
+    """Return what is free now and stays so: resources by nodes, to be spread over subjects."""
+    free = nodes.idle_at(EVERY)
+    room = np.minimum(free, nodes.after_release(free, EVERY))
+    return np.ascontiguousarray(room.T)[:, None, :]
 
 
 def _needed(subjects: Subjects) -> tuple[Vector, Matrix]:

@@ -17,7 +17,7 @@ from pumice.model.resources import CPU, MEMORY
 from pumice.plugins.sharing.scoring import MAX_SCORE
 
 if TYPE_CHECKING:
-    from pumice.framework.evaluation import Floats
+    from pumice.framework.evaluation import Floats, Mask
     from pumice.framework.subject import Subject, Subjects
     from pumice.model.nodes import Nodes
     from pumice.model.resources import Matrix
@@ -42,9 +42,22 @@ def least(subject: Subject, nodes: Nodes) -> Floats:
 
 def least_of_many(subjects: Subjects, nodes: Nodes) -> Floats:
     """Score the same for many pods."""
-    room = nodes.native.T.astype(np.float64)
-    free = (room - nodes.non_zero.T.astype(np.float64)) * MAX_SCORE
-    return _mean_part(free[:, None, :] - subjects.kept(_hundredfold), room)
+    return _mean_part(nodes.kept(_free) - subjects.kept(_hundredfold), nodes.kept(_room))
+
+
+def _columns(amounts: Matrix) -> Floats:
+    """Lay amounts of nodes out to be spread over pods: resources by nodes."""
+    return np.ascontiguousarray(amounts.T, dtype=np.float64)[:, None, :]
+
+
+def _room(nodes: Nodes) -> Floats:
+    """Return what nodes have, at least 1 of everything, so that it can be divided by."""
+    return _columns(np.maximum(nodes.native, 1))
+
+
+def _free(nodes: Nodes) -> Floats:
+    """Return a hundred times what is free."""
+    return _columns((nodes.native - nodes.non_zero) * MAX_SCORE)
 
 
 def _hundredfold(subjects: Subjects) -> Floats:
@@ -55,7 +68,7 @@ def _hundredfold(subjects: Subjects) -> Floats:
 
 def _mean_part(amounts: Floats, room: Floats) -> Floats:
     """Return how many hundredths of the room hundredfold amounts are on average, in whole points, at least none each; in place."""
-    amounts /= np.maximum(room, 1.0)[:, None, :]
+    amounts /= room
     np.floor(amounts, out=amounts)
     np.maximum(amounts, 0.0, out=amounts)
     return _halved(amounts[0] + amounts[1])
@@ -77,10 +90,14 @@ def most(subject: Subject, nodes: Nodes) -> Floats:
 
 def most_of_many(subjects: Subjects, nodes: Nodes) -> Floats:
     """Score the same for many pods."""
-    room = nodes.native.T.astype(np.float64)
-    used = nodes.non_zero.T * float(MAX_SCORE)
-    after = used[:, None, :] + subjects.kept(_hundredfold)
-    return _mean_part(np.minimum(after, (room * MAX_SCORE)[:, None, :], out=after), room)
+    used, full = nodes.kept(_used)
+    after = used + subjects.kept(_hundredfold)
+    return _mean_part(np.minimum(after, full, out=after), nodes.kept(_room))
+
+
+def _used(nodes: Nodes) -> tuple[Floats, Floats]:
+    """Return a hundred times what is used, and a hundred times what there is."""
+    return _columns(nodes.non_zero * MAX_SCORE), _columns(nodes.native * MAX_SCORE)
 
 
 def balanced(subject: Subject, nodes: Nodes) -> Floats | None:
@@ -148,20 +165,27 @@ def _kinds(subjects: Subjects) -> Kinds:
 
 def _evenness(requests: Floats, nodes: Nodes) -> Floats:
     """Score cpu and memory; the first request is nothing, which shows how even they are before."""
-    room = nodes.native.T
-    fraction = nodes.used[:, :2].T[:, None, :] + requests
-    fraction /= np.maximum(room, 1)[:, None, :]
+    used, lacking = nodes.kept(_taken)
+    fraction = used + requests
+    fraction /= nodes.kept(_room)
     np.minimum(1.0, fraction, out=fraction)
     gap: Floats = np.abs(fraction[0] - fraction[1])
     gap /= 2
-    if not room.all():
-        gap[:, ~room.all(axis=0)] = 0.0
+    if lacking is not None:
+        gap[:, lacking] = 0.0
     np.subtract(1, gap, out=gap)
     gap *= MAX_SCORE
     np.trunc(gap, out=gap)
     points = _halved(gap[1:] - (gap[0] - 50))
     points += 50
     return points
+
+
+def _taken(nodes: Nodes) -> tuple[Floats, Mask | None]:
+    """Return cpu and memory in use, and which nodes lack either, None if none does."""
+    native = nodes.native
+    lacking = None if np.count_nonzero(native) == native.size else ~native.all(axis=1)
+    return _columns(nodes.used[:, :2]), lacking
 
 
 def _evenness_with_devices(requests: Matrix, nodes: Nodes) -> Floats:
