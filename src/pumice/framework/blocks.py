@@ -89,29 +89,40 @@ class Block:
         if rows is None or 2 * len(rows) > table.count:
             self._work_out()
             return
-        for some in _pieces(rows, max(1, AT_ONCE // len(self._subjects))):
-            self.keys[:, some] = self._finished(self._recalled(some), slice(None), some)
+        if self._memo is None or len(rows) > PATIENCE:
+            for some in _pieces(rows, max(1, AT_ONCE // len(self._subjects))):
+                self.keys[:, some] = self._worked_out(some)
+        else:
+            self._recall(rows, self._memo)
         self.position = table.position
 
-    def _recalled(self, rows: Rows) -> Floats:
+    def _worked_out(self, rows: Rows) -> Floats:
+        """Ask everything about some nodes."""
+        return self._finished(self._asked(self._subjects, self._table.view(rows)), slice(None), rows)
+
+    def _recall(self, rows: Rows, memo: dict[bytes, Floats]) -> None:
         """Answer from what was answered about nodes with the same amounts, asking only about new ones."""
-        memo, table = self._memo, self._table
-        if memo is None or len(rows) > PATIENCE:
-            return self._asked(self._subjects, table.view(rows))
-        states = [table.state(row) for row in rows.tolist()]
-        new = {state: position for position, state in enumerate(states) if state not in memo}
-        if new:
-            if len(memo) * len(self._subjects) > MEMO_LIMIT:
-                memo.clear()
-                new = {state: position for position, state in enumerate(states)}
-            answers = self._asked(self._subjects, table.view(rows[list(new.values())]))
-            memo.update(zip(new, answers.T, strict=True))
-        self._missed += len(new)
-        self._found += len(states) - len(new)
-        columns = [memo[state] for state in states]
+        for row in rows.tolist():
+            state = self._state(row)
+            known = memo.get(state)
+            if known is None:
+                self._missed += 1
+                if len(memo) * len(self._subjects) > MEMO_LIMIT:
+                    memo.clear()
+                known = memo[state] = self._worked_out(np.array([row]))[:, 0]
+            else:
+                self._found += 1
+            self.keys[:, row] = known
         if self._missed > PATIENCE + 2 * self._found:
             self._memo = None
-        return columns[0].copy()[:, None] if len(columns) == 1 else np.array(columns).T
+
+    def _state(self, row: int) -> bytes:
+        """Return what answers about a node follow from: its amounts, and what its object alone decides."""
+        state = self._table.state(row)
+        for static in (self._allowed, self._points):
+            if static is not None:
+                state += static[:, row].tobytes()
+        return state
 
     def _asked(self, subjects: Subjects, nodes: Nodes) -> Floats:
         """Ask about room, and every filter and score that reads amounts or tasks of the node itself."""

@@ -353,7 +353,7 @@ class Session(Points):
     def send_binds(self, tasks: Sequence[Task]) -> Mapping[str, str]:
         """Hand allocated tasks over to be bound; returns those that were refused."""
         refused = self._objections(tasks)
-        refused.update(self._outlet.bind([task for task in tasks if task.uid not in refused]))
+        refused.update(self._outlet.bind([task for task in tasks if task.uid not in refused] if refused else tasks))
         sent = [task for task in tasks if task.uid not in refused] if refused else list(tasks)
         if sent:
             self.cluster.move(sent, [task.node for task in sent], Status.BINDING)
