@@ -102,17 +102,18 @@ class Block:
 
     def _recall(self, rows: Rows, memo: dict[bytes, Floats]) -> None:
         """Answer from what was answered about nodes with the same amounts, asking only about new ones."""
-        for row in rows.tolist():
-            state = self._state(row)
-            known = memo.get(state)
-            if known is None:
-                self._missed += 1
-                if len(memo) * len(self._subjects) > MEMO_LIMIT:
-                    memo.clear()
-                known = memo[state] = self._worked_out(np.array([row]))[:, 0]
-            else:
-                self._found += 1
-            self.keys[:, row] = known
+        listed = rows.tolist()
+        states = [self._state(row) for row in listed]
+        new = {state: row for state, row in zip(states, listed, strict=True) if state not in memo}
+        if new:
+            if len(memo) * len(self._subjects) > MEMO_LIMIT:
+                memo.clear()
+                new = dict(zip(states, listed, strict=True))
+            memo.update(zip(new, self._worked_out(np.array(list(new.values()))).T, strict=True))
+        for state, row in zip(states, listed, strict=True):
+            self.keys[:, row] = memo[state]
+        self._missed += len(new)
+        self._found += len(states) - len(new)
         if self._missed > PATIENCE + 2 * self._found:
             self._memo = None
 

@@ -272,7 +272,7 @@ class All(Extension[P, bool]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> bool:
         """Ask until somebody says no."""
-        for tier in self.tiers:
+        for tier in self.tiers:  # noqa: SIM110  asked for every placement, and a generator costs more than one tier
             if tier and not self._is_yes(tier, args, kwargs):
                 return False
         return True

@@ -62,8 +62,7 @@ def _free(nodes: Nodes) -> Floats:
 
 def _hundredfold(subjects: Subjects) -> Floats:
     """Return a hundred times what pods count with: resources by pods, to be spread over nodes."""
-    hundredfold: Floats = subjects.non_zero.T[:, :, None] * float(MAX_SCORE)
-    return hundredfold
+    return _columns(subjects.non_zero * MAX_SCORE).transpose(0, 2, 1)
 
 
 def _mean_part(amounts: Floats, room: Floats) -> Floats:
@@ -184,7 +183,7 @@ def _evenness(requests: Floats, nodes: Nodes) -> Floats:
 def _taken(nodes: Nodes) -> tuple[Floats, Mask | None]:
     """Return cpu and memory in use, and which nodes lack either, None if none does."""
     native = nodes.native
-    lacking = None if np.count_nonzero(native) == native.size else ~native.all(axis=1)
+    lacking: Mask | None = None if np.count_nonzero(native) == native.size else np.logical_not(native.all(axis=1))
     return _columns(nodes.used[:, :2]), lacking
 
 
