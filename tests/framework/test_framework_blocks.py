@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -15,6 +17,7 @@ from pumice.framework.plugin import Plugin
 from pumice.framework.points import NODE_TASKS, Reads
 from pumice.framework.reasons import Code
 
+ROOT = Path(__file__).parents[2]
 ANYTHING = st.randoms(use_true_random=True)
 GPU = "nvidia.com/gpu"
 SOFT = {"key": "k", "effect": "PreferNoSchedule"}
@@ -53,6 +56,18 @@ class Alone(Plugin):
         return None if subject.request.vector[0] < 1500 else (nodes.used[:, 0] % 7).astype(float)
 
 
+def from_the_page():
+    """The example of the page for authors, as it is written there."""
+    page = (ROOT / "docs/plugins.md").read_text(encoding="utf-8")
+    (example,) = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "class Roomy(" in block]
+    space = {}
+    exec(example, space)  # noqa: S102  our own page
+    return space["Roomy"]
+
+
+Roomy = from_the_page()
+
+
 def configuration(pick):
     """Any scoring and filtering plugins, with any weights, on any sharing plugin."""
     weights = {
@@ -80,10 +95,11 @@ def configuration(pick):
         "{name: network-topology-aware}",
         "{name: loner}",
         "{name: alone}",
+        "{name: roomy}",
     ]
     chosen = [
         each
-        for each, odds in zip(offered, (0.8, 0.6, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1), strict=True)
+        for each, odds in zip(offered, (0.8, 0.6, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.3), strict=True)
         if pick.random() < odds
     ]
     sharing = pick.choice(["{name: proportion}", "{name: capacity}", "{name: drf}", "{name: drf}, {name: proportion}"])
@@ -147,7 +163,7 @@ def world(pick):
 
 def decide(text, waves, *, together):
     """Play the waves, a cycle each; give what was sent and what was said."""
-    desk = Desk(text, Loner, Alone)
+    desk = Desk(text, Loner, Alone, Roomy)
     desk.scheduler.engine.evaluator.blocks.enabled = together
     said = []
     for wave in waves:
