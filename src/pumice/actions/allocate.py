@@ -186,13 +186,8 @@ class Allocate(Action):
                 return self._try(session, queue, job, tasks)
             return []
         finally:
-            for task in lifted:
-                if task.status in TENTATIVE:
-                    # It still waits, and a stronger job may still take its room over.
-                    session.reserved[task.uid] = task
-            reservations.put_back(
-                session, session.reservations, [task for task in lifted if task.status == Status.PENDING]
-            )
+            if lifted:
+                _hold_again(session, lifted)
 
     def _is_known_to_fail(self, session: Session, job: Job, tasks: list[Task]) -> bool:
         """Tell at once that a job fails as an equal one has just failed: all its tasks are alike, and no node takes one."""
@@ -294,6 +289,15 @@ class Allocate(Action):
             session.record.acquit(job.key, self.name)
         elif session.findings.errors(job):
             session.record.judge(job.key, self.name, _shortfall(session, job, 0))
+
+
+def _hold_again(session: Session, lifted: Sequence[Task]) -> None:
+    """Hold for a job what it has not used of what was held for it."""
+    for task in lifted:
+        if task.status in TENTATIVE:
+            # It still waits, and a stronger job may still take its room over.
+            session.reserved[task.uid] = task
+    reservations.put_back(session, session.reservations, [task for task in lifted if task.status == Status.PENDING])
 
 
 def _expected(

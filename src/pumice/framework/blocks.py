@@ -20,7 +20,8 @@ from pumice.framework.subject import Subjects
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-    from pumice.framework.evaluation import Evaluation, Evaluator, Floats, Mask
+    from pumice.framework.evaluation import Evaluation, Floats, Mask
+    from pumice.framework.evaluator import Evaluator
     from pumice.framework.functions import Functions, NodeFunction
     from pumice.framework.subject import Subject
     from pumice.model.nodes import Nodes, NodeTable, Rows

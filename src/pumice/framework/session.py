@@ -26,7 +26,8 @@ from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from pumice.framework.configuration import Configuration
-    from pumice.framework.evaluation import Evaluation, Evaluator
+    from pumice.framework.evaluation import Evaluation
+    from pumice.framework.evaluator import Evaluator
     from pumice.framework.plugin import Plugin
     from pumice.framework.record import CycleRecord
     from pumice.framework.subject import Subject

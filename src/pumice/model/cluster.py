@@ -187,10 +187,10 @@ class Cluster:
                 for row in rows:
                     self.nodes.foreign[row] += sign * request.vector
             return
-        times = sign * tasks
-        self.queue_sums.changes.append(self.queue_sums.rows[job.queue])
-        for sums, row in ((self.job_sums, job.row), (self.queue_sums, self.queue_sums.rows[job.queue])):
-            sums.add(row, status, request.vector, times)
+        times, queue_row = sign * tasks, self.queue_sums.rows[job.queue]
+        self.queue_sums.changes.append(queue_row)
+        self.job_sums.add(job.row, status, request.vector, times)
+        self.queue_sums.add(queue_row, status, request.vector, times)
 
     def _fix(self, task: Task, sign: int) -> None:
         """Count a static or daemon pod, which stays with its node whatever is evicted; it counts until it is gone."""
