@@ -15,7 +15,7 @@ import numpy as np
 from pumice.framework import fitting
 from pumice.framework.foresight import PRECISION
 from pumice.framework.functions import answers_about_many, bare_answers, speaks
-from pumice.framework.subject import Subjects
+from pumice.framework.subject import together
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pumice.framework.evaluation import Evaluation, Floats, Mask
     from pumice.framework.evaluator import Evaluator
     from pumice.framework.functions import Functions, NodeFunction
-    from pumice.framework.subject import Subject
+    from pumice.framework.subject import Subject, Subjects
     from pumice.model.nodes import Nodes, NodeTable, Rows
 
 # How many answers are worked out in one go, so that what numpy makes on the way stays near the processor; and the most that a block, all blocks and a memo hold.
@@ -60,7 +60,7 @@ class Block:
     def __init__(self, evaluator: Evaluator, members: Sequence[Subject]) -> None:
         self._functions = evaluator.functions
         self._table = evaluator.table
-        self._subjects = Subjects(members, self._table.vocabulary)
+        self._subjects = together(members, self._table.vocabulary)
         self._allowed = _alike([evaluator.static_mask(member, bare_answers) for member in members])
         self._points = _static_points(self._functions, members, self._table)
         # Answers by the amounts of a node, as long as nodes turn out to be alike.
@@ -77,7 +77,7 @@ class Block:
         step = max(1, AT_ONCE // max(1, len(nodes)))
         for start in range(0, len(self._subjects), step):
             some = slice(start, start + step)
-            answers = self._asked(Subjects(self._subjects.members[some], self._table.vocabulary), nodes)
+            answers = self._asked(self._subjects.some(some), nodes)
             self.keys[some] = self._finished(answers, some, nodes.index)
         self.position = self._table.position
 

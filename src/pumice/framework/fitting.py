@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pumice.framework.functions import answers
 from pumice.framework.reasons import FitSummary, Reasons, ReasonVector, summary
 from pumice.model.nodes import EVERY
-from pumice.model.resources import PODS
+from pumice.model.resources import CPU, MEMORY, PODS
 
 if TYPE_CHECKING:
     from pumice.framework.functions import Functions
@@ -51,12 +51,11 @@ def _room_now(nodes: Nodes) -> Matrix:
 
 def _needed(subjects: Subjects) -> tuple[Vector, Matrix]:
     """Return the columns that somebody asks for, and how much each needs there, to be spread over nodes; whoever does not ask needs less than nothing."""
-    requests = [member.request for member in subjects.members]
-    columns = np.unique(np.concatenate([request.asked for request in requests]))
-    needed = np.full((len(columns), len(requests), 1), np.iinfo(np.int64).min, dtype=np.int64)
-    for position, request in enumerate(requests):
-        needed[np.searchsorted(columns, request.asked), position, 0] = request.needed
-    return columns, needed
+    asked = subjects.requests > 0
+    asked[:, [CPU, MEMORY]] = True
+    columns = np.flatnonzero(asked.any(axis=0))
+    needed = np.where(asked, subjects.requests, np.iinfo(np.int64).min)[:, columns]
+    return columns, np.ascontiguousarray(needed.T)[:, :, None]
 
 
 def summarise(subject: Subject, nodes: Nodes, functions: Functions, reasons: Reasons) -> FitSummary:

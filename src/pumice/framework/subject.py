@@ -56,12 +56,16 @@ class Subjects:
 
     __slots__ = ("_kept", "members", "non_zero", "requests", "vocabulary")
 
-    def __init__(self, members: Sequence[Subject], vocabulary: Vocabulary) -> None:
+    def __init__(self, members: Sequence[Subject], vocabulary: Vocabulary, requests: Matrix, non_zero: Matrix) -> None:
         self.members = members
         self.vocabulary = vocabulary
-        self.requests: Matrix = np.array([member.shape.request.vector for member in members], dtype=np.int64)
-        self.non_zero: Matrix = np.array([member.shape.non_zero for member in members], dtype=np.int64)
+        self.requests = requests
+        self.non_zero = non_zero
         self._kept: dict[Hashable, object] = {}
+
+    def some(self, chosen: slice) -> Subjects:
+        """Return some of them."""
+        return Subjects(self.members[chosen], self.vocabulary, self.requests[chosen], self.non_zero[chosen])
 
     def __len__(self) -> int:
         return len(self.members)
@@ -72,6 +76,13 @@ class Subjects:
             self._kept[make] = make(self)
         found: V = self._kept[make]  # type: ignore[assignment]  # kept under what made it
         return found
+
+
+def together(members: Sequence[Subject], vocabulary: Vocabulary) -> Subjects:
+    """Ask about subjects together."""
+    requests = np.array([member.shape.request.vector for member in members], dtype=np.int64)
+    non_zero = np.array([member.shape.non_zero for member in members], dtype=np.int64)
+    return Subjects(members, vocabulary, requests, non_zero)
 
 
 class EvictionContext(msgspec.Struct, frozen=True):

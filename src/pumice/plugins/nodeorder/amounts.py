@@ -153,8 +153,8 @@ class Kinds(msgspec.Struct, frozen=True):
 
 
 def _kinds(subjects: Subjects) -> Kinds:
-    asks = [member.request.amounts.get(names.NVIDIA_GPU, 0) > 0 for member in subjects.members]
-    devices = np.array(asks, dtype=np.bool_)
+    gpu = subjects.vocabulary.columns.get(names.NVIDIA_GPU)
+    devices = subjects.requests[:, gpu] > 0 if gpu is not None else np.zeros(len(subjects), dtype=np.bool_)
     asked = subjects.requests[:, [CPU, MEMORY]]
     usual = np.flatnonzero(~devices & asked.any(axis=1))
     requests = np.zeros((2, len(usual) + 1, 1))
