@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 import pumice
-from bench import affinity, cases, claims, eviction, scalars, sharing, topology, trees, volumes
+from bench import affinity, cases, claims, eviction, scalars, sharing, topology, trees, volumes, workload
 from pumice.server.threads import interpreter
 
 
@@ -37,6 +37,7 @@ def main() -> None:
         *eviction.everything(),
         *claims.everything(),
         *topology.everything(),
+        workload.figures,
     ]
     for measure in measures:
         if options.text in f"{measure.__module__}.{measure.__name__}":

@@ -12,6 +12,7 @@ import yaml
 
 from bench import floor, worlds
 from bench.cases import Figure
+from pumice.server.threads import interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -153,6 +154,7 @@ def main() -> None:
     """Run the files that are named, or all."""
     from bench.__main__ import line  # noqa: PLC0415  the table, which runs everything, names this module too
 
+    interpreter.tune()  # as the running scheduler does
     for path in map(Path, sys.argv[1:] or sorted(map(str, FOLDER.glob("*.yaml")))):
         print(line(figure(read(path))), flush=True)
 
