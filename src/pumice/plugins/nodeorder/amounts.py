@@ -52,12 +52,16 @@ def _columns(amounts: Matrix) -> Floats:
 
 def _room(nodes: Nodes) -> Floats:
     """Return what nodes have, at least 1 of everything, so that it can be divided by."""
-    return _columns(np.maximum(nodes.native, 1))
+    return _columns(np.maximum(nodes.kept(_native), 1))
+
+
+def _native(nodes: Nodes) -> Matrix:
+    return nodes.native
 
 
 def _free(nodes: Nodes) -> Floats:
     """Return a hundred times what is free."""
-    return _columns((nodes.native - nodes.non_zero) * MAX_SCORE)
+    return _columns((nodes.kept(_native) - nodes.non_zero) * MAX_SCORE)
 
 
 def _hundredfold(subjects: Subjects) -> Floats:
@@ -182,7 +186,7 @@ def _evenness(requests: Floats, nodes: Nodes) -> Floats:
 
 def _taken(nodes: Nodes) -> tuple[Floats, Mask | None]:
     """Return cpu and memory in use, and which nodes lack either, None if none does."""
-    native = nodes.native
+    native = nodes.kept(_native)
     lacking: Mask | None = None if np.count_nonzero(native) == native.size else np.logical_not(native.all(axis=1))
     return _columns(nodes.used[:, :2]), lacking
 
