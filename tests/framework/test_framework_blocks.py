@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, queue
+from pumice.cache import effects
 from pumice.framework import blocks
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import NODE_TASKS, Reads
@@ -239,6 +240,25 @@ def test_a_wrong_form_over_many_leaves_the_decision_to_the_form_over_one(said):
         return [repr(effect) for effect in desk.world.effects]
 
     assert sent(together=True) == sent(together=False)
+
+
+def test_a_question_that_raises_is_put_on_the_job_it_is_asked_about_and_stops_nobody_else():
+    """`apart` is asked about everybody before anybody is tried."""
+
+    class Asking(Alone):
+        name = "asking"
+
+        def open(self, session):
+            session.score.add(self.points_of, apart=self.question)
+
+        def question(self, subject):
+            if subject.task.name == "p2":
+                raise ValueError("not about this one")
+
+    desk = Desk('actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: asking}]\n', Asking)
+    desk.feed(node("n", cpu="8"), *(group(f"g{i}", 1) for i in range(5)))
+    desk.feed(*(pod(f"p{i}", f"g{i}", cpu=f"{i + 1}00m") for i in range(5))).cycle()
+    assert sorted(bind.name for bind in desk.world.of(effects.Bind)) == ["p0", "p1", "p3", "p4"]
 
 
 def test_unequal_shapes_are_really_worked_out_together():

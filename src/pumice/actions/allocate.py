@@ -305,12 +305,12 @@ def _expected(
 ) -> Iterable[subject.Subject]:
     """Give those who will look for a node in about the order in which they will, one of each kind: job by job, queues taking turns."""
     seen: set[Hashable] = set()
-    before: Task | None = None
     for job in itertools.chain.from_iterable(itertools.zip_longest(*jobs.values())):
         if job is None:
             continue
+        before: Task | None = None
         for task in work[job.key]:
-            if before is not None and task.shape is before.shape and task.bond is before.bond and before.job is job:
+            if before is not None and task.shape is before.shape and task.bond is before.bond:
                 continue
             before = task
             kind = (task.shape.serial, task.bond, job.queue)
