@@ -138,10 +138,11 @@ class Block:
         return total
 
     def _finished(self, answers: Floats, some: slice, rows: Rows) -> Floats:
-        """Add what the Node objects alone decide, and round."""
+        """Add what the Node objects alone decide, and round; in place."""
         if self._points is not None:
-            answers = answers + self._points[some][:, rows]
-        keys: Floats = np.rint(answers * PRECISION)
+            answers += self._points[some][:, rows]
+        answers *= PRECISION
+        keys: Floats = np.rint(answers, out=answers)
         if self._allowed is not None:
             allowed = self._allowed[:, rows] if len(self._allowed) == 1 else self._allowed[some][:, rows]
             np.copyto(keys, REFUSED, where=~allowed)
