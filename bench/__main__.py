@@ -24,6 +24,7 @@ from bench import (
     topology,
     trees,
     volumes,
+    workload,
 )
 from pumice.server.threads import interpreter
 
@@ -53,6 +54,7 @@ def main() -> None:
         *decision_record.everything(),
         *recording.everything(),
         *explaining.everything(),
+        workload.figures,
     ]
     for measure in measures:
         if options.text in f"{measure.__module__}.{measure.__name__}":

@@ -10,7 +10,7 @@ from typing import Any
 
 from pumice.framework.per_node import Node
 from pumice.framework.session import Session
-from pumice.framework.subject import Demand, EvictionContext, Subject
+from pumice.framework.subject import Demand, EvictionContext, Subject, Subjects
 from pumice.model.cluster import Cluster
 from pumice.model.job import Job, SubJob, Tally
 from pumice.model.nodes import Attributes, NodeRecord, Nodes
@@ -44,6 +44,15 @@ TYPES: dict[type[Any], tuple[Described, str]] = {
             "queue": ("Queue | None", "the queue of its job"),
         },
         "constraint_class",
+    ),
+    Subjects: (
+        {
+            "members": ("Sequence[Subject]", "the pods that are asked about together, one of each shape"),
+            "requests": ("Matrix", "what they ask for: a row per pod over the columns of the cluster's resources"),
+            "non_zero": ("Matrix", "their cpu and memory, pods without requests counting with stand-ins"),
+            "vocabulary": ("Vocabulary", "the names of the columns"),
+        },
+        "",
     ),
     Request: (
         {

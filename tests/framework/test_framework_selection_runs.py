@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod
 from pumice.framework import selection
-from pumice.framework.evaluation import Evaluator
+from pumice.framework.evaluator import Evaluator
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import NODE_LOCAL, NODE_TASKS, Reads
 from pumice.framework.reasons import Code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,7 +16,7 @@ from pumice.framework.reasons import FitSummary
 from pumice.model.statuses import TENTATIVE, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from pumice.framework.explaining.explanations import GangVerdict
     from pumice.framework.ordering import PriorityQueue
@@ -54,6 +55,8 @@ class Allocate(Action):
         self._gated: dict[str, None] = {}
         members, work = self._work(session)
         jobs = {name: session.job_order.queue(listed) for name, listed in members.items()}
+        expected = {name: waiting.waiting() for name, waiting in jobs.items()}
+        session.evaluator.blocks.expect(_expected(session, expected, work))
         if session.gangs_are_kept:
             interrupted = [name for name, listed in members.items() if any(job.is_interrupted for job in listed)]
             self._finish(session, interrupted, jobs, work)
@@ -66,6 +69,9 @@ class Allocate(Action):
             if not len(jobs[queue.name]):
                 continue
             self._serve_while_nothing_changes(session, queue, jobs[queue.name], work)
+            # Where no other queue waits nobody could come first, wherever this one would stand.
+            while not len(queues) and len(jobs[queue.name]) and session.overused(queue) is None:
+                self._serve_while_nothing_changes(session, queue, jobs[queue.name], work)
             queues.push(queue)
 
     def gang(self, session: Session, job: Job) -> GangVerdict | None:
@@ -185,13 +191,8 @@ class Allocate(Action):
                 return self._try(session, queue, job, tasks)
             return []
         finally:
-            for task in lifted:
-                if task.status in TENTATIVE:
-                    # It still waits, and a stronger job may still take its room over.
-                    session.reserved[task.uid] = task
-            reservations.put_back(
-                session, session.reservations, [task for task in lifted if task.status == Status.PENDING]
-            )
+            if lifted:
+                _hold_again(session, lifted)
 
     def _is_known_to_fail(self, session: Session, job: Job, tasks: list[Task]) -> bool:
         """Tell at once that a job fails as an equal one has just failed: all its tasks are alike, and no node takes one."""
@@ -229,7 +230,13 @@ class Allocate(Action):
         # Only commit, hold and discard end the attempt; anything still in a statement when the session closes is undone.
         turn = turns.Turn(session, statement, queue, job)
         steered = session.topology.steers(job)
-        left = inside_domains.place(turn, tasks)[1] if steered else task_runs.place_job(turn, tasks)
+        if steered:
+            left = inside_domains.place(turn, tasks)[1]
+        elif len(tasks) == 1:
+            left = []
+            task_runs.place_one(turn, tasks[0])
+        else:
+            left = task_runs.place_job(turn, tasks)
         if (after := self._conclude(session, statement, job, left)) is not None:
             return after
         placed = len(statement)
@@ -287,6 +294,34 @@ class Allocate(Action):
             session.record.acquit(job.key, self.name)
         elif session.findings.errors(job):
             session.record.judge(job.key, self.name, _shortfall(session, job, 0))
+
+
+def _hold_again(session: Session, lifted: Sequence[Task]) -> None:
+    """Hold for a job what it has not used of what was held for it."""
+    for task in lifted:
+        if task.status in TENTATIVE:
+            # It still waits, and a stronger job may still take its room over.
+            session.reserved[task.uid] = task
+    reservations.put_back(session, session.reservations, [task for task in lifted if task.status == Status.PENDING])
+
+
+def _expected(
+    session: Session, jobs: Mapping[str, list[Job]], work: Mapping[str, list[Task]]
+) -> Iterable[subject.Subject]:
+    """Give those who will look for a node in about the order in which they will, one of each kind: job by job, queues taking turns."""
+    seen: set[Hashable] = set()
+    for job in itertools.chain.from_iterable(itertools.zip_longest(*jobs.values())):
+        if job is None:
+            continue
+        before: Task | None = None
+        for task in work[job.key]:
+            if before is not None and task.shape is before.shape and task.bond is before.bond:
+                continue
+            before = task
+            kind = (task.shape.serial, task.bond, job.queue)
+            if kind not in seen:
+                seen.add(kind)
+                yield subject.Subject(task, session.cluster.queues[job.queue])
 
 
 def _eligible(session: Session, job: Job, waiting: Iterable[Task]) -> list[Task]:

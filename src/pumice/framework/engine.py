@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pumice.api import names
 from pumice.framework import breakdowns, observing, reservations
 from pumice.framework.breakdowns import CLOSE, Breakdown
-from pumice.framework.evaluation import Evaluator
+from pumice.framework.evaluator import Evaluator
 from pumice.framework.reasons import FitSummary, Reasons
 from pumice.framework.session import Outlet, Session
 

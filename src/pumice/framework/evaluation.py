@@ -12,25 +12,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pumice.framework import fitting, never_running, observing, wrong_answers
-from pumice.framework.functions import LOCAL, SINGLE, Functions, answers
+from pumice.framework import fitting, wrong_answers
+from pumice.framework.functions import LOCAL, answers
 from pumice.framework.reads import Reads
 from pumice.framework.walking import Followers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from pumice.framework.functions import Filters, NodeFunction, Scores
-    from pumice.framework.reasons import FitSummary, Reasons, ReasonVector
-    from pumice.framework.sampling import Sampler
+    from pumice.framework.evaluator import Evaluator
+    from pumice.framework.functions import NodeFunction
+    from pumice.framework.reasons import FitSummary, ReasonVector
     from pumice.framework.subject import Subject
     from pumice.model.nodes import Nodes, NodeTable, Rows
 
 Mask = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
-KEPT = 256
 FEW = 64
 RECALLED = 4096
+NO_MASK: Mask = np.zeros(0, dtype=np.bool_)
+NO_SCORES: Floats = np.zeros(0)
 
 
 class Half:
@@ -58,12 +59,12 @@ class Half:
         self.local_stepwise = False
         # Verdicts by the amounts of a node, kept where nothing but amounts decides.
         self.memo: dict[bytes, Any] | None = None
-        self.local: Mask = np.zeros(0, dtype=np.bool_)
+        self.local: Mask = NO_MASK
         # What holds whatever is placed, and the filters whose answers placements change.
         self.fixed: Mask = self.local
         self.moving: list[NodeFunction[ReasonVector | None]] = []
         self.minds_others = False
-        self.mask: Mask = np.zeros(0, dtype=np.bool_)
+        self.mask: Mask = NO_MASK
 
 
 class Evaluation:
@@ -77,7 +78,9 @@ class Evaluation:
         "_score_memo",
         "_scored",
         "_static_scores",
+        "_static_state",
         "_stepwise_sums",
+        "key",
         "later",
         "now",
         "plain",
@@ -85,14 +88,16 @@ class Evaluation:
         "subject",
     )
 
-    def __init__(self, evaluator: Evaluator, subject: Subject) -> None:
+    def __init__(self, evaluator: Evaluator, subject: Subject, key: Hashable = None) -> None:
         self._evaluator = evaluator
         self.subject = subject
+        self.key = key
         self.now = Half(released=False)
         self.later = Half(released=True)
-        self.plain: Floats = np.zeros(0)
-        self._local_scores: Floats = np.zeros(0)
+        self.plain: Floats = NO_SCORES
+        self._local_scores: Floats = NO_SCORES
         self._static_scores: Floats | None = None
+        self._static_state = (-1, -1)
         self._score_memo: dict[bytes, Any] = {}
         # Whether a sum looks at other nodes, and which of the scores that are compared are changed by placements.
         self._stepwise_sums = False
@@ -100,6 +105,18 @@ class Evaluation:
         self.raw_vectors: list[Floats | None] = []
         self._scored = (-1, -1, -1)
         self._failure: tuple[tuple[int, int, int, int], FitSummary] | None = None
+
+    def keys(self, count: int, *, released: bool) -> tuple[Floats, int] | None:
+        """Return the scores of all nodes in whole thousandths, minus infinity where one does not take the task, and the best node.
+
+        None unless they were worked out together with those of others.
+        """
+        if released or (count > 1 and self._evaluator.functions.many_read_tasks):
+            return None
+        mark = self._evaluator.observer.mark()
+        row = self._evaluator.blocks.row(self)
+        self._evaluator.observer.spent("scoring", "", mark)
+        return row
 
     # -- verdicts ----------------------------------------------------------------------------------------------
 
@@ -209,14 +226,14 @@ class Evaluation:
         whole = rows is None or 2 * len(rows) > table.count
         if whole:
             if self._scored[:2] != state[:2]:
-                self._refresh_static_scores(nodes)
                 self._score_memo.clear()
             self._local_scores = self.plain_scores(nodes)
             self.raw_vectors = [None] * len(functions.raws)
         elif rows is not None and len(rows):
             if functions.scores_read_amounts and len(rows) <= FEW:
                 scores = recalled(table, rows, self._score_memo, lambda r: self._amount_scores(table.view(r)))
-                self._local_scores[rows] = scores if self._static_scores is None else scores + self._static_scores[rows]
+                static = self._static_points()
+                self._local_scores[rows] = scores if static is None else scores + static[rows]
             else:
                 self._local_scores[rows] = self.plain_scores(table.view(rows))
         self._moving = [
@@ -248,16 +265,22 @@ class Evaluation:
         """Ask one function that is normalised."""
         return next((points for _, points in answers([function], self.subject, nodes)), None)
 
-    def _refresh_static_scores(self, nodes: Nodes) -> None:
+    def _static_points(self) -> Floats | None:
         """Add up the scores that only Node objects decide; they stay until one of those changes."""
-        self._static_scores = None
-        for _, points in answers(self._evaluator.functions.scores_static, self.subject, nodes):
-            self._static_scores = points if self._static_scores is None else self._static_scores + points
+        table = self._evaluator.table
+        state = (table.structure, table.stated(self.subject.constraints))
+        if self._static_state != state:
+            self._static_scores = None
+            for _, points in answers(self._evaluator.functions.scores_static, self.subject, table.view()):
+                self._static_scores = points if self._static_scores is None else self._static_scores + points
+            self._static_state = state
+        return self._static_scores
 
     def plain_scores(self, nodes: Nodes) -> Floats:
         """Add up the scores that need no comparison between nodes."""
+        static = self._static_points()
         total = self._amount_scores(nodes)
-        return total if self._static_scores is None else total + self._static_scores[nodes.index]
+        return total if static is None else total + static[nodes.index]
 
     def _amount_scores(self, nodes: Nodes) -> Floats:
         total = np.zeros(len(nodes))
@@ -366,96 +389,6 @@ class Evaluation:
                 ),
             )
         return self._failure[1]
-
-
-class Evaluator:
-    """Finds and keeps evaluations; it lives as long as the configuration."""
-
-    def __init__(
-        self,
-        table: NodeTable,
-        reasons: Reasons,
-        sampler: Sampler | None = None,
-        observer: observing.Observer = observing.NOBODY,
-    ) -> None:
-        self.table = table
-        self.observer = observer
-        self.sampler = sampler
-        self.reasons = reasons
-        self._kept: dict[Hashable, Evaluation] = {}
-        self._masks: dict[bytes, tuple[tuple[int, int], Mask]] = {}
-        self._identity: tuple[Hashable, ...] | None = None
-        self.functions: Functions
-        self.never_running = never_running.Memory()
-        self._cycle = 0
-        self.forgotten = 0  # how often something was not worth keeping
-
-    def open(self, filters: Filters, scores: Scores, cycle: int) -> None:
-        """Take over the functions of a new session; what was kept stays if they are the same."""
-        self.functions = Functions(filters, scores)
-        identity = self.functions.identity()
-        if identity != self._identity:
-            self._identity = identity
-            self._kept.clear()
-            self._masks.clear()
-            self.never_running = never_running.Memory()
-        self._cycle = cycle
-
-    def evaluate(self, subject: Subject) -> Evaluation:
-        """Return the evaluation that a subject shares with its equals."""
-        key = self._key(subject)
-        evaluation = self._kept.pop(key, None)
-        if evaluation is None:
-            evaluation = Evaluation(self, subject)
-            while len(self._kept) >= KEPT:
-                del self._kept[next(iter(self._kept))]
-        self._kept[key] = evaluation
-        evaluation.subject = subject
-        return evaluation
-
-    def forget(self, subject: Subject) -> None:
-        """Keep nothing of what was said about a subject: a function broke down about it, and is asked again by whoever comes next."""
-        self.forgotten += 1
-        for key in [key for key, kept in self._kept.items() if kept.subject is subject]:
-            del self._kept[key]
-
-    def _key(self, subject: Subject) -> Hashable:
-        serial = subject.shape.serial
-        bond = subject.task.bond
-        apart = tuple([name for question in self.functions.aparts if (name := question(subject)) is not None])
-        if not self.functions.tells_subjects_apart and (bond is None or not self.functions.looks_elsewhere):
-            return (serial, apart) if apart else serial
-        reads = self.functions.reads
-        parts: list[Hashable] = [serial, apart]
-        if bond is not None and self.functions.looks_elsewhere:
-            parts.append(bond.signature())
-        if reads & Reads.TASK:
-            parts.append(subject.task.uid)
-        if reads & Reads.JOB and subject.job is not None:
-            parts.append(subject.job.key)
-        if reads & Reads.QUEUE and subject.queue is not None:
-            parts.append(subject.queue.name)
-        if reads & SINGLE:
-            parts.append(self._cycle)
-        return tuple(parts)
-
-    def static_mask(self, subject: Subject) -> Mask:
-        """Return the nodes that the Node objects alone do not rule out."""
-        state = (self.table.structure, self.table.stated(subject.constraints))
-        key = subject.constraint_class.key
-        kept = self._masks.get(key)
-        if kept is not None and kept[0] == state:
-            return kept[1]
-        mask = np.ones(self.table.count, dtype=np.bool_)
-        nodes = self.table.view()
-        forgotten = self.forgotten
-        for _, answer in answers(self.functions.filters_static, subject, nodes):
-            mask &= answer == 0
-        if forgotten == self.forgotten:
-            if len(self._masks) >= KEPT:
-                self._masks.clear()
-            self._masks[key] = (state, mask)
-        return mask
 
 
 def recalled(table: NodeTable, rows: Rows, memo: dict[bytes, Any], ask: Callable[[Rows], Any]) -> Any:

@@ -280,7 +280,10 @@ class All(Extension[P, bool]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> bool:
         """Ask until somebody says no."""
-        return all(self._is_yes(tier, args, kwargs) for tier in self.tiers if tier)
+        for tier in self.tiers:  # noqa: SIM110  asked for every placement, and a generator costs more than one tier
+            if tier and not self._is_yes(tier, args, kwargs):
+                return False
+        return True
 
     def _is_yes(self, tier: Sequence[Registered[P, bool]], args: Any, kwargs: Any) -> bool:
         """Ask one tier. A job that is being tried is given up by a breakdown: asking about it again, member by member, would be in vain."""

@@ -10,12 +10,13 @@ import numpy.typing as npt
 from pumice.framework.functions import answers
 from pumice.framework.reasons import FitSummary, Reasons, ReasonVector, summary
 from pumice.model.nodes import EVERY
-from pumice.model.resources import PODS
+from pumice.model.resources import CPU, MEMORY, PODS
 
 if TYPE_CHECKING:
     from pumice.framework.functions import Functions
-    from pumice.framework.subject import Subject
+    from pumice.framework.subject import Subject, Subjects
     from pumice.model.nodes import Nodes
+    from pumice.model.resources import Matrix, Vector
 
 Mask = npt.NDArray[np.bool_]
 
@@ -32,6 +33,29 @@ def room(subject: Subject, nodes: Nodes) -> Mask:
     if not nodes.released:
         fits &= np.logical_and.reduce(free >= needed, axis=1)
     return fits
+
+
+def room_for_many(subjects: Subjects, nodes: Nodes) -> Mask:
+    """Tell for each of many subjects which nodes have room for it now."""
+    columns, needed = subjects.kept(_needed)
+    fits: Mask = np.logical_and.reduce(nodes.kept(_room_now)[columns] >= needed, axis=0)
+    return fits
+
+
+def _room_now(nodes: Nodes) -> Matrix:
+    """Return what is free now and stays so: resources by nodes, to be spread over subjects."""
+    free = nodes.idle_at(EVERY)
+    room = np.minimum(free, nodes.after_release(free, EVERY))
+    return np.ascontiguousarray(room.T)[:, None, :]
+
+
+def _needed(subjects: Subjects) -> tuple[Vector, Matrix]:
+    """Return the columns that somebody asks for, and how much each needs there, to be spread over nodes; whoever does not ask needs less than nothing."""
+    asked = subjects.requests > 0
+    asked[:, [CPU, MEMORY]] = True
+    columns = np.flatnonzero(asked.any(axis=0))
+    needed = np.where(asked, subjects.requests, np.iinfo(np.int64).min)[:, columns]
+    return columns, np.ascontiguousarray(needed.T)[:, :, None]
 
 
 def summarise(subject: Subject, nodes: Nodes, functions: Functions, reasons: Reasons) -> FitSummary:

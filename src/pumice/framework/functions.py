@@ -14,7 +14,7 @@ from pumice.framework import wrong_answers
 from pumice.framework.extensions import Extension, Registered
 from pumice.framework.reads import Reads
 from pumice.framework.reasons import Code, Reasons, ReasonVector
-from pumice.framework.subject import Subject
+from pumice.framework.subject import Subject, Subjects
 from pumice.model.nodes import NodeRecord, Nodes
 
 if TYPE_CHECKING:
@@ -33,14 +33,16 @@ class NodeFunction(Registered[[Subject, Nodes], V], Generic[V]):
 
     `normalise` brings raw scores of the candidates to scale. Of a function that looks at other nodes, `steady` tells whether placing such a subject leaves its
     answer to the next equal one as it was, and `follow` makes what keeps step with placements (see walking); a score without `normalise` is what its follower says.
-    `apart` names, beyond the shape of a subject, what the answer depends on: subjects of one shape and one name share their answers. `details` says what exactly keeps a
-    subject off a node that was refused; explanations ask for it.
+    `apart` names, beyond the shape of a subject, what the answer depends on: subjects of one shape and one name share their answers. `many` gives the same answers about
+    many subjects at once, subjects by nodes (or what numpy spreads to that), 0 in the rows of those about whom the function has nothing to say; None if about nobody.
+    `details` says what exactly keeps a subject off a node that was refused; explanations ask for it.
     """
 
     normalise: Callable[[Floats], Floats] | None = None
     steady: Callable[[Subject], bool] | None = None
     follow: Callable[..., Any] | None = None
     apart: Callable[[Subject], Hashable] | None = None
+    many: Callable[[Subjects, Nodes], Any] | None = None
     details: Callable[[Subject, NodeRecord], str] | None = None
 
     def is_stepwise(self, subject: Subject) -> bool:
@@ -70,6 +72,14 @@ class NodeFunctions(Extension[[Subject, Nodes], V], Generic[V]):
     def stand_in(self, function: Callable[[Subject, Nodes], V]) -> None:
         """Register what refuses in place of a plugin that could not be opened."""
         self._enter(NodeFunction("", function, Reads(0)), None)
+
+    def _is_left_out(self, registered: Registered[[Subject, Nodes], V]) -> bool:
+        """Do without the form over many of a function that rests: it would not rest."""
+        asked = registered.function
+        left_out = super()._is_left_out(registered)
+        if registered.function is not asked and isinstance(registered, NodeFunction):
+            registered.many = None
+        return left_out
 
     def registered(self) -> list[NodeFunction[V]]:
         """Return the functions in tier order."""
@@ -109,10 +119,11 @@ class Filters(NodeFunctions[ReasonVector | None]):
         steady: Callable[[Subject], bool] | None = None,
         follow: Callable[..., Any] | None = None,
         apart: Callable[[Subject], Hashable] | None = None,
+        many: Callable[[Subjects, Nodes], ReasonVector | None] | None = None,
         details: Callable[[Subject, NodeRecord], str] | None = None,
     ) -> None:
         """Register a filter for the plugin that is being opened, unless its switch is off."""
-        self._enter(NodeFunction("", function, Reads(0), None, None, steady, follow, apart, details), reads)
+        self._enter(NodeFunction("", function, Reads(0), None, None, steady, follow, apart, many, details), reads)
 
 
 class Scores(NodeFunctions["Floats | None"]):
@@ -137,7 +148,7 @@ class Scores(NodeFunctions["Floats | None"]):
         if self._roster.breakdowns.trying is not None:
             raise self.broke(function, error, (subject,)) from error
         self.leave_out(function, error)
-        function.function = _nothing
+        function.function, function.many = _nothing, None
         return None
 
     def add(
@@ -149,9 +160,10 @@ class Scores(NodeFunctions["Floats | None"]):
         steady: Callable[[Subject], bool] | None = None,
         follow: Callable[..., Any] | None = None,
         apart: Callable[[Subject], Hashable] | None = None,
+        many: Callable[[Subjects, Nodes], Floats | None] | None = None,
     ) -> None:
         """Register a score for the plugin that is being opened, unless its switch is off."""
-        self._enter(NodeFunction("", function, Reads(0), None, normalise, steady, follow, apart), reads)
+        self._enter(NodeFunction("", function, Reads(0), None, normalise, steady, follow, apart, many), reads)
 
 
 def _nothing(_subject: Subject, _nodes: Nodes) -> None:
@@ -173,18 +185,53 @@ def answers(
             yield function, answer
 
 
+def bare_answers(
+    functions: Iterable[NodeFunction[V | None]], subject: Subject, nodes: Nodes
+) -> Iterator[tuple[NodeFunction[V | None], V]]:
+    """Ask in the same way; whatever a plugin raises is raised."""
+    for function in functions:
+        answer = function.function(subject, nodes)
+        if answer is not None:
+            function.home.check(answer, len(nodes))
+            yield function, answer
+
+
+def speaks(functions: Iterable[NodeFunction[Any]], subject: Subject, nodes: Nodes) -> bool:
+    """Tell whether any of some functions has anything to say about a subject; whatever a plugin raises is raised."""
+    for function in functions:  # noqa: SIM110  as in extensions: asked for every placement
+        if function.function(subject, nodes) is not None:
+            return True
+    return False
+
+
+def answers_about_many(
+    functions: Iterable[NodeFunction[Any]], subjects: Subjects, nodes: Nodes, kinds: str
+) -> Iterator[Any]:
+    """Ask those that can be asked about many subjects, and give what they say; numbers of these kinds."""
+    shape = (len(subjects), len(nodes))
+    for function in functions:
+        answer = function.many(subjects, nodes) if function.many is not None else None
+        if answer is not None:
+            wrong_answers.check_many(answer, shape, kinds)
+            yield answer
+
+
 class Functions:
     """The filters and scores of a session, sorted by what they read."""
 
     __slots__ = (
         "aparts",
+        "asked_alone",
         "filters",
         "filters_amounts",
         "filters_global",
         "filters_local",
         "filters_static",
         "local_flags",
+        "looking_around",
         "looks_elsewhere",
+        "many_by_amounts",
+        "many_read_tasks",
         "raws",
         "reads",
         "scores",
@@ -193,6 +240,7 @@ class Functions:
         "scores_read_tasks",
         "scores_static",
         "tells_subjects_apart",
+        "tells_tasks_apart",
     )
 
     def __init__(self, filters: Filters, scores: Scores) -> None:
@@ -219,6 +267,15 @@ class Functions:
         self.scores_read_tasks = any(f.reads & Reads.TASKS for f in self.scores)
         self.looks_elsewhere = bool(self.reads & Reads.OTHER_NODES)
         self.tells_subjects_apart = bool(self.reads & SINGLE)
+        self.tells_tasks_apart = bool(self.reads & Reads.TASK)
+        # Those about whom these have anything to say are not worked out together with others (see blocks).
+        around: list[NodeFunction[Any]] = [*self.filters_global, *self.scores_global, *self.raws]
+        local: list[NodeFunction[Any]] = [*self.filters_local, *self.scores]
+        self.looking_around = [f for f in around if f.reads & Reads.OTHER_NODES]
+        self.asked_alone = [f for f in around if not f.reads & Reads.OTHER_NODES] + [f for f in local if f.many is None]
+        at_once = [f for f in local if f.many is not None]
+        self.many_by_amounts = all(f.reads == Reads.COLUMNS for f in at_once)
+        self.many_read_tasks = any(f.reads & Reads.TASKS for f in at_once)
 
     def identity(self) -> tuple[Hashable, ...]:
         """Return what must stay equal for kept vectors to stay valid: the functions, in order."""

@@ -235,9 +235,9 @@ class Ordering(Extension[[T], Any], Generic[T]):
         self._paths = [(part, path) for part, path in self._paths if part in left]
         self.touch_all()
 
-    def queue(self, items: Iterable[T] = ()) -> PriorityQueue[T]:
+    def queue(self, items: Iterable[T] = ()) -> HeapQueue[T] | BranchQueue[T]:
         """Return a priority queue that follows changes of keys for the rest of the session."""
-        waiting: PriorityQueue[T]
+        waiting: HeapQueue[T] | BranchQueue[T]
         if self._paths and self._leads():
             waiting = BranchQueue(self, branching.TreeQueue(self._paths[0][1], self._rest), items, self._holders)
         else:
@@ -369,6 +369,11 @@ class HeapQueue(Generic[T]):
             except Exception as error:  # noqa: BLE001  as above; whoever waits still has its ticket
                 self._mend(error)
 
+    def waiting(self) -> list[T]:
+        """Return what waits, in the order it had at first, then what was put in later."""
+        begun = [entry[2] for entry in reversed(self._sorted)]
+        return begun + [entry[2] for entry in self._heap] if self._heap else begun
+
     def _mend(self, error: Exception) -> None:
         """Have everything ordered anew, without the part that could not be compared."""
         entries = list(self._tickets.values())
@@ -451,6 +456,10 @@ class BranchQueue(Generic[T]):
             item = self._waiting.pop()
         del self._items[id(item)]
         return item
+
+    def waiting(self) -> list[T]:
+        """Return what waits, as it came."""
+        return list(self._items.values())
 
     def _mend(self, error: Exception) -> None:
         """Order everything that waits without the tree."""

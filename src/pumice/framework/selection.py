@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pumice.framework import walking
+from pumice.framework.blocks import REFUSED
 from pumice.framework.foresight import TABLE_LIMIT, capacity, rounded
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ def choose(
     With `released`, room that is being released counts as free and the tasks will wait for it. A list shorter than `count` may also mean that
     the next choice has to see the placements first: ask again after applying them.
     """
+    found = evaluation.keys(count, released=released) if within is None else None
+    if found is not None:
+        return _from_block(evaluation, table, *found, count)
     mask = evaluation.mask(released=released)
     candidates = evaluation.sampled(np.flatnonzero(mask)) if within is None else within[mask[within]]
     if not len(candidates) or count <= 0:
@@ -42,8 +46,22 @@ def choose(
         if followers is None:
             return [best(evaluation, candidates)]
         return walking.walk(evaluation, table, followers, count, released=released, within=within)
+    normalised = evaluation.normalised(candidates)
+    scores = rounded(evaluation.plain[candidates] + normalised)
     compares = evaluation.compares(candidates)
-    return _run(evaluation, table, candidates, count, released=released, until_exit=compares)
+    return _run(evaluation, table, candidates, scores, normalised, count=count, released=released, until_exit=compares)
+
+
+def _from_block(evaluation: Evaluation, table: NodeTable, keys: Floats, first: int, count: int) -> list[int]:
+    """Choose by scores that were worked out together with those of others: no function compares candidates or looks at other nodes."""
+    if keys[first] == REFUSED or count <= 0:
+        return []
+    if count == 1:
+        return [first]
+    candidates = np.flatnonzero(keys != REFUSED)
+    scores = keys[candidates].astype(np.int64)
+    normalised = np.zeros(len(candidates))
+    return _run(evaluation, table, candidates, scores, normalised, count=count, released=False, until_exit=False)
 
 
 def best(evaluation: Evaluation, candidates: Rows) -> int:
@@ -53,11 +71,17 @@ def best(evaluation: Evaluation, candidates: Rows) -> int:
 
 
 def _run(
-    evaluation: Evaluation, table: NodeTable, candidates: Rows, count: int, *, released: bool, until_exit: bool
+    evaluation: Evaluation,
+    table: NodeTable,
+    candidates: Rows,
+    scores: npt.NDArray[np.int64],
+    normalised: Floats,
+    *,
+    count: int,
+    released: bool,
+    until_exit: bool,
 ) -> list[int]:
     """Merge the sequences of scores of the best candidates."""
-    normalised = evaluation.normalised(candidates)
-    scores = rounded(evaluation.plain[candidates] + normalised)
     size = len(candidates)
     # Key = score, then position: one integer per candidate, larger is better, all different.
     keys = scores * size + np.arange(size - 1, -1, -1)

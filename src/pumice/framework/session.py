@@ -26,7 +26,8 @@ from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from pumice.framework.configuration import Configuration
-    from pumice.framework.evaluation import Evaluation, Evaluator
+    from pumice.framework.evaluation import Evaluation
+    from pumice.framework.evaluator import Evaluator
     from pumice.framework.explaining.queue_accounts import Accounts
     from pumice.framework.plugin import Plugin
     from pumice.framework.record import CycleRecord
@@ -357,7 +358,7 @@ class Session(Points):
     def send_binds(self, tasks: Sequence[Task]) -> Mapping[str, str]:
         """Hand allocated tasks over to be bound; returns those that were refused."""
         refused = self._objections(tasks)
-        refused.update(self._outlet.bind([task for task in tasks if task.uid not in refused]))
+        refused.update(self._outlet.bind([task for task in tasks if task.uid not in refused] if refused else tasks))
         sent = [task for task in tasks if task.uid not in refused] if refused else list(tasks)
         if sent:
             self.cluster.move(sent, [task.node for task in sent], Status.BINDING)

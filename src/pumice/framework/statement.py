@@ -223,6 +223,8 @@ class Statement:
         *,
         evicted: bool = False,
     ) -> int:
+        if len(tasks) == 1:
+            return self._apply(step, status, tasks, nodes, until, evicted=evicted)[0]
         placed = 0
         for group in _equal(tasks):
             targets = nodes[placed : placed + len(group)]
@@ -357,10 +359,8 @@ class Statement:
             if run.step is Step.EVICT:
                 self._session.send_evictions(run)
             elif run.step is Step.ALLOCATE:
-                refused = {task.uid: withheld[task.uid] for task in run.tasks if task.uid in withheld}
-                leaving = [task for task in run.tasks if task.uid not in refused]
-                if leaving:
-                    refused.update(self._session.send_binds(leaving))
+                leaving = [task for task in run.tasks if task.uid not in withheld] if withheld else run.tasks
+                refused = {**withheld, **self._session.send_binds(leaving)} if leaving else withheld
                 if refused:
                     self._undo(run.pick([i for i, task in enumerate(run.tasks) if task.uid in refused]))
             else:

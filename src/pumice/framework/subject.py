@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
+import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job
     from pumice.model.queue import Queue
-    from pumice.model.resources import Request, Vector
+    from pumice.model.resources import Matrix, Request, Vector, Vocabulary
     from pumice.model.shape import ConstraintClass, Constraints, Shape
     from pumice.model.task import Task
 
@@ -42,6 +43,46 @@ class Subject:
     def constraint_class(self) -> ConstraintClass:
         """The class of tasks with equal constraints."""
         return self.shape.constraint_class
+
+
+V = TypeVar("V")
+
+
+class Subjects:
+    """Subjects of different shapes that are asked about together, with what they ask for as columns: a row each.
+
+    Whatever else a function works out of them it keeps with `kept`, since it is asked about the same ones again whenever a node changed.
+    """
+
+    __slots__ = ("_kept", "members", "non_zero", "requests", "vocabulary")
+
+    def __init__(self, members: Sequence[Subject], vocabulary: Vocabulary, requests: Matrix, non_zero: Matrix) -> None:
+        self.members = members
+        self.vocabulary = vocabulary
+        self.requests = requests
+        self.non_zero = non_zero
+        self._kept: dict[Hashable, object] = {}
+
+    def some(self, chosen: slice) -> Subjects:
+        """Return some of them."""
+        return Subjects(self.members[chosen], self.vocabulary, self.requests[chosen], self.non_zero[chosen])
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def kept(self, make: Callable[[Subjects], V]) -> V:
+        """Return what a function makes of the subjects, made once."""
+        if make not in self._kept:
+            self._kept[make] = make(self)
+        found: V = self._kept[make]  # type: ignore[assignment]  # kept under what made it
+        return found
+
+
+def together(members: Sequence[Subject], vocabulary: Vocabulary) -> Subjects:
+    """Ask about subjects together."""
+    requests = np.array([member.shape.request.vector for member in members], dtype=np.int64)
+    non_zero = np.array([member.shape.non_zero for member in members], dtype=np.int64)
+    return Subjects(members, vocabulary, requests, non_zero)
 
 
 class EvictionContext(msgspec.Struct, frozen=True):

@@ -42,6 +42,14 @@ def check_points(answer: object, length: int) -> None:
         raise WrongAnswerError(f"it gives NaN for {int(np.isnan(answer).sum())} of {length}")
 
 
+def check_many(answer: object, shape: tuple[int, int], kinds: str) -> None:
+    """Check what is said about many subjects: numbers for each and every node, or what numpy spreads to that."""
+    if not isinstance(answer, np.ndarray) or answer.ndim != 2:
+        raise WrongAnswerError(f"it gives {_shown(answer)} instead of an array of subjects by nodes, {shape}")
+    if answer.dtype.kind not in kinds or answer.shape[0] not in (1, shape[0]) or answer.shape[1] not in (1, shape[1]):
+        raise WrongAnswerError(f"it gives {answer.dtype} of shape {answer.shape} where {shape} is asked for")
+
+
 def check_truth(answer: object) -> bool:
     """Return an answer that is yes or no."""
     if isinstance(answer, (bool, np.bool_)):

@@ -20,7 +20,7 @@ from pumice.model.phases import Phases
 from pumice.model.queue import Queue
 from pumice.model.shape import Shapes
 from pumice.model.statuses import Status
-from pumice.model.sums import QueueSums, Sums
+from pumice.model.sums import SUMMED, QueueSums, Sums
 from pumice.model.volumes import Volumes
 
 if TYPE_CHECKING:
@@ -32,6 +32,17 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 PENDING = Status.PENDING
+# How a status counts in the sums of nodes and in those of jobs and queues.
+_COUNTED_AS = {
+    status: (
+        SUMMED.get(status),
+        status == Status.PIPELINED,
+        status == Status.RELEASING,
+        status in statuses.GOING,
+        status in statuses.PLACED,
+    )
+    for status in Status
+}
 NO_QUEUE = ""  # where jobs without a group are: they count for no queue
 
 
@@ -176,10 +187,10 @@ class Cluster:
                 for row in rows:
                     self.nodes.foreign[row] += sign * request.vector
             return
-        times = sign * tasks
-        self.queue_sums.changes.append(self.queue_sums.rows[job.queue])
-        for sums, row in ((self.job_sums, job.row), (self.queue_sums, self.queue_sums.rows[job.queue])):
-            sums.add(row, status, request.vector, times)
+        times, queue_row = sign * tasks, self.queue_sums.rows[job.queue]
+        self.queue_sums.changes.append(queue_row)
+        self.job_sums.add(job.row, status, request.vector, times)
+        self.queue_sums.add(queue_row, status, request.vector, times)
 
     def _fix(self, task: Task, sign: int) -> None:
         """Count a static or daemon pod, which stays with its node whatever is evicted; it counts until it is gone."""
@@ -228,6 +239,8 @@ class Cluster:
         Tasks and counts change one by one, so `until` sees each step; the sums follow in one go. Returns how many tasks were moved.
         """
         first = tasks[0]
+        if len(tasks) == 1 and until is None:
+            return self._move_one(first, records[0], status)
         job, shape, before = first.job, first.shape, first.status
         left: list[int] = []
         reached: list[int] = []
@@ -255,9 +268,44 @@ class Cluster:
             self.changed += 1
             if job is not None:
                 self.dirty_jobs[job.key] = job
-            self.account(job, shape, left, before, -1, tasks=moved)
-            self.account(job, shape, reached, status, 1, tasks=moved)
+            self._account_moved(job, shape, (left, before), (reached, status), moved)
         return moved
+
+    def _move_one(self, task: Task, record: NodeRecord | None, status: Status) -> int:
+        """Give one task a new status and node."""
+        job, before, source = task.job, task.status, task.node
+        if self.kinship.counting:
+            self.kinship.moved(task, record, status)
+        self._transfer(task, record)
+        self._tally(task, before, -1)
+        task.status = status
+        self._tally(task, status, 1)
+        self.changed += 1
+        if job is not None:
+            self._index(task, job)
+            self.dirty_jobs[job.key] = job
+        left, reached = [source.row] if source is not None else [], [record.row] if record is not None else []
+        self._account_moved(job, task.shape, (left, before), (reached, status), 1)
+        return 1
+
+    def _account_moved(
+        self,
+        job: Job | None,
+        shape: Shape,
+        origin: tuple[list[int], Status],
+        goal: tuple[list[int], Status],
+        tasks: int,
+    ) -> None:
+        """Bring the sums up to date with tasks that left some rows in one status for others in another."""
+        (left, before), (reached, after) = origin, goal
+        if left == reached and _COUNTED_AS[before] == _COUNTED_AS[after]:
+            # Nothing is added up differently; but who looks at single tasks has to look again.
+            self.nodes.touch_all(reached)
+            if job is not None:
+                self.queue_sums.changes.append(self.queue_sums.rows[job.queue])
+            return
+        self.account(job, shape, left, before, -1, tasks=tasks)
+        self.account(job, shape, reached, after, 1, tasks=tasks)
 
     def _transfer(self, task: Task, record: NodeRecord | None) -> None:
         """List a task under another node."""

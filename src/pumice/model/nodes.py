@@ -6,7 +6,7 @@ Rows move only in `arrange`, between cycles; whoever keeps vectors over nodes co
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pumice.model.shape import Constraints, Shape
     from pumice.model.task import Task
 
+V = TypeVar("V")
 Rows = npt.NDArray[np.int64]
 Place = int | slice | Rows | tuple[slice | int, Rows | int]
 EVERY = slice(None)
@@ -168,7 +169,7 @@ class Nodes(Amounts):
     every amount from here. `released` says that pods which are being released count as gone.
     """
 
-    __slots__ = ("allocatable", "index", "non_zero", "pipelined", "released", "releasing", "table", "used")
+    __slots__ = ("_kept", "allocatable", "index", "non_zero", "pipelined", "released", "releasing", "table", "used")
 
     def __init__(
         self,
@@ -187,12 +188,22 @@ class Nodes(Amounts):
         self.non_zero = non_zero
         self.pipelined = pipelined
         self.released = released
+        self._kept: dict[object, Any] | None = None
         count = table.count
         self.allocatable: Matrix = table.allocatable[:count] if whole else table.allocatable[index]
         self.releasing: Matrix = table.releasing[:count] if whole else table.releasing[index]
 
     def __len__(self) -> int:
         return len(self.index)
+
+    def kept(self, make: Callable[[Nodes], V]) -> V:
+        """Return what a function makes of the nodes, made once for the view: whoever is asked about many pods, some at a time, is asked about one view."""
+        if self._kept is None:
+            self._kept = {}
+        if make not in self._kept:
+            self._kept[make] = make(self)
+        found: V = self._kept[make]
+        return found
 
     @property
     def native(self) -> Matrix:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pumice.model.resources import Matrix, Vector, Vocabulary
 
 
-_SUMMED: dict[Status, str] = {
+SUMMED: dict[Status, str] = {
     Status.PENDING: "pending",
     Status.PIPELINED: "pipelined",
     Status.EVICTING: "evicting",
@@ -58,9 +58,15 @@ class Sums:
 
     def add(self, row: int, status: Status, vector: Vector, times: int) -> None:
         """Add, a number of times, what a task in some status asks for."""
-        name = _SUMMED.get(status)
+        name = SUMMED.get(status)
         if name is not None:
-            getattr(self, name)[row] += vector if times == 1 else vector * times
+            sums: Matrix = getattr(self, name)
+            if times == 1:
+                sums[row] += vector
+            elif times == -1:
+                sums[row] -= vector
+            else:
+                sums[row] += vector * times
 
     def held(self, row: int) -> Vector:
         """Return what counts as taken in the middle of a cycle: allocated, or waiting for room that is being released."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from pumice.framework.configuration import Configured, Settings, settings
@@ -12,9 +13,9 @@ from pumice.framework.points import Reads
 from pumice.plugins.sharing.scoring import MAX_SCORE
 
 if TYPE_CHECKING:
-    from pumice.framework.evaluation import Floats
+    from pumice.framework.evaluation import Floats, Mask
     from pumice.framework.session import Session
-    from pumice.framework.subject import Subject
+    from pumice.framework.subject import Subject, Subjects
     from pumice.model.nodes import Nodes
 
 
@@ -30,6 +31,15 @@ class BinpackSettings(Settings):
     resource_weights = settings.each(
         settings.whole("binpack.resources.*", 1, minimum=0, replacement=1, help="weight of such a resource")
     )
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """The resources that count for somebody among many pods: their columns, and for each pod how much each counts, whether it asks for it, and the sum of its weights."""
+
+    columns: list[int]
+    weights: list[Floats]
+    asked: list[Mask]
+    totals: Floats
 
 
 class Binpack(Plugin):
@@ -51,7 +61,7 @@ class Binpack(Plugin):
         self.weights = {"cpu": told.cpu, "memory": told.memory}
         self.weights |= {name: told.resource_weights.get(name, 1) for name in told.resources}
         if self.weight:
-            session.score.add(self.raw)
+            session.score.add(self.raw, many=self.raw_of_many)
 
     def raw(self, subject: Subject, nodes: Nodes) -> Floats | None:
         """Score the nodes of a view."""
@@ -60,12 +70,51 @@ class Binpack(Plugin):
         if not asked:
             return None
         total = sum(self.weights[name] for name, _ in asked)
-        known = [(columns[name], self.weights[name]) for name, _ in asked if name in columns]
-        picked = [column for column, _ in known]
-        full = nodes.used[:, picked] + subject.request.vector[picked]
-        room = nodes.allocatable[:, picked]
-        share = np.divide(full, room, out=np.zeros(full.shape), where=room > 0)
-        overflow = ((full > room) & (room > 0)).any(axis=1)
-        points = share @ np.array([weight for _, weight in known], dtype=np.float64)
+        known = sorted((columns[name], self.weights[name]) for name, _ in asked if name in columns)
+        overflow = np.zeros(len(nodes), dtype=np.bool_)
+        points = np.zeros(len(nodes))
+        for column, weight in known:
+            full, room = nodes.used[:, column] + subject.request.vector[column], nodes.allocatable[:, column]
+            points += np.divide(full, room, out=np.zeros(len(nodes)), where=room > 0) * weight
+            overflow |= (full > room) & (room > 0)
         score: Floats = np.where(overflow, 0.0, points * (MAX_SCORE * self.weight) / (total or 1))
         return score
+
+    def raw_of_many(self, subjects: Subjects, nodes: Nodes) -> Floats:
+        """Score the nodes of a view for many pods, column by column in the same order."""
+        counted = subjects.kept(self._counted)
+        overflow = np.zeros((len(subjects), len(nodes)), dtype=np.bool_)
+        points = np.zeros((len(subjects), len(nodes)))
+        for column, weights, asked in zip(counted.columns, counted.weights, counted.asked, strict=True):
+            full, room = nodes.used[:, column] + subjects.requests[:, column, None], nodes.allocatable[:, column]
+            has = room > 0
+            share = full / np.maximum(room, 1)
+            if not has.all():
+                share[:, ~has] = 0.0
+            share *= weights
+            points += share
+            overflow |= (full > room) & has & asked
+        points *= MAX_SCORE * self.weight
+        points /= counted.totals
+        np.copyto(points, 0.0, where=overflow)
+        return points
+
+    def _counted(self, subjects: Subjects) -> Counted:
+        """Work out what counts for whom."""
+        named = [
+            {
+                name: self.weights[name]
+                for name, units in member.request.amounts.items()
+                if units and name in self.weights
+            }
+            for member in subjects.members
+        ]
+        # Whoever asks for what no node offers is not among many, so every name has a column.
+        columns = subjects.vocabulary.columns
+        ordered = sorted({name for each in named for name in each}, key=columns.__getitem__)
+        return Counted(
+            columns=[columns[name] for name in ordered],
+            weights=[np.array([[float(each.get(name, 0))] for each in named]) for name in ordered],
+            asked=[np.array([[name in each] for each in named]) for name in ordered],
+            totals=np.array([[float(sum(each.values()) or 1)] for each in named]),
+        )

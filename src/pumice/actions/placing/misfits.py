@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from pumice.actions.placing import minimum
 from pumice.framework import subject
-from pumice.framework.points import Reads
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -92,7 +91,7 @@ class MisfitKinds:
     def add(self, task: Task) -> None:
         """Remember that no node takes a task, and whether that stays so when others are placed."""
         session = self._turn.session
-        if session.evaluator.functions.reads & Reads.TASK:
+        if session.evaluator.functions.tells_tasks_apart:
             return
         evaluation = session.evaluate(subject.Subject(task, self._turn.queue))
         opens = evaluation.minds_others(released=True)

@@ -9,7 +9,6 @@ import numpy as np
 
 from pumice.actions.placing import minimum, misfits
 from pumice.framework import selection, subject
-from pumice.framework.points import Reads
 from pumice.framework.reasons import FitSummary
 from pumice.model.statuses import Status
 
@@ -44,6 +43,29 @@ def place_job(turn: Turn, tasks: Sequence[Task], order: Sequence[Task] | None = 
         order = minimum.named_first(session, job, tasks)[0]
     left = {task.uid for task in place_until(turn, order, lambda: session.job_ready(job))}
     return [task for task in tasks if task.uid in left] if left else []
+
+
+def place_one(turn: Turn, task: Task) -> None:
+    """Place the only task of a job that is left, exactly as it would be among others; whether that makes the job ready is asked when the turn ends."""
+    session, statement = turn.session, turn.statement
+    if task.gated:
+        return
+    run = [task]
+    if (refusal := _allowed(turn, run)[1]) is not None:
+        session.findings.note_fit(run, refusal)
+        return
+    looked_for = subject.Subject(task, turn.queue)
+    if _is_refused(session, looked_for, run):
+        return
+    evaluation = session.evaluate(looked_for)
+    for released in (False, True):
+        rows = _choose(session, evaluation, run, turn.scope, released=released)
+        if rows:
+            # A plugin that refuses has said why, and the task is dealt with.
+            step = statement.pipeline if released else statement.allocate
+            step(run, [session.cluster.nodes.records[rows[0]]])
+            return
+    session.findings.note_fit(run, turn.scope.failure(evaluation))
 
 
 def place_until(turn: Turn, tasks: Sequence[Task], done: Callable[[], bool]) -> list[Task]:
@@ -102,7 +124,7 @@ def next_run(session: Session, tasks: Sequence[Task], start: int = 0) -> list[Ta
     A task with a nominated node stands alone, and so does every task if some function tells equal ones apart. Plugins may divide tasks further.
     """
     first, divisions = tasks[start], session.divisions
-    if first.nominated or session.evaluator.functions.reads & Reads.TASK:
+    if first.nominated or session.evaluator.functions.tells_tasks_apart:
         return [first]
     parts = [part(first) for part in divisions]
     end = start + 1
@@ -148,11 +170,7 @@ def _place_run(turn: Turn, run: list[Task], done: Callable[[], bool]) -> Tried:
     """Place equal tasks on free room, then on room that is being released."""
     session, statement, scope = turn.session, turn.statement, turn.scope
     looked_for = subject.Subject(run[0], turn.queue)
-    refusal = session.pre_predicate(looked_for)
-    if refusal is not None:
-        session.findings.note_fit(
-            run, FitSummary(session.cluster.nodes.count, ((refusal, session.cluster.nodes.count),))
-        )
+    if _is_refused(session, looked_for, run):
         return Tried(0, 0)
     evaluation = session.evaluate(looked_for)
     placed = refused = 0
@@ -178,6 +196,16 @@ def _place_run(turn: Turn, run: list[Task], done: Callable[[], bool]) -> Tried:
     if placed < len(run):
         session.findings.note_fit(run[placed:], scope.failure(evaluation))
     return Tried(placed, placed - refused)
+
+
+def _is_refused(session: Session, looked_for: subject.Subject, run: list[Task]) -> bool:
+    """Tell whether tasks fit nowhere, whatever the nodes are, and note why."""
+    refusal = session.pre_predicate(looked_for)
+    if refusal is None:
+        return False
+    count = session.cluster.nodes.count
+    session.findings.note_fit(run, FitSummary(count, ((refusal, count),)))
+    return True
 
 
 def lacking(task: Task) -> int:

@@ -11,10 +11,8 @@ from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
 from pumice.model import selectors, tolerations
-from pumice.model.resources import CPU, MEMORY
-from pumice.plugins.nodeorder import images
+from pumice.plugins.nodeorder import amounts, images
 from pumice.plugins.sharing import interpod, scoring, spread
-from pumice.plugins.sharing.scoring import MAX_SCORE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from pumice.framework.session import Session
     from pumice.framework.subject import Subject
     from pumice.model.nodes import Nodes
-    from pumice.model.resources import Matrix
 
 OTHER_PODS = Reads.NODE | Reads.OTHER_NODES
 
@@ -64,10 +61,15 @@ class NodeOrder(Plugin):
     def open(self, session: Session) -> None:
         """Register every score whose weight is not 0."""
         told = self.settings
-        amounts = ((told.least_requested, least), (told.most_requested, most), (told.balanced_resource, balanced))
-        for weight, score in amounts:
+        by_amounts = (
+            (told.least_requested, amounts.least, amounts.least_of_many),
+            (told.most_requested, amounts.most, amounts.most_of_many),
+            (told.balanced_resource, amounts.balanced, amounts.balanced_of_many),
+        )
+        for weight, score, of_many in by_amounts:
             if weight:
-                session.score.add(scoring.weighted(score, weight), reads=Reads.COLUMNS)
+                many = scoring.weighted_many(of_many, weight)
+                session.score.add(scoring.weighted(score, weight), reads=Reads.COLUMNS, many=many)
         if weight := told.image_locality:
             session.score.add(scoring.weighted(images.locality, weight), reads=Reads.NODE)
         if weight := told.node_affinity:
@@ -85,60 +87,6 @@ class NodeOrder(Plugin):
             )
         if weight := told.pod_topology_spread:
             session.score.add(spread.applies, reads=OTHER_PODS, follow=spread.evenness(weight))
-
-
-def _after(subject: Subject, nodes: Nodes) -> Matrix:
-    """Return cpu and memory in use with the pod on the node, pods without requests counting with stand-ins."""
-    after: Matrix = nodes.non_zero + np.array(subject.shape.non_zero, dtype=np.int64)
-    return after
-
-
-def least(subject: Subject, nodes: Nodes) -> Floats:
-    """Score the free part of cpu and memory, 50 to 50, in whole points."""
-    after = _after(subject, nodes)
-    room = nodes.native
-    free = np.where((after > room) | (room == 0), 0, (room - after) * MAX_SCORE // np.maximum(room, 1))
-    score: Floats = (free.sum(axis=1) // 2).astype(np.float64)
-    return score
-
-
-def most(subject: Subject, nodes: Nodes) -> Floats:
-    """Score the used part of cpu and memory, in whole points."""
-    after = _after(subject, nodes)
-    room = nodes.native
-    used = np.where(room == 0, 0, np.minimum(after, room) * MAX_SCORE // np.maximum(room, 1))
-    score: Floats = (used.sum(axis=1) // 2).astype(np.float64)
-    return score
-
-
-def balanced(subject: Subject, nodes: Nodes) -> Floats | None:
-    """Score how much evener the node's resources are used with the pod than without: 75 means no change."""
-    vector = subject.request.vector
-    columns = [CPU, MEMORY]
-    gpu = nodes.table.vocabulary.columns.get(names.NVIDIA_GPU)
-    if gpu is not None and vector[gpu]:
-        columns.append(gpu)
-    if not vector[columns].any():
-        return None
-    room = nodes.allocatable[:, columns]
-    room[:, :2] = nodes.native
-    used = nodes.used[:, columns]
-    before, after = _balance(used, room), _balance(used + vector[columns], room)
-    return (50 + (50 + after - before) // 2).astype(np.float64)
-
-
-def _balance(used: Matrix, room: Matrix) -> Matrix:
-    """Return 100 less the spread of the used fractions, in whole points; a resource that the node lacks is left out."""
-    has = room > 0
-    fraction = np.minimum(1.0, used / np.maximum(room, 1))
-    count = np.maximum(has.sum(axis=1), 1)
-    mean = np.where(has, fraction, 0).sum(axis=1) / count
-    variance = np.where(has, (fraction - mean[:, None]) ** 2, 0).sum(axis=1) / count
-    if room.shape[1] == 2:
-        deviation = np.where(has.all(axis=1), np.abs(fraction[:, 0] - fraction[:, 1]) / 2, 0.0)
-    else:
-        deviation = np.sqrt(variance)
-    return ((1 - deviation) * MAX_SCORE).astype(np.int64)
 
 
 def preference(subject: Subject, nodes: Nodes) -> Floats | None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pumice.framework.session import Session
-    from pumice.framework.subject import Subject
+    from pumice.framework.subject import Subject, Subjects
     from pumice.model.nodes import NodeRecord, Nodes
     from pumice.model.shape import HostPort
 
@@ -104,7 +104,7 @@ class Predicates(Plugin):
             )
         }
         session.pre_predicate.add(_claims)
-        session.predicate.add(self.pod_number, reads=Reads.COLUMNS)
+        session.predicate.add(self.pod_number, reads=Reads.COLUMNS, many=self.pod_number_for_many)
         session.predicate.add(self.ready, reads=Reads.NODE)
         session.predicate.add(self.unschedulable, reads=Reads.NODE)
         if self.settings.node_affinity:
@@ -131,6 +131,10 @@ class Predicates(Plugin):
     def pod_number(self, _subject: Subject, nodes: Nodes) -> ReasonVector:
         """Refuse nodes that have as many pods as they may."""
         return self._refuse(nodes.pods >= nodes.allocatable[:, PODS], POD_NUMBER)
+
+    def pod_number_for_many(self, _subjects: Subjects, nodes: Nodes) -> ReasonVector:
+        """Refuse the same nodes, whoever asks."""
+        return self._refuse(nodes.pods >= nodes.allocatable[:, PODS], POD_NUMBER)[None, :]
 
     def ready(self, _subject: Subject, nodes: Nodes) -> ReasonVector | None:
         """Refuse nodes that are not ready."""

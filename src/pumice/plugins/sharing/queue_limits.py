@@ -58,7 +58,7 @@ def exceeded(asked: Vector, wanted: Vector, limit: Vector) -> list[int]:
     """Return the columns that are asked for, pods aside, in which what is wanted is beyond the limit."""
     beyond = (asked > 0) & (wanted > limit)
     beyond[resources.PODS] = False
-    return np.flatnonzero(beyond).tolist()
+    return np.flatnonzero(beyond).tolist() if np.count_nonzero(beyond) else []
 
 
 def told(names: Sequence[str], columns: Sequence[int], held: Vector, demand: Demand, **bounds: Vector) -> str:

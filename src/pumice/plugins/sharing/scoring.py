@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pumice.framework.evaluation import Floats
-    from pumice.framework.subject import Subject
+    from pumice.framework.subject import Subject, Subjects
     from pumice.model.nodes import Nodes
 
 MAX_SCORE = 100
@@ -27,6 +27,21 @@ def weighted(
 
     def multiplied(subject: Subject, nodes: Nodes) -> Floats | None:
         answer = score(subject, nodes)
+        return None if answer is None else answer * weight
+
+    return multiplied
+
+
+@functools.cache
+def weighted_many(
+    score: Callable[[Subjects, Nodes], Floats | None], weight: int
+) -> Callable[[Subjects, Nodes], Floats | None]:
+    """Multiply a score of many subjects in the same way."""
+    if weight == 1:
+        return score
+
+    def multiplied(subjects: Subjects, nodes: Nodes) -> Floats | None:
+        answer = score(subjects, nodes)
         return None if answer is None else answer * weight
 
     return multiplied

@@ -1,0 +1,319 @@
+"""Blocks of unequal subjects: what nodes answer about many shapes at once, kept as a matrix of shapes by nodes and patched where nodes changed.
+
+Who looks for one node among thousands pays less for the arithmetic than for calling numpy, so shapes that are expected one after the other are worked out together, by
+the forms of filters and scores that take many subjects. A block answers exactly what an `Evaluation` of each subject would; whoever cannot be in one (some
+function compares candidates for it, looks at other nodes, or answers about it one subject at a time only) is left to its evaluation.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pumice.framework import fitting
+from pumice.framework.foresight import PRECISION
+from pumice.framework.functions import answers_about_many, bare_answers, speaks
+from pumice.framework.subject import together
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
+
+    from pumice.framework.evaluation import Evaluation, Floats, Mask
+    from pumice.framework.evaluator import Evaluator
+    from pumice.framework.functions import Functions, NodeFunction
+    from pumice.framework.subject import Subject, Subjects
+    from pumice.model.nodes import Nodes, NodeTable, Rows
+
+# How many answers are worked out in one go, so that what numpy makes on the way stays near the processor; and the most that a block, all blocks and a memo hold.
+AT_ONCE = 1 << 16
+BLOCK_LIMIT = 1 << 21
+KEPT_LIMIT = 1 << 23
+MEMO_LIMIT = 1 << 18
+# How many subjects the first block has, and the most that one has.
+FIRST, MOST = 32, 256
+# After so many nodes of which hardly any were like one before, nobody looks for those any more.
+PATIENCE = 64
+REFUSED = -np.inf
+# Amounts up to this one are exact in floats, also a hundredfold and added up.
+LARGEST = 1 << 45
+
+
+class Block:
+    """What all nodes answer about some subjects: scores in whole thousandths, minus infinity where a node does not take the subject."""
+
+    __slots__ = (
+        "_allowed",
+        "_found",
+        "_functions",
+        "_memo",
+        "_missed",
+        "_points",
+        "_subjects",
+        "_table",
+        "keys",
+        "position",
+        "used",
+    )
+
+    def __init__(self, evaluator: Evaluator, members: Sequence[Subject]) -> None:
+        self._functions = evaluator.functions
+        self._table = evaluator.table
+        self._subjects = together(members, self._table.vocabulary)
+        self._allowed = _alike([evaluator.static_mask(member, bare_answers) for member in members])
+        self._points = _static_points(self._functions, members, self._table)
+        # Answers by the amounts of a node, as long as nodes turn out to be alike.
+        self._memo: dict[bytes, Floats] | None = {} if self._functions.many_by_amounts else None
+        self._found = self._missed = 0
+        self.used: set[int] = set()
+        self.position = -1
+        self.keys: Floats = np.empty((len(members), self._table.count))
+        self._work_out()
+
+    def _work_out(self) -> None:
+        """Ask about all nodes, some subjects at a time."""
+        nodes = self._table.view()
+        step = max(1, AT_ONCE // max(1, len(nodes)))
+        for start in range(0, len(self._subjects), step):
+            some = slice(start, start + step)
+            answers = self._asked(self._subjects.some(some), nodes)
+            self.keys[some] = self._finished(answers, some, nodes.index)
+        self.position = self._table.position
+
+    def catch_up(self) -> None:
+        """Bring the answers up to date with the nodes that changed."""
+        table = self._table
+        if self.position == table.position:
+            return
+        rows = table.changed_since(self.position)
+        if rows is None or 2 * len(rows) > table.count:
+            self._work_out()
+            return
+        if self._memo is None or len(rows) > PATIENCE:
+            for some in _pieces(rows, max(1, AT_ONCE // len(self._subjects))):
+                self.keys[:, some] = self._worked_out(some)
+        else:
+            self._recall(rows, self._memo)
+        self.position = table.position
+
+    def _worked_out(self, rows: Rows) -> Floats:
+        """Ask everything about some nodes."""
+        return self._finished(self._asked(self._subjects, self._table.view(rows)), slice(None), rows)
+
+    def _recall(self, rows: Rows, memo: dict[bytes, Floats]) -> None:
+        """Answer from what was answered about nodes with the same amounts, asking only about new ones."""
+        listed = rows.tolist()
+        states = [self._state(row) for row in listed]
+        new = {state: row for state, row in zip(states, listed, strict=True) if state not in memo}
+        if new:
+            if len(memo) * len(self._subjects) > MEMO_LIMIT:
+                memo.clear()
+                new = dict(zip(states, listed, strict=True))
+            memo.update(zip(new, self._worked_out(np.array(list(new.values()))).T, strict=True))
+        for state, row in zip(states, listed, strict=True):
+            self.keys[:, row] = memo[state]
+        self._missed += len(new)
+        self._found += len(states) - len(new)
+        if self._missed > PATIENCE + 2 * self._found:
+            self._memo = None
+
+    def _state(self, row: int) -> bytes:
+        """Return what answers about a node follow from: its amounts, and what its object alone decides."""
+        state = self._table.state(row)
+        for static in (self._allowed, self._points):
+            if static is not None:
+                state += static[:, row].tobytes()
+        return state
+
+    def _asked(self, subjects: Subjects, nodes: Nodes) -> Floats:
+        """Ask about room, and every filter and score that reads amounts or tasks of the node itself."""
+        passed = fitting.room_for_many(subjects, nodes)
+        for answer in answers_about_many(self._functions.filters_local, subjects, nodes, "iu"):
+            passed &= answer == 0
+        total = np.zeros(passed.shape)
+        for answer in answers_about_many(self._functions.scores, subjects, nodes, "fiu"):
+            total += answer
+        np.copyto(total, REFUSED, where=~passed)
+        return total
+
+    def _finished(self, answers: Floats, some: slice, rows: Rows) -> Floats:
+        """Add what the Node objects alone decide, and round; in place."""
+        if self._points is not None:
+            answers += self._points[some][:, rows]
+        answers *= PRECISION
+        keys: Floats = np.rint(answers, out=answers)
+        if self._allowed is not None:
+            allowed = self._allowed[:, rows] if len(self._allowed) == 1 else self._allowed[some][:, rows]
+            np.copyto(keys, REFUSED, where=~allowed)
+        return keys
+
+
+def _alike(verdicts: Sequence[Mask]) -> Mask | None:
+    """Return one row if it is the same for all, None if no node is ruled out."""
+    first = verdicts[0]
+    if all(verdict is first for verdict in verdicts):
+        return None if first.all() else first[None, :]
+    return np.array(verdicts)
+
+
+def _static_points(functions: Functions, members: Sequence[Subject], table: NodeTable) -> Floats | None:
+    """Return the scores that only Node objects decide, None if there are none."""
+    nodes = table.view()
+    total: Floats | None = None
+    for row, member in enumerate(members):
+        points = None
+        for _, answer in bare_answers(functions.scores_static, member, nodes):
+            points = answer if points is None else points + answer
+        if points is not None:
+            total = np.zeros((len(members), len(nodes))) if total is None else total
+            total[row] = points
+    return total
+
+
+def _is_small(table: NodeTable) -> bool:
+    """Tell whether there are nodes, and no amount of one is too large; what is placed meanwhile has room there, and makes none larger than what it offers."""
+    if not table.count:
+        return False
+    largest = [matrix.max(initial=0) for matrix in (table.allocatable, table.used, table.non_zero, table.pipelined)]
+    return bool(max(largest) <= LARGEST)
+
+
+def _pieces(rows: Rows, size: int) -> Iterator[Rows]:
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]
+
+
+class Blocks:
+    """Finds the block of a subject, and makes it for those that are expected next."""
+
+    __slots__ = (
+        "_blocks",
+        "_evaluator",
+        "_expected",
+        "_forgotten",
+        "_order",
+        "_places",
+        "_ranks",
+        "_size",
+        "_state",
+        "_suits",
+        "enabled",
+    )
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self.enabled = True
+        self._blocks: list[Block] = []
+        self._places: dict[Hashable, tuple[Block, int] | None] = {}
+        self._expected: dict[Hashable, Subject] = {}
+        self._order: list[Hashable] = []
+        self._ranks: dict[Hashable, int] = {}
+        self._state = (-1, -1, -1)
+        self._size = FIRST
+        self._forgotten = 0
+        self._suits = False
+
+    def clear(self) -> None:
+        """Keep nothing."""
+        self._blocks.clear()
+        self._places.clear()
+
+    def open(self) -> None:
+        """Begin a session: nobody is expected yet."""
+        evaluator = self._evaluator
+        if self._forgotten != evaluator.forgotten:
+            self.clear()
+            self._forgotten = evaluator.forgotten
+        apart = evaluator.functions.tells_subjects_apart
+        self._suits = self.enabled and evaluator.sampler is None and not apart and _is_small(evaluator.table)
+        self.expect(())
+
+    def expect(self, subjects: Iterable[Subject]) -> None:
+        """Name, in their order, those of whom each will look for a node soon; a single one needs no block."""
+        try:
+            self._expected = {self._evaluator.key(subject): subject for subject in subjects} if self._suits else {}
+        except Exception:  # noqa: BLE001  as in `row`
+            self.give_up()
+        if len(self._expected) < 2:
+            self._expected = {}
+        self._order = list(self._expected)
+        self._ranks = {key: rank for rank, key in enumerate(self._order)}
+        self._size = FIRST
+
+    def row(self, evaluation: Evaluation) -> tuple[Floats, int] | None:
+        """Return what all nodes answer about a subject now, and which is the best; None if it is in no block: then its evaluation has to be asked."""
+        if evaluation.key not in self._expected or self._forgotten != self._evaluator.forgotten:
+            return None
+        table = self._evaluator.table
+        state = (table.structure, table.static, table.claims)
+        if state != self._state:
+            self.clear()
+            self._state = state
+        try:
+            place = self._place(evaluation.key)
+            if place is None or self._concerns(self._evaluator.functions.looking_around, evaluation.subject):
+                return None
+            block, position = place
+            block.catch_up()
+        except Exception:  # noqa: BLE001  whatever a plugin raises is raised again, and put on it, where the subject is asked about alone
+            self.give_up()
+            return None
+        block.used.add(position)
+        row: Floats = block.keys[position]
+        best = int(row.argmax())
+        # A number that is none, or has no end, would be the best.
+        if row[best] < math.inf:
+            return row, best
+        self.give_up()
+        return None
+
+    def give_up(self) -> None:
+        """Make no blocks any more in this session."""
+        self.clear()
+        self._suits, self._expected = False, {}
+
+    def _place(self, key: Hashable) -> tuple[Block, int] | None:
+        """Find the block of a subject, made now with those that come after it if there is none."""
+        if key not in self._places:
+            self._adapt()
+            suitable: dict[Hashable, Subject] = {}
+            for other in self._order[self._ranks[key] :]:
+                if other in self._places:
+                    continue
+                if self._is_suitable(self._expected[other]):
+                    suitable[other] = self._expected[other]
+                else:
+                    self._places[other] = None
+                if len(suitable) >= self._size or key not in suitable:
+                    break
+            self._make(suitable)
+        return self._places[key]
+
+    def _adapt(self) -> None:
+        """Make the next block larger if the last one was of use, smaller if it was not."""
+        if self._blocks:
+            last = self._blocks[-1]
+            self._size = self._size * 2 if 2 * len(last.used) >= len(last.keys) else max(2, self._size // 2)
+        self._size = min(self._size, MOST, max(2, BLOCK_LIMIT // max(1, self._evaluator.table.count)))
+
+    def _make(self, members: dict[Hashable, Subject]) -> None:
+        """Make a block, and let go of the oldest if all together become too large."""
+        if not members:
+            return
+        block = Block(self._evaluator, list(members.values()))
+        self._blocks.append(block)
+        self._places.update((key, (block, position)) for position, key in enumerate(members))
+        while len(self._blocks) > 1 and sum(each.keys.size for each in self._blocks) > KEPT_LIMIT:
+            gone = self._blocks.pop(0)
+            self._places = {key: place for key, place in self._places.items() if place is None or place[0] is not gone}
+
+    def _is_suitable(self, subject: Subject) -> bool:
+        """Tell whether a subject can be in a block: nobody compares candidates for it, and whoever reads amounts or tasks can be asked about many."""
+        if subject.request.unoffered or max(subject.request.amounts.values(), default=0) > LARGEST:
+            return False
+        return not self._concerns(self._evaluator.functions.asked_alone, subject)
+
+    def _concerns(self, functions: Sequence[NodeFunction[Any]], subject: Subject) -> bool:
+        """Tell whether any of some functions has anything to say about a subject."""
+        return speaks(functions, subject, self._evaluator.table.view())

@@ -1,0 +1,274 @@
+"""Shapes worked out together decide exactly as each worked out alone, with every built-in plugin; a form over many that is wrong decides nothing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders import Desk, group, node, pod, queue
+from pumice.cache import effects
+from pumice.framework import blocks
+from pumice.framework.plugin import Plugin
+from pumice.framework.points import NODE_TASKS, Reads
+from pumice.framework.reasons import Code
+
+ROOT = Path(__file__).parents[2]
+ANYTHING = st.randoms(use_true_random=True)
+GPU = "nvidia.com/gpu"
+SOFT = {"key": "k", "effect": "PreferNoSchedule"}
+HARD = {"key": "k", "effect": "NoSchedule"}
+
+
+class Loner(Plugin):
+    """A filter on the tasks of a node, offered for many: no more than three pods on one node."""
+
+    name = "loner"
+    points = frozenset({"Predicate"})
+    reads = NODE_TASKS
+
+    def open(self, session):
+        self.reason = session.reason(self.name, Code.UNSCHEDULABLE, "three pods are here already")
+        session.predicate.add(self.full, many=self.full_for_many)
+
+    def full(self, _subject, nodes):
+        return np.array([self.reason * (len(each.tasks) > 2) for each in nodes.records()], dtype=np.int16)
+
+    def full_for_many(self, _subjects, nodes):
+        return self.full(None, nodes)[None, :]
+
+
+class Alone(Plugin):
+    """A score that can be asked about one subject only, and has nothing to say about small pods."""
+
+    name = "alone"
+    points = frozenset({"NodeOrder"})
+    reads = Reads.COLUMNS
+
+    def open(self, session):
+        session.score.add(self.points_of)
+
+    def points_of(self, subject, nodes):
+        return None if subject.request.vector[0] < 1500 else (nodes.used[:, 0] % 7).astype(float)
+
+
+def from_the_page():
+    """The example of the page for authors, as it is written there."""
+    page = (ROOT / "docs/plugins.md").read_text(encoding="utf-8")
+    (example,) = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "class Roomy(" in block]
+    space = {}
+    exec(example, space)  # noqa: S102  our own page
+    return space["Roomy"]
+
+
+Roomy = from_the_page()
+
+
+def configuration(pick):
+    """Any scoring and filtering plugins, with any weights, on any sharing plugin."""
+    weights = {
+        name: pick.choice([0, 1, 1, 2])
+        for name in (
+            "leastrequested",
+            "mostrequested",
+            "balancedresource",
+            "nodeaffinity",
+            "tainttoleration",
+            "podaffinity",
+        )
+    }
+    packing = {
+        "binpack.weight": pick.choice([1, 3, -1]),
+        "binpack.cpu": pick.choice([0, 1, 5]),
+        "binpack.resources": GPU,
+    }
+    offered = [
+        f"{{name: nodeorder, arguments: {{{', '.join(f'{k}.weight: {v}' for k, v in weights.items())}}}}}",
+        f"{{name: binpack, arguments: {{{', '.join(f'{k}: {v}' for k, v in packing.items())}}}}}",
+        "{name: resource-strategy-fit}",
+        "{name: nodegroup}",
+        "{name: task-topology}",
+        "{name: network-topology-aware}",
+        "{name: loner}",
+        "{name: alone}",
+        "{name: roomy}",
+    ]
+    chosen = [
+        each
+        for each, odds in zip(offered, (0.8, 0.6, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.3), strict=True)
+        if pick.random() < odds
+    ]
+    sharing = pick.choice(["{name: proportion}", "{name: capacity}", "{name: drf}", "{name: drf}, {name: proportion}"])
+    actions = pick.choice(
+        ["allocate", "allocate, backfill", "enqueue, allocate, backfill", "allocate, preempt", "allocate, reclaim"]
+    )
+    second = ", ".join([sharing, "{name: predicates}", *chosen])
+    return f'actions: "{actions}"\ntiers:\n- plugins: [{{name: priority}}, {{name: gang}}]\n- plugins: [{second}]\n'
+
+
+def nodes(pick):
+    for i in range(pick.choice([0, 1, 2, 3, 4, 5, 6, 7])):
+        more = {"nvidia.com__gpu": str(pick.randint(1, 4))} if pick.random() < 0.3 else {}
+        yield node(
+            f"n{i}",
+            cpu=str(pick.randint(1, 8)),
+            memory=pick.choice(["1Gi", "4Gi", "16Gi", "0"]),
+            pods=str(pick.choice([1, 3, 110])),
+            labels={"zone": pick.choice("ab")},
+            taints=[pick.choice([SOFT, HARD])] if pick.random() < 0.1 else [],
+            cordoned=pick.random() < 0.05,
+            **more,
+        )
+
+
+def asked(pick):
+    """What a pod asks for; now and then with what keeps it out of a block."""
+    requests = {GPU: str(pick.randint(1, 2))} if pick.random() < 0.15 else {}
+    more = {"ports": [{"hostPort": 80}]} if pick.random() < 0.1 else {}
+    if pick.random() < 0.15:
+        more["nodeSelector"] = {"zone": "a"}
+    if pick.random() < 0.1:
+        term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}
+        more["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    if pick.random() < 0.1:
+        more["tolerations"] = [{"operator": "Exists"}]
+    cpu = pick.choice([None, "100m", "250m", "500m", "700m", "1", "2"])
+    memory = pick.choice([None, "100Mi", "300Mi", "1Gi", "2Gi"])
+    return {"cpu": cpu, "memory": memory, "requests": requests, "labels": {"app": pick.choice("xyz")}, **more}
+
+
+def arrivals(pick, wave):
+    """Jobs of one pod and of several, of unequal and of equal ones."""
+    for job in range(pick.randint(1, 8)):
+        name, count = f"j{wave}-{job}", pick.choice([1, 1, 1, 2, 4, 6])
+        yield group(name, pick.randint(1, count), queue=pick.choice(["default", "other"]))
+        equal = asked(pick)
+        for i in range(count):
+            yield pod(f"{name}-w-{i}", name, **(equal if pick.random() < 0.5 else asked(pick)))
+
+
+def world(pick):
+    """The objects of each cycle."""
+    first = [*nodes(pick), queue("other", weight=pick.randint(1, 3)), group("old", 1)]
+    count = len([each for each in first if each["kind"] == "Node"])
+    for i in range(pick.randint(0, 6) if count else 0):
+        where = f"n{pick.randrange(count)}"
+        first.append(pod(f"old-w-{i}", "old", cpu="500m", node=where, deleting=pick.random() < 0.4))
+    return [[*first, *arrivals(pick, 0)], *([*arrivals(pick, wave)] for wave in range(1, pick.randint(1, 3)))]
+
+
+def decide(text, waves, *, together):
+    """Play the waves, a cycle each; give what was sent and what was said."""
+    desk = Desk(text, Loner, Alone, Roomy)
+    desk.scheduler.engine.evaluator.blocks.enabled = together
+    said = []
+    for wave in waves:
+        desk.feed(*wave)
+        record = desk.cycle()
+        said.append([*record.trace(), *(record.explain(key) for key in sorted(desk.cluster.jobs))])
+    return [repr(effect) for effect in desk.world.effects], said
+
+
+@settings(max_examples=300, deadline=None)
+@given(pick=ANYTHING)
+def test_shapes_worked_out_together_decide_as_each_worked_out_alone(pick):
+    text, waves = configuration(pick), world(pick)
+    sizes = {
+        name: pick.choice(small)
+        for name, small in {
+            "AT_ONCE": (1, 9, 1 << 16),
+            "FIRST": (2, 32),
+            "KEPT_LIMIT": (1, 60, 1 << 23),
+            "PATIENCE": (0, 64),
+        }.items()
+    }
+    with mock.patch.multiple(blocks, **sizes):
+        together = decide(text, waves, together=True)
+    assert together == decide(text, waves, together=False)
+
+
+class Wrong(Plugin):
+    """A score whose form over many cannot be right."""
+
+    name = "wrong"
+    points = frozenset({"NodeOrder"})
+    reads = Reads.COLUMNS
+    said = None
+
+    def open(self, session):
+        session.score.add(self.points_of, many=self.points_of_many)
+
+    def points_of(self, _subject, nodes):
+        return nodes.used[:, 0] % 5.0
+
+    def points_of_many(self, subjects, nodes):
+        if self.said is None:
+            raise ValueError("not today")
+        return self.said(len(subjects), len(nodes))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        None,
+        lambda subjects, nodes: np.full((subjects, nodes), np.nan),
+        lambda subjects, nodes: np.full((subjects, nodes), np.inf),
+        lambda subjects, nodes: np.zeros((nodes, subjects + 1)),
+        lambda subjects, nodes: np.zeros(subjects * nodes),
+        lambda subjects, nodes: [[0.0] * nodes] * subjects,
+        lambda subjects, nodes: np.full((subjects, nodes), "high"),
+    ],
+)
+def test_a_wrong_form_over_many_leaves_the_decision_to_the_form_over_one(said):
+    text = (
+        'actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: predicates}, {name: nodeorder}, {name: wrong}]\n'
+    )
+    manifests = [
+        *(node(f"n{i}", cpu="8") for i in range(3)),
+        *(each for i in range(6) for each in (group(f"g{i}", 1), pod(f"p{i}", f"g{i}", cpu=f"{i + 1}00m"))),
+    ]
+
+    def sent(*, together):
+        desk = Desk(text, type("Wrong", (Wrong,), {"said": staticmethod(said) if said else None}))
+        desk.scheduler.engine.evaluator.blocks.enabled = together
+        desk.feed(*manifests).cycle()
+        return [repr(effect) for effect in desk.world.effects]
+
+    assert sent(together=True) == sent(together=False)
+
+
+def test_a_question_that_raises_is_put_on_the_job_it_is_asked_about_and_stops_nobody_else():
+    """`apart` is asked about everybody before anybody is tried."""
+
+    class Asking(Alone):
+        name = "asking"
+
+        def open(self, session):
+            session.score.add(self.points_of, apart=self.question)
+
+        def question(self, subject):
+            if subject.task.name == "p2":
+                raise ValueError("not about this one")
+
+    desk = Desk('actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: asking}]\n', Asking)
+    desk.feed(node("n", cpu="8"), *(group(f"g{i}", 1) for i in range(5)))
+    desk.feed(*(pod(f"p{i}", f"g{i}", cpu=f"{i + 1}00m") for i in range(5))).cycle()
+    assert sorted(bind.name for bind in desk.world.of(effects.Bind)) == ["p0", "p1", "p3", "p4"]
+
+
+def test_unequal_shapes_are_really_worked_out_together():
+    """The property above would hold trivially if no block were ever made."""
+    desk = Desk(
+        'actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: predicates}, {name: nodeorder}, {name: binpack}]\n'
+    )
+    desk.feed(*(node(f"n{i}", cpu="8") for i in range(3)))
+    for i in range(20):
+        desk.feed(group(f"g{i}", 1), pod(f"p{i}", f"g{i}", cpu=f"{i + 1}00m"))
+    with mock.patch.object(blocks, "Block", wraps=blocks.Block) as made:
+        desk.cycle()
+    assert [len(call.args[1]) for call in made.call_args_list] == [20]
