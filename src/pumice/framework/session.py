@@ -6,6 +6,7 @@ tasks, gangs that wait for room) is rolled back when the session closes, so the 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
@@ -343,22 +344,32 @@ class Session(Points):
         self.record.say("statement", f"{task.key}: placement refused: {reason}")
 
     def withheld(self, tasks: Sequence[Task]) -> Mapping[str, str]:
-        """Look once more before binds leave; where one task of a gang is overtaken, all of the gang's that would leave now stay."""
+        """Look once more before binds leave; where one task of a gang is overtaken, or one that it cannot do without is objected to, all of the gang's that would leave now stay."""
         overtaken = self._outlet.overtaken(tasks)
-        if not overtaken:
-            return overtaken
+        refused = {**self._objections(tasks), **overtaken} if self.pre_bind.active else overtaken
+        if not refused:
+            return refused
+        lost = Counter(task.job_key for task in tasks if task.uid in refused)
         reasons: dict[str, str] = {}
         for task in tasks:
-            if task.uid in overtaken:
-                reasons.setdefault(task.job_key, overtaken[task.uid])
+            job = task.job
+            spared = job is not None and job.tally.ready - lost[task.job_key] >= job.min_member
+            if task.uid in overtaken or (task.uid in refused and not spared):
+                reasons.setdefault(task.job_key, refused[task.uid])
         for key, reason in reasons.items():
             self.record.judge(key, "commit", f"not bound: {reason}; it is decided anew in the next cycle")
-        return {task.uid: reasons[task.job_key] for task in tasks if task.job_key in reasons}
+        for task in tasks:
+            if task.uid in refused and task.job_key not in reasons:
+                self.record.say("commit", f"{task.key}: not bound: {refused[task.uid]}")
+        return {
+            task.uid: reasons.get(task.job_key) or refused[task.uid]
+            for task in tasks
+            if task.job_key in reasons or task.uid in refused
+        }
 
     def send_binds(self, tasks: Sequence[Task]) -> Mapping[str, str]:
         """Hand allocated tasks over to be bound; returns those that were refused."""
-        refused = self._objections(tasks)
-        refused.update(self._outlet.bind([task for task in tasks if task.uid not in refused] if refused else tasks))
+        refused = self._outlet.bind(tasks)
         sent = [task for task in tasks if task.uid not in refused] if refused else list(tasks)
         if sent:
             self.cluster.move(sent, [task.node for task in sent], Status.BINDING)
@@ -372,8 +383,6 @@ class Session(Points):
 
     def _objections(self, tasks: Sequence[Task]) -> dict[str, str]:
         """Ask the plugins, as the last thing before a bind is sent, what speaks against it."""
-        if not self.pre_bind.active:
-            return {}
         asked = {task.uid: self.pre_bind(task, task.node) for task in tasks if task.node is not None}
         return {uid: reason for uid, reason in asked.items() if reason is not None}
 
@@ -395,9 +404,8 @@ class Session(Points):
     def dispatch(self, job: Job) -> None:
         """Bind every allocated task of a job, also those that earlier actions left held."""
         allocated = [task for task in job.tasks.values() if task.status == Status.ALLOCATED]
-        if self.withheld(allocated):
-            return
-        for group in _by_shape(allocated):
+        stays = self.withheld(allocated)
+        for group in _by_shape([task for task in allocated if task.uid not in stays]):
             self.send_binds(group)
 
     def reserve(self, members: Sequence[Task], victims: Sequence[Task], patience: int) -> None:
