@@ -23,11 +23,13 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "plugin": ("pumice.cli.plugin", "Start a plugin of your own."),
     "scheduler": ("pumice.cli.scheduler", "Schedule the pods of a real cluster."),
     "test": ("pumice.cli.test", "Run scenario files, the unit tests of a scheduling policy."),
+    "up": ("pumice.cli.up", "Run a batch cluster on this machine, for kubectl and everything else."),
     "uninstall": ("pumice.cli.uninstall", "Print what pumice install has installed, to delete it."),
 }
 
 _EXAMPLES = """\b
 Examples:
+  pumice up                            a batch cluster on this machine, for kubectl
   pumice demo                          watch a small cluster at work
   pumice test scenarios/               run every scenario of a folder
   pumice config check scheduler.yaml   find mistakes before the scheduler does

@@ -22,11 +22,12 @@ BOOKMARK_EVERY = 1_000
 
 
 class WatchEvent(NamedTuple):
-    """One event of a watch; the object of a bookmark holds only a resourceVersion."""
+    """One event of a watch, with what the object was before; that of a bookmark holds only a resourceVersion."""
 
     version: int
     type: WatchEventType
     object: Mapping[str, Any]
+    previous: Mapping[str, Any] | None = None
 
 
 class _Log:
@@ -57,6 +58,10 @@ class History:
         self.floor = 0
         self._limit = limit
         self._logs: dict[kinds.Kind, _Log] = {}
+
+    def start(self, version: int) -> None:
+        """Begin at the version that an earlier run has reached; nothing before it is known."""
+        self.version = self.floor = version
 
     def append(self, kind: kinds.Kind, event: WatchEvent) -> None:
         """Add the event of a write; beyond the limit the older half is compacted."""

@@ -45,7 +45,7 @@ class Informer:
     def _followed(self, watch: Watch) -> list[Arrival]:
         kind, follow = self._reflector.kind, self._reflector.event
         arrivals: list[Arrival] = []
-        for version, event_type, manifest in watch.take():
+        for version, event_type, manifest, _ in watch.take():
             if event_type == "BOOKMARK":
                 self._reflector.bookmark(manifest["metadata"]["resourceVersion"])
             else:

@@ -15,7 +15,7 @@ from pumice.api import kinds, names, timestamp
 from pumice.sim import deletion, errors, history, identity, structure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pumice.sim.history import Watch, WatchEventType
     from pumice.sim.identity import Key
@@ -56,8 +56,11 @@ def is_custom(kind: kinds.Kind) -> bool:
 class ObjectStore:
     """Manifests by kind, namespace and name; every successful change has a version of its own."""
 
-    def __init__(self, now: Callable[[], int], *, limit: int = history.LIMIT) -> None:
+    def __init__(
+        self, now: Callable[[], int], new_uid: Callable[[], str] | None = None, *, limit: int = history.LIMIT
+    ) -> None:
         self._now = now
+        self._new_uid = new_uid or self._counted_uid
         self._objects: dict[kinds.Kind, dict[tuple[str, str], Manifest]] = {}
         self._history = history.History(limit)
         self._observers: list[Callable[[Key, WatchEventType, Mapping[str, Any]], None]] = []
@@ -108,6 +111,17 @@ class ObjectStore:
             )
         return history.Watch(self._history, kind, int(resource_version), bookmarks=bookmarks)
 
+    def since(self, kind: kinds.Kind, version: int) -> Sequence[history.WatchEvent]:
+        """Give the events of a kind after a version, to be read and never changed."""
+        return history.Watch(self._history, kind, version).take()
+
+    def restore(self, objects: Iterable[tuple[Key, Manifest]], version: int) -> None:
+        """Start from what an earlier run has kept: its objects, each with the version it had, and the version it had reached."""
+        for key, manifest in objects:
+            self._objects.setdefault(key.kind, {})[key.namespace, key.name] = manifest
+            self._uids[manifest["metadata"]["uid"]] = key
+        self._history.start(version)
+
     def compact(self, before: str) -> None:
         """Forget the events older than a version."""
         self._history.compact(int(before))
@@ -118,15 +132,15 @@ class ObjectStore:
         """Store a new object as it is written, its status included; a uid or creation time it states is kept."""
         return self.adopt(structure.copied(manifest))
 
-    def adopt(self, new: Manifest) -> str:
-        """Create an object out of a manifest that nobody else holds."""
-        key = identity.identify(new)
+    def adopt(self, new: Manifest, key: Key | None = None) -> str:
+        """Create an object out of a manifest that nobody else holds; a kind that only the caller knows comes with its key."""
+        key = identity.identify(new) if key is None else key
         if self.find(key) is not None:
             raise errors.AlreadyExistsError(f"{key} exists already")
         metadata = new["metadata"]
         self._created += 1
         uid = metadata.get("uid")
-        metadata["uid"] = uid if isinstance(uid, str) and uid else f"00000000-0000-4000-8000-{self._created:012x}"
+        metadata["uid"] = uid if isinstance(uid, str) and uid else self._new_uid()
         if metadata.get("creationTimestamp") is None:
             metadata["creationTimestamp"] = timestamp.format_timestamp(self._now())
         if key.namespace:
@@ -134,7 +148,7 @@ class ObjectStore:
         else:
             metadata.pop("namespace", None)
         metadata.setdefault("generation", 1)
-        return self._store(key, new, "ADDED")
+        return self._store(key, None, new, "ADDED")
 
     def update(self, manifest: Mapping[str, Any], *, subresource: Subresource = "") -> str:
         """Replace an object, or only its status; a resourceVersion in it must be the current one."""
@@ -176,12 +190,15 @@ class ObjectStore:
         scheduled = {"type": names.CONDITION_POD_SCHEDULED, "status": "True", "lastTransitionTime": when}
         return self._write(key, old, structure.with_condition(bound, scheduled))
 
-    def delete(self, key: Key, *, grace: int | None = None, uid: str = "") -> None:
-        """Delete an object: a running pod after a grace (microseconds; default its own), anything with finalizers once they are gone."""
+    def delete(self, key: Key, *, grace: int | None = None, uid: str = "", held: bool = False) -> None:
+        """Delete an object: a running pod after a grace (microseconds; default its own), anything with finalizers once they are gone.
+
+        One that is held, as a namespace is by what is in it, is only marked; whoever holds it removes it.
+        """
         old = self._existing(key)
         _check_current(key, old, {"uid": uid})
         marks = deletion.marks(old, is_pod=key.kind is kinds.POD, grace=grace, now=self._now())
-        if marks.get("deletionGracePeriodSeconds") == 0 and not deletion.finalizers(old):
+        if marks.get("deletionGracePeriodSeconds") == 0 and not deletion.finalizers(old) and not held:
             self._remove(key, old)
         elif marks:
             self._write(key, old, {**old, "metadata": {**old["metadata"], **marks}}, deleting=True)
@@ -216,25 +233,28 @@ class ObjectStore:
             return self.resource_version
         if _desired(new) != _desired(old):
             metadata["generation"] = metadata.get("generation", 0) + 1
-        self._store(key, new, "MODIFIED")
+        self._store(key, old, new, "MODIFIED")
         if deletion.only_finalizers_held(old) and not deletion.finalizers(new):
             self._remove(key, new)
         return self.resource_version
 
-    def _store(self, key: Key, manifest: Manifest, event_type: WatchEventType) -> str:
+    def _counted_uid(self) -> str:
+        return f"00000000-0000-4000-8000-{self._created:012x}"
+
+    def _store(self, key: Key, old: Manifest | None, manifest: Manifest, event_type: WatchEventType) -> str:
         self._objects.setdefault(key.kind, {})[key.namespace, key.name] = manifest
         self._uids[manifest["metadata"]["uid"]] = key
-        return self._announce(key, event_type, manifest)
+        return self._announce(key, event_type, manifest, old)
 
     def _remove(self, key: Key, old: Manifest) -> None:
         del self._objects[key.kind][key.namespace, key.name]
         self._uids.pop(old["metadata"]["uid"], None)
-        self._announce(key, "DELETED", {**old, "metadata": dict(old["metadata"])})
+        self._announce(key, "DELETED", {**old, "metadata": dict(old["metadata"])}, old)
 
-    def _announce(self, key: Key, event_type: WatchEventType, manifest: Manifest) -> str:
+    def _announce(self, key: Key, event_type: WatchEventType, manifest: Manifest, old: Manifest | None) -> str:
         self._history.version += 1
         version = manifest["metadata"]["resourceVersion"] = self.resource_version
-        self._history.append(key.kind, history.WatchEvent(self._history.version, event_type, manifest))
+        self._history.append(key.kind, history.WatchEvent(self._history.version, event_type, manifest, old))
         for observer in self._observers:
             observer(key, event_type, manifest)
         return version

@@ -1,0 +1,118 @@
+"""The API server without its sockets: store, registry and rules put together, and one method for each thing a request may ask."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pumice.api import kinds
+from pumice.apiserver import (
+    admission,
+    definitions,
+    deleting,
+    durability,
+    openapi,
+    protobuf,
+    reading,
+    resources,
+    subresources,
+    watching,
+    writing,
+)
+from pumice.sim import structure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pumice.apiserver.durability import Durability
+    from pumice.sim.history import WatchEventType
+    from pumice.sim.identity import Key
+    from pumice.sim.store import ObjectStore
+
+Document = dict[str, Any]
+NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+_JOB_UID: Final = "batch.kubernetes.io/controller-uid"
+_JOB_NAME: Final = "batch.kubernetes.io/job-name"
+
+
+class Cluster:
+    """Everything that requests are answered from."""
+
+    def __init__(self, store: ObjectStore, now: Callable[[], int], durable: Durability | None = None) -> None:
+        self.store = store
+        self.now = now
+        self.registry = resources.Registry(resources.describe())
+        self.durable: Durability = durable or durability.InMemory()
+        self.bells = durability.Bells()
+        self.admission = admission.Admission(store)
+        self.writing = writing.Writing(store, self.admission, now)
+        self.reading = reading.Reading(store)
+        self.deleting = deleting.Deleting(store)
+        self.subresources = subresources.Subresources(store, self.writing, self.deleting)
+        self.definitions = definitions.Definitions(store, self.registry, now)
+        self.watching = watching.Watching(store, self.durable, self.bells, now)
+        self.protobuf = protobuf.Decoder(self.registry.description.messages)
+        self.documents = openapi.Documents(self.registry)
+        group = definitions.GROUP
+        self.writing.completes[group, "CustomResourceDefinition"] = self.definitions.complete
+        self.writing.judges[group, "CustomResourceDefinition"] = self.definitions.judge
+        self.writing.completes["batch", "Job"] = select_pods
+        store.observe(self._seen)
+
+    def _seen(self, key: Key, _: WatchEventType, __: Mapping[str, Any]) -> None:
+        self.bells.ring(key.kind)
+
+    def start(self) -> None:
+        """Make what every cluster has, as far as it is not there."""
+        self.definitions.serve_all()
+        for name in NAMESPACES:
+            self.ensure({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        for name in NAMESPACES:
+            self.ensure(
+                {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": name}}
+            )
+        for name, value in (("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)):
+            critical = {
+                "apiVersion": "scheduling.k8s.io/v1",
+                "kind": "PriorityClass",
+                "metadata": {"name": name},
+                "value": value,
+            }
+            self.ensure(critical)
+
+    def ensure(self, manifest: Document) -> bool:
+        """Create an object as the server itself unless one of its name is there; tells whether it was created."""
+        from pumice.apiserver import requests  # noqa: PLC0415
+        from pumice.sim.identity import Key  # noqa: PLC0415
+
+        resource = self.registry.of_kind(manifest["apiVersion"], manifest["kind"])
+        if resource is None:
+            raise ValueError(f"{manifest['apiVersion']} {manifest['kind']} is not served")
+        metadata = manifest["metadata"]
+        namespace = metadata.get("namespace", "default") if resource.namespaced else ""
+        if self.store.find(Key(resource.kind, namespace, metadata["name"])) is not None:
+            return False
+        target = requests.Target(resource=resource, namespace=namespace)
+        options = requests.Options(manager="pumice-up", validation="Strict")
+        self.writing.create(target, structure.copied(manifest), options, [])
+        return True
+
+
+def select_pods(job: Document) -> None:
+    """Let a Job select the pods that carry its uid, as batch/v1 does for whoever selects none by hand."""
+    spec, metadata = job.get("spec"), job["metadata"]
+    if not isinstance(spec, dict) or spec.get("manualSelector"):
+        return
+    uid = metadata.get("uid")
+    if not uid:
+        from uuid import uuid4  # noqa: PLC0415
+
+        uid = metadata["uid"] = str(uuid4())
+    name = metadata.get("name", "")
+    if spec.get("selector") is None:
+        spec["selector"] = {"matchLabels": {_JOB_UID: uid}}
+    template = spec.setdefault("template", {}).setdefault("metadata", {})
+    labels = template["labels"] = dict(template.get("labels") or {})
+    labels |= {_JOB_UID: uid, _JOB_NAME: name, "controller-uid": uid, "job-name": name}
+    if job.get("kind") == kinds.BATCH_JOB.name:
+        labels_of = metadata.setdefault("labels", {}) if metadata.get("labels") is not None else None
+        del labels_of

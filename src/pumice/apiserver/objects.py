@@ -1,0 +1,245 @@
+"""Requests about objects: which method of the cluster each of them is, and in which form its answer is wanted."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from aiohttp import web
+
+from pumice.api import kinds
+from pumice.apiserver import answers, bodies, reading, requests, reviews, statuses, versions, watching
+from pumice.apiserver.patching import json_patch
+from pumice.apiserver.tables import rendering
+from pumice.sim import structure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pumice.apiserver.authentication import User
+    from pumice.apiserver.bodies import Body
+    from pumice.apiserver.cluster import Cluster
+    from pumice.apiserver.requests import Form, Options, Target
+
+Document = dict[str, Any]
+WRITE_SECONDS: Final = 60.0
+_VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch"}
+_ACCEPTED: Final = (
+    "only the following media types are accepted: application/json, application/json;as=Table;v=v1;g=meta.k8s.io"
+)
+
+
+class Call(msgspec.Struct, frozen=True):
+    """One request about objects."""
+
+    request: web.BaseRequest
+    target: Target
+    user: User
+    form: Form
+    warnings: list[str]
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """Its query."""
+        return self.request.query
+
+    def not_allowed(self) -> statuses.Problem:
+        """Say that this cannot be done to such an object."""
+        what = self.target.resource.plural + (f"/{self.target.subresource}" if self.target.subresource else "")
+        message = f"the server does not allow this method on the requested resource: {self.request.method} on {what}"
+        return statuses.Problem(405, message)
+
+
+class Objects:
+    """Answers requests about objects."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.streams: set[asyncio.Task[Any]] = set()
+
+    async def answer(self, request: web.BaseRequest, user: User, warnings: list[str]) -> web.StreamResponse:
+        """Answer one request."""
+        target = requests.target(self._cluster.registry, request.path)
+        form, acceptable = requests.form(request.headers.get("Accept", ""))
+        if not acceptable and target.subresource != "log":
+            raise statuses.Problem(406, _ACCEPTED)
+        if target.resource.deprecation:
+            warnings.append(target.resource.deprecation)
+        call = Call(request, target, user, form, warnings)
+        if request.method in ("GET", "HEAD"):
+            return await self._read(call)
+        if request.method not in ("POST", "PUT", "PATCH", "DELETE"):
+            raise call.not_allowed()
+        self._cluster.durable.check_writable()
+        body = await bodies.read(request, self._cluster.protobuf)
+        return await self._settled(self._write(call, body))
+
+    async def _settled(self, response: web.Response) -> web.Response:
+        """Give an answer when what it tells is safe."""
+        await self._cluster.durable.wait(int(self._cluster.store.resource_version))
+        return response
+
+    # ---- reading
+
+    async def _read(self, call: Call) -> web.StreamResponse:
+        target, query = call.target, call.query
+        if target.subresource == "scale":
+            return await self._settled(answers.json(self._cluster.subresources.scale(target)))
+        if target.subresource == "log":
+            return web.Response(text=self._cluster.subresources.text(target, query))
+        if target.subresource not in ("", "status"):
+            raise call.not_allowed()
+        verb = "get" if target.name else "watch" if query.get("watch") in ("true", "1") else "list"
+        if verb not in target.resource.verbs:
+            raise call.not_allowed()
+        if verb == "watch":
+            return await self._watch(call)
+        if verb == "list":
+            return await self._settled(self._list(call))
+        return await self._settled(self._told(call, self._cluster.reading.get(target)))
+
+    def _list(self, call: Call) -> web.Response:
+        page = self._cluster.reading.page(call.target, call.query)
+        resource = call.target.resource
+        listed = reading.of_list(resource, page, [])
+        if call.form == "table":
+            return self._table(call, page.items, listed["metadata"], 200)
+        if call.form == "metadata":
+            items: list[Any] = [rendering.partial(each) for each in page.items]
+            return answers.json(
+                {**listed, "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "items": items}
+            )
+        return answers.json({**listed, "items": [versions.told(each, resource) for each in page.items]})
+
+    async def _watch(self, call: Call) -> web.StreamResponse:
+        ask = watching.asked(call.target, call.query, call.form, int(self._cluster.store.resource_version))
+        watch, first = self._cluster.watching.start(ask)
+        await self._cluster.durable.wait(ask.version)
+        response = web.StreamResponse(
+            headers={"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
+        )
+        response.enable_chunked_encoding()
+        await response.prepare(call.request)
+        task = asyncio.current_task()
+        if task is not None:
+            self.streams.add(task)
+            task.add_done_callback(self.streams.discard)
+        try:
+            async for batch in self._cluster.watching.stream(ask, watch, first):
+                async with asyncio.timeout(WRITE_SECONDS):
+                    await response.write(batch)
+            await response.write_eof()
+        except (TimeoutError, ConnectionError):
+            if call.request.transport is not None:
+                call.request.transport.abort()  # nobody reads: what is buffered for it goes with it
+        return response
+
+    # ---- writing
+
+    def _write(self, call: Call, body: Body) -> web.Response:
+        target, method = call.target, call.request.method
+        if method == "DELETE":
+            return self._delete(call, body)
+        verb = _VERBS[method]
+        if verb == "create" and target.resource.plural.endswith("reviews") and not target.name:
+            return answers.json(reviews.answer(target, body.decoded(), call.user), 201)
+        options = requests.options(call.query, call.request.headers.get("User-Agent", ""), call.user.name)
+        if target.subresource not in ("", "status"):
+            return self._door(call, body, options)
+        allowed = target.resource.doors["status"]["verbs"] if target.subresource else target.resource.verbs
+        if verb not in allowed or (verb == "create") is bool(target.name):
+            raise call.not_allowed()
+        manifest, code = self._written(call, verb, body, options)
+        self._cluster.definitions.clean()
+        return self._told(call, manifest, code)
+
+    def _written(self, call: Call, verb: str, body: Body, options: Options) -> tuple[Mapping[str, Any], int]:
+        """Write an object as asked and give it with the code of the answer."""
+        target, writing = call.target, self._cluster.writing
+        if verb == "update":
+            manifest, created = writing.replace(target, body.decoded(), options, call.warnings)
+            return manifest, 201 if created else 200
+        if verb == "patch":
+            patch = (body.patch_kind, body.decoded())
+            manifest, created = writing.patch(target, patch, options, call.warnings)
+            return manifest, 201 if created else 200
+        if target.resource.kind_name == "Binding":
+            wanted = body.decoded()
+            named = structure.mapping(wanted, "metadata").get("name", "")
+            return self._cluster.subresources.bind(
+                msgspec.structs.replace(target, name=named), wanted, dry_run=options.dry_run
+            ), 201
+        if target.resource.kind is kinds.POD and body.is_json:
+            try:
+                return writing.create_pod(target, body.data, options, call.warnings), 201
+            except msgspec.MsgspecError as error:
+                raise bodies.unreadable(error) from None
+        return writing.create(target, body.decoded(), options, call.warnings), 201
+
+    def _door(self, call: Call, body: Body, options: Options) -> web.Response:
+        doors, method, target = self._cluster.subresources, call.request.method, call.target
+        match (method, target.subresource):
+            case ("POST", "binding"):
+                return answers.json(doors.bind(target, body.decoded(), dry_run=options.dry_run), 201)
+            case ("POST", "eviction"):
+                return answers.json(doors.evict(target, body.decoded(), dry_run=options.dry_run), 201)
+            case ("PUT", "scale"):
+                return answers.json(doors.rescale(target, body.decoded(), options, call.warnings))
+            case ("PATCH", "scale"):
+                return answers.json(doors.rescale(target, self._patched_scale(target, body), options, call.warnings))
+            case ("PUT", "finalize"):
+                return answers.json(doors.finalize(target, body.decoded()))
+        raise call.not_allowed()
+
+    def _patched_scale(self, target: Target, body: Body) -> Document:
+        """Patch a scale; its version counts only where the patch names one."""
+        present, patch = self._cluster.subresources.scale(target), body.decoded()
+        try:
+            wanted = json_patch.apply(present, patch) if body.patch_kind == "json" else structure.merged(present, patch)
+        except json_patch.PatchError as error:
+            raise statuses.Problem(422, f"the patch cannot be applied: {error}") from None
+        return {**wanted, "metadata": structure.mapping(patch, "metadata")}
+
+    # ---- deleting
+
+    def _delete(self, call: Call, body: Body) -> web.Response:
+        target, stated = call.target, body.decoded()
+        if target.subresource or ("delete" if target.name else "deletecollection") not in target.resource.verbs:
+            raise call.not_allowed()
+        if not isinstance(stated, dict):
+            raise statuses.bad_request(f"DeleteOptions is an object, not {type(stated).__name__}")
+        options = requests.options(call.query, "", call.user.name, stated)
+        wanted = requests.delete_options(call.query, stated)
+        if not target.name:
+            return self._delete_all(call, wanted, dry_run=options.dry_run)
+        answer = self._cluster.deleting.delete(target, wanted, dry_run=options.dry_run)
+        self._cluster.definitions.clean()
+        return answers.json(answer if answer.get("kind") == "Status" else versions.told(answer, target.resource))
+
+    def _delete_all(self, call: Call, options: Document, *, dry_run: bool) -> web.Response:
+        target, resource = call.target, call.target.resource
+        if resource.namespaced and not target.namespace:
+            raise call.not_allowed()
+        chosen = self._cluster.reading.selected(target, call.query)
+        for each in chosen:
+            one = msgspec.structs.replace(target, name=each["metadata"]["name"])
+            self._cluster.deleting.delete(one, options, dry_run=dry_run)
+        page = reading.Page(items=chosen, version=self._cluster.store.resource_version)
+        return answers.json(reading.of_list(resource, page, [versions.told(each, resource) for each in chosen]))
+
+    # ---- forms
+
+    def _told(self, call: Call, manifest: Mapping[str, Any], code: int = 200) -> web.Response:
+        if manifest.get("kind") == "Status":
+            return answers.json(manifest, code)
+        if call.form == "table":
+            metadata = {"resourceVersion": manifest["metadata"].get("resourceVersion", "")}
+            return self._table(call, [manifest], metadata, code)
+        if call.form == "metadata":
+            return answers.json(rendering.partial(manifest), code)
+        return answers.raw(self._cluster.watching.encoded(manifest, call.target.resource), code)
+
+    def _table(self, call: Call, items: list[Any], metadata: Document, code: int) -> web.Response:
+        include = call.query.get("includeObject") or "Metadata"
+        return answers.json(rendering.table(call.target.resource, items, self._cluster.now(), include, metadata), code)

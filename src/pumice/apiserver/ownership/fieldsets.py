@@ -1,0 +1,244 @@
+"""Sets of fields in the form that managedFields has them: nested maps with keys such as `f:spec`, `k:{"name":"c"}` and `v:"x"`.
+
+An empty map is a field; `.` beside others says that the thing itself is a member of the set too. Sets are never changed in place, so objects may share them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pumice.apiserver.schemas.nodes import Node
+
+FieldSet = dict[str, Any]
+SELF: Final = "."
+_LEAF: Final[FieldSet] = {}
+_UNOWNED: Final = frozenset(
+    {
+        "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "managedFields", "name", "namespace",
+        "resourceVersion", "selfLink", "uid",
+    }
+)  # fmt: skip
+
+
+def of_object(manifest: dict[str, Any], node: Node, *, whole: bool) -> FieldSet:
+    """Give the fields that an object states; `whole` names maps beside their entries, as updates are written down."""
+    found = {
+        f"f:{name}": of_value(value, node.child(name), whole=whole)
+        for name, value in manifest.items()
+        if name not in ("apiVersion", "kind", "metadata")
+    }
+    owned = of_metadata(manifest.get("metadata", {}), node, whole=whole)
+    return {"f:metadata": owned, **found} if owned else found
+
+
+def of_metadata(metadata: dict[str, Any], node: Node, *, whole: bool = True) -> FieldSet:
+    """Give the fields of an object's metadata that somebody can own."""
+    owned = {name: value for name, value in metadata.items() if name not in _UNOWNED}
+    return of_value(owned, node.properties.get("metadata") or _METADATA, whole=whole) if owned else {}
+
+
+def of_value(value: Any, node: Node | None, *, whole: bool) -> FieldSet:
+    """Give the fields of a value."""
+    if type(value) is dict and value and node is not None and not node.map_atomic:
+        if node.type != "any" or node.properties or node.additional:
+            found = {f"f:{name}": of_value(item, node.child(name), whole=whole) for name, item in value.items()}
+            return {SELF: _LEAF, **found} if whole and node.type == "map" else found
+        if node.keep_unknown:
+            return {f"f:{name}": of_value(item, node, whole=whole) for name, item in value.items()}
+    if type(value) is list and value and node is not None and node.list_type != "atomic":
+        found = {}
+        for item in value:
+            element = element_of(item, node)
+            below = of_value(item, node.items, whole=whole) if node.list_type == "map" else _LEAF
+            found[element] = {SELF: _LEAF, **below} if node.list_type == "map" else _LEAF
+        return found
+    return _LEAF
+
+
+def element_of(item: Any, node: Node) -> str:
+    """Give the key of a list's item."""
+    if node.list_type == "map" and isinstance(item, dict):
+        return "k:" + _json({key: item.get(key, _key_default(node, key)) for key in sorted(node.list_keys)})
+    return "v:" + _json(item)
+
+
+def _key_default(node: Node, key: str) -> Any:
+    child = node.items.properties.get(key) if node.items is not None else None
+    default = child.default if child is not None else None
+    return default if isinstance(default, (str, int)) else None
+
+
+def union(left: FieldSet, right: FieldSet) -> FieldSet:
+    """Give the fields of either."""
+    if not left or left is right:
+        return right if right or not left else left
+    if not right:
+        return left if SELF in left else {SELF: _LEAF, **left}
+    result = dict(left)
+    for key, below in right.items():
+        result[key] = union(left[key], below) if key in left else below
+    return result
+
+
+def difference(left: FieldSet, right: FieldSet) -> FieldSet:
+    """Give the fields of the first that are not in the second; whoever is in the second takes along all that is below."""
+    result = {}
+    for key, below in left.items():
+        other = right.get(key)
+        if other is None:
+            result[key] = below
+        elif other and below:
+            if rest := difference(below, other):
+                result[key] = rest
+        elif other and not below and SELF not in other:
+            result[key] = below
+    return result
+
+
+def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
+    """Give the fields of both."""
+    result = {}
+    for key, below in left.items():
+        other = right.get(key)
+        if other is None:
+            continue
+        if below and other:
+            if both := intersection(below, other):
+                result[key] = both
+        elif (not below and not other) or SELF in (below or other):
+            result[key] = _LEAF
+    return result
+
+
+def leaves(fields: FieldSet, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Go through the members of a set as paths."""
+    for key, below in fields.items():
+        if key == SELF:
+            yield path
+        elif below:
+            yield from leaves(below, (*path, key))
+        else:
+            yield (*path, key)
+
+
+def shown(path: tuple[str, ...]) -> str:
+    """Say a path as messages do: `.spec.template.spec.containers[name="c"].image`."""
+    parts = []
+    for element in path:
+        kind, text = element[0], element[2:]
+        if kind == "f":
+            parts.append(f".{text}")
+        elif kind == "k":
+            keys = msgspec.json.decode(text)
+            parts.append("[" + ",".join(f"{key}={_json(value)}" for key, value in keys.items()) + "]")
+        else:
+            parts.append(f"[={text}]")
+    return "".join(parts)
+
+
+def value_at(value: Any, path: tuple[str, ...]) -> tuple[bool, Any]:
+    """Find what stands at a path; the first answer tells whether anything does."""
+    for element in path:
+        found, value = _step(value, element)
+        if not found:
+            return False, None
+    return True, value
+
+
+def _step(value: Any, element: str) -> tuple[bool, Any]:
+    kind, text = element[0], element[2:]
+    if kind == "f":
+        return (True, value[text]) if isinstance(value, dict) and text in value else (False, None)
+    place = place_of(value, element)
+    return (True, value[place]) if place is not None else (False, None)
+
+
+def place_of(items: Any, element: str) -> int | None:
+    """Find the item that a key or value of a set names."""
+    if not isinstance(items, list):
+        return None
+    wanted = msgspec.json.decode(element[2:])
+    if element[0] == "v":
+        return items.index(wanted) if wanted in items else None
+    for place, item in enumerate(items):
+        if isinstance(item, dict) and all(
+            item.get(key, value if key == "protocol" else None) == value for key, value in wanted.items()
+        ):
+            return place
+    return None
+
+
+def without(value: Any, fields: FieldSet) -> Any:
+    """Give a copy of a value without the members of a set; what then is empty stays, unless it was a member itself."""
+    if isinstance(value, dict):
+        result = dict(value)
+        for key, below in fields.items():
+            name = key[2:]
+            if key[0] != "f" or name not in result:
+                continue
+            if not below:
+                del result[name]
+            else:
+                left = without(result[name], below)
+                if left in ({}, []) and left != result[name]:
+                    del result[name]
+                else:
+                    result[name] = left
+        return result
+    if isinstance(value, list):
+        return _list_without(value, fields)
+    return value
+
+
+def _list_without(value: list[Any], fields: FieldSet) -> list[Any]:
+    changed: dict[int, Any] = {}
+    gone: set[int] = set()
+    for key, below in fields.items():
+        place = place_of(value, key) if key != SELF else None
+        if place is None:
+            continue
+        if not below or SELF in below:
+            gone.add(place)
+        else:
+            changed[place] = without(value[place], below)
+    return [changed.get(place, item) for place, item in enumerate(value) if place not in gone]
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _metadata_node() -> Node:
+    from pumice.apiserver.schemas import nodes  # noqa: PLC0415
+
+    texts = {"type": "object", "additionalProperties": {"type": "string"}}
+    owner = {
+        "type": "object",
+        "properties": {name: {"type": "string"} for name in ("uid", "name", "kind", "apiVersion")},
+    }
+    return nodes.Compiler({}).compile(
+        {
+            "type": "object",
+            "properties": {
+                "labels": texts,
+                "annotations": texts,
+                "finalizers": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+                "ownerReferences": {
+                    "type": "array",
+                    "items": owner,
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["uid"],
+                },
+                "generateName": {"type": "string"},
+            },
+        }
+    )
+
+
+_METADATA: Final = _metadata_node()
+METADATA: Final = _METADATA

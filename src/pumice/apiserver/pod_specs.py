@@ -1,0 +1,71 @@
+"""Specs of pods that were read before: the pods of one template are decoded, checked and defaulted once, and share what they have in common.
+
+A spec is known by its bytes. What is kept is the spec as it is stored, and so never changed in place; whoever changes one pod's makes new maps for the levels
+that change.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from pumice.apiserver.ownership import fieldsets, managed
+
+if TYPE_CHECKING:
+    from pumice.apiserver.ownership.fieldsets import FieldSet
+    from pumice.apiserver.schemas.nodes import Node
+
+Document = dict[str, Any]
+MOST: Final = 512
+LONGEST: Final = 64 * 1024
+
+
+class KnownSpec:
+    """A spec that was found good: as it is stored, the class of service of its pods, and whose fields they are."""
+
+    def __init__(self, spec: Document, quality: str, node: Node) -> None:
+        self.spec = spec
+        self.quality = quality
+        self._fields = fieldsets.of_value(spec, node.child("spec"), whole=True)
+        self._owned: dict[bytes, FieldSet] = {}
+
+    def fields(self, metadata: FieldSet) -> FieldSet:
+        """Give the fields of a pod with such metadata; one set for all that have the same."""
+        key = msgspec.json.encode(metadata)
+        found = self._owned.get(key)
+        if found is None:
+            if len(self._owned) >= 64:
+                self._owned.clear()
+            whole = {"f:metadata": metadata} if metadata else {}
+            found = self._owned[key] = managed.share({**whole, "f:spec": self._fields})
+        return found
+
+
+class PodSpecs:
+    """The specs that were seen lately."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[bytes, KnownSpec] = OrderedDict()
+
+    def find(self, raw: bytes) -> KnownSpec | None:
+        """Give what is known about a spec."""
+        found = self._known.get(raw)
+        if found is not None:
+            self._known.move_to_end(raw)
+        return found
+
+    def keep(self, raw: bytes, spec: Document, quality: str, node: Node) -> None:
+        """Remember a spec that was found good."""
+        if len(raw) <= LONGEST:
+            self._known[raw] = KnownSpec(spec, quality, node)
+            if len(self._known) > MOST:
+                self._known.popitem(last=False)
+
+
+def split(data: bytes) -> tuple[Document, bytes]:
+    """Decode a pod but for its spec, which is given as it came."""
+    parts = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    raw = bytes(parts.pop("spec", b""))
+    return {name: msgspec.json.decode(each) for name, each in parts.items()}, raw

@@ -1,0 +1,134 @@
+"""What a request asks: target, options and representation, read from its path, query, headers and body."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
+
+from pumice.apiserver import statuses
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pumice.apiserver.resources import Registry, Resource
+
+Form = Literal["object", "table", "metadata"]
+REFUSED: Final = {
+    "attach": "attach needs a container that runs; pods here are simulated, read what they say with kubectl logs",
+    "exec": "exec needs a container that runs; pods here are simulated, read what they say with kubectl logs",
+    "portforward": "port-forward needs a container that runs; pods here are simulated and listen on no port",
+    "proxy": "nothing listens behind this cluster's services, pods and nodes: they are simulated",
+    "ephemeralcontainers": "ephemeral containers need a pod that runs; pods here are simulated",
+    "resize": "pods cannot be resized here",
+    "token": "no tokens are issued for service accounts here; every client uses the kubeconfig that pumice up has written",
+}
+_NAME: Final = re.compile(r"[^/%]+")
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """The object, collection or subresource that a path names."""
+
+    resource: Resource
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """How a write is to be done."""
+
+    manager: str
+    dry_run: bool = False
+    validation: str = "Warn"
+    force: bool = False
+    user: str = ""
+    door: str = ""  # the subresource that a write of the object itself came through
+
+
+def target(registry: Registry, path: str) -> Target:
+    """Read a path below /api or /apis; one that names nothing is answered as kube-apiserver does."""
+    parts = path.strip("/").split("/")
+    group, version, rest = ("", parts[1], parts[2:]) if parts[0] == "api" else (parts[1], parts[2], parts[3:])
+    if any(part in ("", ".", "..") or not _NAME.fullmatch(part) for part in rest):
+        raise statuses.bad_request(f"the path {path[:200]!r} names no object: a part of it is empty, '.' or '..'")
+    namespace = ""
+    # /namespaces/NAME/status is a namespace, /namespaces/NAME/pods are pods
+    own = group == "" and len(rest) == 3 and rest[2] in ("status", "finalize")
+    if len(rest) > 2 and rest[0] == "namespaces" and not own:
+        namespace, rest = rest[1], rest[2:]
+    resource = registry.find(group, version, rest[0]) if rest else None
+    if resource is None or len(rest) > 3:
+        if len(rest) > 3 and resource is not None and rest[2] in REFUSED:
+            raise statuses.Problem(501, REFUSED[rest[2]], reason="NotImplemented")
+        raise statuses.unknown_path()
+    if bool(namespace) and not resource.namespaced:
+        raise statuses.unknown_path()
+    found = Target(
+        resource=resource,
+        namespace=namespace,
+        name=rest[1] if len(rest) > 1 else "",
+        subresource=rest[2] if len(rest) > 2 else "",
+    )
+    if found.subresource and found.subresource not in resource.doors:
+        if found.subresource in REFUSED:
+            raise statuses.Problem(501, REFUSED[found.subresource], reason="NotImplemented")
+        raise statuses.unknown_path()
+    if found.name and resource.namespaced and not namespace:
+        raise statuses.unknown_path()
+    return found
+
+
+def options(query: Mapping[str, str], agent: str, user: str, stated: Mapping[str, Any] | None = None) -> Options:
+    """Read the options of a write."""
+    stated = stated or {}
+    dry = query.get("dryRun", "") or (stated.get("dryRun") or "")
+    dry = dry[0] if isinstance(dry, list) and dry else dry
+    if dry not in ("", "All", []):
+        raise statuses.bad_request(f'invalid dryRun: Unsupported value: "{dry}": supported values: "All"')
+    validation = query.get("fieldValidation") or "Warn"
+    if validation not in ("Ignore", "Warn", "Strict"):
+        raise statuses.bad_request(
+            f'fieldValidation: Unsupported value: "{validation}": supported values: "Ignore", "Strict", "Warn"'
+        )
+    manager = query.get("fieldManager") or agent.partition("/")[0] or "unknown"
+    if len(manager) > 128 or not manager.isprintable():
+        raise statuses.bad_request(
+            f'fieldManager: Invalid value: "{manager[:128]}": may not be more than 128 printable characters'
+        )
+    return Options(
+        manager=manager, dry_run=dry == "All", validation=validation, force=query.get("force") == "true", user=user
+    )
+
+
+def delete_options(query: Mapping[str, str], stated: Mapping[str, Any]) -> dict[str, Any]:
+    """Read how a deletion is to be done: what the query says counts before what the body says."""
+    wanted = dict(stated)
+    if query.get("propagationPolicy"):
+        wanted["propagationPolicy"] = query["propagationPolicy"]
+    if query.get("gracePeriodSeconds", "").lstrip("-").isdecimal():
+        wanted["gracePeriodSeconds"] = int(query["gracePeriodSeconds"])
+    if query.get("orphanDependents"):
+        wanted["orphanDependents"] = query["orphanDependents"] == "true"
+    return wanted
+
+
+def form(accept: str) -> tuple[Form, bool]:
+    """Say in which form an answer is wanted, and whether JSON will do at all."""
+    if not accept or accept == "*/*":
+        return "object", True
+    known = False
+    for part in accept.split(","):
+        kind, *parameters = (each.strip() for each in part.split(";"))
+        if kind not in ("application/json", "application/*", "*/*", "text/plain"):
+            continue
+        known = True
+        asked = dict(each.partition("=")[::2] for each in parameters)
+        if asked.get("as") == "Table" and asked.get("v") == "v1":
+            return "table", True
+        if asked.get("as", "").startswith("PartialObjectMetadata") and asked.get("v") == "v1":
+            return "metadata", True
+        if "as" not in asked:
+            return "object", True
+    return "object", known

@@ -1,0 +1,260 @@
+"""The doors of objects beside their own: binding, eviction, scale, log, the finalizing of a namespace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from pumice.api import kinds
+from pumice.apiserver import deleting, selectors, statuses
+from pumice.sim import deletion, errors, structure
+from pumice.sim.identity import Key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pumice.apiserver.requests import Options, Target
+    from pumice.apiserver.resources import Resource
+    from pumice.apiserver.writing import Writing
+    from pumice.sim.store import ObjectStore
+
+Document = dict[str, Any]
+SUCCESS: Document = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+class Subresources:
+    """Serves the doors; what a pod says is asked of `log`, which the kubelets provide."""
+
+    def __init__(self, store: ObjectStore, writing: Writing, deleter: deleting.Deleting) -> None:
+        self._store = store
+        self._writing = writing
+        self._deleting = deleter
+        self.log: Callable[[Mapping[str, Any], str], str] | None = None
+
+    # ---- binding
+
+    def bind(self, target: Target, body: Any, *, dry_run: bool) -> Document:
+        """Assign a pod to a node."""
+        key = Key(kinds.POD, target.namespace, target.name)
+        if self._store.find(key) is None:
+            raise statuses.not_found("pods", "", target.name)
+        wanted = structure.mapping(body, "target")
+        if wanted.get("kind") not in (None, "", "Node"):
+            cause = (
+                "FieldValueNotSupported",
+                "target.kind",
+                f'Unsupported value: "{wanted.get("kind")}": supported values: "Node"',
+            )
+            raise statuses.invalid("Binding", "", target.name, [cause])
+        if not wanted.get("name"):
+            raise statuses.invalid(
+                "Binding", "", target.name, [("FieldValueRequired", "target.name", "Required value")]
+            )
+        metadata = structure.mapping(body, "metadata")
+        if not dry_run:
+            try:
+                self._store.bind(
+                    key,
+                    uid=metadata.get("uid") or "",
+                    node=wanted["name"],
+                    annotations=structure.mapping(metadata, "annotations") or None,
+                )
+            except errors.ConflictError as error:
+                raise statuses.conflict("pods/binding", "", target.name, str(error)) from None
+        return SUCCESS
+
+    # ---- eviction
+
+    def evict(self, target: Target, body: Any, *, dry_run: bool) -> Mapping[str, Any]:
+        """Delete a pod as far as the budgets of those it belongs to allow."""
+        key = Key(kinds.POD, target.namespace, target.name)
+        pod = self._store.find(key)
+        if pod is None:
+            raise statuses.not_found("pods", "", target.name)
+        options = structure.mapping(body, "deleteOptions")
+        ready = deletion.is_bound(pod) and not deletion.is_finished(pod) and not deletion.is_terminating(pod)
+        if ready:
+            self._check_budgets(key, pod)
+        self._deleting.delete(target, options, dry_run=dry_run)
+        return SUCCESS
+
+    def _check_budgets(self, key: Key, pod: Mapping[str, Any]) -> None:
+        budgets = [each for each in self._store.scan(kinds.POD_DISRUPTION_BUDGET) if _covers(each, pod)]
+        if len(budgets) > 1:
+            raise statuses.Problem(
+                500, "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+            )
+        for budget in budgets:
+            figures = budget_figures(budget, self._store)
+            if figures["disruptionsAllowed"] > 0 or not _is_ready(pod):
+                continue
+            name = budget["metadata"]["name"]
+            message = f"The disruption budget {name} needs {figures['desiredHealthy']} healthy pods and has {figures['currentHealthy']} currently"
+            details = {"causes": [{"reason": "DisruptionBudget", "message": message}]}
+            text = "Cannot evict pod as it would violate the pod's disruption budget."
+            raise statuses.Problem(429, text, details=details)
+        del key
+
+    # ---- scale
+
+    def scale(self, target: Target) -> Document:
+        """Give the scale of an object."""
+        resource = target.resource
+        found = self._store.find(Key(resource.kind, target.namespace, target.name))
+        if found is None:
+            raise statuses.not_found(resource.plural, resource.group, target.name)
+        return scale_of(found, resource)
+
+    def rescale(self, target: Target, wanted: Document, options: Options, warnings: list[str]) -> Document:
+        """Write the number of replicas."""
+        resource = target.resource
+        replicas = structure.mapping(wanted, "spec").get("replicas", 0)
+        if isinstance(replicas, bool) or not isinstance(replicas, int) or replicas < 0:
+            cause = (
+                "FieldValueInvalid",
+                "spec.replicas",
+                f"Invalid value: {replicas!r}: must be greater than or equal to 0",
+            )
+            raise statuses.invalid("Scale", "autoscaling", target.name, [cause])
+        body: Document = {}
+        path = _path(resource, "specReplicasPath", "spec.replicas")
+        inner: Any = replicas
+        for part in reversed(path):
+            inner = {part: inner}
+        body = inner
+        metadata = {
+            k: v for k, v in structure.mapping(wanted, "metadata").items() if k in ("uid", "resourceVersion") and v
+        }
+        whole = type(target)(resource=resource, namespace=target.namespace, name=target.name)
+        written, _ = self._writing.patch(
+            whole,
+            ("merge", {**body, **({"metadata": metadata} if metadata else {})}),
+            msgspec.structs.replace(options, door="scale"),
+            warnings,
+        )
+        return scale_of(written, resource)
+
+    # ---- log
+
+    def text(self, target: Target, query: Mapping[str, str]) -> str:
+        """Give what a container of a pod has said."""
+        pod = self._store.find(Key(kinds.POD, target.namespace, target.name))
+        if pod is None:
+            raise statuses.not_found("pods", "", target.name)
+        spec = structure.mapping(pod, "spec")
+        containers = [each["name"] for each in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]]
+        container = query.get("container") or ""
+        if not container and len(spec.get("containers") or ()) > 1:
+            listed = " ".join(containers)
+            raise statuses.bad_request(
+                f"a container name must be specified for pod {target.name}, choose one of: [{listed}]"
+            )
+        container = container or containers[0]
+        if container not in containers:
+            raise statuses.bad_request(f"container {container} is not valid for pod {target.name}")
+        if not deletion.is_bound(pod):
+            raise statuses.bad_request(f"pod {target.name} does not have a host assigned")
+        said = self.log(pod, container) if self.log is not None else ""
+        lines = said.splitlines(keepends=True)
+        tail = query.get("tailLines", "")
+        if tail.isdecimal():
+            lines = lines[-int(tail) :] if int(tail) else []
+        if query.get("timestamps") != "true":
+            lines = [line.partition(" ")[2] for line in lines]
+        return "".join(lines)[: int(query["limitBytes"]) if query.get("limitBytes", "").isdecimal() else None]
+
+    # ---- namespaces
+
+    def finalize(self, target: Target, body: Any) -> Mapping[str, Any]:
+        """Write the finalizers of a namespace; the last one lets a terminating one go."""
+        key = Key(kinds.NAMESPACE, "", target.name)
+        old = self._store.find(key)
+        if old is None:
+            raise statuses.not_found("namespaces", "", target.name)
+        finalizers = structure.mapping(body, "spec").get("finalizers") or []
+        new = {**old, "spec": {**structure.mapping(old, "spec"), "finalizers": list(finalizers)}}
+        if not finalizers:
+            new["spec"].pop("finalizers")
+        self._store.overwrite(key, new)
+        left = self._store.find(key)
+        if left is not None and deletion.is_terminating(left) and not finalizers and not deletion.finalizers(left):
+            self._store.remove(key)
+        return new
+
+
+def scale_of(manifest: Mapping[str, Any], resource: Resource) -> Document:
+    """Give an object's scale."""
+    metadata = {
+        k: v
+        for k, v in manifest["metadata"].items()
+        if k in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    }
+    status: Document = {"replicas": _at(manifest, _path(resource, "statusReplicasPath", "status.replicas")) or 0}
+    selector = _at(manifest, _path(resource, "labelSelectorPath", "spec.selector")) if resource.scale is None or resource.scale.get("labelSelectorPath") else None  # fmt: skip
+    if selector:
+        status["selector"] = selector if isinstance(selector, str) else selector_text(selector)
+    spec = {"replicas": _at(manifest, _path(resource, "specReplicasPath", "spec.replicas")) or 0}
+    return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}
+
+
+def selector_text(selector: Mapping[str, Any]) -> str:
+    """Say a selector as a query has it."""
+    if "matchLabels" not in selector and "matchExpressions" not in selector:
+        return ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
+    parts = [f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items())]
+    for each in selector.get("matchExpressions") or ():
+        values = ",".join(sorted(each.get("values") or ()))
+        word = {"In": f"{each['key']} in ({values})", "NotIn": f"{each['key']} notin ({values})", "Exists": each["key"]}
+        parts.append(word.get(each["operator"], f"!{each['key']}"))
+    return ",".join(parts)
+
+
+def _path(resource: Resource, field: str, default: str) -> tuple[str, ...]:
+    stated = (resource.scale or {}).get(field, f".{default}")
+    return tuple(str(stated).strip(".").split("."))
+
+
+def _at(manifest: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    return structure.mapping(manifest, *path[:-1]).get(path[-1])
+
+
+# ---- budgets
+
+
+def budget_figures(budget: Mapping[str, Any], store: ObjectStore) -> dict[str, int]:
+    """Count what a disruption budget allows now."""
+    pods = [pod for pod in store.scan(kinds.POD) if _covers(budget, pod) and not deletion.is_finished(pod)]
+    expected = len(pods)
+    healthy = sum(_is_ready(pod) and not deletion.is_terminating(pod) for pod in pods)
+    spec = structure.mapping(budget, "spec")
+    if spec.get("maxUnavailable") is not None:
+        desired = max(0, expected - _share(spec["maxUnavailable"], expected))
+    else:
+        desired = _share(spec.get("minAvailable", 1), expected)
+    return {
+        "expectedPods": expected,
+        "currentHealthy": healthy,
+        "desiredHealthy": desired,
+        "disruptionsAllowed": max(0, healthy - desired) if expected else 0,
+    }
+
+
+def _covers(budget: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
+    if budget["metadata"]["namespace"] != pod["metadata"]["namespace"]:
+        return False
+    selector = structure.mapping(budget, "spec").get("selector")
+    if not isinstance(selector, dict):
+        return False
+    text = selector_text(selector) if selector else ""
+    return selectors.labels(text)(pod) if text else True
+
+
+def _share(amount: Any, whole: int) -> int:
+    if isinstance(amount, str) and amount.endswith("%") and amount[:-1].isdecimal():
+        return -(-whole * int(amount[:-1]) // 100)
+    return int(amount) if isinstance(amount, int) or str(amount).isdecimal() else 0
+
+
+def _is_ready(pod: Mapping[str, Any]) -> bool:
+    return structure.mapping(structure.condition(pod, "Ready")).get("status") == "True"

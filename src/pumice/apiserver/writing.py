@@ -1,0 +1,453 @@
+"""How objects are written: created, replaced, patched, applied. Every way ends in the store, and an object that is refused leaves no trace."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from pumice.api import timestamp
+from pumice.apiserver import pod_specs, statuses, versions
+from pumice.apiserver.built_in import defaults, validity
+from pumice.apiserver.ownership import applying, fieldsets, managed
+from pumice.apiserver.patching import json_patch, strategic
+from pumice.apiserver.schemas import conforming, validating
+from pumice.sim import errors, structure
+from pumice.sim.identity import Key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pumice.apiserver.admission import Admission
+    from pumice.apiserver.requests import Options, Target
+    from pumice.apiserver.resources import Resource
+    from pumice.sim.store import ObjectStore
+
+Document = dict[str, Any]
+_SUFFIX: Final = "bcdfghjklmnpqrstvwxz2456789"
+_ATTEMPTS: Final = 8
+_SERVER_OWNED: Final = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink", "managedFields")  # fmt: skip
+_STATUS_AT_CREATION: Final = frozenset({"Node", "PersistentVolume"})  # a kubelet registers its node with what it offers
+Patch = tuple[str, Any]  # the content type and what was sent
+
+
+class Written(Exception):  # noqa: N818  a way out of a dry run
+    """Carries what would have been written."""
+
+
+class Writing:
+    """Writes objects; `judge` may refuse what a kind's own rules forbid, beyond schemas."""
+
+    def __init__(self, store: ObjectStore, admission: Admission, now: Callable[[], int]) -> None:
+        self._store = store
+        self._admission = admission
+        self._now = now
+        self._specs = pod_specs.PodSpecs()
+        self.judges: dict[tuple[str, str], Callable[[Document, Mapping[str, Any] | None], None]] = {}
+        self.completes: dict[tuple[str, str], Callable[[Document], None]] = {}
+
+    # ---- creating
+
+    def create(
+        self,
+        target: Target,
+        body: Any,
+        options: Options,
+        warnings: list[str],
+        *,
+        applied: bool = False,
+        raw: bytes = b"",
+    ) -> Mapping[str, Any]:
+        """Create an object and give it as it is stored."""
+        resource = target.resource
+        new = self._decoded(body, resource, options, warnings)
+        metadata = new["metadata"]
+        if metadata.get("resourceVersion"):
+            raise statuses.bad_request("resourceVersion should not be set on objects to be created")
+        for field in _SERVER_OWNED:
+            metadata.pop(field, None)
+        namespace = self._home(metadata, target)
+        self._name(metadata, target)
+        if resource.has_status and resource.kind_name not in _STATUS_AT_CREATION:
+            new.pop("status", None)
+        self._complete(new, resource)
+        self._judge(new, resource, None)
+        if raw and not warnings:
+            self._specs.keep(raw, new["spec"], new["status"]["qosClass"], resource.node)
+        self._admission.admit(new, resource, namespace)
+        writer = self._writer(resource, options, "")
+        if applied:
+            applying.created(new, resource.node, writer)
+        else:
+            managed.after_create(new, resource.node, writer)
+        new = versions.stored(new, resource)
+        return self._adopt(
+            new, resource, namespace, options, generated=bool(metadata.get("generateName")) and not target.name
+        )
+
+    def _adopt(
+        self, new: Document, resource: Resource, namespace: str, options: Options, *, generated: bool
+    ) -> Mapping[str, Any]:
+        for attempt in range(_ATTEMPTS):
+            name = new["metadata"]["name"]
+            key = Key(resource.kind, namespace, name)
+            if self._store.find(key) is None:
+                break
+            if not generated or attempt == _ATTEMPTS - 1:
+                raise statuses.already_exists(resource.plural, resource.group, name)
+            new["metadata"]["name"] = generate(new["metadata"]["generateName"])
+        if options.dry_run:
+            metadata = new["metadata"]
+            metadata |= {
+                "uid": "00000000-0000-0000-0000-000000000000",
+                "creationTimestamp": self.stamp(),
+                "generation": 1,
+            }
+            return new
+        new["metadata"]["creationTimestamp"] = self.stamp()
+        if resource.kind.namespaced and not namespace:
+            raise statuses.bad_request("an empty namespace may not be set during creation")
+        self._store.adopt(new, key)
+        return self._store.peek(key)
+
+    def _home(self, metadata: Document, target: Target) -> str:
+        if not target.resource.namespaced:
+            metadata.pop("namespace", None)
+            return ""
+        stated = metadata.get("namespace") or target.namespace
+        if stated != target.namespace:
+            raise statuses.bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
+        metadata["namespace"] = target.namespace
+        return target.namespace
+
+    def _name(self, metadata: Document, target: Target) -> None:
+        if target.name:
+            metadata["name"] = target.name
+        elif not metadata.get("name") and metadata.get("generateName"):
+            metadata["name"] = generate(metadata["generateName"])
+
+    def create_pod(self, target: Target, data: bytes, options: Options, warnings: list[str]) -> Mapping[str, Any]:
+        """Create a pod out of JSON; one whose spec was seen before is not read again."""
+        body, raw = pod_specs.split(data)
+        known = self._specs.find(raw)
+        if known is None:
+            spec = msgspec.json.decode(raw) if raw else None
+            return self.create(target, {**body, "spec": spec} if spec is not None else body, options, warnings, raw=raw)
+        resource = target.resource
+        new = self._decoded(body, resource, options, warnings)
+        metadata = new["metadata"]
+        if metadata.get("resourceVersion"):
+            raise statuses.bad_request("resourceVersion should not be set on objects to be created")
+        for field in _SERVER_OWNED:
+            metadata.pop(field, None)
+        namespace = self._home(metadata, target)
+        self._name(metadata, target)
+        new |= {"spec": known.spec, "status": {"phase": "Pending", "qosClass": known.quality}}
+        if found := validity.metadata(new, "Pod") + owner_problems(new):
+            raise statuses.invalid("Pod", "", metadata.get("name", ""), found)
+        self._admission.admit(new, resource, namespace)
+        fields = known.fields(fieldsets.of_metadata(metadata, resource.node))
+        metadata["managedFields"] = [self._writer(resource, options, "").entry("Update", fields, shared=True)]
+        return self._adopt(new, resource, namespace, options, generated=bool(metadata.get("generateName")))
+
+    # ---- replacing
+
+    def replace(
+        self, target: Target, body: Any, options: Options, warnings: list[str]
+    ) -> tuple[Mapping[str, Any], bool]:
+        """Replace an object, or what a subresource opens of it; tells whether it was created."""
+        resource = target.resource
+        new = self._decoded(body, resource, options, warnings)
+        name = new["metadata"].setdefault("name", target.name)
+        if name != target.name:
+            raise statuses.bad_request(
+                f"the name of the object ({name}) does not match the name on the URL ({target.name})"
+            )
+        self._home(new["metadata"], target)
+        key = Key(resource.kind, target.namespace, target.name)
+        if self._store.find(key) is None:
+            raise statuses.not_found(resource.plural, resource.group, target.name)
+        self._check_stated(key, resource, new["metadata"])
+        return self._replace(key, target, new, options), False
+
+    def patch(
+        self, target: Target, patch: Patch, options: Options, warnings: list[str]
+    ) -> tuple[Mapping[str, Any], bool]:
+        """Patch an object; an applied one that is not there is created."""
+        resource = target.resource
+        key = Key(resource.kind, target.namespace, target.name)
+        old = self._store.find(key)
+        kind, body = patch
+        if kind == "apply":
+            return self._apply(target, key, old, body, options, warnings)
+        if old is None:
+            raise statuses.not_found(resource.plural, resource.group, target.name)
+        shown = versions.told(old, resource)
+        new = self._patched(shown, kind, body, resource)
+        if not isinstance(new, dict) or not isinstance(new.get("metadata"), dict):
+            raise statuses.bad_request("the patch leaves no object: metadata is gone or is no object")
+        new = self._decoded(structure.copied(new), resource, options, warnings)
+        self._check_stated(key, resource, new["metadata"])
+        return self._replace(key, target, new, options), False
+
+    def _patched(self, shown: Mapping[str, Any], kind: str, body: Any, resource: Resource) -> Any:
+        try:
+            if kind == "json":
+                return json_patch.apply(shown, body)
+            if not isinstance(body, dict):
+                raise statuses.bad_request(f"a {kind} patch is an object, not {type(body).__name__}")
+            if kind == "merge":
+                return structure.merged(shown, body)
+            if resource.custom:
+                raise statuses.Problem(415, "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml")  # fmt: skip
+            return strategic.apply(dict(shown), body, resource.node)
+        except (json_patch.PatchError, strategic.PatchError) as error:
+            raise statuses.Problem(
+                422, f"the server rejected our request due to an error in our request: {error}", reason="Invalid"
+            ) from None
+
+    def _apply(self, target: Target, key: Key, old: Mapping[str, Any] | None, body: Any, options: Options, warnings: list[str]) -> tuple[Mapping[str, Any], bool]:  # noqa: PLR0917  # fmt: skip
+        resource = target.resource
+        wanted = self._decoded(body, resource, options, warnings, defaulted=False)
+        if wanted["metadata"].get("managedFields"):
+            raise statuses.bad_request("metadata.managedFields must be nil")
+        wanted["metadata"].setdefault("name", target.name)
+        self._home(wanted["metadata"], target)
+        if wanted["metadata"]["name"] != target.name:
+            raise statuses.bad_request(
+                f"the name of the object ({wanted['metadata']['name']}) does not match the name on the URL ({target.name})"
+            )
+        if old is None:
+            if target.subresource:
+                raise statuses.not_found(resource.plural, resource.group, target.name)
+            if wanted["metadata"].get("uid"):
+                raise statuses.conflict(resource.plural, resource.group, target.name, f"uid mismatch: the provided object specified uid {wanted['metadata']['uid']}, and no existing object was found")  # fmt: skip
+            return self.create(target, wanted, options, [], applied=True), True
+        self._check_stated(key, resource, wanted["metadata"])
+        writer = self._writer(resource, options, target.subresource)
+        merged = applying.apply(versions.told(old, resource), wanted, resource.node, writer, force=options.force)
+        owners = merged["metadata"]["managedFields"]
+        merged = structure.copied(
+            {**merged, "metadata": {k: v for k, v in merged["metadata"].items() if k != "managedFields"}}
+        )
+        return self._replace(key, target, merged, options, owners=owners), False
+
+    def _replace(
+        self, key: Key, target: Target, new: Document, options: Options, owners: list[Any] | None = None
+    ) -> Mapping[str, Any]:
+        """Write what replaces an object, after all that may be said against it."""
+        resource = target.resource
+        old = versions.told(self._store.peek(key), resource)
+        new = self._opened(target, old, new)
+        self._complete(new, resource)
+        for field in _SERVER_OWNED[:-1]:
+            new["metadata"].pop(field, None)
+            if field in old["metadata"]:
+                new["metadata"][field] = old["metadata"][field]
+        self._judge(new, resource, old)
+        if owners is not None:
+            new["metadata"]["managedFields"] = owners
+        else:
+            managed.after_update(old, new, resource.node, self._writer(resource, options, target.subresource))
+        new = versions.stored(new, resource)
+        if options.dry_run:
+            return new
+        self._store.overwrite(key, new)
+        return self._store.find(key) or new
+
+    def _opened(self, target: Target, old: Mapping[str, Any], new: Document) -> Document:
+        """Keep the half of an object that a door does not open."""
+        if target.subresource == "status":
+            meta = {**old["metadata"]}
+            if target.resource.kind_name == "Node" or not target.resource.custom:
+                meta |= {
+                    field: new["metadata"][field] for field in ("labels", "annotations") if field in new["metadata"]
+                }
+            kept: Document = structure.copied({**old, "metadata": meta})
+            kept.pop("status", None)
+            return {**kept, "status": new["status"]} if "status" in new else kept
+        if target.resource.has_status:
+            new.pop("status", None)
+            return {**new, "status": structure.copied(old["status"])} if "status" in old else new
+        return new
+
+    # ---- what all of them share
+
+    def _decoded(
+        self, body: Any, resource: Resource, options: Options, warnings: list[str], *, defaulted: bool = True
+    ) -> Document:
+        """Give a body as an object of its kind: what it states must be of that kind, unknown fields are dropped, values have their types."""
+        if not isinstance(body, dict):
+            raise statuses.bad_request(
+                f"the body is no {resource.kind_name}: it is {type(body).__name__}, and an object is wanted"
+            )
+        self._check_kind(body, resource)
+        new = body
+        metadata = new.get("metadata")
+        if metadata is None:
+            metadata = new["metadata"] = {}
+        if not isinstance(metadata, dict):
+            raise statuses.bad_request(
+                f"{resource.kind_name}: metadata is {type(metadata).__name__}, and an object is wanted"
+            )
+        if not resource.custom:
+            conforming.drop_nulls(new)
+            new.setdefault("metadata", {})
+        self._check_types(new, resource)
+        dropped = conforming.prune(new, resource.node, root=True)
+        self._tell_unknown(dropped, resource, options, warnings)
+        if resource.custom:
+            conforming.drop_nulls(new["metadata"])
+            if defaulted:
+                conforming.fill_defaults(new, resource.node)
+        return new
+
+    def _check_kind(self, body: Document, resource: Resource) -> None:
+        stated = (body.setdefault("apiVersion", resource.api_version), body.setdefault("kind", resource.kind_name))
+        if stated != (resource.api_version, resource.kind_name):
+            message = f"the API version in the data ({stated[0]}) does not match the expected API version ({resource.api_version})"
+            if stated[0] == resource.api_version:
+                message = f"the kind in the data ({stated[1]}) does not match the expected kind ({resource.kind_name})"
+            raise statuses.bad_request(message)
+
+    def _check_types(self, new: Document, resource: Resource) -> None:
+        if resource.custom:
+            return  # its validation says so, field by field
+        wrong = conforming.mistyped(new, resource.node)
+        if wrong:
+            path, found, wanted = wrong
+            where = f'{resource.kind_name} in version "{resource.version}" cannot be handled as a {resource.kind_name}'
+            raise statuses.bad_request(f"{where}: json: cannot unmarshal {found} into field {path} of type {wanted}")
+
+    def _tell_unknown(self, dropped: list[str], resource: Resource, options: Options, warnings: list[str]) -> None:
+        if not dropped or options.validation == "Ignore":
+            return
+        listed = [f'unknown field "{path}"' for path in dropped[:50]]
+        if options.validation == "Strict":
+            where = (
+                f'{resource.kind_name} in version "{resource.version}" cannot be handled as a {resource.kind_name}: '
+            )
+            raise statuses.bad_request(f"{where}strict decoding error: {', '.join(listed)}")
+        warnings += listed
+
+    def _complete(self, new: Document, resource: Resource) -> None:
+        if not resource.custom:
+            defaults.fill(new, resource.group, resource.kind_name)
+        elif "metadata" in new:
+            conforming.fill_defaults(new, resource.node)
+        complete = self.completes.get((resource.group, resource.kind_name))
+        if complete is not None:
+            complete(new)
+
+    def _judge(self, new: Document, resource: Resource, old: Mapping[str, Any] | None) -> None:
+        """Refuse an object that is not valid, with every field that is wrong."""
+        found = validity.metadata(new, resource.kind_name)
+        found += owner_problems(new)
+        if resource.custom:
+            found += validating.causes({k: v for k, v in new.items() if k != "metadata"}, resource.node, old)
+        else:
+            required = validity.required(new, resource.node)
+            told = {field for _, field, _ in required}
+            special = validity.built_in(new, resource.group, resource.kind_name, old)
+            found += required + [cause for cause in special if cause[1] not in told]
+        if not found and new["metadata"].get("uid") and new["metadata"].get("ownerReferences"):
+            found += self._cycle(new)
+        if found:
+            raise statuses.invalid(resource.kind_name, resource.group, new["metadata"].get("name", ""), found)
+        judge = self.judges.get((resource.group, resource.kind_name))
+        if judge is not None:
+            judge(new, old)
+
+    def _cycle(self, new: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+        """Find out whether an object would own itself through others: nothing of such a circle could ever be collected in order."""
+        own, waiting, seen = new["metadata"]["uid"], [new], {new["metadata"]["uid"]}
+        while waiting:
+            for uid in owner_uids(waiting.pop()):
+                if uid == own:
+                    text = f"Invalid value: {own!r}: the object would own itself through {len(seen) - 1} others; a cycle of owners is refused"
+                    return [("FieldValueInvalid", "metadata.ownerReferences", text)]
+                key = self._store.owner(uid)
+                if key is not None and uid not in seen:
+                    seen.add(uid)
+                    waiting.append(dict(self._store.peek(key)))
+        return []
+
+    def _check_stated(self, key: Key, resource: Resource, metadata: Mapping[str, Any]) -> None:
+        """Refuse a writer that states another uid or version than the present one."""
+        old = self._store.peek(key)["metadata"]
+        uid, version = metadata.get("uid"), metadata.get("resourceVersion")
+        if uid and uid != old["uid"]:
+            why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['uid']}"
+            raise statuses.conflict(resource.plural, resource.group, key.name, why)
+        if version and version != old["resourceVersion"]:
+            why = "the object has been modified; please apply your changes to the latest version and try again"
+            raise statuses.conflict(resource.plural, resource.group, key.name, why)
+
+    def _writer(self, resource: Resource, options: Options, subresource: str) -> managed.Writer:
+        return managed.Writer(
+            manager=options.manager,
+            api_version=resource.api_version,
+            subresource=subresource or options.door,
+            time=self.stamp(),
+        )
+
+    def stamp(self) -> str:
+        """Give the present second as objects state it."""
+        return timestamp.format_timestamp(self._now() // 1_000_000 * 1_000_000)
+
+
+def generate(prefix: Any) -> str:
+    """Make up a name."""
+    return str(prefix)[:58] + "".join(random.choices(_SUFFIX, k=5))  # noqa: S311  a name, not a secret
+
+
+def owner_problems(new: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Refuse references to owners that name nothing, that name the object itself, or that are two controllers."""
+    found = []
+    references = new["metadata"].get("ownerReferences") or ()
+    controllers = 0
+    for index, reference in enumerate(references):
+        where = f"metadata.ownerReferences[{index}]"
+        if not isinstance(reference, dict):
+            return [("FieldValueInvalid", where, f"Invalid value: {reference!r}: must be an object")]
+        found += [
+            ("FieldValueInvalid", f"{where}.{field}", f'Invalid value: "": {field} must not be empty')
+            for field in ("apiVersion", "kind", "name", "uid")
+            if not reference.get(field)
+        ]
+        if reference.get("uid") and reference.get("uid") == new["metadata"].get("uid"):
+            found.append(
+                (
+                    "FieldValueInvalid",
+                    f"{where}.uid",
+                    f'Invalid value: "{reference["uid"]}": an object cannot own itself',
+                )
+            )
+        controllers += reference.get("controller") is True
+    if controllers > 1:
+        found.append(
+            (
+                "FieldValueInvalid",
+                "metadata.ownerReferences",
+                "Invalid value: Only one reference can have Controller set to true",
+            )
+        )
+    return found
+
+
+def owner_uids(manifest: Mapping[str, Any]) -> list[str]:
+    """Give the uids of an object's owners."""
+    references = manifest["metadata"].get("ownerReferences")
+    return (
+        [each["uid"] for each in references if isinstance(each, dict) and each.get("uid")]
+        if isinstance(references, list)
+        else []
+    )
+
+
+def refused(error: errors.ApiError) -> statuses.Problem:
+    """Say what the store answered."""
+    return statuses.of_store(error)

@@ -1,0 +1,190 @@
+"""The thread of the API server: one event loop with the store, its clients, the kubelets and the controllers.
+
+```
+  requests ──▶ server ──▶ store ──▶ bells ──▶ watches, kubelets, node health, controllers
+                            └─────▶ journal (with --data) ──▶ answers
+```
+
+Everything that writes to the store runs here, one after another, so nothing needs a lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+import traceback
+import uuid
+from typing import TYPE_CHECKING, Any, Final
+
+from pumice.api import kinds, names
+from pumice.apiserver import authentication, cluster, serving
+from pumice.local_cluster import clock, contents, event_notes, journal, kubelets, node_health
+from pumice.sim.store import ObjectStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from pumice.local_cluster.access_files import AccessFiles
+    from pumice.local_cluster.options import Options
+
+    Controller = Callable[[cluster.Cluster, clock.WallClock], Coroutine[Any, Any, None]]
+
+_PAUSE: Final = 0.005  # between two looks of the kubelets, so that a burst is one look
+
+
+class StartError(Exception):
+    """Why the API server cannot run."""
+
+
+class Figures:
+    """What the live line tells; written by the API thread, read by another."""
+
+    def __init__(self) -> None:
+        self.nodes = self.pods = self.running = self.pending = self.ended = self.requests = self.watches = 0
+
+
+class ApiThread(threading.Thread):
+    """Runs the API server until it is stopped. `controllers` are started once it answers: coroutines that run until cancelled."""
+
+    def __init__(self, options: Options, access: AccessFiles, controllers: tuple[Controller, ...] = ()) -> None:
+        super().__init__(name="api", daemon=True)
+        self._options = options
+        self._access = access
+        self._controllers = controllers
+        self._ready = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ending: asyncio.Event | None = None
+        self._problem: Exception | None = None
+        self.port = 0
+        self.figures = Figures()
+
+    def await_ready(self) -> None:
+        """Return when the server answers; raise `StartError` if it never will."""
+        self._ready.wait()
+        if self._problem is not None:
+            raise StartError(str(self._problem)) from self._problem
+
+    def stop(self, seconds: float = 5.0) -> None:
+        """End in good order."""
+        if self._loop is not None and self._ending is not None and self.is_alive():
+            self._loop.call_soon_threadsafe(self._ending.set)
+            self.join(seconds)
+
+    def run(self) -> None:
+        """Run the event loop; what goes wrong before it answers is told to whoever waits."""
+        try:
+            asyncio.run(self._run())
+        except Exception as error:  # noqa: BLE001  whoever started the thread is told
+            self._problem = error
+            if self._ready.is_set():
+                traceback.print_exception(error)
+        finally:
+            self._ready.set()
+
+    async def _run(self) -> None:
+        self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()
+        store = ObjectStore(clock.wall, lambda: str(uuid.uuid4()))
+        keeper = journal.open_journal(self._options.data, store) if self._options.data else None
+        made = cluster.Cluster(store, clock.wall, keeper.durability if keeper else None)
+        if keeper:
+            keeper.restore(made)
+        made.start()
+        contents.install(made)
+        if self._options.load is not None:
+            contents.load(made, self._options.load)
+        contents.register(made, self._options.pools)
+        _settle_memory()
+        server = serving.Server(made, authentication.Authenticator(self._access.token), _tell)
+        self.port = await server.start(
+            self._options.host, self._options.port or self._access.port, self._access.certificates
+        )
+        self._access.write(self._options.host, self.port)
+        tasks = [asyncio.create_task(each) for each in self._parts(made, server)]
+        self._ready.set()
+        try:
+            await self._until_end(tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await server.stop()
+            if keeper:
+                keeper.close()
+
+    async def _until_end(self, tasks: list[asyncio.Task[None]]) -> None:
+        assert self._ending is not None  # noqa: S101  set before anything runs
+        ending = asyncio.create_task(self._ending.wait())
+        done, _ = await asyncio.wait([ending, *tasks], return_when=asyncio.FIRST_COMPLETED)
+        ending.cancel()
+        for task in done:
+            if task is not ending:
+                task.result()  # a part that ends has failed
+
+    def _parts(self, made: cluster.Cluster, server: serving.Server) -> list[Coroutine[Any, Any, None]]:
+        time = clock.WallClock(self._options.speed)
+        notes = event_notes.EventNotes(made)
+        health = node_health.NodeHealth(made.store, time)
+        pods = kubelets.Kubelets(made.store, time, notes.warn, notes.tell, health.is_served)
+        health.again = pods.look_again
+        pods.adopt()
+        made.subresources.log = pods.log
+        serving_nodes = [_serve(made, pods, health)] if self._options.kubelets else []
+        return [
+            *serving_nodes,
+            notes.forget_old(),
+            self._count(made, server),
+            *(controller(made, time) for controller in self._controllers),
+        ]
+
+    async def _count(self, made: cluster.Cluster, server: serving.Server) -> None:
+        phases: dict[str, str] = {}
+        tally = dict.fromkeys((names.PHASE_PENDING, names.PHASE_RUNNING, names.PHASE_SUCCEEDED, names.PHASE_FAILED), 0)
+
+        def seen(key: Any, event_type: str, manifest: Any) -> None:
+            if key.kind is kinds.POD:
+                uid = manifest["metadata"]["uid"]
+                before = phases.pop(uid, None)
+                if before in tally:
+                    tally[before] -= 1
+                if event_type != "DELETED":
+                    phase = phases[uid] = (manifest.get("status") or {}).get("phase", names.PHASE_PENDING)
+                    if phase in tally:
+                        tally[phase] += 1
+            elif key.kind is kinds.NODE and event_type != "MODIFIED":
+                self.figures.nodes += 1 if event_type == "ADDED" else -1
+
+        for kind in (kinds.POD, kinds.NODE):
+            for manifest in made.store.scan(kind):
+                from pumice.sim.identity import Key  # noqa: PLC0415
+
+                seen(Key(kind, "", manifest["metadata"]["name"]), "ADDED", manifest)
+        made.store.observe(seen)
+        while True:
+            figures = self.figures
+            figures.pods, figures.pending, figures.running = len(phases), tally["Pending"], tally["Running"]
+            figures.ended = tally["Succeeded"] + tally["Failed"]
+            figures.requests, figures.watches = server.requests, made.watching.open
+            await asyncio.sleep(0.25)
+
+
+async def _serve(made: cluster.Cluster, pods: kubelets.Kubelets, health: node_health.NodeHealth) -> None:
+    """Let nodes and kubelets react to what changes."""
+    while True:
+        if health.react() + pods.react() == 0:
+            waits = [asyncio.create_task(made.bells.wait(kind, 60.0)) for kind in (kinds.POD, kinds.NODE)]
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for wait in waits:
+                wait.cancel()
+        await asyncio.sleep(_PAUSE)
+
+
+def _settle_memory() -> None:
+    """Leave what will live as long as the process out of every later collection."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+
+
+def _tell(request: str, error: Exception) -> None:
+    print(f"{request}: {type(error).__name__}: {error}", flush=True)  # noqa: T201
+    traceback.print_exception(error)

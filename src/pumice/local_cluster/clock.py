@@ -1,0 +1,34 @@
+"""Real time for what runs on simulated nodes: stamps are the wall clock's, and what lasts may pass faster."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from pumice.sim.clock import VirtualClock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def wall() -> int:
+    """Return the time in microseconds since the epoch."""
+    return time.time_ns() // 1000
+
+
+class WallClock(VirtualClock):
+    """The clock of kubelets and controllers: what is due in a minute comes after a second at a speed of 60."""
+
+    def __init__(self, speed: float = 1.0) -> None:
+        super().__init__(wall())
+        self.speed = speed
+        self._loop = asyncio.get_running_loop()
+
+    def now(self) -> int:
+        """Give the present instant."""
+        return wall()
+
+    def call_at(self, instant: int, callback: Callable[[], None]) -> None:
+        """Have a callback run when an instant is reached, at this clock's speed."""
+        self._loop.call_later(max(0, instant - wall()) / 1e6 / self.speed, callback)

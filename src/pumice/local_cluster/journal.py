@@ -1,0 +1,169 @@
+"""The state of a cluster on disk: a SQLite database that every write reaches before it is acknowledged.
+
+One thread writes, and takes all that has come in since its last commit at once: under load a commit carries hundreds of writes. Only the latest state of
+each object is kept, with the version the cluster had reached. What SQLite promises (write-ahead log, full synchronisation) is what is promised here: a
+process that is killed, or a machine that loses power, loses nothing that was acknowledged.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from pumice.apiserver import definitions, resources
+from pumice.apiserver.durability import OnDisk
+from pumice.sim.identity import Key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from pumice.api import kinds
+    from pumice.apiserver.cluster import Cluster
+    from pumice.sim.history import WatchEventType
+    from pumice.sim.store import ObjectStore
+
+FILE: Final = "state.db"
+_FORMAT: Final = "1"
+_RETRY: Final = 1.0
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS objects (
+  kind TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (kind, namespace, name)
+) WITHOUT ROWID;
+"""
+_PUT: Final = "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?)"
+_DROP: Final = "DELETE FROM objects WHERE kind = ? AND namespace = ? AND name = ?"
+
+Manifest = dict[str, Any]
+
+
+class JournalError(Exception):
+    """A folder whose state cannot be used, and why."""
+
+
+def open_journal(folder: Path, store: ObjectStore) -> Journal:
+    """Open the state in a folder, and follow a store from now on."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = folder / FILE
+    try:
+        database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0.5)
+        database.execute("PRAGMA locking_mode = EXCLUSIVE")
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        database.executescript("BEGIN IMMEDIATE;" + _SCHEMA + "COMMIT;")
+    except sqlite3.Error as error:
+        busy = "locked" in str(error)
+        why = "another process uses it" if busy else f"{error}; move it away to start from nothing"
+        raise JournalError(f"{path}: {why}") from None
+    return Journal(path, database, store)
+
+
+class Journal:
+    """Follows a store and keeps it."""
+
+    def __init__(self, path: Path, database: sqlite3.Connection, store: ObjectStore) -> None:
+        self._path = path
+        self._database = database
+        self._store = store
+        self.durability = OnDisk()
+        self._pending: dict[Key, Mapping[str, Any] | None] = {}
+        self._version = 0
+        self._wake = threading.Condition()
+        self._ending = False
+        self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
+
+    def restore(self, cluster: Cluster) -> None:
+        """Put back what an earlier run has kept: definitions first, for the kinds of the others are theirs. Then begin to write."""
+        found = dict(self._database.execute("SELECT name, value FROM about"))
+        if found and found.get("format") != _FORMAT:
+            raise JournalError(
+                f"{self._path} has format {found.get('format')}, and this version reads {_FORMAT}; move it away"
+            )
+        version = int(found.get("version", 0))
+        self._store.restore(self._objects(), version)
+        cluster.definitions.serve_all()
+        self.durability.start(version)
+        self._version = version
+        self._store.observe(self._seen)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Write what is left and close."""
+        with self._wake:
+            self._ending = True
+            self._wake.notify()
+        if self._thread.is_alive():
+            self._thread.join(10)
+        self._database.close()
+
+    def _objects(self) -> Iterator[tuple[Key, Manifest]]:
+        known: dict[str, kinds.Kind] = {}
+        decode = msgspec.json.decode
+        try:
+            for text, namespace, name, body in self._database.execute(
+                "SELECT kind, namespace, name, body FROM objects"
+            ):
+                kind = known.get(text)
+                if kind is None:
+                    kind = known[text] = _kind(text)
+                yield Key(kind, namespace, name), decode(body)
+        except (sqlite3.Error, msgspec.MsgspecError) as error:
+            raise JournalError(f"{self._path} cannot be read: {error}; move it away to start from nothing") from None
+
+    # ---- following
+
+    def _seen(self, key: Key, event_type: WatchEventType, manifest: Mapping[str, Any]) -> None:
+        with self._wake:
+            self._pending[key] = None if event_type == "DELETED" else manifest
+            self._version = int(manifest["metadata"]["resourceVersion"])
+            self._wake.notify()
+
+    def _run(self) -> None:
+        """Commit what has come in, again and again; what cannot be committed is tried again until it can."""
+        while True:
+            with self._wake:
+                while not self._pending and not self._ending:
+                    self._wake.wait()
+                if not self._pending:
+                    return
+                batch, self._pending = self._pending, {}
+                version = self._version
+            while not self._commit(batch, version):
+                with self._wake:
+                    self._wake.wait(_RETRY)
+                    if self._ending:
+                        return
+
+    def _commit(self, batch: Mapping[Key, Mapping[str, Any] | None], version: int) -> bool:
+        encode = msgspec.json.encode
+        puts = [(_text(k.kind), k.namespace, k.name, encode(each)) for k, each in batch.items() if each is not None]
+        drops = [(_text(k.kind), k.namespace, k.name) for k, each in batch.items() if each is None]
+        try:
+            self._database.execute("BEGIN IMMEDIATE")
+            self._database.executemany(_DROP, drops)
+            self._database.executemany(_PUT, puts)
+            about = [("format", _FORMAT), ("version", str(version))]
+            self._database.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", about)
+            self._database.execute("COMMIT")
+        except sqlite3.Error as error:
+            if self._database.in_transaction:
+                self._database.rollback()
+            self.durability.failed(f"{self._path}: {error}")
+            return False
+        self.durability.committed(version)
+        return True
+
+
+def _text(kind: kinds.Kind) -> str:
+    return f"{kind.group}/{kind.version}/{kind.plural}/{kind.name}/{'namespaced' if kind.namespaced else 'cluster'}"
+
+
+def _kind(text: str) -> kinds.Kind:
+    group, version, plural, name, scope = text.split("/")
+    if (group, name) == (definitions.GROUP, definitions.DEFINITION.name):
+        return definitions.DEFINITION
+    return resources.stored_kind(group, version, name, plural, namespaced=scope == "namespaced")

@@ -1,0 +1,28 @@
+"""What `pumice up` is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pumice.local_cluster import pools
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """A local cluster, as it was asked for."""
+
+    pools: list[pools.Pool]
+    data: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = 0
+    scheduler: Literal["pumice", "none"] = "pumice"
+    config: str = ""
+    plugins_dir: str = ""
+    speed: float = 1.0
+    load: Path | None = None
+    verbosity: int = 0
+    kubelets: bool = True  # without them nobody serves the nodes, as on a bare API server

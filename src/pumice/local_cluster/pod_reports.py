@@ -1,0 +1,131 @@
+"""The statuses that kubelets report, as real ones write them."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, Final
+
+from pumice.sim import structure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Document = dict[str, Any]
+_READY: Final = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
+
+
+def address(uid: str) -> str:
+    """Make up the address of a pod, the same for as long as it lives."""
+    digest = hashlib.blake2s(uid.encode(), digest_size=2).digest()
+    return f"10.244.{digest[0]}.{digest[1] or 1}"
+
+
+def running(pod: Mapping[str, Any], when: str, host: str, restarts: int = 0, last: Document | None = None) -> Document:
+    """Give the status of a pod whose containers run."""
+    spec, uid = structure.mapping(pod, "spec"), pod["metadata"]["uid"]
+    started = structure.mapping(pod, "status").get("startTime") or when
+    status: Document = {
+        "phase": "Running",
+        "observedGeneration": pod["metadata"].get("generation", 1),
+        "startTime": started,
+        "hostIP": host,
+        "hostIPs": [{"ip": host}],
+        "podIP": host if spec.get("hostNetwork") else address(uid),
+        "podIPs": [{"ip": host if spec.get("hostNetwork") else address(uid)}],
+        "conditions": [condition(name, when) for name in _READY],
+        "containerStatuses": [
+            _container(each, {"running": {"startedAt": when}}, ready=True, restarts=restarts, last=last)
+            for each in spec.get("containers") or ()
+        ],
+    }
+    if spec.get("initContainers"):
+        done = {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": when, "finishedAt": when}}
+        status["initContainerStatuses"] = [_container(each, done, ready=True) for each in spec["initContainers"]]
+    return status
+
+
+def ended(pod: Mapping[str, Any], when: str, exit_code: int) -> Document:
+    """Give the status of a pod that has ended for good."""
+    state = terminated(pod, when, exit_code)
+    phase, reason = ("Failed", "PodFailed") if exit_code else ("Succeeded", "PodCompleted")
+    over = [
+        condition(name, when, "False", reason) for name in ("Ready", "ContainersReady", "PodReadyToStartContainers")
+    ]
+    return {
+        "phase": phase,
+        "conditions": over,
+        "containerStatuses": [
+            _container(each, {"terminated": state}, ready=False, restarts=restart_count(pod))
+            for each in structure.mapping(pod, "spec").get("containers") or ()
+        ],
+    }
+
+
+def waiting(pod: Mapping[str, Any], when: str, exit_code: int, seconds: int) -> Document:
+    """Give the status of a pod whose containers wait to be started again."""
+    name = pod["metadata"]["name"]
+    message = f"back-off {seconds}s restarting failed container of pod {name}_{pod['metadata']['namespace']}"
+    reason = {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
+    unready = [condition(each, when, "False", "ContainersNotReady") for each in ("Ready", "ContainersReady")]
+    return {
+        "conditions": unready,
+        "containerStatuses": [
+            _container(
+                each,
+                reason,
+                ready=False,
+                restarts=restart_count(pod),
+                last={"terminated": terminated(pod, when, exit_code)},
+            )
+            for each in structure.mapping(pod, "spec").get("containers") or ()
+        ],
+    }
+
+
+def terminated(pod: Mapping[str, Any], when: str, exit_code: int) -> Document:
+    """Give the state of containers that have ended."""
+    found = structure.mapping(pod, "status").get("containerStatuses") or [{}]
+    started = structure.mapping(found[0], "state", "running").get("startedAt") or structure.mapping(pod, "status").get(
+        "startTime", when
+    )
+    reason = "Error" if exit_code else "Completed"
+    return {
+        "exitCode": exit_code,
+        "reason": reason,
+        "startedAt": started,
+        "finishedAt": when,
+        "containerID": _container_id(pod),
+    }
+
+
+def restart_count(pod: Mapping[str, Any]) -> int:
+    """Give how often a pod's containers were started again."""
+    found = structure.mapping(pod, "status").get("containerStatuses") or ()
+    return max((int(each.get("restartCount", 0)) for each in found), default=0)
+
+
+def condition(name: str, when: str, status: str = "True", reason: str = "") -> Document:
+    """Give a condition."""
+    found = {"type": name, "status": status, "lastProbeTime": None, "lastTransitionTime": when}
+    return {**found, "reason": reason} if reason else found
+
+
+def _container(
+    container: Mapping[str, Any], state: Document, *, ready: bool, restarts: int = 0, last: Document | None = None
+) -> Document:
+    image = container.get("image", "")
+    return {
+        "name": container.get("name", ""),
+        "image": image,
+        "imageID": f"simulated://{image}",
+        "containerID": f"simulated://{container.get('name', '')}",
+        "ready": ready,
+        "started": ready and "running" in state,
+        "restartCount": restarts,
+        "state": state,
+        "lastState": last or {},
+    }
+
+
+def _container_id(pod: Mapping[str, Any]) -> str:
+    return f"simulated://{pod['metadata']['uid']}"

@@ -1,0 +1,117 @@
+"""Start a local cluster, say how to use it, and run it until it is told to end."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pumice.local_cluster import access_files, api_thread, live_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pumice.local_cluster.api_thread import Controller
+    from pumice.local_cluster.options import Options
+
+SERVED: Final = ("volcano", "default-scheduler")
+CONTROLLERS: tuple[Controller, ...] = ()  # what reconciles ordinary manifests is started here, beside the kubelets
+_GUIDE: Final = """\
+A batch cluster is at https://{host}:{port}: {nodes} nodes, {scheduler}.{kept}
+
+  export KUBECONFIG={kubeconfig}
+
+  kubectl get nodes
+  kubectl run hello --image=busybox --restart=Never -- sh -c 'echo hello; sleep 10'
+  kubectl get pods -w
+
+Ctrl-C ends it{end}."""
+
+
+class UpError(Exception):
+    """Why a cluster cannot be started."""
+
+
+def run(options: Options, tell: Callable[[str], None]) -> int:
+    """Run a cluster until a signal ends it; returns the exit status."""
+    folder = options.data or Path(tempfile.mkdtemp(prefix="pumice-up-"))
+    try:
+        return _run(options, folder, tell)
+    finally:
+        if options.data is None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(options: Options, folder: Path, tell: Callable[[str], None]) -> int:
+    access = access_files.AccessFiles(folder)
+    api = api_thread.ApiThread(options, access, CONTROLLERS)
+    api.start()
+    try:
+        api.await_ready()
+    except api_thread.StartError as error:
+        raise UpError(str(error)) from error
+    tell(_guide(options, api, access))
+    line = live_line.LiveLine(api.figures)
+    line.start()
+    try:
+        return _schedule(options, access, folder) if options.scheduler == "pumice" else _wait()
+    finally:
+        line.stop()
+        api.stop()
+
+
+def _guide(options: Options, api: api_thread.ApiThread, access: access_files.AccessFiles) -> str:
+    count = sum(pool.count for pool in options.pools)
+    words = "scheduled by pumice" if options.scheduler == "pumice" else "and no scheduler"
+    speed = f" at {options.speed:g} times the speed" if options.speed != 1 else ""
+    return _GUIDE.format(
+        host=options.host,
+        port=api.port,
+        nodes=count,
+        scheduler=words + speed,
+        kept=f"\nIts state is kept in {options.data}." if options.data else "",
+        kubeconfig=access.kubeconfig,
+        end="; the next start with the same --data goes on from here"
+        if options.data
+        else ", and everything in it is gone",
+    )
+
+
+def _wait() -> int:
+    """Wait for a signal."""
+    ending = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ending.set())
+    while not ending.wait(0.5):
+        pass
+    return 0
+
+
+def _schedule(options: Options, access: access_files.AccessFiles, folder: Path) -> int:
+    """Run the scheduler through plain HTTP, as on any cluster; it heeds the signals."""
+    from pumice.server import process  # noqa: PLC0415  numpy and the plugins: the API server answers before they are loaded
+    from pumice.server.flags import settings  # noqa: PLC0415
+    from pumice.server.logs import logs  # noqa: PLC0415
+
+    given: dict[str, Any] = {
+        "kubeconfig": str(access.kubeconfig),
+        "leader-elect": False,
+        "scheduler-name": SERVED,
+        "kube-api-qps": 20_000.0,
+        "kube-api-burst": 20_000,
+        "v": options.verbosity,
+    }
+    given |= {"scheduler-conf": options.config} if options.config else {}
+    given |= {"plugins-dir": options.plugins_dir} if options.plugins_dir else {}
+    with (folder / "scheduler.log").open("a") as stream:
+        log = logs.Log(options.verbosity, stream=sys.stderr if options.verbosity else stream)
+        logs.adopt_libraries(log)
+        try:
+            made = process.Process(settings.read(given), log)
+        except Exception as error:  # whatever keeps it from starting is told in one line
+            raise UpError(f"the scheduler cannot start: {error}") from error
+        return made.run()
