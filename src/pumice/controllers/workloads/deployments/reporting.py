@@ -24,6 +24,7 @@ def status_steps(sets: Sets, moment: Moment, changes: Sequence[Step], *, scaled:
     old = manifests.mapping(sets.deployment, "status")
     status = _counts(sets)
     status = _available(sets, status, moment)
+    status = _failing(sets, status)
     if not scaled and not manifests.mapping(sets.deployment, "spec").get("paused"):
         status = _progressing(sets, old, status, changes, moment)
     elif not scaled and not old.get("conditions"):
@@ -60,6 +61,16 @@ def _counts(sets: Sets) -> Manifest:
     kept = {field: value for field, value in old.items() if field not in counts}
     said = {field: count for field, count in counts.items() if count or field == "terminatingReplicas"}
     return {**kept, **said, "observedGeneration": sets.deployment["metadata"].get("generation", 0)}
+
+
+def _failing(sets: Sets, status: Manifest) -> Manifest:
+    """Pass on why a set cannot have its pods."""
+    newest = [sets.new] if sets.new is not None else sets.old
+    found = (manifests.condition(manifests.mapping(each, "status"), "ReplicaFailure") for each in newest)
+    failure = next((each for each in found if each), None)
+    if failure is None:
+        return manifests.without_condition(status, "ReplicaFailure")
+    return manifests.with_condition(status, {"lastUpdateTime": failure.get("lastTransitionTime"), **failure})
 
 
 def _available(sets: Sets, status: Manifest, moment: Moment) -> Manifest:

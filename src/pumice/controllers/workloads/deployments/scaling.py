@@ -143,9 +143,9 @@ class Sets:
             room -= sick
         spare = sum(available(each) for each in self.all) - least
         for each in self.old:
-            healthy = min(sizes[manifests.name(each)], max(0, spare))
+            healthy = max(0, min(sizes[manifests.name(each)], spare, room))
             sizes[manifests.name(each)] -= healthy
-            spare -= healthy
+            spare, room = spare - healthy, room - healthy
         return [step for each in self.old for step in self.scale(each, sizes[manifests.name(each)])]
 
     # ----
