@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pumice.cache import effects
 from pumice.controllers.queueing import engine, requests
-from pumice.sim import errors, informer
+from pumice.sim import errors, informer, structure
 from pumice.sim.identity import Key
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class StoreWorld:
 
     def __init__(self, store: ObjectStore, create: Callable[[Mapping[str, Any]], object] | None = None) -> None:
         self._store = store
-        self._create = create or store.create
+        self._create = create
 
     def perform(self, request: Request, /) -> Answer:
         """Carry a request out at once."""
@@ -46,7 +46,10 @@ class StoreWorld:
             case effects.Create():
                 if self._store.find(key) is not None:
                     raise errors.AlreadyExistsError(f"{key} exists already")
-                self._create(request.manifest)
+                if self._create is not None:
+                    self._create(request.manifest)
+                else:
+                    self._store.adopt(structure.copied(request.manifest), key)
             case effects.Patch():
                 self._store.patch(key, request.body, subresource=request.subresource, uid=request.uid)
             case requests.Delete():
