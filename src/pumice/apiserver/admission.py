@@ -229,6 +229,13 @@ def _amount(thousandths: int) -> str:
     return f"{thousandths}m" if thousandths % 1000 else str(thousandths // 1000)
 
 
+def amount_text(name: str, thousandths: int) -> str:
+    """Say how much is used of a resource, in the unit that its name suggests."""
+    if "memory" in name or "storage" in name:
+        return quantity.format_bytes(thousandths // 1000)
+    return _amount(thousandths)
+
+
 def _limit_container(manifest: Document, container: Document, limit: Mapping[str, Any]) -> None:
     resources = container.setdefault("resources", {})
     for part, source in (("limits", "default"), ("requests", "defaultRequest")):

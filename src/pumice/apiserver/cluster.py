@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.api import kinds
 from pumice.apiserver import (
     admission,
     definitions,
@@ -13,19 +13,20 @@ from pumice.apiserver import (
     openapi,
     protobuf,
     reading,
+    requests,
     resources,
     subresources,
     watching,
     writing,
 )
 from pumice.sim import structure
+from pumice.sim.identity import Key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pumice.apiserver.durability import Durability
     from pumice.sim.history import WatchEventType
-    from pumice.sim.identity import Key
     from pumice.sim.store import ObjectStore
 
 Document = dict[str, Any]
@@ -81,9 +82,6 @@ class Cluster:
 
     def ensure(self, manifest: Document) -> bool:
         """Create an object as the server itself unless one of its name is there; tells whether it was created."""
-        from pumice.apiserver import requests  # noqa: PLC0415
-        from pumice.sim.identity import Key  # noqa: PLC0415
-
         resource = self.registry.of_kind(manifest["apiVersion"], manifest["kind"])
         if resource is None:
             raise ValueError(f"{manifest['apiVersion']} {manifest['kind']} is not served")
@@ -104,15 +102,12 @@ def select_pods(job: Document) -> None:
         return
     uid = metadata.get("uid")
     if not uid:
-        from uuid import uuid4  # noqa: PLC0415
-
-        uid = metadata["uid"] = str(uuid4())
+        uid = metadata["uid"] = str(uuid.uuid4())
     name = metadata.get("name", "")
     if spec.get("selector") is None:
         spec["selector"] = {"matchLabels": {_JOB_UID: uid}}
     template = spec.setdefault("template", {}).setdefault("metadata", {})
     labels = template["labels"] = dict(template.get("labels") or {})
     labels |= {_JOB_UID: uid, _JOB_NAME: name, "controller-uid": uid, "job-name": name}
-    if job.get("kind") == kinds.BATCH_JOB.name:
-        labels_of = metadata.setdefault("labels", {}) if metadata.get("labels") is not None else None
-        del labels_of
+    if not metadata.get("labels"):
+        metadata["labels"] = dict(labels)

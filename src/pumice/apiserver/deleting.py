@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
-_POLICIES: Final = ("Background", "Foreground", "Orphan")
+_POLICIES: Final = ("Foreground", "Background", "Orphan")
 _GIVEN_BACK: Final = frozenset(
     {
         "PersistentVolume",
@@ -58,7 +58,9 @@ class Deleting:
         left = self._store.find(key)
         if left is not None and not dry_run:
             return left
-        return old if resource.kind_name in _GIVEN_BACK else gone(target, old)
+        if resource.kind_name not in _GIVEN_BACK:
+            return gone(target, old)
+        return {**old, "metadata": {**old["metadata"], "deletionGracePeriodSeconds": 0}}
 
     def _mark(self, key: Key, old: Mapping[str, Any], policy: str, options: Mapping[str, Any]) -> None:
         """Tell the garbage collector what to do with dependents, through the finalizer of the policy."""
@@ -95,9 +97,11 @@ def policy_of(options: Mapping[str, Any]) -> str:
     """Give the propagation policy that is asked for, or nothing."""
     policy = options.get("propagationPolicy") or ""
     if policy not in ("", *_POLICIES):
-        supported = ", ".join(f'"{each}"' for each in _POLICIES)
-        problem = f'propagationPolicy: Unsupported value: "{policy}": supported values: {supported}'
-        raise statuses.Problem(422, f'DeleteOptions.meta.k8s.io "" is invalid: {problem}')
+        supported = ", ".join(f'"{each}"' for each in (*_POLICIES, "nil"))
+        text = f'Unsupported value: "{policy}": supported values: {supported}'
+        raise statuses.invalid(
+            "DeleteOptions", "meta.k8s.io", "", [("FieldValueNotSupported", "propagationPolicy", text)]
+        )
     if "orphanDependents" in options and options["orphanDependents"] is not None:
         if policy:
             raise statuses.Problem(422, 'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Invalid value: orphanDependents and deletionPropagation cannot be both set')  # fmt: skip
@@ -123,5 +127,5 @@ def check_preconditions(target: Target, old: Mapping[str, Any], stated: Mapping[
     for field, called, where in (("uid", "UID", "uid"), ("resourceVersion", "ResourceVersion", "resourceVersion")):
         wanted = stated.get(field)
         if wanted and wanted != metadata.get(where):
-            why = f"Precondition failed: {called} in precondition: {wanted}, {called} in object meta: {metadata.get(where)}"
-            raise statuses.conflict(resource.plural, resource.group, target.name, why)
+            why = f"the {called} in the precondition ({wanted}) does not match the {called} in record ({metadata.get(where)}). The object might have been deleted and then recreated"  # fmt: skip
+            raise statuses.conflict(resource.kind_name, resource.group, target.name, why)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -57,10 +58,11 @@ class Objects:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.streams: set[asyncio.Task[Any]] = set()
+        self._known: tuple[int, dict[str, Target]] = (-1, {})
 
     async def answer(self, request: web.BaseRequest, user: User, warnings: list[str]) -> web.StreamResponse:
         """Answer one request."""
-        target = requests.target(self._cluster.registry, request.path)
+        target = self._target(request.path)
         form, acceptable = requests.form(request.headers.get("Accept", ""))
         if not acceptable and target.subresource != "log":
             raise statuses.Problem(406, _ACCEPTED)
@@ -75,9 +77,27 @@ class Objects:
         body = await bodies.read(request, self._cluster.protobuf)
         return await self._settled(self._write(call, body))
 
+    def _target(self, path: str) -> Target:
+        """Read a path; those of collections come again and again."""
+        registry = self._cluster.registry
+        if self._known[0] != registry.generation or len(self._known[1]) > 1000:
+            self._known = (registry.generation, {})
+        found = self._known[1].get(path)
+        if found is None:
+            found = requests.target(registry, path)
+            if not found.name:
+                self._known[1][path] = found
+        return found
+
     async def _settled(self, response: web.Response) -> web.Response:
         """Give an answer when what it tells is safe."""
         await self._cluster.durable.wait(int(self._cluster.store.resource_version))
+        return response
+
+    async def _shown(self, response: web.Response) -> web.Response:
+        """Give what was read when it is safe, or when nothing can be made safe: a full disk stops writes alone."""
+        with contextlib.suppress(statuses.Problem):
+            await self._cluster.durable.wait(int(self._cluster.store.resource_version))
         return response
 
     # ---- reading
@@ -85,7 +105,7 @@ class Objects:
     async def _read(self, call: Call) -> web.StreamResponse:
         target, query = call.target, call.query
         if target.subresource == "scale":
-            return await self._settled(answers.json(self._cluster.subresources.scale(target)))
+            return await self._shown(answers.json(self._cluster.subresources.scale(target)))
         if target.subresource == "log":
             return web.Response(text=self._cluster.subresources.text(target, query))
         if target.subresource not in ("", "status"):
@@ -96,8 +116,8 @@ class Objects:
         if verb == "watch":
             return await self._watch(call)
         if verb == "list":
-            return await self._settled(self._list(call))
-        return await self._settled(self._told(call, self._cluster.reading.get(target)))
+            return await self._shown(self._list(call))
+        return await self._shown(self._told(call, self._cluster.reading.get(target)))
 
     def _list(self, call: Call) -> web.Response:
         page = self._cluster.reading.page(call.target, call.query)
@@ -144,7 +164,8 @@ class Objects:
         verb = _VERBS[method]
         if verb == "create" and target.resource.plural.endswith("reviews") and not target.name:
             return answers.json(reviews.answer(target, body.decoded(), call.user), 201)
-        options = requests.options(call.query, call.request.headers.get("User-Agent", ""), call.user.name)
+        agent = call.request.headers.get("User-Agent", "")
+        options = requests.options(call.query, agent, call.user.name, verb.title())
         if target.subresource not in ("", "status"):
             return self._door(call, body, options)
         allowed = target.resource.doors["status"]["verbs"] if target.subresource else target.resource.verbs
@@ -162,6 +183,9 @@ class Objects:
             return manifest, 201 if created else 200
         if verb == "patch":
             patch = (body.patch_kind, body.decoded())
+            if patch[0] == "apply" and not call.query.get("fieldManager"):
+                cause = ("FieldValueRequired", "fieldManager", "Required value: is required for apply patch")
+                raise statuses.invalid("PatchOptions", "meta.k8s.io", "", [cause])
             manifest, created = writing.patch(target, patch, options, call.warnings)
             return manifest, 201 if created else 200
         if target.resource.kind_name == "Binding":
@@ -173,7 +197,7 @@ class Objects:
         if target.resource.kind is kinds.POD and body.is_json:
             try:
                 return writing.create_pod(target, body.data, options, call.warnings), 201
-            except msgspec.MsgspecError as error:
+            except (msgspec.MsgspecError, RecursionError) as error:
                 raise bodies.unreadable(error) from None
         return writing.create(target, body.decoded(), options, call.warnings), 201
 
@@ -209,7 +233,7 @@ class Objects:
             raise call.not_allowed()
         if not isinstance(stated, dict):
             raise statuses.bad_request(f"DeleteOptions is an object, not {type(stated).__name__}")
-        options = requests.options(call.query, "", call.user.name, stated)
+        options = requests.options(call.query, "", call.user.name, "Delete", stated)
         wanted = requests.delete_options(call.query, stated)
         if not target.name:
             return self._delete_all(call, wanted, dry_run=options.dry_run)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Stored = "Mapping[str, Any]"
 Place = tuple[str, str]
 _SNAPSHOTS: Final = 8
-_FUTURE: Final = "Too large resource version: {}, current: {}"
+_FUTURE: Final = "Timeout: Too large resource version: {}, current: {}"
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):

@@ -80,13 +80,16 @@ def target(registry: Registry, path: str) -> Target:
     return found
 
 
-def options(query: Mapping[str, str], agent: str, user: str, stated: Mapping[str, Any] | None = None) -> Options:
+def options(
+    query: Mapping[str, str], agent: str, user: str, verb: str = "Create", stated: Mapping[str, Any] | None = None
+) -> Options:
     """Read the options of a write."""
     stated = stated or {}
     dry = query.get("dryRun", "") or (stated.get("dryRun") or "")
     dry = dry[0] if isinstance(dry, list) and dry else dry
     if dry not in ("", "All", []):
-        raise statuses.bad_request(f'invalid dryRun: Unsupported value: "{dry}": supported values: "All"')
+        text = f'Unsupported value: ["{dry}"]: supported values: "All"'
+        raise statuses.invalid(f"{verb}Options", "meta.k8s.io", "", [("FieldValueNotSupported", "dryRun", text)])
     validation = query.get("fieldValidation") or "Warn"
     if validation not in ("Ignore", "Warn", "Strict"):
         raise statuses.bad_request(

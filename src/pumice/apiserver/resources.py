@@ -17,6 +17,16 @@ if TYPE_CHECKING:
 
 Document = dict[str, Any]
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+_GROUPS_WITHOUT_GENERATION: Final = frozenset(
+    {"coordination.k8s.io", "events.k8s.io", "rbac.authorization.k8s.io", "storage.k8s.io"}
+)
+_WITHOUT_GENERATION: Final = frozenset(
+    ("", name)
+    for name in (
+        "ConfigMap", "Endpoints", "Event", "LimitRange", "Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim",
+        "ResourceQuota", "Secret", "Service", "ServiceAccount",
+    )
+)  # fmt: skip
 _KNOWN: Final = {(kind.group, kind.name): kind for kind in reversed(kinds.KINDS)}
 
 
@@ -150,6 +160,11 @@ def stored_kind(group: str, version: str, name: str, plural: str, *, namespaced:
     if known is not None and known.plural == plural and known.namespaced == namespaced:
         return known
     return kinds.Kind(name=name, group=group, version=version, plural=plural, namespaced=namespaced)
+
+
+def has_generation(kind: kinds.Kind) -> bool:
+    """Tell whether an API server counts the generations of a kind: of those whose authors state what they want."""
+    return (kind.group, kind.name) not in _WITHOUT_GENERATION and kind.group not in _GROUPS_WITHOUT_GENERATION
 
 
 def priority(version: str) -> tuple[int, int, int, str]:

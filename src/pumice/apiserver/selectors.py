@@ -109,7 +109,7 @@ def fields(text: str, resource: Resource) -> Matches:
         key, sign, value = _field(part)
         known = ("metadata.name", "metadata.namespace", *_FIELDS.get(resource.kind_name, ()), *resource.selectable)
         if key not in known:
-            raise statuses.bad_request(f'Unable to find "{statuses.qualified(resource.plural, resource.group)}" that match label selector "", field selector "{text}": field label not supported: {key}')  # fmt: skip
+            raise statuses.bad_request(f"field label not supported: {key}")  # fmt: skip
         tests.append((tuple(key.split(".")), value, sign != "!="))
     return lambda manifest: all((_text(manifest, path) == value) is equal for path, value, equal in tests)
 

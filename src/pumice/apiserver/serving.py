@@ -69,6 +69,8 @@ class Server:
             response = answers.problem(statuses.of_store(error))
         except (asyncio.CancelledError, ConnectionError):
             raise
+        except RecursionError:
+            response = answers.problem(statuses.bad_request("the body is nested too deeply to be an object"))
         except Exception as error:  # noqa: BLE001  one request that breaks down must not take others along
             if self._log is not None:
                 self._log(f"{request.method} {request.path}", error)

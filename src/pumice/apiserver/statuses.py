@@ -85,7 +85,7 @@ def invalid(kind: str, group: str, name: str, causes: Causes) -> Problem:
     lines = [f"{field}: {message}" if field else message for _, field, message in causes]
     listed = lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
     details = {
-        "name": name,
+        **({"name": name} if name else {}),
         **({"group": group} if group else {}),
         "kind": kind,
         "causes": [{"reason": reason, "message": message, "field": field} for reason, field, message in causes],
@@ -111,7 +111,7 @@ def expired(message: str) -> Problem:
 
 def unknown_path() -> Problem:
     """Say that nothing is served at a path, in the words of kube-apiserver."""
-    return Problem(404, "the server could not find the requested resource", details={})
+    return Problem(404, "the server could not find the requested resource")
 
 
 def of_store(error: errors.ApiError) -> Problem:

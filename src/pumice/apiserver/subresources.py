@@ -52,6 +52,10 @@ class Subresources:
                 "Binding", "", target.name, [("FieldValueRequired", "target.name", "Required value")]
             )
         metadata = structure.mapping(body, "metadata")
+        held = structure.mapping(self._store.peek(key), "spec").get("nodeName")
+        if held:
+            why = f'pod {target.name} is already assigned to node "{held}"'
+            raise statuses.conflict("pods/binding", "", target.name, why)
         if not dry_run:
             try:
                 self._store.bind(

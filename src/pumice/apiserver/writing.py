@@ -44,6 +44,7 @@ class Writing:
         self._admission = admission
         self._now = now
         self._specs = pod_specs.PodSpecs()
+        self._stamped = (0, "")  # the last second that was asked for, and how it is written
         self.judges: dict[tuple[str, str], Callable[[Document, Mapping[str, Any] | None], None]] = {}
         self.completes: dict[tuple[str, str], Callable[[Document], None]] = {}
 
@@ -396,7 +397,10 @@ class Writing:
 
     def stamp(self) -> str:
         """Give the present second as objects state it."""
-        return timestamp.format_timestamp(self._now() // 1_000_000 * 1_000_000)
+        second = self._now() // 1_000_000
+        if second != self._stamped[0]:
+            self._stamped = (second, timestamp.format_timestamp(second * 1_000_000))
+        return self._stamped[1]
 
 
 def generate(prefix: Any) -> str:

@@ -18,8 +18,8 @@ import uuid
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds, names
-from pumice.apiserver import authentication, cluster, serving
-from pumice.local_cluster import clock, contents, event_notes, journal, kubelets, node_health
+from pumice.apiserver import authentication, cluster, resources, serving
+from pumice.local_cluster import clock, contents, event_notes, figures, journal, kubelets, node_health
 from pumice.sim.store import ObjectStore
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class ApiThread(threading.Thread):
 
     async def _run(self) -> None:
         self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()
-        store = ObjectStore(clock.wall, lambda: str(uuid.uuid4()))
+        store = ObjectStore(clock.wall, lambda: str(uuid.uuid4()), resources.has_generation)
         keeper = journal.open_journal(self._options.data, store) if self._options.data else None
         made = cluster.Cluster(store, clock.wall, keeper.durability if keeper else None)
         if keeper:
@@ -128,10 +128,13 @@ class ApiThread(threading.Thread):
         health.again = pods.look_again
         pods.adopt()
         made.subresources.log = pods.log
-        serving_nodes = [_serve(made, pods, health)] if self._options.kubelets else []
+        serving_nodes = (
+            [_serve(made, pods, health), figures.beat(made, health.is_served)] if self._options.kubelets else []
+        )
         return [
             *serving_nodes,
             notes.forget_old(),
+            figures.Figures(made).keep(),
             self._count(made, server),
             *(controller(made, time) for controller in self._controllers),
         ]

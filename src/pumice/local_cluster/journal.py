@@ -50,12 +50,13 @@ def open_journal(folder: Path, store: ObjectStore) -> Journal:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = folder / FILE
     try:
+        path.touch(mode=0o600)  # Secrets are in it; what SQLite puts beside it gets the same rights
         database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0.5)
         database.execute("PRAGMA locking_mode = EXCLUSIVE")
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
         database.executescript("BEGIN IMMEDIATE;" + _SCHEMA + "COMMIT;")
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
         busy = "locked" in str(error)
         why = "another process uses it" if busy else f"{error}; move it away to start from nothing"
         raise JournalError(f"{path}: {why}") from None

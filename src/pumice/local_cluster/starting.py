@@ -45,6 +45,9 @@ def run(options: Options, tell: Callable[[str], None]) -> int:
 
 
 def _run(options: Options, folder: Path, tell: Callable[[str], None]) -> int:
+    ending = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ending.set())
     access = access_files.AccessFiles(folder)
     controllers = (controlling.run,) if options.controllers == "pumice" else ()
     api = api_thread.ApiThread(options, access, controllers)
@@ -57,7 +60,7 @@ def _run(options: Options, folder: Path, tell: Callable[[str], None]) -> int:
     line = live_line.LiveLine(api.figures)
     line.start()
     try:
-        return _schedule(options, access, folder) if options.scheduler == "pumice" else _wait()
+        return _schedule(options, access, folder, ending) if options.scheduler == "pumice" else _wait(ending)
     finally:
         line.stop()
         api.stop()
@@ -80,17 +83,14 @@ def _guide(options: Options, api: api_thread.ApiThread, access: access_files.Acc
     )
 
 
-def _wait() -> int:
+def _wait(ending: threading.Event) -> int:
     """Wait for a signal."""
-    ending = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ending.set())
     while not ending.wait(0.5):
         pass
     return 0
 
 
-def _schedule(options: Options, access: access_files.AccessFiles, folder: Path) -> int:
+def _schedule(options: Options, access: access_files.AccessFiles, folder: Path, ending: threading.Event) -> int:
     """Run the scheduler through plain HTTP, as on any cluster; it heeds the signals."""
     from pumice.server import process  # noqa: PLC0415  numpy and the plugins: the API server answers before they are loaded
     from pumice.server.flags import settings  # noqa: PLC0415
@@ -113,4 +113,4 @@ def _schedule(options: Options, access: access_files.AccessFiles, folder: Path) 
             made = process.Process(settings.read(given), log)
         except Exception as error:  # whatever keeps it from starting is told in one line
             raise UpError(f"the scheduler cannot start: {error}") from error
-        return made.run()
+        return 0 if ending.is_set() else made.run()

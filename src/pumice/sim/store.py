@@ -57,9 +57,15 @@ class ObjectStore:
     """Manifests by kind, namespace and name; every successful change has a version of its own."""
 
     def __init__(
-        self, now: Callable[[], int], new_uid: Callable[[], str] | None = None, *, limit: int = history.LIMIT
+        self,
+        now: Callable[[], int],
+        new_uid: Callable[[], str] | None = None,
+        has_generation: Callable[[kinds.Kind], bool] = lambda _: True,
+        *,
+        limit: int = history.LIMIT,
     ) -> None:
         self._now = now
+        self._has_generation = has_generation
         self._new_uid = new_uid or self._counted_uid
         self._objects: dict[kinds.Kind, dict[tuple[str, str], Manifest]] = {}
         self._history = history.History(limit)
@@ -157,7 +163,8 @@ class ObjectStore:
             metadata["namespace"] = key.namespace
         else:
             metadata.pop("namespace", None)
-        metadata.setdefault("generation", 1)
+        if self._has_generation(key.kind):
+            metadata.setdefault("generation", 1)
         return self._store(key, None, new, "ADDED")
 
     def update(self, manifest: Mapping[str, Any], *, subresource: Subresource = "") -> str:
@@ -198,7 +205,7 @@ class ObjectStore:
         bound = {**annotated, "spec": {**structure.mapping(annotated, "spec"), "nodeName": node}}
         when = timestamp.format_timestamp(self._now())
         scheduled = {"type": names.CONDITION_POD_SCHEDULED, "status": "True", "lastTransitionTime": when}
-        return self._write(key, old, structure.with_condition(bound, scheduled))
+        return self._write(key, old, structure.with_condition(bound, scheduled), counted=False)
 
     def delete(self, key: Key, *, grace: int | None = None, uid: str = "", held: bool = False) -> None:
         """Delete an object: a running pod after a grace (microseconds; default its own), anything with finalizers once they are gone.
@@ -225,8 +232,11 @@ class ObjectStore:
             raise errors.NotFoundError(f"{key} not found")
         return manifest
 
-    def _write(self, key: Key, old: Manifest, new: Manifest, *, deleting: bool = False) -> str:
-        """Store what replaces an object, unless nothing changed; an object that only its finalizers held goes."""
+    def _write(self, key: Key, old: Manifest, new: Manifest, *, deleting: bool = False, counted: bool = True) -> str:
+        """Store what replaces an object, unless nothing changed; an object that only its finalizers held goes.
+
+        A generation counts what its author changes, so it does not count a binding.
+        """
         if new is old:
             return self.resource_version
         metadata = dict(structure.mapping(new, "metadata"))
@@ -241,7 +251,7 @@ class ObjectStore:
         new = {**new, "apiVersion": old["apiVersion"], "kind": old["kind"], "metadata": metadata}
         if structure.same(new, old):
             return self.resource_version
-        if _desired(new) != _desired(old):
+        if counted and self._has_generation(key.kind) and (deleting or _desired(new) != _desired(old)):
             metadata["generation"] = metadata.get("generation", 0) + 1
         self._store(key, old, new, "MODIFIED")
         if deletion.only_finalizers_held(old) and not deletion.finalizers(new):

@@ -151,6 +151,7 @@ def _deployment(manifest: Document) -> None:
     if strategy["type"] == "RollingUpdate":
         _set(_child(strategy, "rollingUpdate"), maxUnavailable="25%", maxSurge="25%")
     _template(spec)
+    _child(manifest, "status")
 
 
 def _replica_set(manifest: Document) -> None:
@@ -197,6 +198,7 @@ def _daemon_set(manifest: Document) -> None:
 
 def _job(manifest: Document) -> None:
     job_spec(_child(manifest, "spec"))
+    _child(manifest, "status")
 
 
 def job_spec(spec: Document) -> None:
@@ -224,6 +226,7 @@ def _cron_job(manifest: Document) -> None:
     pods = _child(_child(_child(template, "spec"), "template"), "spec")
     _child(template["spec"]["template"], "metadata")
     pod_spec(pods)
+    _child(manifest, "status")
 
 
 # ---- the rest
@@ -322,6 +325,10 @@ def _limit_range(manifest: Document) -> None:
                 del limit[name]
 
 
+def _budget(manifest: Document) -> None:
+    _set(_child(manifest, "status"), disruptionsAllowed=0, currentHealthy=0, desiredHealthy=0, expectedPods=0)
+
+
 def _definition(manifest: Document) -> None:
     spec = _child(manifest, "spec")
     names = _child(spec, "names")
@@ -349,6 +356,7 @@ _FILLERS: Final[dict[tuple[str, str], Callable[[Document], None]]] = {
     ("apps", "StatefulSet"): _stateful_set,
     ("batch", "CronJob"): _cron_job,
     ("batch", "Job"): _job,
+    ("policy", "PodDisruptionBudget"): _budget,
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): _role_binding,
     ("rbac.authorization.k8s.io", "RoleBinding"): _role_binding,
     ("scheduling.k8s.io", "PriorityClass"): _priority_class,

@@ -356,5 +356,5 @@ def _claim_change(manifest: Mapping[str, Any], old: Mapping[str, Any]) -> Causes
 
 
 def _shown(value: Any) -> str:
-    text = json.dumps(value)
+    text = json.dumps(value, separators=(",", ":"))
     return text if len(text) <= 200 else text[:197] + "..."

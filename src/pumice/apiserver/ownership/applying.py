@@ -32,11 +32,11 @@ def apply(live: Mapping[str, Any], wanted: Document, node: Node, writer: Writer,
     for entry in kept:
         owned_elsewhere = fieldsets.union(owned_elsewhere, entry["fieldsV1"]) if owned_elsewhere else entry["fieldsV1"]
     if before is not None:
-        dropped = fieldsets.difference(fieldsets.difference(before["fieldsV1"], fields), owned_elsewhere)
+        dropped = fieldsets.exact_difference(fieldsets.exact_difference(before["fieldsV1"], fields), owned_elsewhere)
         merged = fieldsets.without(merged, _without_parents(dropped))
     same = before is not None and before["fieldsV1"] == fields and before["apiVersion"] == writer.api_version
     own = before if same and before is not None else writer.entry("Apply", fields)
-    result = [own] * bool(fields) + [entry for entry in kept if entry["fieldsV1"]]
+    result = [own] + [entry for entry in kept if entry["fieldsV1"]]
     merged["metadata"] = {**merged["metadata"], "managedFields": result}
     return merged
 
@@ -112,7 +112,7 @@ def _without(entry: Entry, paths: list[tuple[str, ...]]) -> Entry:
         for element in reversed(path):
             nested = {element: nested}
         lost = fieldsets.union(lost, nested) if lost else nested
-    return {**entry, "fieldsV1": managed.share(fieldsets.difference(entry["fieldsV1"], lost))}
+    return {**entry, "fieldsV1": managed.share(fieldsets.exact_difference(entry["fieldsV1"], lost))}
 
 
 def _without_parents(fields: FieldSet) -> FieldSet:

@@ -76,43 +76,63 @@ def _key_default(node: Node, key: str) -> Any:
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
     """Give the fields of either."""
     if not left or left is right:
-        return right if right or not left else left
-    if not right:
-        return left if SELF in left else {SELF: _LEAF, **left}
+        return right
     result = dict(left)
     for key, below in right.items():
-        result[key] = union(left[key], below) if key in left else below
+        other = left.get(key)
+        if other is None or key == SELF:
+            result[key] = below
+        else:
+            result[key] = _nested(union(_members(other), _members(below)))
+    return result
+
+
+def exact_difference(left: FieldSet, right: FieldSet) -> FieldSet:
+    """Give the members of the first that are not members of the second, whatever is above or below them."""
+    result: FieldSet = {}
+    for key, below in left.items():
+        other = right.get(key)
+        if other is None:
+            result[key] = below
+        elif key != SELF and (rest := exact_difference(_members(below), _members(other))):
+            result[key] = _nested(rest)
     return result
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
     """Give the fields of the first that are not in the second; whoever is in the second takes along all that is below."""
-    result = {}
+    result: FieldSet = {}
     for key, below in left.items():
         other = right.get(key)
         if other is None:
             result[key] = below
-        elif other and below:
-            if rest := difference(below, other):
-                result[key] = rest
-        elif other and not below and SELF not in other:
-            result[key] = below
+        elif other and SELF not in other and (rest := difference(_members(below), other)):
+            result[key] = _nested(rest)
     return result
 
 
 def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
     """Give the fields of both."""
-    result = {}
+    result: FieldSet = {}
     for key, below in left.items():
         other = right.get(key)
         if other is None:
             continue
-        if below and other:
-            if both := intersection(below, other):
-                result[key] = both
-        elif (not below and not other) or SELF in (below or other):
+        if key == SELF:
             result[key] = _LEAF
+        elif both := intersection(_members(below), _members(other)):
+            result[key] = _nested(both)
     return result
+
+
+def _members(below: FieldSet) -> FieldSet:
+    """Give what a key holds as a set: an empty map is the thing itself."""
+    return below or {SELF: _LEAF}
+
+
+def _nested(members: FieldSet) -> FieldSet:
+    """Give a set as a key holds it."""
+    return _LEAF if len(members) == 1 and SELF in members else members
 
 
 def leaves(fields: FieldSet, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

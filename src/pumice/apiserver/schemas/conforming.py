@@ -69,7 +69,7 @@ def mistyped(value: Any, node: Node, path: str = "") -> tuple[str, str, str] | N
         wanted = found in ("integer", "number")
     else:
         wanted = found == kind
-    return None if wanted else (path, found, kind)
+    return None if wanted else (path, "number" if found == "integer" else found, kind)
 
 
 def _mistyped_fields(value: Document, node: Node, path: str) -> tuple[str, str, str] | None:

@@ -29,7 +29,7 @@ class Node:
 
     __slots__ = (
         "additional", "combined", "default", "embedded", "enum", "items", "keep_unknown", "limits", "list_keys", "list_type", "map_atomic",
-        "merge_key", "nullable", "pattern", "properties", "required", "retain_keys", "rules", "source", "type",
+        "merge_key", "nullable", "pattern", "properties", "required", "retain_keys", "ruled", "rules", "source", "type",
     )  # fmt: skip
 
     def __init__(self, kind: NodeType = "any", source: Mapping[str, Any] | None = None) -> None:
@@ -47,6 +47,7 @@ class Node:
         self.limits: Document = {}
         self.combined: dict[str, list[Node]] = {}
         self.rules: list[Document] = []
+        self.ruled = False  # there are rules here or below
         self.default: Any = MISSING
         self.list_type = "atomic"
         self.list_keys: tuple[str, ...] = ()
@@ -137,6 +138,8 @@ class Compiler:
                 node.combined[word] = [self.compile(each) for each in schema[word]]
         if isinstance(schema.get("not"), dict):
             node.combined["not"] = [self.compile(schema["not"])]
+        below = [*node.properties.values(), *(each for each in (node.additional, node.items) if each is not None)]
+        node.ruled = bool(node.rules) or any(each.ruled for each in below)
 
 
 def _type(schema: Mapping[str, Any]) -> NodeType:

@@ -23,16 +23,45 @@ _JSON = {
     type(None): "null",
 }
 _MOST_CAUSES = 20
+_BLOCKING = frozenset(f"FieldValue{what}" for what in ("Required", "TooLong", "TooMany", "TypeInvalid", "NotSupported"))
+_TOO_MUCH = {
+    "may not be more": "FieldValueTooLong",
+    "should have at most": "FieldValueTooMany",
+    "must have at most": "FieldValueTooMany",
+}
+_UNCHECKED = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
 
 
 def causes(value: Any, node: Node, old: Any = None, path: str = "") -> Causes:
-    """Give what is wrong with a value; at most a page of it."""
+    """Give what is wrong with a value; at most a page of it. Rules are asked about a value that is otherwise good."""
     found: Causes = []
-    _check(value, node, old, path, found)
+    _check(value, node, path, found)
+    blocked = any(reason in _BLOCKING for reason, _, _ in found)
+    if node.ruled and not blocked:
+        _check_rules(value, node, old, path, found)
+    elif node.ruled and not path:
+        found.append(("FieldValueInvalid", "<nil>", f"Invalid value: null: {_UNCHECKED}"))
     return found[:_MOST_CAUSES]
 
 
-def _check(value: Any, node: Node, old: Any, path: str, found: Causes) -> None:
+def _check_rules(value: Any, node: Node, old: Any, path: str, found: Causes) -> None:
+    if not node.ruled or (value is None and node.nullable):
+        return
+    if node.rules:
+        found += [(reason, path, f"Invalid value: {text}") for reason, text in cel.violations(node.rules, value, old)]
+    if isinstance(value, dict):
+        before = old if isinstance(old, dict) else {}
+        for name, item in value.items():
+            below = node.child(name)
+            if below is not None:
+                _check_rules(item, below, before.get(name), f"{path}.{name}" if path else name, found)
+    elif isinstance(value, list) and node.items is not None:
+        previous = old if isinstance(old, list) else []
+        for index, item in enumerate(value):
+            _check_rules(item, node.items, _before(item, previous, node), f"{path}[{index}]", found)
+
+
+def _check(value: Any, node: Node, path: str, found: Causes) -> None:
     if len(found) >= _MOST_CAUSES or (value is None and node.nullable):
         return
     if problem := _type_problem(value, node):
@@ -44,30 +73,27 @@ def _check(value: Any, node: Node, old: Any, path: str, found: Causes) -> None:
             ("FieldValueNotSupported", path, f"Unsupported value: {_shown(value)}: supported values: {supported}")
         )
     found += [
-        ("FieldValueInvalid", path, f"Invalid value: {_shown(value)}: {path} in body {text}")
+        (_limit_reason(text), path, f"Invalid value: {_shown(value)}: {path} in body {text}")
         for text in _limit_problems(value, node)
     ]
     if isinstance(value, dict):
-        _check_fields(value, node, old, path, found)
+        _check_fields(value, node, path, found)
     elif isinstance(value, list):
-        _check_items(value, node, old, path, found)
+        _check_items(value, node, path, found)
     _check_combined(value, node, path, found)
-    if node.rules:
-        found += [(reason, path, f"Invalid value: {text}") for reason, text in cel.violations(node.rules, value, old)]
 
 
-def _check_fields(value: dict[str, Any], node: Node, old: Any, path: str, found: Causes) -> None:
+def _check_fields(value: dict[str, Any], node: Node, path: str, found: Causes) -> None:
     for name in node.required:
         if name not in value:
             found.append(("FieldValueRequired", f"{path}.{name}" if path else name, "Required value"))
-    before = old if isinstance(old, dict) else {}
     for name, item in value.items():
         below = node.child(name)
         if below is not None:
-            _check(item, below, before.get(name), f"{path}.{name}" if path else name, found)
+            _check(item, below, f"{path}.{name}" if path else name, found)
 
 
-def _check_items(value: list[Any], node: Node, old: Any, path: str, found: Causes) -> None:
+def _check_items(value: list[Any], node: Node, path: str, found: Causes) -> None:
     if node.list_type in ("map", "set"):
         seen: set[str] = set()
         for index, item in enumerate(value):
@@ -77,16 +103,14 @@ def _check_items(value: list[Any], node: Node, old: Any, path: str, found: Cause
                 found.append(("FieldValueDuplicate", f"{path}[{index}]", f"Duplicate value: {_shown(keys)}"))
             seen.add(text)
     if node.items is not None:
-        before = old if isinstance(old, list) else []
         for index, item in enumerate(value):
-            _check(item, node.items, _before(item, before, node, index), f"{path}[{index}]", found)
+            _check(item, node.items, f"{path}[{index}]", found)
 
 
-def _before(item: Any, old: list[Any], node: Node, index: int) -> Any:
+def _before(item: Any, old: list[Any], node: Node) -> Any:
     """Find what stood in the place of an item: by its keys where the list has some, else nothing is known."""
     if node.list_type != "map" or not isinstance(item, dict):
         return None
-    del index
     return next((e for e in old if isinstance(e, dict) and all(e.get(k) == item.get(k) for k in node.list_keys)), None)
 
 
@@ -139,6 +163,10 @@ def _limit_problems(value: Any, node: Node) -> list[str]:
         if len(value) > limits.get("maxProperties", math.inf):
             problems.append(f"must have at most {limits['maxProperties']} properties")
     return problems
+
+
+def _limit_reason(text: str) -> str:
+    return next((reason for beginning, reason in _TOO_MUCH.items() if text.startswith(beginning)), "FieldValueInvalid")
 
 
 def _text_problems(value: str, node: Node) -> list[str]:

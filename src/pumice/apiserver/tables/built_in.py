@@ -294,7 +294,7 @@ PLAIN: Final = (NAME, AGE)
 COLUMNS: Final[dict[tuple[str, str], tuple[Column, ...]]] = {
     ("", "ConfigMap"): (
         NAME,
-        Column("Data", lambda i, _: str(len(i.get("data") or {}) + len(i.get("binaryData") or {}))),
+        Column("Data", lambda i, _: len(i.get("data") or {}) + len(i.get("binaryData") or {})),
         AGE,
     ),
     ("", "Endpoints"): (NAME, Column("Endpoints", _endpoints), AGE),
@@ -362,7 +362,7 @@ COLUMNS: Final[dict[tuple[str, str], tuple[Column, ...]]] = {
     ("", "Secret"): (
         NAME,
         Column("Type", _text("type")),
-        Column("Data", lambda i, _: str(len(i.get("data") or {}))),
+        Column("Data", lambda i, _: len(i.get("data") or {})),
         AGE,
     ),
     ("", "ServiceAccount"): (NAME, AGE),
@@ -398,8 +398,8 @@ COLUMNS: Final[dict[tuple[str, str], tuple[Column, ...]]] = {
     ("apps", "Deployment"): (
         NAME,
         Column("Ready", _ready_of),
-        Column("Up-to-date", _text("status", "updatedReplicas", default="0")),
-        Column("Available", _text("status", "availableReplicas", default="0")),
+        Column("Up-to-date", _count("status", "updatedReplicas")),
+        Column("Available", _count("status", "availableReplicas")),
         AGE,
         *_SELECTED,
     ),

@@ -1,0 +1,242 @@
+"""Bad input to the API server of `pumice up`: an answer that names what is wrong, bounded memory, and nobody else disturbed."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import ssl
+import time
+
+import pytest
+from running_cluster import RunningCluster, until
+
+PODS = "/api/v1/namespaces/default/pods"
+MAPS = "/api/v1/namespaces/default/configmaps"
+MERGE = "application/merge-patch+json"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with RunningCluster(tmp_path_factory.mktemp("bad"), "--nodes", "1", "--scheduler", "none") as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def _nobody_else_is_disturbed(server):
+    yield
+    assert server.caller.answer("GET", "/readyz", timeout=5.0).status == 200
+
+
+def memory(server):
+    with open(f"/proc/{server.process.pid}/status") as file:  # noqa: PTH123
+        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS")) // 1024
+
+
+def connection(server, timeout=30.0):
+    caller = server.caller
+    return http.client.HTTPSConnection("127.0.0.1", caller._port, timeout=timeout, context=caller._context)
+
+
+def headers(server, **more):
+    return {"Authorization": f"Bearer {server.caller._token}", "Content-Type": "application/json", **more}
+
+
+def raw(server, method, path, body, **more):
+    connected = connection(server)
+    try:
+        connected.request(method, path, body=body, headers=headers(server, **more))
+        answer = connected.getresponse()
+        data = answer.read()
+    finally:
+        connected.close()
+    try:
+        return answer.status, json.loads(data)
+    except ValueError:
+        return answer.status, data.decode()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        b"[1,2",
+        b'{"a":}',
+        b"\xff\xfe\x00",
+        b"nonsense",
+        b"[" * 100_000,
+        b'{"metadata":' * 5000,
+        b'"text"',
+        b"5",
+        b"[]",
+        b"null",
+    ],
+    ids=lambda body: body[:12].hex(),
+)
+@pytest.mark.parametrize("path", [PODS, MAPS])
+def test_a_body_that_is_no_object_is_a_bad_request(server, path, body):
+    status, answer = raw(server, "POST", path, body)
+    assert (status, answer["kind"], answer["reason"]) == (400, "Status", "BadRequest")
+
+
+def test_a_body_of_a_hundred_megabytes_is_refused_without_being_read(server):
+    before = memory(server)
+    connected = connection(server)
+    connected.putrequest("POST", PODS)
+    for name, value in headers(server, **{"Content-Length": str(100 * 1024 * 1024)}).items():
+        connected.putheader(name, value)
+    connected.endheaders()
+    answer = connected.getresponse()
+    refused = json.loads(answer.read())
+    connected.close()
+    assert (answer.status, refused["reason"]) == (413, "RequestEntityTooLarge")
+    assert memory(server) - before < 50
+
+
+def test_a_body_without_an_end_is_cut_off(server):
+    before = memory(server)
+    connected = connection(server)
+    connected.putrequest("POST", PODS)
+    for name, value in headers(server, **{"Transfer-Encoding": "chunked"}).items():
+        connected.putheader(name, value)
+    connected.endheaders()
+    piece = b"%x\r\n" % 65536 + b" " * 65536 + b"\r\n"
+    try:
+        for _ in range(200):
+            connected.send(piece)
+        status = connected.getresponse().status
+    except (BrokenPipeError, ConnectionResetError, ssl.SSLError):
+        status = 413  # it hung up while we were still talking
+    connected.close()
+    assert status == 413
+    assert memory(server) - before < 50
+
+
+@pytest.mark.parametrize("method", ["TRACE", "OPTIONS", "CONNECT", "FOO"])
+def test_an_unknown_verb_is_refused(server, method):
+    status, _ = raw(server, method, PODS, None)
+    assert status in (400, 404, 405)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{PODS}/..",
+        f"{PODS}/../secrets",
+        "/api/v1/namespaces/../pods",
+        f"{PODS}/%2e%2e",
+        f"{PODS}/a%2fb",
+        f"{PODS}/.",
+        f"{PODS}//x",
+        "/api/v1/namespaces/default//pods",
+        f"{PODS}/a%00b",
+    ],
+)
+def test_a_path_that_means_another_one_is_refused(server, path):
+    status, answer = raw(server, "GET", path, None)
+    assert status in (400, 404), answer
+
+
+def test_a_circle_of_owners_is_refused_with_the_field(server):
+    caller = server.caller
+    made = [caller.call("POST", MAPS, {"metadata": {"name": f"circle-{index}"}}) for index in range(3)]
+
+    def owned(by):
+        return {
+            "metadata": {
+                "ownerReferences": [
+                    {
+                        "apiVersion": "v1",
+                        "kind": "ConfigMap",
+                        "name": by["metadata"]["name"],
+                        "uid": by["metadata"]["uid"],
+                    }
+                ]
+            }
+        }
+
+    caller.call("PATCH", f"{MAPS}/circle-1", owned(made[0]), content_type=MERGE)
+    caller.call("PATCH", f"{MAPS}/circle-2", owned(made[1]), content_type=MERGE)
+    for index, owner in ((0, made[2]), (1, made[1])):
+        refused = caller.answer("PATCH", f"{MAPS}/circle-{index}", owned(owner), content_type=MERGE)
+        assert refused.status == 422
+        assert refused.body["details"]["causes"][0]["field"].startswith("metadata.ownerReferences")
+
+
+def test_a_rule_that_is_not_evaluated_is_refused_by_name(server):
+    schema = {
+        "type": "object",
+        "properties": {
+            "spec": {
+                "type": "object",
+                "x-kubernetes-validations": [{"rule": "quantity(self.x).isLessThan(quantity('1'))"}],
+            }
+        },
+    }
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "things", "kind": "Thing"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+    refused = server.caller.answer("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+    assert refused.status == 422
+    assert "quantity()" in refused.body["message"]
+    assert "x-kubernetes-validations[0].rule" in refused.body["message"]
+
+
+def test_a_watch_that_nobody_reads_costs_nobody_anything(server):
+    caller = server.caller
+    before = memory(server)
+    idle = connection(server)
+    idle.connect()
+    idle.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    idle.request("GET", f"{MAPS}?watch=true", headers=headers(server))
+    name = caller.call("POST", MAPS, {"metadata": {"generateName": "fat-"}, "data": {"a": "x" * 500_000}})["metadata"][
+        "name"
+    ]
+    for index in range(60):
+        caller.call("PATCH", f"{MAPS}/{name}", {"data": {"n": str(index)}}, content_type=MERGE)
+    assert memory(server) - before < 100
+    idle.close()
+
+
+def test_a_thousand_idle_connections_keep_nobody_waiting(server):
+    caller = server.caller
+    sockets = []
+    try:
+        for _ in range(1000):
+            made = socket.create_connection(("127.0.0.1", caller._port), timeout=10)
+            sockets.append(made)
+        started = time.monotonic()
+        assert caller.answer("GET", PODS, timeout=10.0).status == 200
+        assert time.monotonic() - started < 10
+    finally:
+        for made in sockets:
+            made.close()
+
+
+def test_a_full_disk_refuses_writes_in_words_and_serves_reads(tmp_path):
+    """The disk is a limit on the size of the database, which SQLite treats as it treats a full disk."""
+    with RunningCluster(tmp_path, "--nodes", "1", "--scheduler", "none", "--data", str(tmp_path / "data")) as running:
+        import resource
+
+        resource.prlimit(running.process.pid, resource.RLIMIT_FSIZE, (3_000_000, resource.RLIM_INFINITY))
+        caller = running.caller
+        answers = []
+        for index in range(80):
+            answers.append(
+                caller.answer("POST", MAPS, {"metadata": {"name": f"m{index}"}, "data": {"a": "x" * 100_000}})
+            )
+            if answers[-1].status != 201:
+                break
+        assert answers[-1].status == 500
+        assert "cannot be kept" in answers[-1].body["message"]
+        assert caller.answer("GET", f"{MAPS}/m0").status == 200
+        resource.prlimit(running.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        until(lambda: caller.answer("POST", MAPS, {"metadata": {"generateName": "again-"}}).status == 201)
