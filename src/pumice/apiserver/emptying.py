@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds
-from pumice.sim import deletion
+from pumice.sim import deletion, structure
 from pumice.sim.identity import Key
 
 if TYPE_CHECKING:
@@ -60,10 +60,21 @@ class Emptier:
                     self._store.delete(Key(kind, name, found["metadata"]["name"]))
         if count:
             self._look[name] = None  # most of it is gone by now
-        elif not left and not manifest["metadata"].get("finalizers"):
-            self._store.remove(key)
-            return 1
+        elif not left:
+            return self._finished(key, manifest)
         return count
+
+    def _finished(self, key: Key, manifest: Mapping[str, Any]) -> int:
+        """Take our finalizer off an empty namespace; one that nobody else holds goes."""
+        spec = structure.mapping(manifest, "spec")
+        others = [each for each in spec.get("finalizers") or () if each != "kubernetes"]
+        if others or manifest["metadata"].get("finalizers"):
+            if others == (spec.get("finalizers") or []):
+                return 0
+            self._store.overwrite(key, {**manifest, "spec": {**spec, "finalizers": others}})
+        else:
+            self._store.remove(key)
+        return 1
 
     def _with_account(self, name: str) -> int:
         key = Key(_ACCOUNT, name, "default")

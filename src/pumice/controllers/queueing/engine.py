@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _CONFIRMATION: Final = 30 * duration.SECOND  # how long a watch may take to tell of what we have written
 _LARGEST_STAGE: Final = 256
+_LOOKS: Final = 256  # in which nothing was to be done, before others than controllers have their turn
+_SOONEST: Final = 10 * duration.MILLISECOND  # after which an object is looked at again without an event
 
 
 class Controller(Protocol):
@@ -140,8 +142,11 @@ class Engine:
     # ---- turns
 
     def take(self, moment: Moment) -> Turn | None:
-        """Give the next turn in which something is to be asked of the cluster, None if nothing is due now."""
-        while (key := self.queue.take(moment.now)) is not None:
+        """Give the next turn in which something is to be asked of the cluster, None if nothing is due now, or after many looks in vain."""
+        for _ in range(_LOOKS):
+            key = self.queue.take(moment.now)
+            if key is None:
+                return None
             self.turns += 1
             turn = self._turn(key, moment)
             if turn is not None and turn.left:
@@ -211,7 +216,7 @@ class Engine:
             self._say(turn, kind, (reason, message))
         self.queue.done(turn.key)
         if turn.plan.again is not None:
-            self.queue.add_at(turn.key, turn.plan.again)
+            self.queue.add_at(turn.key, max(turn.plan.again, moment.now + _SOONEST))
 
     # ---- answers
 

@@ -49,7 +49,7 @@ def judge(job: Manifest, tally: Tally, moment: Moment) -> Verdict:
         return Verdict("succeeding", _DONE[1], _DONE[0])
     if spec.get("suspend") is True:
         return Verdict("suspended")
-    due = deadline(job, tally, moment)
+    due = deadline(job, moment)
     if due is not None and due <= moment.now:
         return Verdict("failing", "DeadlineExceeded", "Job was active longer than specified deadline")
     return Verdict()
@@ -70,9 +70,8 @@ def _restarted(tally: Tally) -> int:
     return sum(pods.restarts(pod) for pod in tally.active)
 
 
-def deadline(job: Manifest, tally: Tally, moment: Moment) -> int | None:
+def deadline(job: Manifest, moment: Moment) -> int | None:
     """Give when a Job that runs will have run too long."""
-    del tally
     spec, status = manifests.mapping(job, "spec"), manifests.mapping(job, "status")
     seconds = spec.get("activeDeadlineSeconds")
     if not isinstance(seconds, int) or spec.get("suspend") is True:
