@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz lives check bench bench-cluster kube cluster format docs wheel image clean
+.PHONY: help setup demo test fuzz lives check bench bench-cluster bench-up kube cluster format docs wheel image clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ cluster: setup  ## run an API server to try things on, until Ctrl-C; needs make 
 
 bench-cluster: setup  ## measure on a real API server (JSON=FILE writes a report, PEERS=1 runs kube-scheduler too)
 	$(PY) -m bench.cluster $(if $(JSON),--json $(JSON)) $(if $(PEERS),--peers)
+
+bench-up: setup  ## measure the API server of pumice up, beside kube-apiserver (LARGE=1 with 100,000 pods)
+	$(PY) -m bench.up $(if $(LARGE),--large)
 
 format: setup  ## rewrite the sources in the house format
 	.venv/bin/ruff format .

@@ -123,5 +123,5 @@ def session(kubeconfig: Path) -> tuple[aiohttp.ClientSession, str]:
         context.load_verify_locations(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
     else:
         context.load_verify_locations(cafile=cluster["certificate-authority"])
-    connector = aiohttp.TCPConnector(ssl=context, limit=0)
+    connector = aiohttp.TCPConnector(ssl=context, limit=64)
     return aiohttp.ClientSession(connector=connector, headers={"Authorization": f"Bearer {token}"}), cluster["server"]

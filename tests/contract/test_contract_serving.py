@@ -93,6 +93,13 @@ def test_a_watch_without_a_version_begins_with_what_is_there(server):
     assert ("ADDED", "a") in told(watched(server, maps(namespace)))
 
 
+@pytest.mark.parametrize("word", ["1", "t", "True", "TRUE"])
+def test_a_truth_of_a_query_is_what_go_takes_for_one(server, word):
+    namespace = server.new_namespace()
+    server.call("POST", maps(namespace), config_map("a"))
+    assert ("ADDED", "a") in told(watched(server, maps(namespace), watch=word))
+
+
 def test_a_streamed_list_ends_with_a_bookmark_that_says_so(server):
     namespace = server.new_namespace()
     for name in ("a", "b"):

@@ -42,7 +42,7 @@ def test_a_pod_is_scheduled_runs_says_something_and_ends(cluster):
     assert cluster.kubectl("logs", "hello") == "hello world\n"
     line = cluster.kubectl("get", "pod", "hello", "--no-headers").split()
     assert line[:4] == ["hello", "0/1", "Completed", "0"]
-    assert "Successfully assigned default/hello to node-" in cluster.kubectl("describe", "pod", "hello")
+    until(lambda: "Successfully assigned default/hello to node-" in cluster.kubectl("describe", "pod", "hello"))
     assert "Started container hello" in cluster.kubectl("events", "--for", "pod/hello")
     cluster.kubectl("delete", "pod", "hello")
     assert "not found" in cluster.kubectl("get", "pod", "hello", check=False)

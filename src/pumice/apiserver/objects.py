@@ -110,7 +110,7 @@ class Objects:
             return web.Response(text=self._cluster.subresources.text(target, query))
         if target.subresource not in ("", "status"):
             raise call.not_allowed()
-        verb = "get" if target.name else "watch" if query.get("watch") in ("true", "1") else "list"
+        verb = "get" if target.name else "watch" if requests.is_true(query.get("watch")) else "list"
         if verb not in target.resource.verbs:
             raise call.not_allowed()
         if verb == "watch":

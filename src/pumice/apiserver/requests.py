@@ -24,6 +24,7 @@ REFUSED: Final = {
     "resize": "pods cannot be resized here",
     "token": "no tokens are issued for service accounts here; every client uses the kubeconfig that pumice up has written",
 }
+_TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _NAME: Final = re.compile(r"[^/%]+")
 
 
@@ -45,6 +46,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     force: bool = False
     user: str = ""
     door: str = ""  # the subresource that a write of the object itself came through
+
+
+def is_true(text: str | None) -> bool:
+    """Read a truth of a query, in any of the ways that Go takes one."""
+    return text in _TRUE
 
 
 def target(registry: Registry, path: str) -> Target:
@@ -101,7 +107,7 @@ def options(
             f'fieldManager: Invalid value: "{manager[:128]}": may not be more than 128 printable characters'
         )
     return Options(
-        manager=manager, dry_run=dry == "All", validation=validation, force=query.get("force") == "true", user=user
+        manager=manager, dry_run=dry == "All", validation=validation, force=is_true(query.get("force")), user=user
     )
 
 
@@ -113,7 +119,7 @@ def delete_options(query: Mapping[str, str], stated: Mapping[str, Any]) -> dict[
     if query.get("gracePeriodSeconds", "").lstrip("-").isdecimal():
         wanted["gracePeriodSeconds"] = int(query["gracePeriodSeconds"])
     if query.get("orphanDependents"):
-        wanted["orphanDependents"] = query["orphanDependents"] == "true"
+        wanted["orphanDependents"] = is_true(query["orphanDependents"])
     return wanted
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pumice.api import kinds
-from pumice.apiserver import deleting, selectors, statuses
+from pumice.apiserver import deleting, requests, selectors, statuses
 from pumice.sim import deletion, errors, structure
 from pumice.sim.identity import Key
 
@@ -164,7 +164,7 @@ class Subresources:
         tail = query.get("tailLines", "")
         if tail.isdecimal():
             lines = lines[-int(tail) :] if int(tail) else []
-        if query.get("timestamps") != "true":
+        if not requests.is_true(query.get("timestamps")):
             lines = [line.partition(" ")[2] for line in lines]
         return "".join(lines)[: int(query["limitBytes"]) if query.get("limitBytes", "").isdecimal() else None]
 

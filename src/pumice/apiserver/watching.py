@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pumice.apiserver import reading, selectors, statuses, versions
+from pumice.apiserver import reading, requests, selectors, statuses, versions
 from pumice.apiserver.tables import rendering
 from pumice.sim import errors
 
@@ -57,8 +57,8 @@ def asked(target: Target, query: Mapping[str, str], form: Form, now: int) -> Ask
     if version > now:
         raise reading.too_new(version, now)
     seconds = query.get("timeoutSeconds", "")
-    bookmarks = query.get("allowWatchBookmarks") in ("true", "1")
-    initial = send == "true" if send is not None else version == 0
+    bookmarks = requests.is_true(query.get("allowWatchBookmarks"))
+    initial = requests.is_true(send) if send is not None else version == 0
     return Ask(
         target=target,
         matches=reading.selection(target, query),
@@ -66,7 +66,7 @@ def asked(target: Target, query: Mapping[str, str], form: Form, now: int) -> Ask
         include=query.get("includeObject") or "Metadata",
         version=now if initial or version == 0 else version,
         initial=initial,
-        initial_end=send == "true" and bookmarks,
+        initial_end=requests.is_true(send) and bookmarks,
         bookmarks=bookmarks,
         seconds=float(seconds) if seconds.isdecimal() and seconds != "0" else random.uniform(1800, 3600),  # noqa: S311
     )

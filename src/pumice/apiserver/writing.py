@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pumice.api import timestamp
-from pumice.apiserver import pod_specs, statuses, versions
+from pumice.apiserver import conformity, pod_specs, statuses, versions
 from pumice.apiserver.built_in import defaults, validity
 from pumice.apiserver.ownership import applying, fieldsets, managed
 from pumice.apiserver.patching import json_patch, strategic
@@ -62,7 +62,7 @@ class Writing:
     ) -> Mapping[str, Any]:
         """Create an object and give it as it is stored."""
         resource = target.resource
-        new = self._decoded(body, resource, options, warnings)
+        new = conformity.decoded(body, resource, options, warnings)
         metadata = new["metadata"]
         if metadata.get("resourceVersion"):
             raise statuses.bad_request("resourceVersion should not be set on objects to be created")
@@ -138,7 +138,7 @@ class Writing:
             spec = msgspec.json.decode(raw) if raw else None
             return self.create(target, {**body, "spec": spec} if spec is not None else body, options, warnings, raw=raw)
         resource = target.resource
-        new = self._decoded(body, resource, options, warnings)
+        new = conformity.decoded(body, resource, options, warnings)
         metadata = new["metadata"]
         if metadata.get("resourceVersion"):
             raise statuses.bad_request("resourceVersion should not be set on objects to be created")
@@ -161,7 +161,7 @@ class Writing:
     ) -> tuple[Mapping[str, Any], bool]:
         """Replace an object, or what a subresource opens of it; tells whether it was created."""
         resource = target.resource
-        new = self._decoded(body, resource, options, warnings)
+        new = conformity.decoded(body, resource, options, warnings)
         name = new["metadata"].setdefault("name", target.name)
         if name != target.name:
             raise statuses.bad_request(
@@ -190,7 +190,7 @@ class Writing:
         new = self._patched(shown, kind, body, resource)
         if not isinstance(new, dict) or not isinstance(new.get("metadata"), dict):
             raise statuses.bad_request("the patch leaves no object: metadata is gone or is no object")
-        new = self._decoded(structure.copied(new), resource, options, warnings)
+        new = conformity.decoded(structure.copied(new), resource, options, warnings)
         self._check_stated(key, resource, new["metadata"])
         return self._replace(key, target, new, options), False
 
@@ -212,7 +212,7 @@ class Writing:
 
     def _apply(self, target: Target, key: Key, old: Mapping[str, Any] | None, body: Any, options: Options, warnings: list[str]) -> tuple[Mapping[str, Any], bool]:  # noqa: PLR0917  # fmt: skip
         resource = target.resource
-        wanted = self._decoded(body, resource, options, warnings, defaulted=False)
+        wanted = conformity.decoded(body, resource, options, warnings, defaulted=False)
         if wanted["metadata"].get("managedFields"):
             raise statuses.bad_request("metadata.managedFields must be nil")
         wanted["metadata"].setdefault("name", target.name)
@@ -276,63 +276,6 @@ class Writing:
         return new
 
     # ---- what all of them share
-
-    def _decoded(
-        self, body: Any, resource: Resource, options: Options, warnings: list[str], *, defaulted: bool = True
-    ) -> Document:
-        """Give a body as an object of its kind: what it states must be of that kind, unknown fields are dropped, values have their types."""
-        if not isinstance(body, dict):
-            raise statuses.bad_request(
-                f"the body is no {resource.kind_name}: it is {type(body).__name__}, and an object is wanted"
-            )
-        self._check_kind(body, resource)
-        new = body
-        metadata = new.get("metadata")
-        if metadata is None:
-            metadata = new["metadata"] = {}
-        if not isinstance(metadata, dict):
-            raise statuses.bad_request(
-                f"{resource.kind_name}: metadata is {type(metadata).__name__}, and an object is wanted"
-            )
-        if not resource.custom:
-            conforming.drop_nulls(new)
-            new.setdefault("metadata", {})
-        self._check_types(new, resource)
-        dropped = conforming.prune(new, resource.node, root=True)
-        self._tell_unknown(dropped, resource, options, warnings)
-        if resource.custom:
-            conforming.drop_nulls(new["metadata"])
-            if defaulted:
-                conforming.fill_defaults(new, resource.node)
-        return new
-
-    def _check_kind(self, body: Document, resource: Resource) -> None:
-        stated = (body.setdefault("apiVersion", resource.api_version), body.setdefault("kind", resource.kind_name))
-        if stated != (resource.api_version, resource.kind_name):
-            message = f"the API version in the data ({stated[0]}) does not match the expected API version ({resource.api_version})"
-            if stated[0] == resource.api_version:
-                message = f"the kind in the data ({stated[1]}) does not match the expected kind ({resource.kind_name})"
-            raise statuses.bad_request(message)
-
-    def _check_types(self, new: Document, resource: Resource) -> None:
-        if resource.custom:
-            return  # its validation says so, field by field
-        wrong = conforming.mistyped(new, resource.node)
-        if wrong:
-            path, found, wanted = wrong
-            where = f'{resource.kind_name} in version "{resource.version}" cannot be handled as a {resource.kind_name}'
-            raise statuses.bad_request(f"{where}: json: cannot unmarshal {found} into field {path} of type {wanted}")
-
-    def _tell_unknown(self, dropped: list[str], resource: Resource, options: Options, warnings: list[str]) -> None:
-        if not dropped or options.validation == "Ignore":
-            return
-        listed = [f'unknown field "{path}"' for path in dropped[:50]]
-        if options.validation == "Strict":
-            where = (
-                f'{resource.kind_name} in version "{resource.version}" cannot be handled as a {resource.kind_name}: '
-            )
-            raise statuses.bad_request(f"{where}strict decoding error: {', '.join(listed)}")
-        warnings += listed
 
     def _complete(self, new: Document, resource: Resource) -> None:
         if not resource.custom:

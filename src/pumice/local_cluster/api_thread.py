@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import signal
 import threading
 import traceback
 import uuid
@@ -20,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pumice.api import kinds, names
 from pumice.apiserver import authentication, cluster, resources, serving
 from pumice.local_cluster import clock, contents, event_notes, figures, journal, kubelets, node_health
+from pumice.sim.identity import Key
 from pumice.sim.store import ObjectStore
 
 if TYPE_CHECKING:
@@ -65,6 +68,11 @@ class ApiThread(threading.Thread):
         if self._problem is not None:
             raise StartError(str(self._problem)) from self._problem
 
+    @property
+    def has_failed(self) -> bool:
+        """Tell whether it ended by itself."""
+        return self._problem is not None
+
     def stop(self, seconds: float = 5.0) -> None:
         """End in good order."""
         if self._loop is not None and self._ending is not None and self.is_alive():
@@ -79,6 +87,7 @@ class ApiThread(threading.Thread):
             self._problem = error
             if self._ready.is_set():
                 traceback.print_exception(error)
+                os.kill(os.getpid(), signal.SIGTERM)  # the rest of the process is nothing without it
         finally:
             self._ready.set()
 
@@ -94,11 +103,10 @@ class ApiThread(threading.Thread):
         if self._options.load is not None:
             contents.load(made, self._options.load)
         contents.register(made, self._options.pools)
+        self.figures.nodes = sum(1 for _ in store.scan(kinds.NODE))
         _settle_memory()
         server = serving.Server(made, authentication.Authenticator(self._access.token), _tell)
-        self.port = await server.start(
-            self._options.host, self._options.port or self._access.port, self._access.certificates
-        )
+        self.port = await self._listen(server)
         self._access.write(self._options.host, self.port)
         tasks = [asyncio.create_task(each) for each in self._parts(made, server)]
         self._ready.set()
@@ -110,6 +118,14 @@ class ApiThread(threading.Thread):
             await server.stop()
             if keeper:
                 keeper.close()
+
+    async def _listen(self, server: serving.Server) -> int:
+        host, port = self._options.host, self._options.port or self._access.port
+        try:
+            return await server.start(host, port, self._access.certificates)
+        except OSError as error:
+            what = (error.strerror or str(error)).rpartition(": ")[2]
+            raise StartError(f"cannot listen on {host}:{port}: {what}; choose another --port") from None
 
     async def _until_end(self, tasks: list[asyncio.Task[None]]) -> None:
         assert self._ending is not None  # noqa: S101  set before anything runs
@@ -156,11 +172,8 @@ class ApiThread(threading.Thread):
             elif key.kind is kinds.NODE and event_type != "MODIFIED":
                 self.figures.nodes += 1 if event_type == "ADDED" else -1
 
-        for kind in (kinds.POD, kinds.NODE):
-            for manifest in made.store.scan(kind):
-                from pumice.sim.identity import Key  # noqa: PLC0415
-
-                seen(Key(kind, "", manifest["metadata"]["name"]), "ADDED", manifest)
+        for manifest in made.store.scan(kinds.POD):
+            seen(Key(kinds.POD, "", manifest["metadata"]["name"]), "ADDED", manifest)
         made.store.observe(seen)
         while True:
             figures = self.figures

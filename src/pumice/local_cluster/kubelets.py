@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import duration, kinds, names, timestamp
 from pumice.local_cluster import pod_reports, workloads
-from pumice.sim import deletion, kubelet, structure
+from pumice.sim import deletion, errors, kubelet, structure
 from pumice.sim.identity import Key
 
 if TYPE_CHECKING:
@@ -52,8 +52,15 @@ class Kubelets(kubelet.Kubelet):
     # ---- what the simulation's kubelets do, as real ones report it
 
     def _react(self, key: Key, pod: Mapping[str, Any]) -> None:
-        if self._is_served(structure.mapping(pod, "spec").get("nodeName", "")):
+        if not self._is_served(structure.mapping(pod, "spec").get("nodeName", "")):
+            return
+        try:
             super()._react(key, pod)
+        except (errors.ApiError, AttributeError, KeyError, TypeError, ValueError) as error:
+            # one pod that nobody expected must not end the serving of all others
+            self._warn(
+                key, pod, "KubeletFailed", f"the simulated kubelet cannot serve it: {type(error).__name__}: {error}"
+            )
 
     def _start(self, key: Key, pod: Mapping[str, Any]) -> None:
         self._report(key, pod_reports.running(pod, self._stamp(), self._host(pod)))

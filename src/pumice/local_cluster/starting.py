@@ -60,20 +60,20 @@ def _run(options: Options, folder: Path, tell: Callable[[str], None]) -> int:
     line = live_line.LiveLine(api.figures)
     line.start()
     try:
-        return _schedule(options, access, folder, ending) if options.scheduler == "pumice" else _wait(ending)
+        status = _schedule(options, access, folder, ending) if options.scheduler == "pumice" else _wait(ending)
     finally:
         line.stop()
         api.stop()
+    return 1 if api.has_failed else status
 
 
 def _guide(options: Options, api: api_thread.ApiThread, access: access_files.AccessFiles) -> str:
-    count = sum(pool.count for pool in options.pools)
     words = "scheduled by pumice" if options.scheduler == "pumice" else "and no scheduler"
     speed = f" at {options.speed:g} times the speed" if options.speed != 1 else ""
     return _GUIDE.format(
         host=options.host,
         port=api.port,
-        nodes=count,
+        nodes=api.figures.nodes,
         scheduler=words + speed,
         kept=f"\nIts state is kept in {options.data}." if options.data else "",
         kubeconfig=access.kubeconfig,

@@ -1,0 +1,58 @@
+"""Who schedules a cluster of `pumice up`: itself, or another process through plain HTTP; and what it starts from."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from running_cluster import RunningCluster, until
+
+PODS = "/api/v1/namespaces/default/pods"
+
+
+def pod(name, **metadata):
+    return {
+        "metadata": {"name": name, **metadata},
+        "spec": {"schedulerName": "volcano", "restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]},
+    }
+
+
+def test_another_process_schedules_a_cluster_that_has_no_scheduler(tmp_path):
+    with RunningCluster(tmp_path, "--nodes", "2", "--scheduler", "none") as running:
+        caller = running.caller
+        caller.call("POST", PODS, pod("p"))
+        command = [sys.executable, "-c", "from pumice.cli import main; main()", "scheduler"]
+        command += ["--kubeconfig", running.kubeconfig, "--leader-elect=false"]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as scheduler:
+            until(lambda: caller.call("GET", f"{PODS}/p")["status"]["phase"] == "Running")
+            scheduler.terminate()
+
+
+def test_a_dump_is_where_a_cluster_starts(tmp_path):
+    dump = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "old"}, "status": {"allocatable": {"cpu": "4"}}},
+        {"apiVersion": "v1", "kind": "Pod", **pod("p", namespace="team"), "status": {"phase": "Pending"}},
+    ]
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps(dump))
+    with RunningCluster(tmp_path, "--scheduler", "none", "--load", str(path)) as running:
+        assert "1 nodes" in running.text
+        assert running.caller.call("GET", "/api/v1/namespaces/team/pods/p")["spec"]["containers"][0]["image"] == "x"
+
+
+def test_nothing_is_started_with_what_makes_no_sense(tmp_path):
+    path = tmp_path / "bad.json"
+    path.write_text("[{}]")
+    cases = [
+        (("--nodes", "no-such-file"), 2, "no-such-file: No such file"),
+        (("--nodes", "1000000"), 2, "1 to 100000 nodes"),
+        (("--load", str(path)), 1, "not served here"),
+        (("--config", str(tmp_path / "none.yaml")), 1, "none.yaml cannot be read"),
+        (("--speed", "0"), 2, "--speed"),
+    ]
+    for arguments, status, words in cases:
+        command = [sys.executable, "-c", "from pumice.cli import main; main()", "up", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == status, (arguments, done.stderr)
+        assert words in done.stderr
