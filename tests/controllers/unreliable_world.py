@@ -8,6 +8,7 @@ from collections import deque
 from pumice.api import duration, kinds, timestamp
 from pumice.controllers.queueing import engine, requests
 from pumice.controllers.workloads import manifests, node_fit
+from pumice.controllers.workloads.jobs import tallying
 from pumice.sim import errors, structure
 from pumice.sim.clock import VirtualClock
 from pumice.sim.identity import Key
@@ -30,7 +31,7 @@ class UnreliableWorld:
         self.late = {}
         self.created = []  # keys of pods that controllers have made
         self.judges = []  # called after each write
-        self.ends = {}  # uid of a pod -> the phases it was seen to end in
+        self.ends = {}  # uid of a pod that was tracked when it ended or was deleted -> how that counts
         self.world = StoreWorld(self.store, self._create)
         self.store.observe(self._seen)
         self.restart()
@@ -55,9 +56,12 @@ class UnreliableWorld:
     def _seen(self, key, event_type, manifest):
         if key.kind in self.late:
             self.late[key.kind].append((event_type, manifest))
-        phase = manifest.get("status", {}).get("phase")
-        if key.kind is kinds.POD and phase in ("Succeeded", "Failed"):
-            self.ends[manifest["metadata"]["uid"]] = phase
+        if key.kind is kinds.POD and tallying.is_tracked(manifest):
+            phase = manifest.get("status", {}).get("phase")
+            if phase in ("Succeeded", "Failed"):
+                self.ends.setdefault(manifest["metadata"]["uid"], phase)
+            elif manifest["metadata"].get("deletionTimestamp"):
+                self.ends.setdefault(manifest["metadata"]["uid"], "Failed")
 
     # ---- what may happen
 
