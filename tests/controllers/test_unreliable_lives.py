@@ -1,5 +1,7 @@
 """Random lives of controllers: late watches, lost answers, refusals, restarts; afterwards what is there equals a recount."""
 
+import random
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -11,16 +13,24 @@ from pumice.controllers.workloads.jobs.controlling import Jobs
 
 from controllers.unreliable_world import UnreliableWorld, owners, template, workload
 
-EVENTS = ("deliver", "turn", "turn", "turn", "kubelet", "pass_time")
+EVENTS = ("deliver", "turn", "turn", "turn", "kubelet", "kubelet", "pass_time")
 LIVELY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def lives(*more):
-    return st.lists(st.tuples(st.sampled_from((*EVENTS, *more)), st.integers(0, 10_000)), max_size=80)
+    """Give long lives, each told by its number and its length: a shorter one of the same number is its beginning."""
+    return st.builds(
+        lambda number, length: life(number, length, (*EVENTS, *more)), st.integers(0, 2**32), st.integers(0, 120)
+    )
 
 
-def live(world, life, **more):
-    for event, number in life:
+def life(number, length, events):
+    rng = random.Random(number)
+    return [(rng.choice(events), rng.randrange(10_000)) for _ in range(length)]
+
+
+def live(world, story, **more):
+    for event, number in story:
         more.get(event, getattr(world, event, None))(number)
 
 
@@ -29,7 +39,7 @@ def live(world, life, **more):
 
 @LIVELY
 @given(lives("delete_pod", "scale", "restarted"))
-def test_a_replica_set_never_has_more_pods_than_were_ever_wanted_and_ends_with_as_many_as_are(life):
+def test_a_replica_set_never_has_more_pods_than_were_ever_wanted_and_ends_with_as_many_as_are(story):
     world = UnreliableWorld(lambda: [replica_sets.ReplicaSets()])
     largest = [3]
 
@@ -39,7 +49,7 @@ def test_a_replica_set_never_has_more_pods_than_were_ever_wanted_and_ends_with_a
 
     world.judges.append(lambda: _at_most(world, max(largest)))
     world.create(workload("apps/v1", "ReplicaSet", replicas=3))
-    live(world, life, scale=scale, restarted=lambda _: world.restart())
+    live(world, story, scale=scale, restarted=lambda _: world.restart())
     world.settle()
     assert len(world.active()) == largest[-1]
     assert not world.complaints
@@ -54,7 +64,7 @@ def _at_most(world, most):
 
 @LIVELY
 @given(lives("delete_pod", "orphan", "relabel", "foreign"), st.integers(0, 5))
-def test_orphans_are_adopted_strangers_are_let_go_and_what_others_own_is_left_alone(life, replicas):
+def test_orphans_are_adopted_strangers_are_let_go_and_what_others_own_is_left_alone(story, replicas):
     world = UnreliableWorld(lambda: [replica_sets.ReplicaSets()])
     world.create(workload("apps/v1", "ReplicaSet", replicas=replicas))
     uid = world.get(kinds.REPLICA_SET, "w")["metadata"]["uid"]
@@ -74,7 +84,7 @@ def test_orphans_are_adopted_strangers_are_let_go_and_what_others_own_is_left_al
 
     live(
         world,
-        life,
+        story,
         orphan=lambda n: pod(f"orphan-{n % 3}", []),
         foreign=lambda n: pod("foreign", [other]),
         relabel=relabel,
@@ -99,7 +109,7 @@ def test_orphans_are_adopted_strangers_are_let_go_and_what_others_own_is_left_al
     st.integers(1, 3),
     st.integers(0, 4),
 )
-def test_a_job_counts_each_pod_once_and_never_runs_more_than_it_may(life, mode, completions, parallelism, limit):
+def test_a_job_counts_each_pod_once_and_never_runs_more_than_it_may(story, mode, completions, parallelism, limit):
     world = UnreliableWorld(lambda: [Jobs()])
     spec = {"completions": completions, "parallelism": parallelism, "completionMode": mode, "backoffLimit": limit}
     world.create(workload("batch/v1", "Job", **spec))
@@ -113,7 +123,7 @@ def test_a_job_counts_each_pod_once_and_never_runs_more_than_it_may(life, mode, 
         world.patch(kinds.BATCH_JOB, "w", {"spec": {"suspend": bool(number % 2)}})
 
     world.judges.append(lambda: _at_most(world, max(most)))
-    live(world, life, suspend=suspend, parallel=parallel, restarted=lambda _: world.restart())
+    live(world, story, suspend=suspend, parallel=parallel, restarted=lambda _: world.restart())
     world.patch(kinds.BATCH_JOB, "w", {"spec": {"suspend": False, "parallelism": max(1, parallelism)}})
     world.settle(ending="Succeeded")
     assert not world.complaints
@@ -145,10 +155,10 @@ def _check_job(world, job, mode, completions, limit):
 
 @LIVELY
 @given(lives(), st.integers(1, 4), st.integers(1, 3))
-def test_a_job_without_completions_is_over_when_one_pod_succeeded_and_all_have_ended(life, parallelism, limit):
+def test_a_job_without_completions_is_over_when_one_pod_succeeded_and_all_have_ended(story, parallelism, limit):
     world = UnreliableWorld(lambda: [Jobs()])
     world.create(workload("batch/v1", "Job", parallelism=parallelism, backoffLimit=limit))
-    live(world, life)
+    live(world, story)
     world.settle(ending="Succeeded")
     status = world.get(kinds.BATCH_JOB, "w")["status"]
     phases = [phase for phase in world.ends.values() if phase == "Succeeded"]
@@ -159,13 +169,13 @@ def test_a_job_without_completions_is_over_when_one_pod_succeeded_and_all_have_e
 
 @LIVELY
 @given(lives("delete_pod"), st.integers(0, 60))
-def test_a_job_that_is_gone_leaves_no_pod_that_waits_to_be_counted(life, when):
+def test_a_job_that_is_gone_leaves_no_pod_that_waits_to_be_counted(story, when):
     world = UnreliableWorld(lambda: [Jobs()])
     world.create(workload("batch/v1", "Job", parallelism=3, completions=5))
-    live(world, life[:when])
+    live(world, story[:when])
     if world.get(kinds.BATCH_JOB, "w") is not None:
         world.store.remove(_key(kinds.BATCH_JOB, "w"))
-    live(world, life[when:])
+    live(world, story[when:])
     world.settle()
     assert not any(tallying.is_tracked(pod) for pod in world.pods())
 
@@ -188,7 +198,7 @@ IMAGES = ("i", "j", "k")
     st.sampled_from(((1, 0), (0, 1), ("25%", "25%"), (2, 2), ("100%", "0%"))),
     st.integers(0, 5),
 )
-def test_a_rolling_update_keeps_to_its_surge_and_ends_with_the_new_template_alone(life, bounds, replicas):
+def test_a_rolling_update_keeps_to_its_surge_and_ends_with_the_new_template_alone(story, bounds, replicas):
     world = UnreliableWorld(lambda: [Deployments(), replica_sets.ReplicaSets()])
     rolling = {"maxSurge": bounds[0], "maxUnavailable": bounds[1]}
     spec = {
@@ -208,15 +218,15 @@ def test_a_rolling_update_keeps_to_its_surge_and_ends_with_the_new_template_alon
         world.patch(manifests.DEPLOYMENT, "w", {"spec": {"template": template(image=image[-1])}})
 
     world.judges.append(lambda: _within_surge(world, max(wanted), bounds[0]))
-    live(world, _calm(life), scale=scale, image=change)
+    live(world, _calm(story), scale=scale, image=change)
     world.settle(rounds=3000)
     assert not world.complaints
     _check_deployment(world, wanted[-1], image[-1])
 
 
-def _calm(life):
+def _calm(story):
     """Leave the ends of pods out: only Jobs have pods that end."""
-    return [each for each in life if each[0] != "kubelet"] + [("deliver", 3)]
+    return [each for each in story if each[0] != "kubelet"] + [("deliver", 3)]
 
 
 def _within_surge(world, most, surge):
@@ -247,9 +257,9 @@ def _check_deployment(world, replicas, image):
 
 @LIVELY
 @given(lives("image"))
-def test_recreate_starts_no_new_pod_while_an_old_one_is_there(life):
+def test_recreate_starts_no_new_pod_while_an_old_one_is_there(story):
     world = UnreliableWorld(lambda: [Deployments(), replica_sets.ReplicaSets()])
-    world.create(workload("apps/v1", "Deployment", replicas=3, strategy={"type": "Recreate"}))
+    world.create(workload("apps/v1", "Deployment", replicas=3, strategy={"type": "Recreate"}, revisionHistoryLimit=1))
     image = ["i"]
 
     def change(number):
@@ -261,7 +271,7 @@ def test_recreate_starts_no_new_pod_while_an_old_one_is_there(life):
         assert len(images) <= 1, images
 
     world.judges.append(alone)
-    live(world, _calm(life), image=change)
+    live(world, _calm(story), image=change)
     world.settle(rounds=3000)
     _check_deployment(world, 3, image[-1])
 
@@ -271,7 +281,7 @@ def test_recreate_starts_no_new_pod_while_an_old_one_is_there(life):
 
 @LIVELY
 @given(lives("delete_pod", "image", "scale", "restarted"), st.sampled_from(("OrderedReady", "Parallel")))
-def test_a_stateful_set_has_one_pod_for_each_number_with_its_own_volume(life, policy):
+def test_a_stateful_set_has_one_pod_for_each_number_with_its_own_volume(story, policy):
     world = UnreliableWorld(lambda: [stateful_sets.StatefulSets()])
     claim = {"metadata": {"name": "data"}, "spec": {"resources": {"requests": {"storage": "1Gi"}}}}
     spec = {"replicas": 3, "serviceName": "s", "podManagementPolicy": policy, "volumeClaimTemplates": [claim]}
@@ -286,7 +296,7 @@ def test_a_stateful_set_has_one_pod_for_each_number_with_its_own_volume(life, po
         image.append(IMAGES[number % 3])
         world.patch(kinds.STATEFUL_SET, "w", {"spec": {"template": template(image=image[-1])}})
 
-    live(world, life, scale=scale, image=change, restarted=lambda _: world.restart())
+    live(world, story, scale=scale, image=change, restarted=lambda _: world.restart())
     world.settle(rounds=2000)
     assert not world.complaints
     names = sorted(pod["metadata"]["name"] for pod in world.active())
@@ -304,7 +314,7 @@ def test_a_stateful_set_has_one_pod_for_each_number_with_its_own_volume(life, po
 
 @LIVELY
 @given(lives())
-def test_an_ordered_stateful_set_makes_a_pod_only_after_all_before_it_are_ready(life):
+def test_an_ordered_stateful_set_makes_a_pod_only_after_all_before_it_are_ready(story):
     world = UnreliableWorld(lambda: [stateful_sets.StatefulSets()])
     world.create(workload("apps/v1", "StatefulSet", replicas=4))
 
@@ -317,7 +327,7 @@ def test_an_ordered_stateful_set_makes_a_pod_only_after_all_before_it_are_ready(
         assert all(ready)
 
     world.judges.append(ordered)
-    live(world, _calm(life))
+    live(world, _calm(story))
     world.settle()
     assert len(world.active()) == 4
 
@@ -327,7 +337,7 @@ def test_an_ordered_stateful_set_makes_a_pod_only_after_all_before_it_are_ready(
 
 @LIVELY
 @given(lives("delete_pod", "node", "taint", "image", "restarted"))
-def test_a_daemon_set_has_one_pod_on_each_node_that_bears_it_and_none_elsewhere(life):
+def test_a_daemon_set_has_one_pod_on_each_node_that_bears_it_and_none_elsewhere(story):
     world = UnreliableWorld(lambda: [daemon_sets.DaemonSets()])
     for number in range(3):
         world.create(_node(number))
@@ -352,7 +362,7 @@ def test_a_daemon_set_has_one_pod_on_each_node_that_bears_it_and_none_elsewhere(
         image.append(IMAGES[number % 3])
         world.patch(kinds.DAEMON_SET, "w", {"spec": {"template": template(image=image[-1])}})
 
-    live(world, life, node=node, taint=taint, image=change, restarted=lambda _: world.restart())
+    live(world, story, node=node, taint=taint, image=change, restarted=lambda _: world.restart())
     world.settle(rounds=2000)
     assert not world.complaints
     nodes = {each["metadata"]["name"]: each for each in world.store.scan(kinds.NODE)}

@@ -74,6 +74,7 @@ class Turn(msgspec.Struct, kw_only=True):
     left: list[Step]
     width: int = 1  # how many creations are tried at once: it doubles while they succeed
     doubtful: bool = False  # something failed, or has to be read
+    refused: bool = False
     reading: bool = False
 
 
@@ -254,12 +255,17 @@ class Engine:
             self.queue.add_at(turn.key, now + _CONFIRMATION)
 
     def _failed(self, turn: Turn, step: Step, answer: Answer) -> None:
-        first, turn.doubtful = not turn.doubtful, True
+        turn.doubtful = True
         if answer.code != "refused":
             turn.left = []
             self._doubts.setdefault(turn.key, {})[requests.target(step.request)] = None
+            return
+        first, turn.refused = not turn.refused, True
+        if not isinstance(step.request, effects.Create):
+            turn.left = []  # what comes after rests on it
         elif first:
             turn.left = turn.plan.when_refused(answer.message)
+        if first:
             self._say(turn, "Warning", step.refused and (step.refused[0], step.refused[1] + answer.message))
 
     def _say(self, turn: Turn, kind: Any, said: tuple[str, str] | None) -> None:

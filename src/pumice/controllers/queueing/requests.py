@@ -60,7 +60,7 @@ def _nothing(_: str) -> list[Step]:
 class Reconciled(msgspec.Struct, kw_only=True):
     """What is to be done about one object, in order; `again` is when it has to be looked at without an event.
 
-    After a refusal the rest of the steps is left out, and what `when_refused` says to its message is done in their place.
+    After the refusal of a creation the rest of the steps is left out, and what `when_refused` says to its message is done in their place.
     """
 
     steps: list[Step] = []
