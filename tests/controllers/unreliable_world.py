@@ -22,7 +22,8 @@ READY = {"type": "Ready", "status": "True"}
 class UnreliableWorld:
     """Runs controllers against a store; what goes wrong is drawn from numbers, so a life can be told again."""
 
-    def __init__(self, make):
+    def __init__(self, make, *, pods_end=True):
+        self.pods_end = pods_end
         self.clock = VirtualClock()
         self.store = ObjectStore(self.clock.now)
         self.make = make
@@ -87,7 +88,7 @@ class UnreliableWorld:
         if turn is not None:
             self.engine.finish(turn, self.moment())
 
-    def perform(self, request, fault):
+    def perform(self, request, fault=""):
         if fault == "away":
             return requests.Answer(code="unavailable", message="away")
         if fault == "refused":
@@ -104,7 +105,8 @@ class UnreliableWorld:
         """Let one pod take a step: it starts, ends, or is gone."""
         pods = list(self.store.scan(kinds.POD))
         if pods:
-            self.step_pod(pods[number % len(pods)], "Failed" if number % 7 == 0 else "Succeeded")
+            end = "Failed" if number % 7 == 0 else "Succeeded"
+            self.step_pod(pods[number % len(pods)], end if self.pods_end else None)
 
     def step_pod(self, pod, end=None):
         key = Key(kinds.POD, pod["metadata"]["namespace"], pod["metadata"]["name"])
@@ -142,7 +144,7 @@ class UnreliableWorld:
             for kind, waiting in self.late.items():
                 while waiting:
                     self.engine.feed(kind, *waiting.popleft())
-            engine.run_due(self.engine, self.world, self.moment)
+            engine.run_due(self.engine, self, self.moment)
             for pod in list(self.store.scan(kinds.POD)):
                 self.step_pod(pod, ending)
             if self.store.resource_version == before:

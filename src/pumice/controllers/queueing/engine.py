@@ -182,10 +182,11 @@ class Engine:
         return found + [reference for reference, due in written.items() if due <= now and reference not in found]
 
     def next_steps(self, turn: Turn) -> list[Step]:
-        """Give the steps that may be done side by side: creations, more of them each time they all succeed; anything else one by one."""
-        count = 0
-        most = min(turn.width, _LARGEST_STAGE)
-        while count < min(most, len(turn.left)) and isinstance(turn.left[count].request, effects.Create):
+        """Give the steps that may be done side by side: creations of a kind, more each time they all succeed; anything else one by one."""
+        count, kind = 0, turn.left[0].request.kind
+        for step in turn.left[: min(turn.width, _LARGEST_STAGE)]:
+            if not isinstance(step.request, effects.Create) or step.request.kind != kind:
+                break
             count += 1
         turn.width = turn.width * 2 if count else turn.width
         steps, turn.left = turn.left[: max(1, count)], turn.left[max(1, count) :]
