@@ -58,6 +58,46 @@ def test_a_replica_set_never_has_more_pods_than_were_ever_wanted_and_ends_with_a
     assert "conditions" not in status
 
 
+@LIVELY
+@given(lives(), st.integers(0, 2**32), st.sampled_from(("ReplicaSet", "Job", "DaemonSet")))
+def test_two_controllers_at_once_with_late_watches_make_no_pod_twice(story, number, kind):
+    make = {"ReplicaSet": replica_sets.ReplicaSets, "Job": Jobs, "DaemonSet": daemon_sets.DaemonSets}[kind]
+    api_version = "batch/v1" if kind == "Job" else "apps/v1"
+    one = UnreliableWorld(lambda: [make()], pods_end=False)
+    two = UnreliableWorld(lambda: [make()], pods_end=False, beside=one)
+    for place in range(4 if kind == "DaemonSet" else 0):
+        one.create(_node(place))
+    sizes = {"ReplicaSet": {"replicas": 4}, "Job": {"completions": 4, "parallelism": 4}, "DaemonSet": {}}
+    one.create(workload(api_version, kind, **sizes[kind]))
+    rng = random.Random(number)
+    for world in (one, two):
+        world.judges.append(lambda: _at_most(one, 4))
+    for event in story:
+        live(rng.choice((one, two)), [event])
+    one.settle()
+    two.settle()
+    assert len(one.active()) == 4
+
+
+@pytest.mark.parametrize("fault", ["lost", "away"])
+@pytest.mark.parametrize("kind", ["ReplicaSet", "Job"])
+def test_with_the_answer_to_every_third_request_lost_there_are_as_many_pods_as_are_wanted(fault, kind):
+    make, api_version = (Jobs, "batch/v1") if kind == "Job" else (replica_sets.ReplicaSets, "apps/v1")
+    world = UnreliableWorld(lambda: [make()], pods_end=False)
+    sizes = {"completions": 5, "parallelism": 5} if kind == "Job" else {"replicas": 5}
+    world.create(workload(api_version, kind, **sizes))
+    world.judges.append(lambda: _at_most(world, 5))
+    plain, count = world.perform, [0]
+
+    def perform(request, _=""):
+        count[0] += 1
+        return plain(request, fault if count[0] % 3 == 1 else "")
+
+    world.perform = perform
+    world.settle()
+    assert len(world.active()) == 5
+
+
 def _at_most(world, most):
     assert len(world.active()) <= most, [pod["metadata"]["name"] for pod in world.active()]
 

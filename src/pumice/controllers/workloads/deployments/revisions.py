@@ -123,8 +123,11 @@ def forgotten(sets: Sets) -> list[Step]:
     if beyond <= 0 or sets.new is None or not scaling.is_saturated(sets.new, sets.replicas):
         return []
     idle.sort(key=lambda each: (number(each), manifests.created(each), manifests.name(each)))
-    return [
-        steps_to.delete(kinds.REPLICA_SET, each)
-        for each in idle[:beyond]
-        if not scaling.wanted(each) and not manifests.number(manifests.mapping(each, "status"), "replicas")
-    ]
+    return [steps_to.delete(kinds.REPLICA_SET, each) for each in idle[:beyond] if _is_empty(each)]
+
+
+def _is_empty(replica_set: Manifest) -> bool:
+    """Tell whether a set wants no pods, has none, and has said so since it was last changed."""
+    status = manifests.mapping(replica_set, "status")
+    seen = manifests.number(status, "observedGeneration") >= manifests.number(replica_set["metadata"], "generation")
+    return seen and not scaling.wanted(replica_set) and not manifests.number(status, "replicas")
