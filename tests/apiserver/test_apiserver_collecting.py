@@ -2,6 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from pumice.api import kinds
 from pumice.apiserver import collecting, deleting, emptying, resources
 from pumice.sim.clock import VirtualClock

@@ -6,6 +6,7 @@ import asyncio
 import json
 
 import pytest
+
 from pumice.api import kinds
 from pumice.controllers import standard
 from pumice.kube import reconciling
@@ -35,7 +36,7 @@ def items(server, path):
 
 async def until(condition):
     async with asyncio.timeout(SECONDS):
-        while not await asyncio.to_thread(condition):
+        while not await asyncio.to_thread(condition):  # noqa: ASYNC110  what is waited for is in another process
             await asyncio.sleep(0.05)
 
 

@@ -5,13 +5,13 @@ import random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from unreliable_world import UnreliableWorld, owners, template, workload
+
 from pumice.api import kinds
 from pumice.controllers.workloads import daemon_sets, manifests, replica_sets, stateful_sets
 from pumice.controllers.workloads.deployments.controlling import Deployments
 from pumice.controllers.workloads.jobs import indexes, tallying
 from pumice.controllers.workloads.jobs.controlling import Jobs
-
-from controllers.unreliable_world import UnreliableWorld, owners, template, workload
 
 EVENTS = ("deliver", "turn", "turn", "turn", "kubelet", "kubelet", "pass_time")
 LIVELY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -25,7 +25,7 @@ def lives(*more):
 
 
 def life(number, length, events):
-    rng = random.Random(number)
+    rng = random.Random(number)  # noqa: S311  tells a life again
     return [(rng.choice(events), rng.randrange(10_000)) for _ in range(length)]
 
 
@@ -69,7 +69,7 @@ def test_two_controllers_at_once_with_late_watches_make_no_pod_twice(story, numb
         one.create(_node(place))
     sizes = {"ReplicaSet": {"replicas": 4}, "Job": {"completions": 4, "parallelism": 4}, "DaemonSet": {}}
     one.create(workload(api_version, kind, **sizes[kind]))
-    rng = random.Random(number)
+    rng = random.Random(number)  # noqa: S311  tells a life again
     for world in (one, two):
         world.judges.append(lambda: _at_most(one, 4))
     for event in story:

@@ -2,6 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from pumice.controllers.queueing import work_queue
 
 FIRST, MOST = 100, 1000
@@ -16,9 +17,10 @@ OPS = st.lists(
 
 
 class Plain:
-    """Keeps a list of wishes and looks through all of it each time."""
+    """Does everything twice: to the queue, and to lists that it looks through each time."""
 
     def __init__(self):
+        self.queue, self.now = work_queue.WorkQueue(FIRST, MOST), 0
         self.ready, self.busy, self.again, self.pausing, self.wakes, self.failures = [], set(), set(), {}, {}, {}
 
     def want(self, key):
@@ -27,61 +29,66 @@ class Plain:
         elif key not in self.pausing and key not in self.ready:
             self.ready.append(key)
 
-    def due(self, now):
-        found = [(at, 0, key) for key, at in self.wakes.items()] + [(at, 1, key) for key, at in self.pausing.items()]
-        return sorted(each for each in found if each[0] <= now)
+    def add(self, key, _):
+        self.queue.add(key)
+        self.want(key)
+
+    def at(self, key, span):
+        self.queue.add_at(key, self.now + span)
+        self.wakes[key] = min(self.wakes.get(key, self.now + span), self.now + span)
+
+    def forgive(self, key, _):
+        self.queue.forgive(key)
+        self.failures.pop(key, None)
+        if self.pausing.pop(key, None) is not None:
+            self.ready.append(key)
+
+    def wait(self, _, span):
+        self.now += span
+
+    def take(self, *_):
+        for key in [key for key, at in self.pausing.items() if at <= self.now]:
+            del self.pausing[key]
+            self.ready.append(key)
+        for key in [key for key, at in self.wakes.items() if at <= self.now]:
+            del self.wakes[key]
+            self.want(key)
+        taken = self.queue.take(self.now)
+        assert (taken is None) == (not self.ready)
+        if taken is not None:
+            assert taken not in self.busy
+            self.ready.remove(taken)
+            self.busy.add(taken)
+
+    def done(self, *_):
+        for mine in sorted(self.busy)[:1]:
+            self.busy.discard(mine)
+            self.failures.pop(mine, None)
+            self.queue.done(mine)
+            if mine in self.again:
+                self.again.discard(mine)
+                self.ready.append(mine)
+
+    def fail(self, *_):
+        for mine in sorted(self.busy)[:1]:
+            self.busy.discard(mine)
+            self.again.discard(mine)
+            count = self.failures[mine] = self.failures.get(mine, 0) + 1
+            pause = self.queue.failed(mine, self.now)
+            assert pause == min(MOST, FIRST * 2 ** (count - 1))
+            self.pausing[mine] = self.now + pause
+
+    def check(self):
+        waiting = [self.now] if self.ready else [*self.wakes.values(), *self.pausing.values()]
+        assert self.queue.next_due(self.now) == (max(self.now, min(waiting)) if waiting else None)
 
 
 @given(OPS)
 def test_a_key_is_with_one_worker_at_a_time_and_no_wish_is_lost(ops):
-    queue, plain, now = work_queue.WorkQueue(FIRST, MOST), Plain(), 0
+    plain = Plain()
     for op, key, span in ops:
-        if op == "add":
-            queue.add(key)
-            plain.want(key)
-        elif op == "at":
-            queue.add_at(key, now + span)
-            plain.wakes[key] = min(plain.wakes.get(key, now + span), now + span)
-        elif op == "forgive":
-            queue.forgive(key)
-            plain.failures.pop(key, None)
-            if plain.pausing.pop(key, None) is not None:
-                plain.ready.append(key)
-        elif op == "wait":
-            now += span
-        elif op == "take":
-            for _, kind, woken in plain.due(now):
-                if kind:
-                    del plain.pausing[woken]
-                    plain.ready.append(woken)
-            for _, kind, woken in plain.due(now):
-                if not kind:
-                    del plain.wakes[woken]
-                    plain.want(woken)
-            taken = queue.take(now)
-            assert (taken is None) == (not plain.ready)
-            if taken is not None:
-                assert taken not in plain.busy
-                plain.ready.remove(taken)
-                plain.busy.add(taken)
-        elif plain.busy and op == "done":
-            mine = min(plain.busy)
-            plain.busy.discard(mine)
-            plain.failures.pop(mine, None)
-            queue.done(mine)
-            if mine in plain.again:
-                plain.again.discard(mine)
-                plain.ready.append(mine)
-        elif plain.busy and op == "fail":
-            mine = min(plain.busy)
-            plain.busy.discard(mine)
-            plain.again.discard(mine)
-            count = plain.failures[mine] = plain.failures.get(mine, 0) + 1
-            pause = queue.failed(mine, now)
-            assert pause == min(MOST, FIRST * 2 ** (count - 1))
-            plain.pausing[mine] = now + pause
-        waiting = [now] if plain.ready else [*plain.wakes.values(), *plain.pausing.values()]
-        assert queue.next_due(now) == (max(now, min(waiting)) if waiting else None)
+        getattr(plain, op)(key, span)
+        plain.check()
 
 
 def test_an_event_does_not_cut_the_pause_after_a_failure_short():

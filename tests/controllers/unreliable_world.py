@@ -68,7 +68,7 @@ class UnreliableWorld:
 
     def deliver(self, number):
         """Let some watches come some events further."""
-        rng = random.Random(number)
+        rng = random.Random(number)  # noqa: S311  tells a life again
         for kind, waiting in self.late.items():
             for _ in range(rng.choice((0, 0, 1, 3, len(waiting)))):
                 if waiting:
@@ -76,7 +76,7 @@ class UnreliableWorld:
 
     def turn(self, number):
         """Take a turn in which each request may fail; now and then the controller is killed in the middle of it."""
-        rng = random.Random(number)
+        rng = random.Random(number)  # noqa: S311  tells a life again
         turn = self.engine.take(self.moment())
         while turn is not None and turn.left:
             for step in self.engine.next_steps(turn):
