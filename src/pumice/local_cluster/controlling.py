@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Manifest = dict[str, Any]
 _SLICE: Final = 20  # turns between two looks at what else there is to do
+_HEARD: Final = 500  # and events
 _REMEMBERED: Final = 4096
 _CODES: Final[dict[int, Code]] = {
     404: "notfound",
@@ -169,8 +170,7 @@ class Controlling:
         """React to what changes, in slices, so that requests are answered in between."""
         while True:
             self._stirred.clear()
-            busy = self._slice()
-            if busy:
+            if self._hear() + await self._turns() + self._collector.collect() + self._emptier.empty():
                 await asyncio.sleep(0)
                 continue
             due = self.engine.queue.next_due(self._time.now())
@@ -181,16 +181,27 @@ class Controlling:
             except TimeoutError:
                 continue
 
-    def _slice(self) -> int:
+    def _hear(self) -> int:
         count = 0
-        while self._arrived and count < _SLICE * 10:
+        while self._arrived and count < _HEARD:
             kind, event_type, manifest = self._arrived.popleft()
             if event_type != "BOOKMARK":
                 self.engine.feed(kind, event_type, manifest)
             count += 1
-        if not self._arrived:
-            count += engine.run_due(self.engine, self._world, self._moment, _SLICE)
-        return count + self._collector.collect() + self._emptier.empty()
+        return count
+
+    async def _turns(self) -> int:
+        """Take some turns; others have theirs between the stages of a long one."""
+        for count in range(_SLICE):
+            turn = self.engine.take(self._moment())
+            if turn is None:
+                return count
+            while turn.left:
+                for step in self.engine.next_steps(turn):
+                    self.engine.answered(turn, step, self._world.perform(step.request), self._time.now())
+                await asyncio.sleep(0)
+            self.engine.finish(turn, self._moment())
+        return _SLICE
 
     def _moment(self) -> requests.Moment:
         return requests.Moment(self._time.now(), self._time.speed)

@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from pumice.controllers.queueing.requests import Answer, Moment, Reconciled, Request, Step
 
 _CONFIRMATION: Final = 30 * duration.SECOND  # how long a watch may take to tell of what we have written
-_LARGEST_STAGE: Final = 256
+_LARGEST_STAGE: Final = 64
+_LARGE: Final = 100  # objects looked at in one turn
+_REST: Final = 300  # microseconds between two turns for each of them
+_LONGEST_REST: Final = duration.SECOND
 _LOOKS: Final = 256  # in which nothing was to be done, before others than controllers have their turn
 _SOONEST: Final = 10 * duration.MILLISECOND  # after which an object is looked at again without an event
 
@@ -216,7 +219,8 @@ class Engine:
             self.queue.add(turn.key)
         for kind, reason, message in turn.plan.notes if not turn.reading else ():
             self._say(turn, kind, (reason, message))
-        self.queue.done(turn.key)
+        rest = min(_LONGEST_REST, turn.plan.size * _REST) if turn.plan.size >= _LARGE else None
+        self.queue.done(turn.key, None if rest is None else moment.now + rest)
         if turn.plan.again is not None:
             self.queue.add_at(turn.key, max(turn.plan.again, moment.now + _SOONEST))
 

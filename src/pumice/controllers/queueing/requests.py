@@ -66,6 +66,7 @@ class Reconciled(msgspec.Struct, kw_only=True):
     steps: list[Step] = []
     notes: list[tuple[str, str, str]] = []  # type, reason, message: said when all steps are done
     again: int | None = None
+    size: int = 0  # how many objects were looked at: what is large rests longer between two looks
     when_refused: Callable[[str], list[Step]] = _nothing
 
 

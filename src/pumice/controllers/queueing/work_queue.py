@@ -16,8 +16,9 @@ class WorkQueue(Generic[K]):
     """A queue without a clock: whoever takes says what time it is. Times are in microseconds.
 
     ```
-      add ──▶ ready ──take──▶ busy ──done──▶ (idle, or ready if it was added meanwhile)
+      add ──▶ ready ──take──▶ busy ──done──▶ (idle, resting, or ready if it was added meanwhile)
                 ▲               └──failed──▶ pausing ──▶ ready    an event does not cut a pause short, `forgive` does
+                └── resting, if it was added meanwhile ◀─ what is large is not looked at for each event of many
     ```
     """
 
@@ -26,6 +27,7 @@ class WorkQueue(Generic[K]):
         self._ready: dict[K, None] = {}
         self._busy: dict[K, bool] = {}  # whether it was added meanwhile
         self._pausing: dict[K, int] = {}  # until when
+        self._resting: dict[K, tuple[int, bool]] = {}  # until when, and whether it was added meanwhile
         self._wakes: dict[K, int] = {}
         self._timers: list[tuple[int, int, K]] = []
         self._failures: dict[K, int] = {}
@@ -38,6 +40,8 @@ class WorkQueue(Generic[K]):
         """Want a key looked at."""
         if key in self._busy:
             self._busy[key] = True
+        elif key in self._resting:
+            self._resting[key] = (self._resting[key][0], True)
         elif key not in self._pausing:
             self._ready[key] = None
 
@@ -48,9 +52,10 @@ class WorkQueue(Generic[K]):
             self._push(instant, key)
 
     def forgive(self, key: K) -> None:
-        """Forget how often a key has failed, and end its pause."""
+        """Forget how often a key has failed, and end its pause or rest."""
         self._failures.pop(key, None)
-        if self._pausing.pop(key, None) is not None:
+        paused, rested = self._pausing.pop(key, None), self._resting.pop(key, None)
+        if paused is not None or (rested is not None and rested[1]):
             self._ready[key] = None
 
     def take(self, now: int) -> K | None:
@@ -63,10 +68,14 @@ class WorkQueue(Generic[K]):
         self._busy[key] = False
         return key
 
-    def done(self, key: K) -> None:
-        """End a turn that went well."""
+    def done(self, key: K, rest_until: int | None = None) -> None:
+        """End a turn that went well; before its rest is over the key has no other."""
         self._failures.pop(key, None)
-        if self._busy.pop(key, False):
+        again = self._busy.pop(key, False)
+        if rest_until is not None:
+            self._resting[key] = (rest_until, again)
+            self._push(rest_until, key)
+        elif again:
             self._ready[key] = None
 
     def failed(self, key: K, now: int) -> int:
@@ -92,11 +101,17 @@ class WorkQueue(Generic[K]):
 
     def _is_live(self, timer: tuple[int, int, K]) -> bool:
         instant, _, key = timer
-        return self._wakes.get(key) == instant or self._pausing.get(key) == instant
+        rests = self._resting.get(key, (None, False))
+        return self._wakes.get(key) == instant or self._pausing.get(key) == instant or rests == (instant, True)
 
     def _wake(self, now: int) -> None:
         while self._timers and self._timers[0][0] <= now:
             instant, _, key = heapq.heappop(self._timers)
+            rested = self._resting.get(key)
+            if rested is not None and rested[0] <= now:
+                del self._resting[key]
+                if rested[1]:
+                    self._ready[key] = None
             if self._wakes.get(key) == instant:
                 del self._wakes[key]
                 self.add(key)

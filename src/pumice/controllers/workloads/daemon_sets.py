@@ -55,7 +55,7 @@ class DaemonSets:
             changes = changes or _rolled(subject, places, wanted, past.code, moment)
         old = history.forgotten(subject, past, {past.update}) if not changes else []
         again = replica_sets.next_available(owned, spec, moment)
-        return requests.Reconciled(steps=status + changes + old, again=again)
+        return requests.Reconciled(steps=status + changes + old, again=again, size=len(owned) + len(nodes))
 
 
 def _placed(

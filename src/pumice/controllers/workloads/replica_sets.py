@@ -50,6 +50,7 @@ class ReplicaSets:
         return requests.Reconciled(
             steps=steps + changes,
             again=next_available(active, spec, moment),
+            size=len(owned),
             when_refused=lambda message: _refused(replica_set, status, message, moment) if creating else [],
         )
 
@@ -66,6 +67,8 @@ def _changes(
             pods.create(pods.from_template(replica_set, kinds.REPLICA_SET, template, next(free)))
             for _ in range(wanted - len(active))
         ]
+    if len(active) == wanted:
+        return []
     beside = Counter(manifests.mapping(pod, "spec").get("nodeName", "") for pod in active)
     ordered = sorted(
         active, key=lambda pod: pods.first_to_go(pod, beside[manifests.mapping(pod, "spec").get("nodeName", "")])

@@ -70,6 +70,7 @@ class Jobs:
         return requests.Reconciled(
             steps=steps + changes + written + tally.released(over=over),
             notes=notes,
+            size=len(tally.pods),
             again=manifests.first([again, ending.deadline(job, moment) if verdict.state == "running" else None]),
             when_refused=lambda _: steps_to.write_status(self.kind, job, plain, exact=True) + tally.released(over=over),
         )

@@ -68,6 +68,8 @@ def _wanted(job: Manifest, tally: Tally) -> int:
 def _surplus(job: Manifest, tally: Tally) -> list[Manifest]:
     """Give the active pods beyond what is wanted, and those whose index is done, or is another's, or does not exist."""
     wrong: list[Manifest] = []
+    if not tally.indexed and len(tally.active) <= _wanted(job, tally):
+        return []
     rest = sorted(tally.active, key=pods.first_to_go)
     if tally.indexed:
         by_index: dict[int | None, Manifest] = {}
