@@ -93,6 +93,7 @@ class ApiThread(threading.Thread):
 
     async def _run(self) -> None:
         self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()
+        gc.disable()  # until everything that stays is there: looking through it again and again would take longer than making it
         store = ObjectStore(clock.wall, lambda: str(uuid.uuid4()), resources.has_generation)
         keeper = journal.open_journal(self._options.data, store) if self._options.data else None
         made = cluster.Cluster(store, clock.wall, keeper.durability if keeper else None)
@@ -201,6 +202,7 @@ async def _serve(made: cluster.Cluster, pods: kubelets.Kubelets, health: node_he
 
 def _settle_memory() -> None:
     """Leave what will live as long as the process out of every later collection."""
+    gc.enable()
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)

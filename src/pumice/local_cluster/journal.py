@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 FILE: Final = "state.db"
 _FORMAT: Final = "1"
 _RETRY: Final = 1.0
+_MOST_SHARED: Final = 20_000
+_DECODE: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS objects (
@@ -103,7 +105,7 @@ class Journal:
 
     def _objects(self) -> Iterator[tuple[Key, Manifest]]:
         known: dict[str, kinds.Kind] = {}
-        decode = msgspec.json.decode
+        shared = SharedParts()
         try:
             for text, namespace, name, body in self._database.execute(
                 "SELECT kind, namespace, name, body FROM objects"
@@ -111,7 +113,7 @@ class Journal:
                 kind = known.get(text)
                 if kind is None:
                     kind = known[text] = _kind(text)
-                yield Key(kind, namespace, name), decode(body)
+                yield Key(kind, namespace, name), shared.decode(body)
         except (sqlite3.Error, msgspec.MsgspecError) as error:
             raise JournalError(f"{self._path} cannot be read: {error}; move it away to start from nothing") from None
 
@@ -157,6 +159,35 @@ class Journal:
             return False
         self.durability.committed(version)
         return True
+
+
+class SharedParts:
+    """Decodes objects so that those with the same spec, or the same owners of fields, share it, as they did when they were created."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, Any] = {}
+
+    def decode(self, body: bytes) -> Manifest:
+        """Give an object; nobody may change its parts in place."""
+        parts = _DECODE(body)
+        metadata = _DECODE(parts.pop("metadata"))
+        owners = metadata.pop("managedFields", None)
+        whole: Manifest = {
+            name: self._part(each) if name == "spec" else msgspec.json.decode(each) for name, each in parts.items()
+        }
+        whole["metadata"] = {name: msgspec.json.decode(each) for name, each in metadata.items()}
+        if owners is not None:
+            whole["metadata"]["managedFields"] = self._part(owners)
+        return whole
+
+    def _part(self, raw: msgspec.Raw) -> Any:
+        key = bytes(raw)
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= _MOST_SHARED:
+                self._known.clear()
+            found = self._known[key] = msgspec.json.decode(key)
+        return found
 
 
 def _text(kind: kinds.Kind) -> str:
