@@ -43,7 +43,7 @@ def ready_since(pod: Mapping[str, Any]) -> int | None:
 
 def is_ready(pod: Mapping[str, Any]) -> bool:
     """Tell whether a pod is ready."""
-    return ready_since(pod) is not None
+    return manifests.has(manifests.mapping(pod, "status"), names.CONDITION_READY)
 
 
 def available_at(pod: Mapping[str, Any], min_ready_seconds: int, moment: Moment) -> int | None:
@@ -56,6 +56,8 @@ def available_at(pod: Mapping[str, Any], min_ready_seconds: int, moment: Moment)
 
 def is_available(pod: Mapping[str, Any], min_ready_seconds: int, moment: Moment) -> bool:
     """Tell whether a pod has been ready for long enough."""
+    if min_ready_seconds <= 0:
+        return is_ready(pod)
     at = available_at(pod, min_ready_seconds, moment)
     return at is not None and at <= moment.now
 

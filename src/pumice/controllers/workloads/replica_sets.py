@@ -109,5 +109,7 @@ def _refused(replica_set: Manifest, status: Manifest, message: str, moment: Mome
 def next_available(active: Sequence[Manifest], spec: Mapping[str, Any], moment: Moment) -> int | None:
     """Give when the next ready pod will count as available."""
     pause = manifests.number(spec, "minReadySeconds")
+    if pause <= 0:
+        return None
     times = (pods.available_at(pod, pause, moment) for pod in active)
     return manifests.first(at for at in times if at is not None and at > moment.now)
