@@ -8,7 +8,7 @@ from pumice.controllers.queueing import work_queue
 FIRST, MOST = 100, 1000
 OPS = st.lists(
     st.tuples(
-        st.sampled_from(("add", "at", "take", "done", "fail", "forgive", "wait")),
+        st.sampled_from(("add", "at", "take", "done", "rest", "fail", "forgive", "wait")),
         st.integers(0, 3),
         st.integers(0, 400),
     ),
@@ -22,10 +22,13 @@ class Plain:
     def __init__(self):
         self.queue, self.now = work_queue.WorkQueue(FIRST, MOST), 0
         self.ready, self.busy, self.again, self.pausing, self.wakes, self.failures = [], set(), set(), {}, {}, {}
+        self.resting, self.wanted = {}, set()
 
     def want(self, key):
         if key in self.busy:
             self.again.add(key)
+        elif key in self.resting:
+            self.wanted.add(key)
         elif key not in self.pausing and key not in self.ready:
             self.ready.append(key)
 
@@ -40,13 +43,20 @@ class Plain:
     def forgive(self, key, _):
         self.queue.forgive(key)
         self.failures.pop(key, None)
-        if self.pausing.pop(key, None) is not None:
+        rested = self.resting.pop(key, None) is not None and key in self.wanted
+        self.wanted.discard(key)
+        if self.pausing.pop(key, None) is not None or rested:
             self.ready.append(key)
 
     def wait(self, _, span):
         self.now += span
 
     def take(self, *_):
+        for key in [key for key, until in self.resting.items() if until <= self.now]:
+            del self.resting[key]
+            if key in self.wanted:
+                self.wanted.discard(key)
+                self.ready.append(key)
         for key in [key for key, at in self.pausing.items() if at <= self.now]:
             del self.pausing[key]
             self.ready.append(key)
@@ -69,6 +79,16 @@ class Plain:
                 self.again.discard(mine)
                 self.ready.append(mine)
 
+    def rest(self, _, span):
+        for mine in sorted(self.busy)[:1]:
+            self.busy.discard(mine)
+            self.failures.pop(mine, None)
+            self.queue.done(mine, self.now + span)
+            self.resting[mine] = self.now + span
+            if mine in self.again:
+                self.again.discard(mine)
+                self.wanted.add(mine)
+
     def fail(self, *_):
         for mine in sorted(self.busy)[:1]:
             self.busy.discard(mine)
@@ -79,7 +99,8 @@ class Plain:
             self.pausing[mine] = self.now + pause
 
     def check(self):
-        waiting = [self.now] if self.ready else [*self.wakes.values(), *self.pausing.values()]
+        rested = [until for key, until in self.resting.items() if key in self.wanted]
+        waiting = [self.now] if self.ready else [*self.wakes.values(), *self.pausing.values(), *rested]
         assert self.queue.next_due(self.now) == (max(self.now, min(waiting)) if waiting else None)
 
 

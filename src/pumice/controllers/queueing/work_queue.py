@@ -41,7 +41,10 @@ class WorkQueue(Generic[K]):
         if key in self._busy:
             self._busy[key] = True
         elif key in self._resting:
-            self._resting[key] = (self._resting[key][0], True)
+            until, wanted = self._resting[key]
+            if not wanted:
+                self._resting[key] = (until, True)
+                self._push(until, key)
         elif key not in self._pausing:
             self._ready[key] = None
 
@@ -73,8 +76,10 @@ class WorkQueue(Generic[K]):
         self._failures.pop(key, None)
         again = self._busy.pop(key, False)
         if rest_until is not None:
-            self._resting[key] = (rest_until, again)
+            self._resting[key] = (rest_until, False)
             self._push(rest_until, key)
+            if again:
+                self.add(key)
         elif again:
             self._ready[key] = None
 
