@@ -12,7 +12,8 @@ OPS = st.lists(
         st.integers(0, 3),
         st.integers(0, 400),
     ),
-    max_size=60,
+    min_size=20,
+    max_size=80,
 )
 
 
@@ -120,3 +121,15 @@ def test_an_event_does_not_cut_the_pause_after_a_failure_short():
     queue.add("a")
     assert queue.take(FIRST - 1) is None
     assert queue.take(FIRST) == "a"
+
+
+def test_what_is_wanted_in_the_middle_of_its_rest_is_ready_when_the_rest_is_over():
+    queue = work_queue.WorkQueue(FIRST, MOST)
+    queue.add("a")
+    queue.take(0)
+    queue.done("a", rest_until=50)
+    assert queue.next_due(0) is None
+    queue.add("a")
+    assert queue.next_due(10) == 50
+    assert queue.take(49) is None
+    assert queue.take(50) == "a"
