@@ -19,6 +19,7 @@ Examples:
   pumice up --nodes pools.yaml --config my.yaml  nodes as a file describes them, and a policy of your own
   pumice up --data ~/.pumice                     keep everything: the next start goes on from here
   pumice up --scheduler none                     leave scheduling to another process
+  pumice up --controllers none                   leave Jobs, Deployments and the like to controllers of your own
 
 \b
 A file of pools:
@@ -62,6 +63,13 @@ Exit status: 0 ended by Ctrl-C or SIGTERM, 1 could not start or had to give up, 
     "--scheduler", type=click.Choice(["pumice", "none"]), default="pumice", show_default=True, help="who schedules"
 )
 @click.option(
+    "--controllers",
+    type=click.Choice(["pumice", "none"]),
+    default="pumice",
+    show_default=True,
+    help="who reconciles Jobs, Deployments and the like, collects garbage and empties namespaces",
+)
+@click.option(
     "--config",
     default="",
     metavar="FILE",
@@ -96,6 +104,7 @@ def command(  # noqa: PLR0917  click gives each option by its name
     data: Path | None,
     port: int,
     scheduler: str,
+    controllers: str,
     config: str,
     plugins_dir: str,
     speed: float,
@@ -110,6 +119,7 @@ def command(  # noqa: PLR0917  click gives each option by its name
         data=data.expanduser().absolute() if data else None,
         port=port,
         scheduler="none" if scheduler == "none" else "pumice",
+        controllers="none" if controllers == "none" else "pumice",
         config=config,
         plugins_dir=plugins_dir,
         speed=speed,

@@ -1,5 +1,5 @@
 """What reconciles objects beside the scheduler, the same code against a real cluster and a simulated one.
 
-A controller here is a state machine without input or output: it is fed watch events, asked what it wants written, and told how the
-writes went. It never decides where a pod runs.
+A controller here has no input or output: it is a pure function from what is observed to what is to be done (`workloads`, `volumes`), which `queueing` runs in
+any world; that of companion groups is fed watch events itself, asked what it wants written, and told how the writes went. None decides where a pod runs.
 """

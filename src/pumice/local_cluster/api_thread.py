@@ -186,12 +186,17 @@ class ApiThread(threading.Thread):
 
 async def _serve(made: cluster.Cluster, pods: kubelets.Kubelets, health: node_health.NodeHealth) -> None:
     """Let nodes and kubelets react to what changes."""
+    stirred = asyncio.Event()
+
+    def seen(key: Any, *_: Any) -> None:
+        if key.kind is kinds.POD or key.kind is kinds.NODE:
+            stirred.set()
+
+    made.store.observe(seen)
     while True:
+        stirred.clear()  # before looking: what changes from now on is for the next look
         if health.react() + pods.react() == 0:
-            waits = [asyncio.create_task(made.bells.wait(kind, 60.0)) for kind in (kinds.POD, kinds.NODE)]
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            for wait in waits:
-                wait.cancel()
+            await stirred.wait()
         await asyncio.sleep(_PAUSE)
 
 

@@ -20,6 +20,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     port: int = 0
     scheduler: Literal["pumice", "none"] = "pumice"
+    controllers: Literal["pumice", "none"] = "pumice"
     config: str = ""
     plugins_dir: str = ""
     speed: float = 1.0

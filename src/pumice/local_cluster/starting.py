@@ -10,16 +10,14 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.local_cluster import access_files, api_thread, live_line
+from pumice.local_cluster import access_files, api_thread, controlling, live_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pumice.local_cluster.api_thread import Controller
     from pumice.local_cluster.options import Options
 
 SERVED: Final = ("volcano", "default-scheduler")
-CONTROLLERS: tuple[Controller, ...] = ()  # what reconciles ordinary manifests is started here, beside the kubelets
 _GUIDE: Final = """\
 A batch cluster is at https://{host}:{port}: {nodes} nodes, {scheduler}.{kept}
 
@@ -51,7 +49,8 @@ def _run(options: Options, folder: Path, tell: Callable[[str], None]) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ending.set())
     access = access_files.AccessFiles(folder)
-    api = api_thread.ApiThread(options, access, CONTROLLERS)
+    controllers = (controlling.run,) if options.controllers == "pumice" else ()
+    api = api_thread.ApiThread(options, access, controllers)
     api.start()
     try:
         api.await_ready()

@@ -109,6 +109,16 @@ class ObjectStore:
         """Go over the objects of a kind, oldest first, to be read and never changed."""
         return iter(self._objects.get(kind, {}).values())
 
+    def inside(self, kind: kinds.Kind, namespace: str) -> Iterator[Mapping[str, Any]]:
+        """Go over the objects of a kind in a namespace, to be read and never changed."""
+        return (each for (home, _), each in self._objects.get(kind, {}).items() if home == namespace)
+
+    def everything(self) -> Iterator[tuple[Key, Mapping[str, Any]]]:
+        """Go over all objects with their keys, to be read and never changed."""
+        for kind, objects in self._objects.items():
+            for (namespace, name), manifest in objects.items():
+                yield identity.Key(kind, namespace, name), manifest
+
     def watch(self, kind: kinds.Kind, resource_version: str, *, bookmarks: bool = False) -> Watch:
         """Follow a kind from a version on."""
         if not resource_version.isdecimal():

@@ -179,10 +179,20 @@ class Client:
         return _written(await self.request("PATCH", where, body=body, content_type=content_type), f"PATCH {where}")
 
     async def delete(
-        self, kind: kinds.Kind, namespace: str, name: str, *, uid: str = "", grace_seconds: int | None = None
+        self,
+        kind: kinds.Kind,
+        namespace: str,
+        name: str,
+        *,
+        uid: str = "",
+        grace_seconds: int | None = None,
+        policy: str = "",
     ) -> None:
-        """Delete an object, if a uid is given only the one with it."""
-        await self.request("DELETE", path(kind, namespace, name), body=_delete_options(uid, grace_seconds))
+        """Delete an object, if a uid is given only the one with it; the policy says what becomes of those it owns."""
+        options = _delete_options(uid, grace_seconds)
+        if policy:
+            options["propagationPolicy"] = policy
+        await self.request("DELETE", path(kind, namespace, name), body=options)
 
     async def bind(self, namespace: str, name: str, uid: str, node: str, annotations: Mapping[str, str]) -> None:
         """Bind a pod to a node."""

@@ -1,17 +1,18 @@
 """The companion controller on a real cluster: it hears what the watches bring, and its writes go through the client.
 
-What it decides is `controllers.podgroups`, the same code as in the simulated cluster. Writes about one group are sent one after another, those about
-different groups side by side. A write that fails is wanted again after a pause that doubles each time, for its object alone.
+What it decides is `controllers.podgroups`, the same code as in the simulated cluster. Writes about one group are sent one after another, those of its pods
+and those about different groups side by side. A write that fails is wanted again after a pause that doubles each time, for its object alone.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections import deque
 from typing import TYPE_CHECKING
 
-from pumice.api import names
+from pumice.api import kinds, names
 from pumice.cache import effects
 from pumice.controllers import podgroups
 from pumice.kube.writes import slimming, updating, writing
@@ -19,7 +20,7 @@ from pumice.kube.writes import slimming, updating, writing
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pumice.api import decoding, kinds
+    from pumice.api import decoding
     from pumice.api.meta import KubeObject
     from pumice.cache.reflector import EventType
 
@@ -109,16 +110,20 @@ class Companions:
                 self._paused.clear()
 
     async def _write(self, group: _Group, line: deque[podgroups.Request]) -> None:
-        """Send the writes about one group: no pod may name a group that could not be created."""
+        """Send the writes about one group: no pod may name a group that could not be created, and pods of one that is there do not wait for each other."""
         while line:
-            request = line[0]
-            # Whoever names a group that could not be created is wanted again when that is tried again.
-            if isinstance(request, effects.Create) or group not in self._absent:
-                async with self._slots:
-                    failure = await self._failure(request)
-                self._settle(request, failure)
-            line.popleft()
+            count = next((at for at, request in enumerate(line) if not _is_of_pod(request)), len(line)) or 1
+            await asyncio.gather(*(self._send(group, request) for request in itertools.islice(line, count)))
+            for _ in range(count):
+                line.popleft()
         del self._lines[group]
+
+    async def _send(self, group: _Group, request: podgroups.Request) -> None:
+        # Whoever names a group that could not be created is wanted again when that is tried again.
+        if isinstance(request, effects.Create) or group not in self._absent:
+            async with self._slots:
+                failure = await self._failure(request)
+            self._settle(request, failure)
 
     async def _failure(self, request: podgroups.Request) -> effects.Failure | None:
         if not self._wanted():
@@ -179,6 +184,10 @@ def _object(request: podgroups.Request) -> _Object:
         metadata = request.manifest["metadata"]
         return request.kind.plural, metadata["namespace"], metadata["name"]
     return request.kind.plural, request.namespace, request.name
+
+
+def _is_of_pod(request: podgroups.Request) -> bool:
+    return isinstance(request, effects.Patch) and request.kind is kinds.POD
 
 
 def _group(request: podgroups.Request) -> _Group:

@@ -1,0 +1,309 @@
+"""Turns of controllers: an event says which object to look at, a controller says what to do about it, answers say how that went.
+
+```
+  events ──feed──▶ observed ──▶ work queue ──take──▶ turn ──next_steps──▶ world
+                       ▲                              ▲                     │
+                       └────── what was written ──────┴────── answered ◀────┘
+```
+
+The rules that keep a late watch and a lost answer from doing harm:
+- an object has one turn at a time, and answers are seen at once (`observed`);
+- a write without an answer is followed by a read of its object before anything else is done about it;
+- names are chosen by us and depend on the owner and a number alone, so the same wish gives the same name, and a second creation fails;
+- what is known from answers alone is read after a while, in case the watch never tells of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+import msgspec
+
+from pumice.api import duration
+from pumice.cache import effects
+from pumice.controllers.queueing import observed as knowing
+from pumice.controllers.queueing import requests, work_queue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from pumice.api import kinds
+    from pumice.cache.reflector import EventType
+    from pumice.controllers.queueing.observed import Observed
+    from pumice.controllers.queueing.requests import Answer, Moment, Reconciled, Request, Step
+
+_CONFIRMATION: Final = 30 * duration.SECOND  # how long a watch may take to tell of what we have written
+_LARGEST_STAGE: Final = 64
+_LARGE: Final = 100  # objects looked at in one turn
+_REST: Final = 300  # microseconds between two turns for each of them
+_LONGEST_REST: Final = duration.SECOND
+_LOOKS: Final = 256  # in which nothing was to be done, before others than controllers have their turn
+_SOONEST: Final = 10 * duration.MILLISECOND  # after which an object is looked at again without an event
+
+
+class Controller(Protocol):
+    """A rule about objects of one kind."""
+
+    @property
+    def kind(self) -> kinds.Kind:
+        """The kind it reconciles."""
+
+    @property
+    def watched(self) -> tuple[kinds.Kind, ...]:
+        """The other kinds that it reads."""
+
+    def concerns(self, kind: kinds.Kind, manifest: Mapping[str, Any], observed: Observed) -> Iterable[tuple[str, str]]:
+        """Name the objects that a change of one of another kind concerns."""
+
+    def reconcile(self, namespace: str, name: str, observed: Observed, moment: Moment) -> Reconciled:
+        """Say what is to be done about an object, which may be gone."""
+
+
+class Key(NamedTuple):
+    """An object with the controller that looks at it."""
+
+    place: int
+    namespace: str
+    name: str
+
+
+class Turn(msgspec.Struct, kw_only=True):
+    """One look at an object: the steps that are left, and how it has gone so far."""
+
+    key: Key
+    subject: Mapping[str, Any] | None
+    kind: kinds.Kind
+    plan: Reconciled
+    left: list[Step]
+    width: int = 1  # how many creations are tried at once: it doubles while they succeed
+    doubtful: bool = False  # something failed, or has to be read
+    refused: bool = False
+    reading: bool = False
+
+
+def _ignore(_: effects.Note) -> None:
+    pass
+
+
+def _unheard(_: str) -> None:
+    pass
+
+
+class Engine:
+    """Runs controllers for whoever brings events, time and answers; `tell` takes events about objects, `complain` what broke down."""
+
+    def __init__(
+        self,
+        controllers: Sequence[Controller],
+        *,
+        tell: Callable[[effects.Note], None] = _ignore,
+        complain: Callable[[str], None] = _unheard,
+    ) -> None:
+        self._controllers = tuple(controllers)
+        self._tell = tell
+        self._complain = complain
+        self.observed = knowing.Observed()
+        self.queue: work_queue.WorkQueue[Key] = work_queue.WorkQueue()
+        self._doubts: dict[Key, dict[knowing.Reference, None]] = {}
+        self._written: dict[Key, dict[knowing.Reference, int]] = {}  # not confirmed by a watch, and when to read it
+        self.turns = 0
+        self.writes = 0
+
+    @property
+    def watched(self) -> tuple[kinds.Kind, ...]:
+        """All kinds whose events are wanted."""
+        found = {kind: None for each in self._controllers for kind in (each.kind, *each.watched)}
+        return tuple(found)
+
+    # ---- events
+
+    def feed(self, kind: kinds.Kind, event_type: EventType, manifest: Mapping[str, Any]) -> None:
+        """Take a watch event."""
+        metadata = manifest["metadata"]
+        namespace, name = metadata.get("namespace", ""), metadata["name"]
+        before = self.observed.find(kind, namespace, name)
+        if self.observed.feed(kind, event_type, manifest):
+            self._changed((kind, namespace, name), before, manifest)
+
+    def _changed(
+        self, reference: knowing.Reference, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
+    ) -> None:
+        """Want everybody looked at whom a change concerns, as the object was and as it is."""
+        kind, namespace, name = reference
+        versions = [each for each in (before, after) if each is not None]
+        generations = {each["metadata"].get("generation") for each in versions}
+        for place, each in enumerate(self._controllers):
+            if each.kind == kind:
+                key = Key(place, namespace, name)
+                if before is None or len(generations) > 1:
+                    self.queue.forgive(key)
+                self.queue.add(key)
+            if kind in each.watched:
+                for version in versions:
+                    for concerned in each.concerns(kind, version, self.observed):
+                        self.queue.add(Key(place, *concerned))
+
+    # ---- turns
+
+    def take(self, moment: Moment) -> Turn | None:
+        """Give the next turn in which something is to be asked of the cluster, None if nothing is due now, or after many looks in vain."""
+        for _ in range(_LOOKS):
+            key = self.queue.take(moment.now)
+            if key is None:
+                return None
+            self.turns += 1
+            turn = self._turn(key, moment)
+            if turn is not None and turn.left:
+                return turn
+            if turn is not None:
+                self.finish(turn, moment)
+        return None
+
+    def _turn(self, key: Key, moment: Moment) -> Turn | None:
+        each = self._controllers[key.place]
+        subject = self.observed.find(each.kind, key.namespace, key.name)
+        doubts = self._doubtful(key, moment.now)
+        if doubts:
+            reads = [effects.Read(kind=kind, namespace=namespace, name=name) for kind, namespace, name in doubts]
+            steps = [requests.Step(request=read) for read in reads]
+            plan = requests.Reconciled(steps=steps)
+            return Turn(key=key, subject=subject, kind=each.kind, plan=plan, left=steps, reading=True)
+        try:
+            plan = each.reconcile(key.namespace, key.name, self.observed, moment)
+        except Exception as error:  # noqa: BLE001  an object that a controller cannot bear costs nobody else anything
+            self._complain(f"{each.kind.name} {key.namespace}/{key.name}: {type(error).__name__}: {error}")
+            self.queue.failed(key, moment.now)
+            return None
+        return Turn(key=key, subject=subject, kind=each.kind, plan=plan, left=list(plan.steps))
+
+    def _doubtful(self, key: Key, now: int) -> list[knowing.Reference]:
+        """Give what has to be read before an object is looked at."""
+        found = list(self._doubts.get(key, ()))
+        written = {ref: due for ref, due in self._written.pop(key, {}).items() if ref in self.observed.unconfirmed}
+        if written:
+            self._written[key] = written
+        return found + [reference for reference, due in written.items() if due <= now and reference not in found]
+
+    def next_steps(self, turn: Turn) -> list[Step]:
+        """Give the steps that may be done side by side: creations of a kind, more each time they all succeed; anything else one by one."""
+        count, kind = 0, turn.left[0].request.kind
+        for step in turn.left[: min(turn.width, _LARGEST_STAGE)]:
+            if not isinstance(step.request, effects.Create) or step.request.kind != kind:
+                break
+            count += 1
+        turn.width = turn.width * 2 if count else turn.width
+        steps, turn.left = turn.left[: max(1, count)], turn.left[max(1, count) :]
+        return steps
+
+    def answered(self, turn: Turn, step: Step, answer: Answer, now: int) -> None:
+        """Take the answer to a step; one that failed ends the turn."""
+        request = step.request
+        reference = requests.target(request)
+        if isinstance(request, effects.Read):
+            self._read(turn, reference, answer)
+        elif isinstance(request, requests.Confirm):
+            self._confirmed(turn, request, answer)
+        elif not answer.code:
+            self.writes += 1
+            self._wrote(turn, request, answer, now)
+            self._say(turn, "Normal", step.said)
+        else:
+            self._failed(turn, step, answer)
+
+    def finish(self, turn: Turn, moment: Moment) -> None:
+        """End a turn."""
+        if turn.doubtful:
+            self.queue.failed(turn.key, moment.now)
+            return
+        if turn.reading:
+            self.queue.add(turn.key)
+        for kind, reason, message in turn.plan.notes if not turn.reading else ():
+            self._say(turn, kind, (reason, message))
+        rest = min(_LONGEST_REST, turn.plan.size * _REST) if turn.plan.size >= _LARGE else None
+        self.queue.done(turn.key, None if rest is None else moment.now + rest)
+        if turn.plan.again is not None:
+            self.queue.add_at(turn.key, max(turn.plan.again, moment.now + _SOONEST))
+
+    # ---- answers
+
+    def _read(self, turn: Turn, reference: knowing.Reference, answer: Answer) -> None:
+        before = self.observed.find(*reference)
+        if answer.code not in ("", "notfound"):
+            turn.doubtful, turn.left = True, []
+            return
+        self._doubts.get(turn.key, {}).pop(reference, None)
+        if not self._doubts.get(turn.key):
+            self._doubts.pop(turn.key, None)
+        self._written.get(turn.key, {}).pop(reference, None)
+        if answer.object is None:
+            self.observed.lost(*reference)
+        elif not self.observed.learned(reference[0], answer.object, read=True):
+            return
+        self._changed(reference, before, answer.object)
+
+    def _confirmed(self, turn: Turn, request: requests.Confirm, answer: Answer) -> None:
+        metadata = answer.object["metadata"] if answer.object is not None else {}
+        if answer.code or metadata.get("uid") != request.uid or metadata.get("deletionTimestamp"):
+            turn.doubtful, turn.left = True, []
+            self._doubts.setdefault(turn.key, {})[requests.target(request)] = None
+
+    def _wrote(self, turn: Turn, request: Request, answer: Answer, now: int) -> None:
+        reference = requests.target(request)
+        before = self.observed.find(*reference)
+        if isinstance(request, requests.Delete):
+            self.observed.deleted(*reference, request.uid)
+            self._changed(reference, before, None)
+        elif answer.object is not None and self.observed.learned(reference[0], answer.object):
+            self._changed(reference, before, answer.object)
+        if reference in self.observed.unconfirmed:
+            self._written.setdefault(turn.key, {})[reference] = now + _CONFIRMATION
+            self.queue.add_at(turn.key, now + _CONFIRMATION)
+
+    def _failed(self, turn: Turn, step: Step, answer: Answer) -> None:
+        turn.doubtful = True
+        if answer.code != "refused":
+            turn.left = []
+            self._doubts.setdefault(turn.key, {})[requests.target(step.request)] = None
+            return
+        first, turn.refused = not turn.refused, True
+        if not isinstance(step.request, effects.Create):
+            turn.left = []  # what comes after rests on it
+        elif first:
+            turn.left = turn.plan.when_refused(answer.message)
+        if first:
+            self._say(turn, "Warning", step.refused and (step.refused[0], step.refused[1] + answer.message))
+
+    def _say(self, turn: Turn, kind: Any, said: tuple[str, str] | None) -> None:
+        if said and turn.subject is not None:
+            note = effects.Note(
+                kind=turn.kind,
+                namespace=turn.key.namespace,
+                name=turn.key.name,
+                uid=turn.subject["metadata"].get("uid", ""),
+                type=kind,
+                reason=said[0],
+                message=said[1],
+            )
+            self._tell(note)
+
+
+class World(Protocol):
+    """A cluster that answers at once."""
+
+    def perform(self, request: Request, /) -> Answer:
+        """Carry a request out."""
+
+
+def run_due(engine: Engine, world: World, moment: Callable[[], Moment], most: int = 1_000_000) -> int:
+    """Take turns until nothing is due, at most so many, and give how many requests there were."""
+    count = 0
+    for _ in range(most):
+        turn = engine.take(moment())
+        if turn is None:
+            break
+        while turn.left:
+            for step in engine.next_steps(turn):
+                engine.answered(turn, step, world.perform(step.request), moment().now)
+                count += 1
+        engine.finish(turn, moment())
+    return count

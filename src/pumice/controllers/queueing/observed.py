@@ -1,0 +1,170 @@
+"""What controllers know of the cluster: what watches have told, and what the cluster has answered to their own writes.
+
+A watch may be late. So an answer counts as seen at once, an object that we have deleted counts as being deleted until a watch or a read says otherwise,
+and of two accounts of an object the one with the newer version is believed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pumice.cache import reflector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pumice.api import kinds
+    from pumice.cache.reflector import EventType
+
+Manifest = dict[str, Any]
+Reference = tuple["kinds.Kind", str, str]
+_DELETED: Final = "1970-01-01T00:00:00Z"  # when we have deleted something and nobody has said when that was
+
+
+class Observed:
+    """Objects by kind, namespace and name, with two indexes: by the uid of their controller, and those that have none."""
+
+    def __init__(self) -> None:
+        self._objects: dict[kinds.Kind, dict[str, dict[str, Manifest]]] = {}
+        self._owned: dict[tuple[kinds.Kind, str], dict[tuple[str, str], None]] = {}
+        self._orphans: dict[tuple[kinds.Kind, str], dict[str, None]] = {}
+        self._versions: dict[kinds.Kind, str] = {}  # how far the watch of a kind has come
+        self._deleted: dict[str, None] = {}  # uids of objects that we have deleted
+        self.unconfirmed: dict[Reference, None] = {}  # known from answers alone
+
+    # ---- reading
+
+    def find(self, kind: kinds.Kind, namespace: str, name: str) -> Manifest | None:
+        """Give an object, to be read and never changed."""
+        return self._objects.get(kind, {}).get(namespace, {}).get(name)
+
+    def owned(self, kind: kinds.Kind, uid: str) -> list[Manifest]:
+        """Give the objects of a kind whose controller has a uid, by name."""
+        homes = self._objects.get(kind, {})
+        return [homes[namespace][name] for namespace, name in sorted(self._owned.get((kind, uid), ()))]
+
+    def orphans(self, kind: kinds.Kind, namespace: str) -> list[Manifest]:
+        """Give the objects of a kind in a namespace that have no controller, by name."""
+        home = self._objects.get(kind, {}).get(namespace, {})
+        return [home[name] for name in sorted(self._orphans.get((kind, namespace), ()))]
+
+    def inside(self, kind: kinds.Kind, namespace: str) -> Iterator[Manifest]:
+        """Go over the objects of a kind in a namespace."""
+        return iter(list(self._objects.get(kind, {}).get(namespace, {}).values()))
+
+    def all(self, kind: kinds.Kind) -> Iterator[Manifest]:
+        """Go over all objects of a kind."""
+        return (each for home in list(self._objects.get(kind, {}).values()) for each in list(home.values()))
+
+    # ---- learning
+
+    def feed(self, kind: kinds.Kind, event_type: EventType, manifest: Mapping[str, Any]) -> bool:
+        """Take a watch event; tells whether it was news."""
+        metadata = manifest["metadata"]
+        version = metadata.get("resourceVersion", "")
+        if not self._versions.get(kind) or reflector.newer(version, self._versions[kind]):
+            self._versions[kind] = version
+        reference = (kind, metadata.get("namespace", ""), metadata["name"])
+        known = self.find(*reference)
+        if event_type == "DELETED":
+            if known is None or known["metadata"].get("uid") != metadata.get("uid"):
+                return False
+            self._drop(reference, known)
+            return True
+        self._confirmed(reference, known, manifest)
+        if known is not None and not reflector.newer(version, known["metadata"].get("resourceVersion", "")):
+            return False
+        self._put(reference, dict(manifest))
+        return True
+
+    def learned(self, kind: kinds.Kind, manifest: Mapping[str, Any], *, read: bool = False) -> bool:
+        """Take what the cluster has answered: to a write, or to a read, which also tells whether it is being deleted. Tells whether it was news."""
+        metadata = manifest["metadata"]
+        reference = (kind, metadata.get("namespace", ""), metadata["name"])
+        version, known = metadata.get("resourceVersion", ""), self.find(*reference)
+        if read:
+            self._deleted.pop(metadata.get("uid", ""), None)
+            self.unconfirmed.pop(reference, None)
+        if known is not None and reflector.newer(known["metadata"].get("resourceVersion", ""), version):
+            return False
+        if known is None:
+            watched = self._versions.get(kind, "")
+            if watched and not reflector.newer(version, watched):
+                return False  # the watch has come further, and the object was deleted since
+            if not read:
+                self.unconfirmed[reference] = None
+        self._put(reference, dict(manifest))
+        return self.find(*reference) != known
+
+    def deleted(self, kind: kinds.Kind, namespace: str, name: str, uid: str) -> None:
+        """Take note of an object that we have deleted: it goes, even if that takes a while."""
+        known = self.find(kind, namespace, name)
+        if known is not None and known["metadata"].get("uid") == uid:
+            self._deleted[uid] = None
+            self.unconfirmed[kind, namespace, name] = None
+            self._put((kind, namespace, name), known)
+
+    def lost(self, kind: kinds.Kind, namespace: str, name: str) -> None:
+        """Take note of an object that a read did not find."""
+        known = self.find(kind, namespace, name)
+        if known is not None:
+            self._drop((kind, namespace, name), known)
+
+    # ---- keeping
+
+    def _confirmed(self, reference: Reference, known: Manifest | None, manifest: Mapping[str, Any]) -> None:
+        if known is None or reference not in self.unconfirmed:
+            return
+        metadata, held = manifest["metadata"], known["metadata"]
+        if held.get("uid") != metadata.get("uid"):
+            return
+        if metadata.get("uid") not in self._deleted:
+            del self.unconfirmed[reference]
+        elif metadata.get("deletionTimestamp"):
+            del self.unconfirmed[reference]
+            self._deleted.pop(metadata["uid"], None)
+
+    def _put(self, reference: Reference, manifest: Manifest) -> None:
+        kind, namespace, name = reference
+        known = self.find(*reference)
+        if known is not None:
+            self._unindex(reference, known)
+        metadata = manifest["metadata"]
+        if metadata.get("uid") in self._deleted and not metadata.get("deletionTimestamp"):
+            manifest = {**manifest, "metadata": {**metadata, "deletionTimestamp": _DELETED}}
+        self._objects.setdefault(kind, {}).setdefault(namespace, {})[name] = manifest
+        owner = controller(manifest)
+        if owner:
+            self._owned.setdefault((kind, owner["uid"]), {})[namespace, name] = None
+        else:
+            self._orphans.setdefault((kind, namespace), {})[name] = None
+
+    def _drop(self, reference: Reference, known: Manifest) -> None:
+        kind, namespace, name = reference
+        self._unindex(reference, known)
+        home = self._objects[kind][namespace]
+        del home[name]
+        if not home:
+            del self._objects[kind][namespace]
+        self._deleted.pop(known["metadata"].get("uid", ""), None)
+        self.unconfirmed.pop(reference, None)
+
+    def _unindex(self, reference: Reference, known: Manifest) -> None:
+        kind, namespace, name = reference
+        owner = controller(known)
+        if not owner:
+            self._orphans[kind, namespace].pop(name, None)
+            return
+        owned = self._owned[kind, owner["uid"]]
+        owned.pop((namespace, name), None)
+        if not owned:
+            del self._owned[kind, owner["uid"]]
+
+
+def controller(manifest: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Give the owner reference of an object's controller."""
+    references = manifest["metadata"].get("ownerReferences")
+    if not isinstance(references, list):
+        return None
+    found = (each for each in references if isinstance(each, dict) and each.get("controller") is True)
+    return next((each for each in found if isinstance(each.get("uid"), str) and each["uid"]), None)

@@ -1,0 +1,93 @@
+"""What controllers ask a cluster to do, one record for each request, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable  # noqa: TC003  msgspec reads the annotations at run time
+from typing import Any, Literal
+
+import msgspec
+
+from pumice.api import kinds  # noqa: TC001  msgspec reads the annotations at run time
+from pumice.cache import effects
+
+Manifest = dict[str, Any]
+Code = Literal["", "conflict", "exists", "notfound", "refused", "unavailable", "unknown"]
+Policy = Literal["", "Background", "Foreground", "Orphan"]
+
+
+class Delete(msgspec.Struct, frozen=True, kw_only=True):
+    """Delete an object, if it still has this uid; `policy` says what becomes of those it owns."""
+
+    kind: kinds.Kind
+    namespace: str
+    name: str
+    uid: str
+    policy: Policy = "Background"
+
+
+class Confirm(msgspec.Struct, frozen=True, kw_only=True):
+    """Go on only if an object, read from the cluster itself, still has this uid and is not being deleted."""
+
+    kind: kinds.Kind
+    namespace: str
+    name: str
+    uid: str
+
+
+Request = effects.Create | effects.Patch | effects.Read | Delete | Confirm
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a request: no code is a success; `object` is what the cluster has now, where it said so."""
+
+    code: Code = ""
+    message: str = ""
+    object: Manifest | None = None
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One request, what is said once it is done (reason, message), and the reason of the warning if it is refused."""
+
+    request: Request
+    said: tuple[str, str] | None = None
+    refused: tuple[str, str] | None = None
+
+
+def _nothing(_: str) -> list[Step]:
+    return []
+
+
+class Reconciled(msgspec.Struct, kw_only=True):
+    """What is to be done about one object, in order; `again` is when it has to be looked at without an event.
+
+    After the refusal of a creation the rest of the steps is left out, and what `when_refused` says to its message is done in their place.
+    """
+
+    steps: list[Step] = []
+    notes: list[tuple[str, str, str]] = []  # type, reason, message: said when all steps are done
+    again: int | None = None
+    size: int = 0  # how many objects were looked at: what is large rests longer between two looks
+    when_refused: Callable[[str], list[Step]] = _nothing
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """The time, and how fast it passes for workloads: stamps are the wall clock's, spans may pass faster."""
+
+    now: int
+    speed: float = 1.0
+
+    def passed(self, since: int) -> int:
+        """Give how long ago an instant is, as workloads feel it."""
+        return int((self.now - since) * self.speed)
+
+    def reaches(self, since: int, span: int) -> int:
+        """Give the instant at which a span after another one is over."""
+        return since + int(span / self.speed) + (self.speed != 1.0)
+
+
+def target(request: Request) -> tuple[kinds.Kind, str, str]:
+    """Give the identity of the object that a request is about."""
+    if isinstance(request, effects.Create):
+        metadata = request.manifest["metadata"]
+        return request.kind, metadata.get("namespace", ""), metadata["name"]
+    return request.kind, request.namespace, request.name

@@ -1,0 +1,38 @@
+"""The controllers that a cluster for ordinary manifests runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pumice.api import kinds
+from pumice.controllers import volumes
+from pumice.controllers.workloads import daemon_sets, manifests, replica_sets, stateful_sets
+from pumice.controllers.workloads.deployments.controlling import Deployments
+from pumice.controllers.workloads.jobs.controlling import Jobs
+
+if TYPE_CHECKING:
+    from pumice.controllers.queueing.engine import Controller
+
+SOURCES: Final = {
+    kinds.BATCH_JOB: "job-controller",
+    kinds.REPLICA_SET: "replicaset-controller",
+    manifests.DEPLOYMENT: "deployment-controller",
+    kinds.STATEFUL_SET: "statefulset-controller",
+    kinds.DAEMON_SET: "daemonset-controller",
+    kinds.PERSISTENT_VOLUME_CLAIM: "persistentvolume-controller",
+    kinds.PERSISTENT_VOLUME: "persistentvolume-controller",
+}
+"""Who is named as the source of events about objects of a kind."""
+
+
+def controllers() -> list[Controller]:
+    """Give one controller for each kind of workload and for volumes."""
+    return [
+        Jobs(),
+        Deployments(),
+        replica_sets.ReplicaSets(),
+        stateful_sets.StatefulSets(),
+        daemon_sets.DaemonSets(),
+        volumes.Claims(),
+        volumes.Volumes(),
+    ]

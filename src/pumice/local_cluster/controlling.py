@@ -1,0 +1,221 @@
+"""Controllers beside the API server, in its thread: they hear of changes at once, and their writes pass the same rules as anybody's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from pumice.api import kinds
+from pumice.apiserver import collecting, emptying, statuses
+from pumice.apiserver.requests import Options, Target
+from pumice.cache import effects
+from pumice.controllers import standard
+from pumice.controllers.queueing import engine, requests
+from pumice.sim import errors, structure
+from pumice.sim.identity import Key
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pumice.apiserver.cluster import Cluster
+    from pumice.controllers.queueing.engine import Controller
+    from pumice.controllers.queueing.requests import Answer, Code, Request
+    from pumice.local_cluster.clock import WallClock
+    from pumice.sim.history import WatchEventType
+
+Manifest = dict[str, Any]
+_SLICE: Final = 20  # turns between two looks at what else there is to do
+_HEARD: Final = 500  # and events
+_AT_ONCE: Final = 0.01  # seconds of writes before others have a moment
+_REMEMBERED: Final = 4096
+_CODES: Final[dict[int, Code]] = {
+    404: "notfound",
+    409: "conflict",
+    429: "unavailable",
+    500: "unavailable",
+    503: "unavailable",
+}
+
+
+class ServerWorld:
+    """Performs requests as if they had come in through a socket."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def perform(self, request: Request, /) -> Answer:
+        """Carry a request out at once."""
+        kind, namespace, name = requests.target(request)
+        resource = self._cluster.registry.of_kind(kind.api_version, kind.name)
+        if resource is None:
+            return requests.Answer(code="notfound", message=f"{kind.api_version} {kind.name} is not served")
+        try:
+            self._cluster.durable.check_writable()
+            return requests.Answer(
+                object=self._performed(request, Target(resource=resource, namespace=namespace, name=name))
+            )
+        except statuses.Problem as problem:
+            exists = problem.code == 409 and problem.reason == "AlreadyExists"
+            return requests.Answer(
+                code="exists" if exists else _CODES.get(problem.code, "refused"), message=str(problem)
+            )
+        except errors.ApiError as error:
+            return requests.Answer(code="conflict", message=str(error))
+
+    def _performed(self, request: Request, target: Target) -> Manifest | None:
+        options = Options(manager="pumice-controllers", validation="Ignore")
+        key = Key(target.resource.kind, target.namespace, target.name)
+        match request:
+            case effects.Create():
+                return dict(self._created(request, msgspec.structs.replace(target, name=""), options))
+            case effects.Patch():
+                self._check(key, request.uid, target)
+                target = msgspec.structs.replace(target, subresource=request.subresource)
+                written, _ = self._cluster.writing.patch(target, ("merge", structure.copied(request.body)), options, [])
+                return dict(written)
+            case requests.Delete():
+                wanted = {"preconditions": {"uid": request.uid}, "propagationPolicy": request.policy}
+                self._cluster.deleting.delete(target, wanted, dry_run=False)
+                return None
+        found = self._cluster.store.find(key)
+        if found is None:
+            raise statuses.not_found(target.resource.plural, target.resource.group, target.name)
+        return dict(found)
+
+    def _created(self, request: effects.Create, target: Target, options: Options) -> Mapping[str, Any]:
+        writing = self._cluster.writing
+        if request.kind is kinds.POD:
+            # Equal pods share what was read of the first of them.
+            return writing.create_pod(target, msgspec.json.encode(request.manifest), options, [])
+        return writing.create(target, structure.copied(request.manifest), options, [])
+
+    def _check(self, key: Key, uid: str, target: Target) -> None:
+        found = self._cluster.store.find(key)
+        if found is not None and uid not in ("", found["metadata"]["uid"]):
+            why = f"its uid is {found['metadata']['uid']}, not {uid}"
+            raise statuses.conflict(target.resource.plural, target.resource.group, target.name, why)
+
+
+class Notes:
+    """Writes what controllers say as Events; the same said again counts up the Event that is there."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._told: OrderedDict[tuple[str, str, str], Key] = OrderedDict()
+        self._count = 0
+
+    def put(self, note: effects.Note) -> None:
+        """Write an Event."""
+        store, now = self._cluster.store, self._cluster.writing.stamp()
+        cause = (note.uid, note.reason, note.message)
+        known = self._told.get(cause)
+        present = store.find(known) if known is not None else None
+        if known is not None and present is not None:
+            store.patch(known, {"count": int(present.get("count", 1)) + 1, "lastTimestamp": now})
+            return
+        self._count += 1
+        namespace = note.namespace or "default"
+        name = f"{note.name[:200]}.{self._cluster.now():x}{self._count & 0xFFFF:04x}"
+        key = Key(kinds.EVENT, namespace, name)
+        store.adopt(_event(note, name, namespace, now), key)
+        self._told[cause] = key
+        if len(self._told) > _REMEMBERED:
+            self._told.popitem(last=False)
+
+
+def _event(note: effects.Note, name: str, namespace: str, now: str) -> Manifest:
+    about = {"apiVersion": note.kind.api_version, "kind": note.kind.name, "name": note.name, "uid": note.uid}
+    source = standard.SOURCES.get(note.kind, "pumice-controllers")
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": name, "namespace": namespace, "creationTimestamp": now},
+        "involvedObject": {**about, **({"namespace": note.namespace} if note.namespace else {})},
+        "type": note.type,
+        "reason": note.reason,
+        "message": note.message[:1024],
+        "count": 1,
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "source": {"component": source},
+        "reportingComponent": source,
+        "reportingInstance": "",
+    }
+
+
+class Controlling:
+    """Controllers, garbage collection and the emptying of namespaces, run until cancelled."""
+
+    def __init__(self, cluster: Cluster, time: WallClock, controllers: Sequence[Controller]) -> None:
+        self._time = time
+        self._world = ServerWorld(cluster)
+        self.engine = engine.Engine(controllers, tell=Notes(cluster).put, complain=_tell)
+        self._watched = frozenset(self.engine.watched)
+        self._arrived: deque[tuple[kinds.Kind, WatchEventType, Mapping[str, Any]]] = deque()
+        self._stirred = asyncio.Event()
+        self._collector = collecting.Collector(cluster.store)
+        self._emptier = emptying.Emptier(cluster.store, cluster.registry)
+        for kind in self.engine.watched:
+            self._arrived.extend((kind, "ADDED", manifest) for manifest in cluster.store.scan(kind))
+        cluster.store.observe(self._seen)
+
+    def _seen(self, key: Key, event_type: WatchEventType, manifest: Mapping[str, Any]) -> None:
+        if key.kind in self._watched:
+            self._arrived.append((key.kind, event_type, manifest))
+        self._stirred.set()
+
+    async def run(self) -> None:
+        """React to what changes, in slices, so that requests are answered in between."""
+        while True:
+            self._stirred.clear()
+            if self._hear() + await self._turns() + self._collector.collect() + self._emptier.empty():
+                await asyncio.sleep(0)
+                continue
+            due = self.engine.queue.next_due(self._time.now())
+            limit = None if due is None else max(0.0, (due - self._time.now()) / 1e6)
+            try:
+                async with asyncio.timeout(limit):
+                    await self._stirred.wait()
+            except TimeoutError:
+                continue
+
+    def _hear(self) -> int:
+        count = 0
+        while self._arrived and count < _HEARD:
+            kind, event_type, manifest = self._arrived.popleft()
+            if event_type != "BOOKMARK":
+                self.engine.feed(kind, event_type, manifest)
+            count += 1
+        return count
+
+    async def _turns(self) -> int:
+        """Take some turns; others have theirs between the stages of a long one."""
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        for count in range(_SLICE):
+            turn = self.engine.take(self._moment())
+            if turn is None:
+                return count
+            while turn.left:
+                for step in self.engine.next_steps(turn):
+                    self.engine.answered(turn, step, self._world.perform(step.request), self._time.now())
+                if clock() - began > _AT_ONCE:
+                    await asyncio.sleep(0)
+                    began = clock()
+            self.engine.finish(turn, self._moment())
+        return _SLICE
+
+    def _moment(self) -> requests.Moment:
+        return requests.Moment(self._time.now(), self._time.speed)
+
+
+async def run(cluster: Cluster, time: WallClock) -> None:
+    """Run the controllers of ordinary manifests."""
+    await Controlling(cluster, time, standard.controllers()).run()
+
+
+def _tell(message: str) -> None:
+    print(message, flush=True)  # noqa: T201
