@@ -129,8 +129,10 @@ class CycleRecord:
 
     def forget(self, job: str) -> None:
         """Drop what was said of a job that is gone; objects of it that are there and bad are so still."""
-        for said in self._verdicts.values():
+        for source, said in list(self._verdicts.items()):
             said.pop(job, None)
+            if not said:
+                del self._verdicts[source]
         self._states.pop(job, None)
         self._standing.pop(job, None)
 

@@ -126,7 +126,9 @@ class Search:
             return telling.NOBODY
         key = (self._market.kind_of_job(job), claimant.best_effort)
         if key not in self._anybody:
-            anybody = asking.is_anybody_offered(self.rules, claimant, ask=len(self._anybody) < KINDS_ASKED)
+            # Where a plan stays inside a hyper-node the plugins are asked with it.
+            ask = len(self._anybody) < KINDS_ASKED and self.session.topology.limit(job) is None
+            anybody = asking.is_anybody_offered(self.rules, claimant, ask=ask)
             self._anybody[key] = None if anybody else self._with_those_considered(job, telling.NOBODY)
         return self._anybody[key]
 
