@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 FEW = 4
-# Candidates that the plugins are asked about at a time.
+# Candidates that the plugins are asked about at a time, at the most.
 TOGETHER = 256
 
 
@@ -53,9 +53,11 @@ def is_anybody_offered(rules: Rules, claimant: Task, *, ask: bool) -> bool:
     )
     if not ask or len(kinds) > FEW:
         return next(unprotected, None) is not None
-    while chunk := list(itertools.islice(unprotected, TOGETHER)):
+    size = FEW  # as a rule one of the first is offered
+    while chunk := list(itertools.islice(unprotected, size)):
         if any(rules.ask(kind, chunk) for kind in kinds):
             return True
+        size = min(2 * size, TOGETHER)
     return False
 
 
