@@ -62,14 +62,8 @@ class Writing:
     ) -> Mapping[str, Any]:
         """Create an object and give it as it is stored."""
         resource = target.resource
-        new = conformity.decoded(body, resource, options, warnings)
+        new, namespace = self._begun(target, body, options, warnings)
         metadata = new["metadata"]
-        if metadata.get("resourceVersion"):
-            raise statuses.bad_request("resourceVersion should not be set on objects to be created")
-        for field in _SERVER_OWNED:
-            metadata.pop(field, None)
-        namespace = self._home(metadata, target)
-        self._name(metadata, target)
         if resource.has_status and resource.kind_name not in _STATUS_AT_CREATION:
             new.pop("status", None)
         self._complete(new, resource)
@@ -124,6 +118,18 @@ class Writing:
         metadata["namespace"] = target.namespace
         return target.namespace
 
+    def _begun(self, target: Target, body: Any, options: Options, warnings: list[str]) -> tuple[Document, str]:
+        """Read what is to be created, without what only the server writes; returns it with its name, and its namespace."""
+        new = conformity.decoded(body, target.resource, options, warnings)
+        metadata = new["metadata"]
+        if metadata.get("resourceVersion"):
+            raise statuses.bad_request("resourceVersion should not be set on objects to be created")
+        for field in _SERVER_OWNED:
+            metadata.pop(field, None)
+        namespace = self._home(metadata, target)
+        self._name(metadata, target)
+        return new, namespace
+
     def _name(self, metadata: Document, target: Target) -> None:
         if target.name:
             metadata["name"] = target.name
@@ -138,14 +144,8 @@ class Writing:
             spec = msgspec.json.decode(raw) if raw else None
             return self.create(target, {**body, "spec": spec} if spec is not None else body, options, warnings, raw=raw)
         resource = target.resource
-        new = conformity.decoded(body, resource, options, warnings)
+        new, namespace = self._begun(target, body, options, warnings)
         metadata = new["metadata"]
-        if metadata.get("resourceVersion"):
-            raise statuses.bad_request("resourceVersion should not be set on objects to be created")
-        for field in _SERVER_OWNED:
-            metadata.pop(field, None)
-        namespace = self._home(metadata, target)
-        self._name(metadata, target)
         new |= {"spec": known.spec, "status": {"phase": "Pending", "qosClass": known.quality}}
         if found := validity.metadata(new, "Pod") + owner_problems(new):
             raise statuses.invalid("Pod", "", metadata.get("name", ""), found)

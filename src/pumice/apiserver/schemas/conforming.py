@@ -51,7 +51,7 @@ def _prune_fields(value: Document, node: Node, path: str, dropped: list[str], ro
 
 def mistyped(value: Any, node: Node, path: str = "") -> tuple[str, str, str] | None:
     """Give the path of the first value that is of a wrong type, what it is and what it should be."""
-    found = _JSON.get(type(value), "object")
+    found = JSON_NAMES.get(type(value), "object")
     kind = node.type
     if value is None or kind == "any":
         return None
@@ -88,7 +88,7 @@ def _mistyped_items(value: list[Any], node: Node, path: str) -> tuple[str, str, 
     return None
 
 
-_JSON = {
+JSON_NAMES = {
     str: "string",
     bool: "boolean",
     int: "integer",

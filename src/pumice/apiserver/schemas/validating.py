@@ -7,21 +7,12 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from pumice.api import timestamp
-from pumice.apiserver.schemas import cel
+from pumice.apiserver.schemas import cel, conforming
 
 if TYPE_CHECKING:
     from pumice.apiserver.schemas.nodes import Node
     from pumice.apiserver.statuses import Causes
 
-_JSON = {
-    str: "string",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    list: "array",
-    dict: "object",
-    type(None): "null",
-}
 _MOST_CAUSES = 20
 _BLOCKING = frozenset(f"FieldValue{what}" for what in ("Required", "TooLong", "TooMany", "TypeInvalid", "NotSupported"))
 _TOO_MUCH = {
@@ -202,7 +193,7 @@ def _number_problems(value: float, node: Node) -> list[str]:
 
 
 def _name(value: Any) -> str:
-    return _JSON.get(type(value), "object")
+    return conforming.JSON_NAMES.get(type(value), "object")
 
 
 def _shown(value: Any) -> str:
