@@ -29,12 +29,12 @@ class CommandError(click.ClickException):
 
 
 def path(context: click.Context | None) -> list[str]:
-    """Name a command from its verb to its kind, as in `list job`; a program of one command by its own name."""
+    """Name a command from its verb to its kind, as in `list job`; one that has no kind is executed."""
     words: list[str] = []
-    while context is not None and context.parent is not None:
+    while context is not None and (context.parent is not None or not words):
         words.append(context.info_name or "")
         context = context.parent
-    return words or (["execute", context.info_name or ""] if context is not None else ["execute"])
+    return words if len(words) > 1 else ["execute", *words]
 
 
 def told(error: KubeError, kind: Kind, verb: str, *, name: str = "", namespace: str = "") -> str:
