@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import difflib
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
@@ -81,7 +83,7 @@ class Cluster:
         try:
             return await self.client.get(kind, namespace, name)
         except errors.KubeError as error:
-            raise _error(error, kind, "get", name=name, namespace=namespace) from error
+            raise await self._missed(error, kind, "get", name, namespace) from error
 
     async def create(self, kind: Kind, manifest: Manifest) -> Manifest:
         """Create an object and return what was stored."""
@@ -97,14 +99,27 @@ class Cluster:
         try:
             return await self.client.patch(kind, namespace, name, body)
         except errors.KubeError as error:
-            raise _error(error, kind, "patch", name=name, namespace=namespace) from error
+            raise await self._missed(error, kind, "patch", name, namespace) from error
 
     async def delete(self, kind: Kind, namespace: str, name: str) -> None:
         """Delete an object; what it owns goes after it."""
         try:
             await self.client.delete(kind, namespace, name, policy="Background")
         except errors.KubeError as error:
-            raise _error(error, kind, "delete", name=name, namespace=namespace) from error
+            raise await self._missed(error, kind, "delete", name, namespace) from error
+
+    async def _missed(
+        self, error: errors.KubeError, kind: Kind, verb: str, name: str, namespace: str
+    ) -> failing.CommandError:
+        """Say why nothing could be done with an object; if there is none of that name, which one was probably meant."""
+        told = failing.told(error, kind, verb, name=name, namespace=namespace)
+        if isinstance(error, errors.ApiError) and error.status == 404:
+            with contextlib.suppress(errors.KubeError):
+                page = arrivals.page(await self.client.list_page(kind, namespace=namespace, query={"limit": PAGE}))
+                names = [arrivals.arrival(kind, raw, keep=False).object.metadata.name for raw in page.items]
+                if near := difflib.get_close_matches(name, names, n=1):
+                    told += f"; did you mean {near[0]!r}?"
+        return failing.CommandError(told)
 
 
 def run(place: Place, work: Callable[[Cluster], Awaitable[T]]) -> T:
