@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 import yaml
 
+from pumice.api import kinds
+from pumice.cli.volcano import calls
 from pumice.kube.calls.retrying import RetryPolicy
 from pumice.kube.calls.transport import Transport
+from pumice.kube.watches import arrivals
 
 JOBS = "batch.volcano.sh/v1alpha1"
 SCHEDULING = "scheduling.volcano.sh/v1beta1"
@@ -228,6 +232,15 @@ def test_pods_are_listed_by_job_and_by_queue(commands):
     assert told == "Failed to list pod: job train is in queue q, not in r; leave -q out\n"
 
 
+def test_nothing_is_kept_of_pods_that_are_not_wanted():
+    listing = calls._Chosen(lambda metadata: metadata.name == "b")
+    for name in ("a", "b", "c"):
+        raw = msgspec.Raw(msgspec.json.encode({"metadata": {"name": name, "uid": name}}))
+        listing.add(arrivals.arrival(kinds.POD, raw, keep=True))
+    assert len(listing.found) == 3
+    assert list(listing.changed) == [("", "b")]
+
+
 FLOW = "apiVersion: flow.volcano.sh/v1alpha1\nkind: JobFlow\nmetadata: {name: %s, namespace: %s}\nspec: {jobRetainPolicy: delete, flows: [{name: a}]}\n"
 TEMPLATE = "apiVersion: flow.volcano.sh/v1alpha1\nkind: JobTemplate\nmetadata: {name: %s, namespace: %s}\nspec: {tasks: [{replicas: 1, template: {spec: {containers: [{name: c, image: x}]}}}]}\n"
 
@@ -309,6 +322,13 @@ def test_failure_is_one_line_on_standard_output_with_the_next_step(commands, arg
     if arguments[:2] == ("queue", "create"):
         commands.run("queue", "create", "-n", "default")
     assert commands.failed(*arguments).startswith(told)
+
+
+def test_name_that_was_probably_meant_is_told(commands):
+    commands.job("llama")
+    for verb in ("view", "suspend", "delete"):
+        told = commands.failed("job", verb, "-N", "lama", "-n", commands.namespace)
+        assert told.endswith("shows those that exist; did you mean 'llama'?\n")
 
 
 def test_job_that_exists_is_named(commands):

@@ -124,6 +124,10 @@ def test_top_that_may_read_nothing_fails_with_all_that_is_missing(ann):
             errors.UnknownOutcomeError("POST /x: cut"),
             "POST /x: cut; look before trying again: pumice job list -n space",
         ),
+        (
+            errors.ApiError(403, "Forbidden", 'POST /x: jobs "train" is forbidden: exceeded quota: few'),
+            'POST /x: jobs "train" is forbidden: exceeded quota: few (403 Forbidden)',
+        ),
         (errors.UnreachableError("no connection"), "no connection"),
         (errors.ApiError(422, "Invalid", "POST /x: spec.tasks is wrong"), "POST /x: spec.tasks is wrong (422 Invalid)"),
     ],

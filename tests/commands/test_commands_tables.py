@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import command_objects as objects
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pumice.api.meta import ObjectMeta
 from pumice.cli.volcano import columns, flow_rows, job_rows, pod_rows, queue_rows
 
 
@@ -212,7 +214,8 @@ def test_pods_of_a_queue_are_those_labelled_and_those_annotated():
         objects.pod("c", labels={"volcano.sh/queue-name": "r"}),
         objects.pod("d"),
     ]
-    assert [columns.name(each) for each in pod_rows.in_queue(made, "q")] == ["a", "b"]
+    metadata = [msgspec.convert(each["metadata"], ObjectMeta) for each in made]
+    assert [each.name for each in metadata if pod_rows.in_queue("q")(each)] == ["a", "b"]
     assert pod_rows.outside(made, "q") == "r"
     assert pod_rows.outside(made[:2], "q") == ""
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import difflib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
+from pumice.api.meta import ObjectMeta
 from pumice.cache import reflector
 from pumice.cli.volcano import failing
 from pumice.kube import errors
@@ -19,12 +21,13 @@ from pumice.kube.watches import arrivals, lists
 from pumice.kube.watches.watching import WatchSpec
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Mapping
 
     from pumice.api.kinds import Kind
 
 T = TypeVar("T")
 Manifest = dict[str, Any]
+Wanted = Callable[[ObjectMeta], bool]
 
 PAGE: Final = 500
 RETRIES: Final = RetryPolicy(attempts=3)
@@ -62,18 +65,36 @@ class Scoped:
         return self._client.stream(kind, namespace=self._namespace, query=query, silence=silence)
 
 
+class _Chosen(reflector.Listing[arrivals.Arrival]):
+    """A list of which only what is wanted is kept."""
+
+    def __init__(self, wanted: Wanted | None) -> None:
+        super().__init__({}, arrivals.identify)
+        self._wanted = wanted
+
+    def add(self, listed: arrivals.Arrival) -> None:
+        """Take an object, or merely count it."""
+        if self._wanted is None or self._wanted(listed.object.metadata):
+            super().add(listed)
+        else:
+            key, edition = arrivals.identify(listed)
+            self.found[key] = edition
+
+
 class Cluster:
     """The cluster that a command talks to; an error it meets is a `CommandError` that names the object and the next step."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
 
-    async def listed(self, kind: Kind, namespace: str = "", *, labels: str = "", fields: str = "") -> list[Manifest]:
-        """List objects in pages."""
+    async def listed(
+        self, kind: Kind, namespace: str = "", *, labels: str = "", fields: str = "", wanted: Wanted | None = None
+    ) -> list[Manifest]:
+        """List objects in pages; of those that are not wanted nothing is kept, however many there are."""
         spec = WatchSpec(kind, label_selector=labels, field_selector=fields, keep_raw=True)
         pages = lists.PagedList(Scoped(self.client, namespace), spec, PAGE)
         try:
-            listing, _ = await pages.read(lambda: reflector.Listing({}, arrivals.identify))
+            listing, _ = await pages.read(lambda: _Chosen(wanted))
         except errors.KubeError as error:
             raise _error(error, kind, "list", namespace=namespace) from error
         return [decoded(kind, each.raw) for each in listing.changed.values()]

@@ -51,7 +51,7 @@ def told(error: KubeError, kind: Kind, verb: str, *, name: str = "", namespace: 
 def _refused(error: ApiError, kind: Kind, verb: str, name: str, namespace: str) -> str:
     where = f" in namespace {namespace}" if namespace and kind.namespaced else ""
     match error.status:
-        case 403 if error.reason == "Forbidden" and "admission webhook" not in error.message:
+        case 403 if f"cannot {verb} resource" in error.message:
             return f"{error.message}; {_right(kind, verb, namespace)}"
         case 404 if name and f'"{name}" not found' in error.message:
             return (

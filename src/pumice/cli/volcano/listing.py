@@ -25,11 +25,12 @@ def _first(found: Sequence[list[Manifest]]) -> list[Manifest]:
 
 
 class Read(NamedTuple):
-    """A kind that a list is made from, and which of its objects."""
+    """A kind that a list is made from, and which of its objects: `wanted` judges by their metadata what nobody can select by."""
 
     kind: Kind
     namespace: str = ""
     labels: str = ""
+    wanted: calls.Wanted | None = None
 
 
 class Listing(NamedTuple):
@@ -81,7 +82,10 @@ def show_one(listing: Listing, found: Sequence[list[Manifest]], form: str) -> No
 
 async def read(cluster: calls.Cluster, listing: Listing) -> list[list[Manifest]]:
     """Read what a list is made from."""
-    return [await cluster.listed(each.kind, each.namespace, labels=each.labels) for each in listing.reads]
+    return [
+        await cluster.listed(each.kind, each.namespace, labels=each.labels, wanted=each.wanted)
+        for each in listing.reads
+    ]
 
 
 def now() -> int:

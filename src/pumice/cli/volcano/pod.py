@@ -51,13 +51,12 @@ def list_pods(**given: Any) -> None:
     table = (*pod_rows.COLUMNS, *(pod_rows.WIDE if given["output"] == "wide" else ()))
 
     def chosen(found: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
-        if not queue:
-            return found[0]
-        other = pod_rows.outside(found[0], queue) if job else ""
+        other = pod_rows.outside(found[0], queue) if job and queue else ""
         if other:
             raise failing.CommandError(f"job {job} is in queue {other}, not in {queue}; leave -q out")
-        return found[0] if job else list(pod_rows.in_queue(found[0], queue))
+        return found[0]
 
+    wanted = pod_rows.in_queue(queue) if queue and not job else None
     namespace = "" if given["all_namespaces"] else given["namespace"]
-    wanted = listing.Listing((listing.Read(kinds.POD, namespace, labels),), lambda _: table, chosen)
-    listing.show(options.place(given), wanted, given["output"] or "", watch=given["watch"])
+    shown = listing.Listing((listing.Read(kinds.POD, namespace, labels, wanted),), lambda _: table, chosen)
+    listing.show(options.place(given), shown, given["output"] or "", watch=given["watch"])

@@ -11,7 +11,9 @@ from pumice.cli.volcano.columns import Column
 from pumice.sim import structure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Mapping
+
+    from pumice.api.meta import ObjectMeta
 
 
 def _label(item: Mapping[str, Any], key: str) -> str:
@@ -44,12 +46,9 @@ WIDE: Final = (
 )
 
 
-def in_queue(pods_found: list[dict[str, Any]], name: str) -> Iterator[dict[str, Any]]:
-    """Give the pods of a queue: those that a Job labelled so, and those that are annotated so."""
-    for pod in pods_found:
-        annotated = structure.mapping(pod, "metadata", "annotations").get(names.QUEUE_NAME)
-        if name in (_label(pod, names.JOB_QUEUE_NAME), annotated):
-            yield pod
+def in_queue(name: str) -> Callable[[ObjectMeta], bool]:
+    """Give the test for pods of a queue: those that a Job labelled so, and those that are annotated so."""
+    return lambda pod: name in (pod.labels.get(names.JOB_QUEUE_NAME), pod.annotations.get(names.QUEUE_NAME))
 
 
 def outside(pods_found: list[dict[str, Any]], name: str) -> str:

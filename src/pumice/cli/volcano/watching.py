@@ -94,7 +94,8 @@ class Source:
     ) -> None:
         """Take a change."""
         key = (found.metadata.namespace, found.metadata.name)
-        if event_type == "DELETED":
+        wanted = self._read.wanted
+        if event_type == "DELETED" or (wanted is not None and not wanted(found.metadata)):
             self.items.pop(key, None)
         else:
             self.items[key] = calls.decoded(kind, raw)
