@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
 from contract.contract_up import UpServer
 from pumice.cli.program import program
 from pumice.cli.volcano import programs
+
+CRDS = Path(__file__).parents[2] / "deploy" / "crds"
 
 
 class Commands:
@@ -64,15 +68,31 @@ def up_server(tmp_path_factory):
         yield server
 
 
+@pytest.fixture(scope="session")
+def real_server(api_server):
+    """The real API server, with the kinds that commands speak of."""
+    api_server.crds(CRDS)
+    return api_server
+
+
 @pytest.fixture
 def commands(up_server):
     return Commands(up_server, up_server.new_namespace())
 
 
+@pytest.fixture(params=["up", pytest.param("kube", marks=pytest.mark.kube)])
+def either(request):
+    """The same on the server of `pumice up` and on a real one."""
+    if request.param == "up":
+        return request.getfixturevalue("commands")
+    server = request.getfixturevalue("real_server")
+    return Commands(server, server.new_namespace())
+
+
 @pytest.fixture
-def queue(commands):
+def queue(either):
     """A queue with a name of its own."""
-    name = f"q-{commands.namespace}"
-    commands.printed("queue", "create", "-n", name, "-w", "4")
+    name = f"q-{either.namespace}"
+    either.printed("queue", "create", "-n", name, "-w", "4")
     yield name
-    commands.server.call("DELETE", f"/apis/scheduling.volcano.sh/v1beta1/queues/{name}")
+    either.server.call("DELETE", f"/apis/scheduling.volcano.sh/v1beta1/queues/{name}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 import yaml
@@ -14,24 +13,21 @@ from pumice.cli.program import program
 from pumice.cli.volcano import failing
 from pumice.kube import errors
 
-ROOT = Path(__file__).parents[2]
-
 
 def run(file, *arguments):
     return CliRunner().invoke(program, [*arguments, "--kubeconfig", str(file)], prog_name="pumice")
 
 
 @pytest.fixture
-def ann(api_server, tmp_path):
+def ann(real_server, tmp_path):
     """Somebody who may read pods and groups of one namespace, and nothing else."""
-    api_server.crds(ROOT / "deploy" / "crds")
-    space = api_server.new_namespace()
+    space = real_server.new_namespace()
     names = ["pods", "podgroups.scheduling.volcano.sh"]
-    api_server.kubectl(
+    real_server.kubectl(
         "create", "role", "reader", "-n", space, "--verb=get,list,watch", f"--resource={','.join(names)}"
     )
-    api_server.kubectl("create", "rolebinding", "reader", "-n", space, "--role=reader", "--user=ann")
-    given = yaml.safe_load(api_server.kubeconfig.read_text(encoding="utf-8"))
+    real_server.kubectl("create", "rolebinding", "reader", "-n", space, "--role=reader", "--user=ann")
+    given = yaml.safe_load(real_server.kubeconfig.read_text(encoding="utf-8"))
     for user in given["users"]:
         user["user"]["as"] = "ann"
     file = tmp_path / "ann.yaml"
@@ -72,7 +68,7 @@ def test_what_may_be_read_is_listed(ann):
     assert run(file, "pod", "list", "-n", space).stdout == "No resources found\n"
 
 
-def test_top_shows_what_may_be_read_and_says_what_is_missing(ann, api_server):
+def test_top_shows_what_may_be_read_and_says_what_is_missing(ann, real_server):
     file, space = ann
     group = {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
@@ -80,7 +76,7 @@ def test_top_shows_what_may_be_read_and_says_what_is_missing(ann, api_server):
         "metadata": {"name": "llama"},
         "spec": {"minMember": 2},
     }
-    api_server.call("POST", f"/apis/scheduling.volcano.sh/v1beta1/namespaces/{space}/podgroups", group)
+    real_server.call("POST", f"/apis/scheduling.volcano.sh/v1beta1/namespaces/{space}/podgroups", group)
     result = run(file, "top", "--once", "-n", space, "-o", "json")
     assert result.exit_code == 0, result.output
     seen = json.loads(result.stdout)
