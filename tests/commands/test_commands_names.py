@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,11 @@ def test_start_imports_what_is_needed_and_never_numpy(argv, allowed, tmp_path):
     environment = {**os.environ, "KUBECONFIG": str(tmp_path / "none")}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
     assert done.stdout.splitlines()[-1] == str(sorted(allowed))
+
+
+def test_installing_pumice_puts_no_vcctl_on_the_path():
+    found = {each.name for each in metadata.distribution("pumice").entry_points if each.group == "console_scripts"}
+    assert found == {"pumice", "kubectl-pumice"}
 
 
 # -- links -----------------------------------------------------------------------------------------------------------
