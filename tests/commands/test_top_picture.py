@@ -92,7 +92,7 @@ def test_picture_shows_shares_waiting_jobs_and_use(monkeypatch):
     time.tzset()
     lines = [line.rstrip() for line in drawn(scene([queue()], [job()], [node()]))]
     assert lines == [
-        "Pumice  cluster  00:00:00  1 queues, 1 jobs, 1 waiting, 1 nodes, 7 pods",
+        "Pumice  cluster  00:00:00  1 queue, 1 job, 1 waiting, 1 node, 7 pods",
         "",
         "QUEUE     STATE  CPU HELD/DUE/MOST    MEMORY HELD/DUE/MOST  WAITING  RUNNING",
         "research  Open   ▇▇▇▇▇│▇▇▇· 36/20/40  ·········· 0/-/-            1        2",
@@ -108,7 +108,7 @@ def test_picture_shows_shares_waiting_jobs_and_use(monkeypatch):
 @given(
     st.tuples(st.integers(0, 60), st.integers(0, 300), st.integers(0, 300)),
     st.integers(60, 250),
-    st.integers(12, 100),
+    st.integers(5, 100),
     st.sampled_from([picture.SECTIONS, ("jobs",), ("queues", "nodes")]),
 )
 def test_picture_never_leaves_the_terminal_and_says_what_is_hidden(counts, width, height, sections):
@@ -123,7 +123,7 @@ def test_picture_never_leaves_the_terminal_and_says_what_is_hidden(counts, width
     assert len(lines) <= height
     assert all(len(line) <= width for line in lines)
     for section, count in (("queues", queues), ("jobs", jobs), ("nodes", nodes)):
-        hidden = [line for line in lines if line.endswith(f"more {section}") or f"more {section} " in line]
+        hidden = [line for line in lines if line.split()[3:] in (["more", section], ["more", section[:-1]])]
         shown = sum(line.startswith({"queues": "q", "jobs": "default/", "nodes": "node-"}[section]) for line in lines)
         if section in sections and count and shown:
             assert shown + (int(hidden[0].split()[2]) if hidden else 0) == count
@@ -133,6 +133,22 @@ def test_rows_may_be_limited_and_without_a_limit_all_are_shown():
     seen = scene(nodes=[node(f"node-{i}") for i in range(90)])
     assert sum(line.startswith("node-") for line in drawn(seen, rows=0)) == 90
     assert sum(line.startswith("node-") for line in drawn(seen, rows=5)) == 5
+
+
+@pytest.mark.parametrize(("height", "tables"), [(6, 1), (9, 2), (13, 3), (40, 3)])
+def test_low_terminal_shows_few_tables_rather_than_none(height, tables):
+    seen = scene(
+        [queue(f"q{i}") for i in range(50)], [job(f"j{i}") for i in range(50)], [node(f"node-{i}") for i in range(50)]
+    )
+    lines = drawn(seen, width=100, height=height)
+    assert sum(line.startswith(("QUEUE", "JOB", "NODE")) for line in lines) == tables
+    assert sum("more " in line for line in lines) == tables
+
+
+def test_terminal_of_eighty_characters_has_room_for_both_amounts_of_queues():
+    lines = drawn(scene([queue("research")]), width=80)
+    assert "36/20/40" in lines[3]
+    assert lines[2].split()[-2:] == ["WAITING", "RUNNING"]
 
 
 def test_narrow_terminal_leaves_the_reasons_out():

@@ -22,8 +22,13 @@ if TYPE_CHECKING:
     from pumice.cli.top.scene import JobRow, NodeRow, QueueRow, Scene
 
 BAR: Final = 10
-ROOM: Final = 26
-"""Characters that one dimension of a queue or node takes."""
+NARROW_BAR: Final = 6
+ROOMY: Final = 100
+"""Characters from which on a terminal has room for long bars."""
+AMOUNTS: Final = 16
+"""Characters that the amounts of one dimension take beside its bar."""
+LEAST: Final = 4
+"""Lines without which a table says nothing: an empty one, the headings, a row, how many more there are."""
 SECTIONS: Final = ("queues", "jobs", "nodes")
 _PHASES: Final = {names.PHASE_RUNNING: "green", names.PHASE_COMPLETED: "dim", names.PHASE_UNKNOWN: "red"}
 
@@ -35,13 +40,15 @@ class Picture:
         self._title = title
         self._sections = sections
         self._rows = rows
+        self._bar = BAR
 
     def draw(self, seen: Scene, console: Console) -> RenderableType:
         """Draw everything that fits."""
         counts = {"queues": len(seen.queues), "jobs": len(seen.jobs), "nodes": len(seen.nodes)}
         notes = [Text(f"note: {line}", style="yellow", overflow="ellipsis", no_wrap=True) for line in seen.missing]
         room = self._room(counts, console.height - 1 - len(notes))
-        columns = scenes.dimensions(seen)[: max(2, (console.width - 40) // ROOM)]
+        self._bar = BAR if console.width >= ROOMY else NARROW_BAR
+        columns = scenes.dimensions(seen)[: max(2, (console.width - 40) // (self._bar + AMOUNTS))]
         drawn = {
             "queues": lambda: self._queues(seen, columns, room["queues"]),
             "jobs": lambda: self._jobs(seen, room["jobs"], console.width),
@@ -49,11 +56,11 @@ class Picture:
         }
         parts: list[RenderableType] = [self._head(seen, console.width)]
         for section in self._sections:
-            if room[section] or not counts[section]:
+            if room[section] or (not counts[section] and console.height > LEAST * len(self._sections)):
                 parts += ["", drawn[section]()]
                 hidden = counts[section] - room[section]
                 if hidden > 0:
-                    parts.append(Text(f"… and {hidden} more {section}", style="dim"))
+                    parts.append(Text(f"… and {_counted(hidden, f'more {section}')}", style="dim"))
         return Group(*parts, *notes)
 
     def _room(self, counts: dict[str, int], lines: int) -> dict[str, int]:
@@ -61,9 +68,9 @@ class Picture:
         shown = dict.fromkeys(SECTIONS, 0)
         if self._rows is not None:
             return {section: min(counts[section], self._rows or counts[section]) for section in SECTIONS}
-        for index, section in enumerate(self._sections):
-            share = lines // (len(self._sections) - index)
-            rows = share - 2  # an empty line and the headings
+        fitting = self._sections[: max(1, lines // LEAST)]
+        for index, section in enumerate(fitting):
+            rows = lines // (len(fitting) - index) - 2  # an empty line and the headings
             shown[section] = counts[section] if counts[section] <= rows else max(0, rows - 1)
             lines -= shown[section] + 2 + (shown[section] < counts[section])
         return shown
@@ -72,10 +79,10 @@ class Picture:
         clock = time.strftime("%H:%M:%S", time.localtime(seen.time / duration.SECOND))
         text = Text.assemble(("Pumice", "bold"), f"  {self._title}  ", (clock, "bold"), "  ")
         counted = {
-            f"{len(seen.queues)} queues": "queues" in self._sections,
-            f"{len(seen.jobs)} jobs, {seen.waiting} waiting": "jobs" in self._sections,
-            f"{len(seen.nodes)} nodes": "nodes" in self._sections,
-            f"{seen.pods} pods": self._sections != ("queues",),
+            _counted(len(seen.queues), "queues"): "queues" in self._sections,
+            f"{_counted(len(seen.jobs), 'jobs')}, {seen.waiting} waiting": "jobs" in self._sections,
+            _counted(len(seen.nodes), "nodes"): "nodes" in self._sections,
+            _counted(seen.pods, "pods"): self._sections != ("queues",),
         }
         counts = ", ".join(words for words, known in counted.items() if known)
         text.append(counts, style="dim")
@@ -91,7 +98,7 @@ class Picture:
         table.add_column("WAITING", no_wrap=True, justify="right")
         table.add_column("RUNNING", no_wrap=True, justify="right")
         for queue in seen.queues[:rows]:
-            shares = [_share(queue, seen, name) for name in columns]
+            shares = [_share(queue, seen, name, self._bar) for name in columns]
             table.add_row(queue.name, queue.state, *shares, _count(queue.waiting), _count(queue.running))
         return table
 
@@ -120,16 +127,16 @@ class Picture:
         table.add_column("STATE", no_wrap=True)
         for node in seen.nodes[:rows]:
             state = Text(node.state or "Ready", style="red" if node.state else "dim")
-            table.add_row(node.name, *(_use(node, name) for name in columns), str(node.pods), state)
+            table.add_row(node.name, *(_use(node, name, self._bar) for name in columns), str(node.pods), state)
         return table
 
 
-def _share(queue: QueueRow, seen: Scene, name: str) -> Text:
+def _share(queue: QueueRow, seen: Scene, name: str, cells: int) -> Text:
     """Draw what a queue holds, of what it may hold at the most or of the cluster, marked at what is its due."""
     held, due, most = queue.allocated.get(name, 0), queue.deserved.get(name), queue.capability.get(name)
     whole = most if most is not None else seen.total.get(name, 0)
     above = due is not None and held > due
-    bar = drawing.share(held, whole, BAR, mark=due, style="yellow" if above else "green")
+    bar = drawing.share(held, whole, cells, mark=due, style="yellow" if above else "green")
     amounts = [
         scenes.short(name, held),
         *(scenes.short(name, each) if each is not None else "-" for each in (due, most)),
@@ -137,11 +144,11 @@ def _share(queue: QueueRow, seen: Scene, name: str) -> Text:
     return bar.append(f" {'/'.join(amounts)}")
 
 
-def _use(node: NodeRow, name: str) -> Text:
+def _use(node: NodeRow, name: str, cells: int) -> Text:
     used, whole = node.used.get(name, 0), node.allocatable.get(name, 0)
     if not whole and not used:
         return Text("-", style="dim")
-    bar = drawing.share(used, whole, BAR, style="red" if used > whole else "green")
+    bar = drawing.share(used, whole, cells, style="red" if used > whole else "green")
     return bar.append(f" {scenes.short(name, used)} of {scenes.short(name, whole)}")
 
 
@@ -161,6 +168,10 @@ def _job(job: JobRow, now: int) -> list[RenderableType]:
 def _heading(name: str) -> str:
     """Write a resource as a heading: the part of its name that tells it apart."""
     return name.rpartition("/")[2].upper()
+
+
+def _counted(number: int, plural: str) -> str:
+    return f"{number} {plural if number != 1 else plural.removesuffix('s')}"
 
 
 def _count(number: int) -> str:
