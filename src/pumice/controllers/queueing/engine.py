@@ -15,7 +15,7 @@ The rules that keep a late watch and a lost answer from doing harm:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -59,6 +59,24 @@ class Controller(Protocol):
         """Say what is to be done about an object, which may be gone."""
 
 
+@runtime_checkable
+class Remembering(Controller, Protocol):
+    """A controller that has to know what vanished since it last looked, not only what is there."""
+
+    @property
+    def remembered(self) -> tuple[kinds.Kind, ...]:
+        """The kinds of which it has to know that."""
+
+
+@runtime_checkable
+class Obeying(Controller, Protocol):
+    """A controller that people give orders to: these cut a pause short."""
+
+    @property
+    def orders(self) -> tuple[kinds.Kind, ...]:
+        """The kinds that are orders."""
+
+
 class Key(NamedTuple):
     """An object with the controller that looks at it."""
 
@@ -79,6 +97,7 @@ class Turn(msgspec.Struct, kw_only=True):
     doubtful: bool = False  # something failed, or has to be read
     refused: bool = False
     reading: bool = False
+    vanished: list[str] = []  # uids of what was gone when it began
 
 
 def _ignore(_: effects.Note) -> None:
@@ -102,10 +121,14 @@ class Engine:
         self._controllers = tuple(controllers)
         self._tell = tell
         self._complain = complain
-        self.observed = knowing.Observed()
+        self._orders = tuple(each.orders if isinstance(each, Obeying) else () for each in self._controllers)
+        self._remembered = tuple(each.remembered if isinstance(each, Remembering) else () for each in self._controllers)
+        pairs = zip(self._controllers, self._remembered, strict=True)
+        self.observed = knowing.Observed((each.kind, kind) for each, remembered in pairs for kind in remembered)
         self.queue: work_queue.WorkQueue[Key] = work_queue.WorkQueue()
         self._doubts: dict[Key, dict[knowing.Reference, None]] = {}
         self._written: dict[Key, dict[knowing.Reference, int]] = {}  # not confirmed by a watch, and when to read it
+        self._refusals: dict[Key, int] = {}  # in a row
         self.turns = 0
         self.writes = 0
 
@@ -137,11 +160,16 @@ class Engine:
                 key = Key(place, namespace, name)
                 if before is None or len(generations) > 1:
                     self.queue.forgive(key)
+                    self._refusals.pop(key, None)
                 self.queue.add(key)
             if kind in each.watched:
+                ordered = before is None and kind in self._orders[place]
                 for version in versions:
                     for concerned in each.concerns(kind, version, self.observed):
-                        self.queue.add(Key(place, *concerned))
+                        key = Key(place, *concerned)
+                        if ordered:
+                            self.queue.forgive(key)
+                        self.queue.add(key)
 
     # ---- turns
 
@@ -168,13 +196,16 @@ class Engine:
             steps = [requests.Step(request=read) for read in reads]
             plan = requests.Reconciled(steps=steps)
             return Turn(key=key, subject=subject, kind=each.kind, plan=plan, left=steps, reading=True)
+        if key in self._refusals:
+            moment = msgspec.structs.replace(moment, refusals=self._refusals[key])
+        gone = self.observed.untold(each.kind, key.namespace, key.name) if self._remembered[key.place] else []
         try:
             plan = each.reconcile(key.namespace, key.name, self.observed, moment)
         except Exception as error:  # noqa: BLE001  an object that a controller cannot bear costs nobody else anything
             self._complain(f"{each.kind.name} {key.namespace}/{key.name}: {type(error).__name__}: {error}")
             self.queue.failed(key, moment.now)
             return None
-        return Turn(key=key, subject=subject, kind=each.kind, plan=plan, left=list(plan.steps))
+        return Turn(key=key, subject=subject, kind=each.kind, plan=plan, left=list(plan.steps), vanished=gone)
 
     def _doubtful(self, key: Key, now: int) -> list[knowing.Reference]:
         """Give what has to be read before an object is looked at."""
@@ -212,6 +243,8 @@ class Engine:
 
     def finish(self, turn: Turn, moment: Moment) -> None:
         """End a turn."""
+        if turn.refused or (turn.plan.stuck and not turn.doubtful):
+            self._refusals[turn.key] = self._refusals.get(turn.key, 0) + 1
         if turn.doubtful:
             self.queue.failed(turn.key, moment.now)
             return
@@ -219,6 +252,13 @@ class Engine:
             self.queue.add(turn.key)
         for kind, reason, message in turn.plan.notes if not turn.reading else ():
             self._say(turn, kind, (reason, message))
+        if turn.vanished:
+            self.observed.forget(turn.kind, turn.key.namespace, turn.key.name, turn.vanished)
+        if turn.plan.stuck:
+            self.queue.failed(turn.key, moment.now)
+            return
+        if not turn.reading:
+            self._refusals.pop(turn.key, None)
         rest = min(_LONGEST_REST, turn.plan.size * _REST) if turn.plan.size >= _LARGE else None
         self.queue.done(turn.key, None if rest is None else moment.now + rest)
         if turn.plan.again is not None:

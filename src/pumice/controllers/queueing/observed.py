@@ -1,5 +1,8 @@
 """What controllers know of the cluster: what watches have told, and what the cluster has answered to their own writes.
 
+Of kinds that are remembered, an object that vanished is known to whoever looks at its controller next, until that look has ended well: this is the one
+thing that a restart forgets.
+
 A watch may be late. So an answer counts as seen at once, an object that we have deleted counts as being deleted until a watch or a read says otherwise,
 and of two accounts of an object the one with the newer version is believed.
 """
@@ -11,20 +14,24 @@ from typing import TYPE_CHECKING, Any, Final
 from pumice.cache import reflector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pumice.api import kinds
     from pumice.cache.reflector import EventType
 
 Manifest = dict[str, Any]
 Reference = tuple["kinds.Kind", str, str]
+_Owner = tuple[str, str, str, str]  # apiVersion, kind, namespace, name
 _DELETED: Final = "1970-01-01T00:00:00Z"  # when we have deleted something and nobody has said when that was
 
 
 class Observed:
     """Objects by kind, namespace and name, with two indexes: by the uid of their controller, and those that have none."""
 
-    def __init__(self) -> None:
+    def __init__(self, remembered: Iterable[tuple[kinds.Kind, kinds.Kind]] = ()) -> None:
+        """Begin with nothing; `remembered` are kinds of owners, each with a kind of theirs that is remembered."""
+        self._remembered = frozenset((owner.api_version, owner.name, kind) for owner, kind in remembered)
+        self._vanished: dict[_Owner, dict[str, tuple[kinds.Kind, Manifest]]] = {}
         self._objects: dict[kinds.Kind, dict[str, dict[str, Manifest]]] = {}
         self._owned: dict[tuple[kinds.Kind, str], dict[tuple[str, str], None]] = {}
         self._orphans: dict[tuple[kinds.Kind, str], dict[str, None]] = {}
@@ -55,6 +62,21 @@ class Observed:
     def all(self, kind: kinds.Kind) -> Iterator[Manifest]:
         """Go over all objects of a kind."""
         return (each for home in list(self._objects.get(kind, {}).values()) for each in list(home.values()))
+
+    def count(self, kind: kinds.Kind) -> int:
+        """Give how many objects of a kind there are."""
+        return sum(map(len, self._objects.get(kind, {}).values()))
+
+    def vanished(self, kind: kinds.Kind, owner_kind: kinds.Kind, owner: Mapping[str, Any]) -> list[Manifest]:
+        """Give the objects of a kind that are gone since their controller was last looked at, as they were last known."""
+        metadata = owner["metadata"]
+        gone = self._vanished.get(_owner(owner_kind, metadata.get("namespace", ""), metadata["name"]), {})
+        uid = metadata.get("uid", "")
+        return [each for of, each in gone.values() if of == kind and (controller(each) or {}).get("uid") == uid]
+
+    def untold(self, owner_kind: kinds.Kind, namespace: str, name: str) -> list[str]:
+        """Give the uids of what has vanished since a controller was last looked at."""
+        return list(self._vanished.get(_owner(owner_kind, namespace, name), ()))
 
     # ---- learning
 
@@ -110,6 +132,15 @@ class Observed:
         if known is not None:
             self._drop((kind, namespace, name), known)
 
+    def forget(self, owner_kind: kinds.Kind, namespace: str, name: str, uids: Iterable[str]) -> None:
+        """Remember some that vanished no longer."""
+        owner = _owner(owner_kind, namespace, name)
+        gone = self._vanished.get(owner, {})
+        for uid in uids:
+            gone.pop(uid, None)
+        if not gone:
+            self._vanished.pop(owner, None)
+
     # ---- keeping
 
     def _confirmed(self, reference: Reference, known: Manifest | None, manifest: Mapping[str, Any]) -> None:
@@ -142,12 +173,20 @@ class Observed:
     def _drop(self, reference: Reference, known: Manifest) -> None:
         kind, namespace, name = reference
         self._unindex(reference, known)
+        self._remember(kind, namespace, known)
         home = self._objects[kind][namespace]
         del home[name]
         if not home:
             del self._objects[kind][namespace]
         self._deleted.pop(known["metadata"].get("uid", ""), None)
         self.unconfirmed.pop(reference, None)
+
+    def _remember(self, kind: kinds.Kind, namespace: str, known: Manifest) -> None:
+        owner = controller(known) or {}
+        api_version, name = str(owner.get("apiVersion")), str(owner.get("kind"))
+        if (api_version, name, kind) in self._remembered:
+            gone = self._vanished.setdefault((api_version, name, namespace, str(owner.get("name"))), {})
+            gone[known["metadata"].get("uid", "")] = kind, known
 
     def _unindex(self, reference: Reference, known: Manifest) -> None:
         kind, namespace, name = reference
@@ -159,6 +198,10 @@ class Observed:
         owned.pop((namespace, name), None)
         if not owned:
             del self._owned[kind, owner["uid"]]
+
+
+def _owner(kind: kinds.Kind, namespace: str, name: str) -> _Owner:
+    return kind.api_version, kind.name, namespace, name
 
 
 def controller(manifest: Mapping[str, Any]) -> Mapping[str, Any] | None:
