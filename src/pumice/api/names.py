@@ -207,6 +207,7 @@ LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 # Ours: how long a simulated pod runs, and how it ends.
 RUN_TIME: Final = "pumice.dev/run-time"
 EXIT: Final = "pumice.dev/exit"
+EXIT_CODE: Final = "pumice.dev/exit-code"
 
 # Leases: the one of Volcano's scheduler; on ours, which of them belong to schedulers, and what these serve.
 LEASE_OF_VOLCANO: Final = "volcano"
