@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "completion": ("pumice.cli.completion", "Print what a shell needs to complete commands and names."),
     "config": ("pumice.cli.config", "Check, show and compare scheduler configurations."),
+    "controllers": ("pumice.cli.controllers", "Run the controllers of Jobs, Queues and flows on a real cluster."),
     "demo": ("pumice.cli.demo", "Watch gangs being scheduled on a simulated cluster."),
     "explain": ("pumice.cli.explain", "Say why a pod, job, queue or node stands as it does, and what would change it."),
     "install": ("pumice.cli.install", "Print what a cluster needs to run the scheduler."),

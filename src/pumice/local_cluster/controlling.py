@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pumice.api import kinds
+from pumice.api import kinds, names
 from pumice.apiserver import collecting, emptying, statuses
 from pumice.apiserver.requests import Options, Target
 from pumice.cache import effects
 from pumice.controllers import standard
 from pumice.controllers.queueing import engine, requests
+from pumice.controllers.volcano import registry
 from pumice.sim import errors, structure
 from pumice.sim.identity import Key
 
@@ -128,7 +129,7 @@ class Notes:
 
 def _event(note: effects.Note, name: str, namespace: str, now: str) -> Manifest:
     about = {"apiVersion": note.kind.api_version, "kind": note.kind.name, "name": note.name, "uid": note.uid}
-    source = standard.SOURCES.get(note.kind, "pumice-controllers")
+    source = standard.SOURCES.get(note.kind, names.CONTROLLER_MANAGER)
     return {
         "apiVersion": "v1",
         "kind": "Event",
@@ -213,8 +214,8 @@ class Controlling:
 
 
 async def run(cluster: Cluster, time: WallClock) -> None:
-    """Run the controllers of ordinary manifests."""
-    await Controlling(cluster, time, standard.controllers()).run()
+    """Run the controllers of ordinary manifests and of Volcano's kinds."""
+    await Controlling(cluster, time, [*standard.controllers(), *registry.controllers()]).run()
 
 
 def _tell(message: str) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pumice.cache import reflector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pumice.api import kinds
     from pumice.cache.reflector import EventType
@@ -28,8 +28,13 @@ _DELETED: Final = "1970-01-01T00:00:00Z"  # when we have deleted something and n
 class Observed:
     """Objects by kind, namespace and name, with two indexes: by the uid of their controller, and those that have none."""
 
-    def __init__(self, remembered: Iterable[tuple[kinds.Kind, kinds.Kind]] = ()) -> None:
-        """Begin with nothing; `remembered` are kinds of owners, each with a kind of theirs that is remembered."""
+    def __init__(
+        self,
+        remembered: Iterable[tuple[kinds.Kind, kinds.Kind]] = (),
+        trim: Callable[[kinds.Kind, Manifest], Manifest] | None = None,
+    ) -> None:
+        """Begin with nothing; `remembered` are kinds of owners, each with a kind of theirs that is remembered, `trim` gives what is kept of an object."""
+        self._trim = trim
         self._remembered = frozenset((owner.api_version, owner.name, kind) for owner, kind in remembered)
         self._vanished: dict[_Owner, dict[str, tuple[kinds.Kind, Manifest]]] = {}
         self._objects: dict[kinds.Kind, dict[str, dict[str, Manifest]]] = {}
@@ -157,6 +162,8 @@ class Observed:
 
     def _put(self, reference: Reference, manifest: Manifest) -> None:
         kind, namespace, name = reference
+        if self._trim is not None:
+            manifest = self._trim(kind, manifest)
         known = self.find(*reference)
         if known is not None:
             self._unindex(reference, known)
