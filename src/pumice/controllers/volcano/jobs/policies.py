@@ -103,9 +103,7 @@ def _place(occurrence: Occurrence) -> tuple[int, int]:
 # ---- what has happened
 
 
-def _occurrences(
-    job: Job, found: Members, group: Mapping[str, object] | None, moment: Moment
-) -> Iterator[Occurrence]:
+def _occurrences(job: Job, found: Members, group: Mapping[str, object] | None, moment: Moment) -> Iterator[Occurrence]:
     for member in found.all:
         role = _role(job, member)
         if role is not None:
