@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pumice.controllers.volcano.jobs.controlling import Jobs
+from pumice.controllers.volcano.jobs.expiring import ExpiredJobs
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pumice.controllers.queueing.engine import Controller
 
-REGISTERED: Final[Mapping[str, Callable[[], Sequence[Controller]]]] = {}
+REGISTERED: Final[Mapping[str, Callable[[], Sequence[Controller]]]] = {
+    "job-controller": lambda: [Jobs()],
+    "gc-controller": lambda: [ExpiredJobs()],
+}
 """A name that operators know may stand for several controllers, since a controller looks at one kind."""
 
 

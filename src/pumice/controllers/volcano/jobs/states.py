@@ -31,6 +31,7 @@ from pumice.controllers.volcano.jobs.reading import (
     TERMINATED,
     TERMINATING,
 )
+from pumice.controllers.workloads import manifests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,8 +90,8 @@ def moved(job: Job, found: Members, *, held_open: bool = False) -> str:
 def _restarted(job: Job, found: Members) -> str:
     if job.is_at_its_last:
         return FAILED
-    least = job.status.get("minAvailable", job.min_available)
-    return PENDING if job.replicas - found.terminating >= least else RESTARTING
+    least = manifests.number(job.status, "minAvailable", job.min_available)
+    return PENDING if job.replicas - found.terminating >= min(least, job.replicas) else RESTARTING
 
 
 def _ran(job: Job, found: Members, *, held_open: bool) -> str:
