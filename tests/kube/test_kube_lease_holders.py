@@ -23,7 +23,9 @@ class Clock:
         return self.now
 
 
-def lease(name="pumice-controllers", holder="me", serves="job-controller,pg-controller:volcano", seconds=15, renewed=""):
+def lease(
+    name="pumice-controllers", holder="me", serves="job-controller,pg-controller:volcano", seconds=15, renewed=""
+):
     annotations = {} if serves is None else {"pumice.dev/controller-names": serves}
     return {
         "apiVersion": "coordination.k8s.io/v1",

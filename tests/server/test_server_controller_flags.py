@@ -38,8 +38,8 @@ def test_controllers_are_chosen_as_volcanos_controller_manager_chooses_them(text
     [
         ("-gc-controller,+gc-controller", "'gc-controller' is named twice"),
         ("*,job-controller,+job-controller", "named twice"),
-        ("sharding-controller", "node shards are not provided"),
-        ("*,+colocation-config-controller", "colocation is not provided"),
+        ("sharding-controller", "node shards are not supported"),
+        ("*,+colocation-config-controller", "colocation is not supported"),
         ("*,-hypernode-controller", "there is no 'hypernode-controller'"),
         ("a,b", "there is no 'a'"),
     ],
@@ -96,10 +96,6 @@ def test_a_wrong_list_ends_the_command_with_the_reason():
     ("given_value", "companions"), [("", None), ("*", True), ("*,-pg-controller,-sharding-controller", False)]
 )
 def test_the_scheduler_runs_controllers_beside_itself_only_if_told_to(given_value, companions):
-    if companions is False and len(chosen_controllers.provided()) == 1:
-        with pytest.raises(process_settings.SettingsError, match="none is left"):
-            settings.read({"controllers": given_value})
-        return
     read = settings.read({"controllers": given_value, "scheduler-name": ("a", "b")})
     work = controller_settings.beside_scheduler(read)
     assert (work and work.companions) == companions

@@ -6,17 +6,28 @@ from typing import TYPE_CHECKING, Final
 
 from pumice.controllers.volcano.jobs.controlling import Jobs
 from pumice.controllers.volcano.jobs.expiring import ExpiredJobs
+from pumice.controllers.volcano.queues.controlling import Queues
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pumice.controllers.queueing.engine import Controller
 
+SOURCE: Final = "vc-controller-manager"
+"""Who is named as the source of their events, as Volcano's users look for them."""
+
 REGISTERED: Final[Mapping[str, Callable[[], Sequence[Controller]]]] = {
     "job-controller": lambda: [Jobs()],
     "gc-controller": lambda: [ExpiredJobs()],
+    "queue-controller": lambda: [Queues()],
 }
 """A name that operators know may stand for several controllers, since a controller looks at one kind."""
+
+REFUSED: Final[Mapping[str, str]] = {
+    "sharding-controller": "node shards are not supported: one scheduler here serves every node; leave it out",
+    "colocation-config-controller": "colocation is not supported: no node agent reads its annotations; leave it out",
+}
+"""Names that Volcano has and this project does not, with why."""
 
 
 def controllers(names: Sequence[str] = tuple(REGISTERED)) -> list[Controller]:

@@ -16,10 +16,6 @@ if TYPE_CHECKING:
 
 COMPANIONS: Final = names.COMPANION_CONTROLLER
 ALL: Final = "*"
-NOT_PROVIDED: Final = {
-    "sharding-controller": "node shards are not provided; --node-selector gives each scheduler nodes of its own",
-    "colocation-config-controller": "colocation is not provided: nothing of ours runs on nodes",
-}
 
 
 def provided() -> tuple[str, ...]:
@@ -43,7 +39,7 @@ def chosen(words: Sequence[str], among: Sequence[str] | None = None) -> tuple[st
 def _check(name: str, word: str, known: Iterable[str], wanted: dict[str, bool]) -> None:
     if name in wanted:
         raise SettingsError(f"--controllers: {name!r} is named twice")
-    if name in NOT_PROVIDED and not word.startswith("-"):
-        raise SettingsError(f"--controllers: {name}: {NOT_PROVIDED[name]}")
-    if name not in known and name not in NOT_PROVIDED:
+    if name in registry.REFUSED and not word.startswith("-"):
+        raise SettingsError(f"--controllers: {name}: {registry.REFUSED[name]}")
+    if name not in known and name not in registry.REFUSED:
         raise SettingsError(f"--controllers: there is no {name!r}; there are {', '.join(known)}")
