@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds, names
+from pumice.controllers.queueing.observed import controller
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +22,14 @@ _KEPT_METADATA: Final = frozenset(
 _KEPT_STATUSES: Final = ("name", "ready", "restartCount", "state")
 _KEPT_ENDS: Final = ("exitCode", "finishedAt")
 _KEPT_CONDITIONS: Final = ("Ready",)
+# Whether one of that name is there is all that matters of those that are nobody's; of a Secret nobody reads more.
+_MADE_BY_PLUGINS: Final = (kinds.CONFIG_MAP, kinds.SERVICE, kinds.NETWORK_POLICY)
 _MOST_TEXTS: Final = 65_536
+
+
+def _is_of_job(manifest: Mapping[str, Any]) -> bool:
+    owner = controller(manifest) or {}
+    return (owner.get("apiVersion"), owner.get("kind")) == (kinds.JOB.api_version, kinds.JOB.name)
 
 
 class Trimmer:
@@ -36,9 +44,10 @@ class Trimmer:
         metadata = manifest["metadata"]
         if kind is kinds.POD and isinstance(metadata, dict):
             return self._pod(manifest, metadata)
-        left_out = ("managedFields",)
-        if any(field in metadata for field in left_out):
-            metadata = {field: value for field, value in metadata.items() if field not in left_out}
+        if "managedFields" in metadata:
+            metadata = {field: value for field, value in metadata.items() if field != "managedFields"}
+        if kind is kinds.SECRET or (kind in _MADE_BY_PLUGINS and not _is_of_job(manifest)):
+            return {"metadata": metadata}
         annotations = metadata.get("annotations")
         if isinstance(annotations, dict) and names.LAST_APPLIED in annotations:
             rest = {key: value for key, value in annotations.items() if key != names.LAST_APPLIED}

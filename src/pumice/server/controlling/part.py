@@ -55,6 +55,10 @@ def grouping(scheduler_names: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"{names.COMPANION_CONTROLLER}:{name}" for name in scheduler_names)
 
 
+def _chosen(work: Work) -> list[Controller]:
+    return registry.controllers(work.chosen, most_refusals=work.max_requeues)
+
+
 class ControllersPart:
     """Runs controllers until cancelled; raises what ends it."""
 
@@ -87,7 +91,7 @@ class ControllersPart:
         self.events = EventRecorder(self._client, clocks.wall, names.CONTROLLER_MANAGER)
         self.reconciler = reconciling.Reconciler(
             self._client,
-            registry.controllers(work.chosen) if controllers is None else controllers,
+            _chosen(work) if controllers is None else controllers,
             events=self.events,
             complain=meter.complain,
             now=clocks.wall,

@@ -57,7 +57,7 @@ class Jobs:
 
     def __init__(self, catalog: registry.Catalog | None = None, most_refusals: int = MOST_REFUSALS) -> None:
         self._catalog = catalog or registry.installed()
-        self._most_refusals = most_refusals
+        self.most_refusals = most_refusals
         self.watched = tuple(dict.fromkeys((*_READ, *self._catalog.kinds)))
 
     def concerns(self, kind: kinds.Kind, manifest: Mapping[str, Any], observed: Observed) -> Iterable[tuple[str, str]]:
@@ -89,7 +89,7 @@ class Jobs:
         if done:
             return requests.Reconciled(steps=[steps_to.delete(kinds.COMMAND, each) for each in done])
         found = Members(job, observed.owned(kinds.POD, job.uid), observed.vanished(kinds.POD, self.kind, manifest))
-        return _Look(job, found, observed, moment, self._catalog).next_steps(ordered, self._most_refusals)
+        return _Look(job, found, observed, moment, self._catalog).next_steps(ordered, self.most_refusals)
 
 
 class _Look:
