@@ -20,7 +20,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "controllers": ("pumice.cli.controllers", "Run the controllers of Jobs, Queues and flows on a real cluster."),
     "demo": ("pumice.cli.demo", "Watch gangs being scheduled on a simulated cluster."),
     "explain": ("pumice.cli.explain", "Say why a pod, job, queue or node stands as it does, and what would change it."),
-    "install": ("pumice.cli.install", "Print what a cluster needs to run the scheduler."),
+    "install": ("pumice.cli.install", "Print what a cluster needs to run scheduler and controllers."),
     "nodes": ("pumice.cli.nodes", "Run simulated nodes on a real API server."),
     "plugin": ("pumice.cli.plugin", "Start a plugin of your own."),
     "replay": ("pumice.cli.replay", "Run a recording of the scheduler again, and see whether the same is decided."),
