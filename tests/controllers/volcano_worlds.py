@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unreliable_world import UnreliableWorld
 
-from pumice.api import kinds
+from pumice.api import duration, kinds, timestamp
 from pumice.sim import errors
 from pumice.sim.identity import Key
 
@@ -15,6 +15,8 @@ class KilledError(Exception):
 
 class VolcanoWorld(UnreliableWorld):
     """A world whose controllers can be killed at any request, before it leaves or after it was carried out."""
+
+    killed = KilledError
 
     def __init__(self, make, **more):
         self.requests = 0
@@ -94,3 +96,23 @@ def killed_anywhere(begin, happen):
             assert not other.complaints
             ends.append((number, performed, other))
     return world, ends
+
+
+def cron_job(name="c", schedule="* * * * *", **spec):
+    metadata = {"name": name, "namespace": "a"}
+    template = {"metadata": {"labels": {"x": "y"}}, "spec": {"tasks": [{"name": "t", "replicas": 1}]}}
+    stated = {"schedule": schedule, "jobTemplate": template, **spec}
+    return {"apiVersion": kinds.CRON_JOB.api_version, "kind": "CronJob", "metadata": metadata, "spec": stated}
+
+
+def end_job(world, name, phase="Completed", namespace="a"):
+    """Let a Job come into a phase, as its own controller would."""
+    when = timestamp.format_timestamp(world.clock.now() // duration.SECOND * duration.SECOND)
+    state = {"phase": phase, "lastTransitionTime": when}
+    world.store.patch_status(Key(kinds.JOB, namespace, name), {"status": {"state": state}})
+
+
+def jobs(world):
+    """Give the phases of Jobs by name."""
+    found = world.store.scan(kinds.JOB)
+    return {each["metadata"]["name"]: each.get("status", {}).get("state", {}).get("phase", "") for each in found}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pumice.controllers.volcano.cron_jobs.controlling import CronJobs
 from pumice.controllers.volcano.queues.controlling import Queues
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ SOURCE: Final = "vc-controller-manager"
 
 REGISTERED: Final[Mapping[str, Callable[[], Sequence[Controller]]]] = {
     "queue-controller": lambda: [Queues()],
+    "cronjob-controller": lambda: [CronJobs()],
 }
 """A name that operators know may stand for several controllers, since a controller looks at one kind."""
 
