@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pumice.controllers.volcano.cron_jobs.controlling import CronJobs
+from pumice.controllers.volcano.job_flows.controlling import JobFlows
+from pumice.controllers.volcano.job_flows.templates import JobTemplates
 from pumice.controllers.volcano.queues.controlling import Queues
 
 if TYPE_CHECKING:
@@ -16,8 +18,11 @@ SOURCE: Final = "vc-controller-manager"
 """Who is named as the source of their events, as Volcano's users look for them."""
 
 REGISTERED: Final[Mapping[str, Callable[[], Sequence[Controller]]]] = {
-    "queue-controller": lambda: [Queues()],
+    # Those that keep account of Jobs come before those that end and delete them: what happens to a Job is looked at in this order.
+    "jobflow-controller": lambda: [JobFlows()],
+    "jobtemplate-controller": lambda: [JobTemplates()],
     "cronjob-controller": lambda: [CronJobs()],
+    "queue-controller": lambda: [Queues()],
 }
 """A name that operators know may stand for several controllers, since a controller looks at one kind."""
 
