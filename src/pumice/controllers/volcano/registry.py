@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
+from pumice.controllers.volcano.cron_jobs.controlling import CronJobs
+from pumice.controllers.volcano.job_flows.controlling import JobFlows
+from pumice.controllers.volcano.job_flows.templates import JobTemplates
 from pumice.controllers.volcano.jobs.controlling import Jobs
 from pumice.controllers.volcano.jobs.expiring import ExpiredJobs
 from pumice.controllers.volcano.queues.controlling import Queues
@@ -17,6 +20,10 @@ SOURCE: Final = "vc-controller-manager"
 """Who is named as the source of their events, as Volcano's users look for them."""
 
 REGISTERED: Final[Mapping[str, Callable[[], Sequence[Controller]]]] = {
+    # Those that keep account of Jobs come before those that end and delete them: what happens to a Job is looked at in this order.
+    "jobflow-controller": lambda: [JobFlows()],
+    "jobtemplate-controller": lambda: [JobTemplates()],
+    "cronjob-controller": lambda: [CronJobs()],
     "job-controller": lambda: [Jobs()],
     "gc-controller": lambda: [ExpiredJobs()],
     "queue-controller": lambda: [Queues()],
