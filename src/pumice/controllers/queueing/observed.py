@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Manifest = dict[str, Any]
 Reference = tuple["kinds.Kind", str, str]
 _Owner = tuple[str, str, str, str]  # apiVersion, kind, namespace, name
+_MOST_LOST: Final = 10_000
 _DELETED: Final = "1970-01-01T00:00:00Z"  # when we have deleted something and nobody has said when that was
 
 
@@ -42,6 +43,7 @@ class Observed:
         self._orphans: dict[tuple[kinds.Kind, str], dict[str, None]] = {}
         self._versions: dict[kinds.Kind, str] = {}  # how far the watch of a kind has come
         self._deleted: dict[str, None] = {}  # uids of objects that we have deleted
+        self._lost: dict[str, None] = {}  # uids of objects that a read did not find, of which the watch may still tell
         self.unconfirmed: dict[Reference, None] = {}  # known from answers alone
 
     # ---- reading
@@ -93,6 +95,10 @@ class Observed:
             self._versions[kind] = version
         reference = (kind, metadata.get("namespace", ""), metadata["name"])
         known = self.find(*reference)
+        if metadata.get("uid") in self._lost:
+            if event_type == "DELETED":
+                del self._lost[metadata["uid"]]
+            return False
         if event_type == "DELETED":
             if known is None or known["metadata"].get("uid") != metadata.get("uid"):
                 return False
@@ -136,6 +142,9 @@ class Observed:
         known = self.find(kind, namespace, name)
         if known is not None:
             self._drop((kind, namespace, name), known)
+            self._lost[known["metadata"].get("uid", "")] = None
+            if len(self._lost) > _MOST_LOST:
+                del self._lost[next(iter(self._lost))]
 
     def forget(self, owner_kind: kinds.Kind, namespace: str, name: str, uids: Iterable[str]) -> None:
         """Remember some that vanished no longer."""

@@ -110,8 +110,10 @@ def _occurrences(job: Job, found: Members, group: Mapping[str, object] | None, m
             yield from _of_pod(job, member, role, moment)
     for member in found.vanished:
         role = _role(job, member)
-        if role is not None and not waits_for_eviction(job, role):
-            yield Occurrence(event=POD_EVICTED, at=moment.now, role=role, member=member)
+        if role is not None:
+            yield from _of_failed(member, role)
+            if not waits_for_eviction(job, role):
+                yield Occurrence(event=POD_EVICTED, at=moment.now, role=role, member=member)
     for role in job.roles:
         yield from _of_role(job, role, [each for each in found.by_role[role.name] if not each.is_going])
     phase = manifests.mapping(group, "status").get("phase") if group is not None else None
@@ -129,9 +131,7 @@ def _role(job: Job, member: Member) -> Role | None:
 
 
 def _of_pod(job: Job, member: Member, role: Role, moment: Moment) -> Iterator[Occurrence]:
-    if member.phase == names.PHASE_FAILED:
-        code, ended = reading_pods.exit_code(member.pod), reading_pods.finished_at(member.pod)
-        yield Occurrence(event=POD_FAILED, at=ended, role=role, member=member, exit_code=code)
+    yield from _of_failed(member, role)
     if member.is_going:
         if waits_for_eviction(job, role):
             return  # its time begins when it is replaced
@@ -142,6 +142,12 @@ def _of_pod(job: Job, member: Member, role: Role, moment: Moment) -> Iterator[Oc
         replaces = REPLACES_EVICTED in manifests.mapping(member.pod, "metadata", "annotations")
         if replaces and waits_for_eviction(job, role):
             yield Occurrence(event=POD_EVICTED, at=since, role=role, member=member)
+
+
+def _of_failed(member: Member, role: Role) -> Iterator[Occurrence]:
+    if member.phase == names.PHASE_FAILED:
+        code, ended = reading_pods.exit_code(member.pod), reading_pods.finished_at(member.pod)
+        yield Occurrence(event=POD_FAILED, at=ended, role=role, member=member, exit_code=code)
 
 
 def _of_role(job: Job, role: Role, present: list[Member]) -> Iterator[Occurrence]:
