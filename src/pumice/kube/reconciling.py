@@ -94,10 +94,11 @@ class Reconciler:
         now: Callable[[], int] = lambda: time.time_ns() // 1000,
         workers: int = WORKERS,
         trim: Callable[[kinds.Kind, Manifest], Manifest] | None = None,
+        packed: Sequence[kinds.Kind] = (),
         narrowed: Mapping[kinds.Kind, WatchSpec] | None = None,
         observer: Observer | None = None,
     ) -> None:
-        """Put them together; `narrowed` gives watches for kinds of which not all is wanted, `trim` what is kept of an object."""
+        """Put them together; `narrowed` gives watches for kinds of which not all is wanted, `trim` and `packed` say what is kept of an object."""
         self._world = ApiWorld(client)
         self._observer = observer if observer is not None else Observer()
         self._events = events
@@ -106,7 +107,7 @@ class Reconciler:
         self._stirred = asyncio.Event()
         self._ending = False
         tell = events.put if events is not None else _unsaid
-        self.engine = engine.Engine(controllers, tell=tell, complain=complain, trim=trim)
+        self.engine = engine.Engine(controllers, tell=tell, complain=complain, trim=trim, packed=packed)
         self.specs = [(narrowed or {}).get(kind, WatchSpec(kind, keep_raw=True)) for kind in self.engine.watched]
         self.informers = Informers(client, self.specs, self)
 

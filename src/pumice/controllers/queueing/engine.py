@@ -109,7 +109,7 @@ def _unheard(_: str) -> None:
 
 
 class Engine:
-    """Runs controllers for whoever brings events, time and answers; `tell` takes events about objects, `complain` what broke down; `trim` gives what is kept of an object."""
+    """Runs controllers for whoever brings events, time and answers; `tell` takes events about objects, `complain` what broke down; `trim` gives what is kept of an object, as JSON if `packed` has its kind."""
 
     def __init__(
         self,
@@ -118,6 +118,7 @@ class Engine:
         tell: Callable[[effects.Note], None] = _ignore,
         complain: Callable[[str], None] = _unheard,
         trim: Callable[[kinds.Kind, dict[str, Any]], dict[str, Any]] | None = None,
+        packed: Iterable[kinds.Kind] = (),
     ) -> None:
         self._controllers = tuple(controllers)
         self._tell = tell
@@ -126,7 +127,7 @@ class Engine:
         self._remembered = tuple(each.remembered if isinstance(each, Remembering) else () for each in self._controllers)
         pairs = zip(self._controllers, self._remembered, strict=True)
         kept = ((each.kind, kind) for each, remembered in pairs for kind in remembered)
-        self.observed = knowing.Observed(kept, trim)
+        self.observed = knowing.Observed(kept, trim, packed)
         self.queue: work_queue.WorkQueue[Key] = work_queue.WorkQueue()
         self._doubts: dict[Key, dict[knowing.Reference, None]] = {}
         self._written: dict[Key, dict[knowing.Reference, int]] = {}  # not confirmed by a watch, and when to read it

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from pumice.api import kinds, names
 from pumice.controllers.queueing.observed import controller
 
@@ -53,6 +55,10 @@ class Trimmer:
             rest = {key: value for key, value in annotations.items() if key != names.LAST_APPLIED}
             metadata = {**metadata, "annotations": rest}
         return {**manifest, "metadata": metadata}
+
+    def squeezed_pod(self, raw: bytes) -> bytes:
+        """Give what is kept of a pod, as JSON."""
+        return msgspec.json.encode(self(kinds.POD, msgspec.json.decode(raw)))
 
     def _pod(self, manifest: Manifest, metadata: Manifest) -> Manifest:
         own: Manifest = {field: value for field, value in metadata.items() if field in _KEPT_METADATA}

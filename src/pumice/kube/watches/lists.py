@@ -67,7 +67,7 @@ class PagedList:
             page = arrivals.page(await self._source.list_page(spec.kind, query=query))
             version = version or page.version
             for index, raw in enumerate(page.items, start=1):
-                listing.add(arrivals.arrival(spec.kind, raw, keep=spec.keep_raw))
+                listing.add(arrivals.arrival(spec.kind, raw, keep=spec.keep_raw, squeeze=spec.squeeze))
                 if index % CHUNK == 0:
                     await asyncio.sleep(0)
             if not page.token:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from pumice.api import kinds, names
 from pumice.controllers.volcano import registry, trimming
@@ -44,6 +44,14 @@ LAST_TURNS: Final = 2.0  # seconds that turns which were begun get at the end
 _SCALED: Final = (kinds.REPLICA_SET, kinds.STATEFUL_SET)
 
 
+class Kept(TypedDict):
+    """What a reconciler is told of that."""
+
+    trim: trimming.Trimmer
+    packed: tuple[kinds.Kind, ...]
+    narrowed: dict[kinds.Kind, WatchSpec]
+
+
 def serves(work: Work) -> tuple[str, ...]:
     """Name what a Lease says of controllers: their names, and whose pods are grouped."""
     own = tuple(name for name in work.chosen if name != names.COMPANION_CONTROLLER)
@@ -55,8 +63,16 @@ def grouping(scheduler_names: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"{names.COMPANION_CONTROLLER}:{name}" for name in scheduler_names)
 
 
-def _chosen(work: Work) -> list[Controller]:
+def chosen(work: Work) -> list[Controller]:
+    """Make the controllers that were chosen."""
     return registry.controllers(work.chosen, most_refusals=work.max_requeues)
+
+
+def kept() -> Kept:
+    """Say what is followed and kept of objects that there are many of: of all pods those of Jobs, and little of each."""
+    trim = trimming.Trimmer()
+    of_jobs = WatchSpec(kinds.POD, label_selector=names.JOB_NAME, keep_raw=True, squeeze=trim.squeezed_pod)
+    return Kept(trim=trim, packed=(kinds.POD,), narrowed={kinds.POD: of_jobs})
 
 
 class ControllersPart:
@@ -91,13 +107,12 @@ class ControllersPart:
         self.events = EventRecorder(self._client, clocks.wall, names.CONTROLLER_MANAGER)
         self.reconciler = reconciling.Reconciler(
             self._client,
-            _chosen(work) if controllers is None else controllers,
+            chosen(work) if controllers is None else controllers,
             events=self.events,
             complain=meter.complain,
             now=clocks.wall,
             workers=work.workers,
-            trim=trimming.Trimmer(),
-            narrowed={kinds.POD: WatchSpec(kinds.POD, label_selector=names.JOB_NAME, keep_raw=True)},
+            **kept(),
             observer=meter,
         )
         meter.look_at(self.reconciler.engine)
@@ -128,6 +143,11 @@ class ControllersPart:
         others = f"!{names.JOB_NAME}"  # pods of Jobs have a group from the start
         selectors = [f"spec.schedulerName={name}" for name in work.scheduler_names]
         return found + [WatchSpec(kinds.POD, each, others, keep_raw=True) for each in selectors]
+
+    @property
+    def requests(self) -> tuple[int, int]:
+        """How many requests were sent, watches aside, and how many about the Lease."""
+        return self._client.sent, self._lease_client.sent
 
     # -- running -----------------------------------------------------------------------------------------------
 
