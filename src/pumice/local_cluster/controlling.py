@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pumice.api import kinds, names
+from pumice.api import kinds
 from pumice.apiserver import collecting, emptying, statuses
 from pumice.apiserver.requests import Options, Target
 from pumice.cache import effects
@@ -134,7 +134,8 @@ class Notes:
 
 def _event(note: effects.Note, name: str, namespace: str, now: str) -> Manifest:
     about = {"apiVersion": note.kind.api_version, "kind": note.kind.name, "name": note.name, "uid": note.uid}
-    source = standard.SOURCES.get(note.kind, names.CONTROLLER_MANAGER)
+    volcanos = registry.SOURCE if note.kind.group.endswith(".volcano.sh") else "pumice-controllers"
+    source = standard.SOURCES.get(note.kind, volcanos)
     return {
         "apiVersion": "v1",
         "kind": "Event",
