@@ -76,6 +76,11 @@ class ServerWorld:
                 target = msgspec.structs.replace(target, subresource=request.subresource)
                 written, _ = self._cluster.writing.patch(target, ("merge", structure.copied(request.body)), options, [])
                 return dict(written)
+            case requests.Apply():
+                target = msgspec.structs.replace(target, subresource=request.subresource)
+                forced = msgspec.structs.replace(options, manager=request.manager, force=True)
+                written, _ = self._cluster.writing.patch(target, ("apply", request.document), forced, [])
+                return dict(written)
             case requests.Delete():
                 wanted = {"preconditions": {"uid": request.uid}, "propagationPolicy": request.policy}
                 self._cluster.deleting.delete(target, wanted, dry_run=False)
