@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Manifest = dict[str, Any]
 MOST_REFUSALS: Final = 15
-_WORTH_A_REST: Final = 100
+_AS_LARGE: Final = 167  # as a Job that rests for 50 ms
 _STATUS: Final = ("phase", "containerStatuses", "initContainerStatuses")
 _READ: Final = (
     kinds.POD,
@@ -60,6 +60,7 @@ class Jobs:
     def __init__(self, catalog: registry.Catalog | None = None, most_refusals: int = MOST_REFUSALS) -> None:
         self._catalog = catalog or registry.installed()
         self._most_refusals = most_refusals
+        self._reader = reading.Reader()
         self.watched = tuple(dict.fromkeys((*_READ, *self._catalog.kinds)))
 
     def concerns(self, kind: kinds.Kind, manifest: Mapping[str, Any], observed: Observed) -> Iterable[tuple[str, str]]:
@@ -88,7 +89,7 @@ class Jobs:
         """Take the next steps of a Job; whoever has nothing to do rests, as what happens to its pods comes in numbers."""
         plan = self._looked(namespace, name, observed, moment)
         if not plan.steps and not plan.stuck:
-            plan.size = max(plan.size, _WORTH_A_REST)
+            plan.size = max(plan.size, _AS_LARGE)
         return plan
 
     def _looked(self, namespace: str, name: str, observed: Observed, moment: Moment) -> Reconciled:
@@ -98,7 +99,7 @@ class Jobs:
             return commands.for_nobody(ordered, moment)
         if manifests.is_going(manifest):
             return requests.Reconciled()
-        job = reading.Job(manifest)
+        job = self._reader.read(manifest)
         done = commands.carried_out(job, ordered)
         if done:
             return requests.Reconciled(steps=[steps_to.delete(kinds.COMMAND, each) for each in done])
