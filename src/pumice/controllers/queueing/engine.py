@@ -77,6 +77,14 @@ class Obeying(Controller, Protocol):
         """The kinds that are orders."""
 
 
+@runtime_checkable
+class Discerning(Controller, Protocol):
+    """A controller that tells changes that matter from those that do not."""
+
+    def is_same(self, kind: kinds.Kind, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+        """Tell whether an object of another kind is what it was, as far as this controller looks at it."""
+
+
 class Key(NamedTuple):
     """An object with the controller that looks at it."""
 
@@ -125,6 +133,7 @@ class Engine:
         self._complain = complain
         self._orders = tuple(each.orders if isinstance(each, Obeying) else () for each in self._controllers)
         self._remembered = tuple(each.remembered if isinstance(each, Remembering) else () for each in self._controllers)
+        self._discerning = tuple(each if isinstance(each, Discerning) else None for each in self._controllers)
         pairs = zip(self._controllers, self._remembered, strict=True)
         kept = ((each.kind, kind) for each, remembered in pairs for kind in remembered)
         self.observed = knowing.Observed(kept, trim, packed)
@@ -167,6 +176,8 @@ class Engine:
                     self._refusals.pop(key, None)
                 self.queue.add(key)
             if kind in each.watched:
+                if self._is_same(place, reference, before, after):
+                    continue
                 ordered = before is None and kind in self._orders[place]
                 for version in versions:
                     for concerned in each.concerns(kind, version, self.observed):
@@ -174,6 +185,20 @@ class Engine:
                         if ordered:
                             self.queue.forgive(key)
                         self.queue.add(key)
+
+    def _is_same(
+        self,
+        place: int,
+        reference: knowing.Reference,
+        before: Mapping[str, Any] | None,
+        after: Mapping[str, Any] | None,
+    ) -> bool:
+        """Tell whether a change is none to a controller."""
+        discerning = self._discerning[place]
+        if discerning is None or before is None or after is None or self.observed.find(*reference) is None:
+            return False
+        same = before["metadata"].get("uid") == after["metadata"].get("uid")
+        return same and discerning.is_same(reference[0], before, after)
 
     # ---- turns
 

@@ -26,9 +26,9 @@ REGISTERED: Final[Mapping[str, Callable[[], Sequence[Controller]]]] = {
     "jobflow-controller": lambda: [JobFlows()],
     "jobtemplate-controller": lambda: [JobTemplates()],
     "cronjob-controller": lambda: [CronJobs()],
+    "queue-controller": lambda: [Queues()],
     "job-controller": lambda: [Jobs()],
     "gc-controller": lambda: [ExpiredJobs()],
-    "queue-controller": lambda: [Queues()],
     "hyperNode-controller": lambda: [HyperNodeCounts(), Discovery()],
 }
 """A name that operators know may stand for several controllers, since a controller looks at one kind."""

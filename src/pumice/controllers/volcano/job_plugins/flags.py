@@ -36,7 +36,7 @@ class Flags:
 
 def parse(plugin: str, arguments: Sequence[str], defaults: Mapping[str, Value]) -> Flags:
     """Read arguments over defaults, which say by their type what a flag takes."""
-    values, left = dict(defaults), [word for each in arguments for word in each.split() if word != "--"]
+    values, left = dict(defaults), [word for each in arguments for word in _words(each) if word != "--"]
     while left:
         word = left.pop(0)
         name, given, text = word.lstrip("-").partition("=")
@@ -52,6 +52,12 @@ def parse(plugin: str, arguments: Sequence[str], defaults: Mapping[str, Value]) 
             text = left.pop(0)
         values[name] = _value(plugin, name, text, defaults[name])
     return Flags(values)
+
+
+def _words(argument: str) -> list[str]:
+    """Take an argument apart, unless it gives a value with `=`, which may have blanks in it as keys have."""
+    first, *_ = argument.split(maxsplit=1) or [""]
+    return [argument.lstrip()] if "=" in first else argument.split()
 
 
 def _value(plugin: str, name: str, text: str, default: Value) -> Value:

@@ -50,10 +50,9 @@ class Ssh:
 
     def __init__(self, arguments: Sequence[str], keys: Callable[[], tuple[str, str]] = new_keys) -> None:
         texts = {"ssh-key-file-path": _HOME, "ssh-private-key": "", "ssh-public-key": "", "ssh-port": str(_PORT)}
-        # Keys have blanks and line breaks in them, so each argument is one flag here.
-        found = flags.parse(self.name, [_shielded(each) for each in arguments], texts)
+        found = flags.parse(self.name, arguments, texts)
         self._path = found.text("ssh-key-file-path")
-        given = _restored(found.text("ssh-private-key")), _restored(found.text("ssh-public-key"))
+        given = found.text("ssh-private-key"), found.text("ssh-public-key")
         if bool(given[0]) != bool(given[1]):
             raise PluginError("plugin ssh: --ssh-private-key and --ssh-public-key are given together or not at all")
         self._keys = keys
@@ -84,16 +83,3 @@ class Ssh:
         mode = 0o600 if self._path == _HOME else 0o644
         volume = {"name": name, "secret": {"secretName": name, "items": items, "defaultMode": mode}}
         pods.mount(pod, volume, {"mountPath": self._path, "subPath": ".ssh"})
-
-
-_BLANKS: Final = {" ": "\x00", "\n": "\x01", "\t": "\x02", "\r": "\x03"}
-
-
-def _shielded(argument: str) -> str:
-    name, equals, text = argument.strip().partition("=")
-    return name + equals + "".join(_BLANKS.get(each, each) for each in text) if equals else argument
-
-
-def _restored(text: str) -> str:
-    back = {shield: blank for blank, shield in _BLANKS.items()}
-    return "".join(back.get(each, each) for each in text)

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 Manifest = dict[str, Any]
 MOST_REFUSALS: Final = 15
+_AS_LARGE: Final = 167  # as a Job that rests for 50 ms
+_STATUS: Final = ("phase", "containerStatuses", "initContainerStatuses")
 _READ: Final = (
     kinds.POD,
     kinds.POD_GROUP,
@@ -58,6 +60,7 @@ class Jobs:
     def __init__(self, catalog: registry.Catalog | None = None, most_refusals: int = MOST_REFUSALS) -> None:
         self._catalog = catalog or registry.installed()
         self.most_refusals = most_refusals
+        self._reader = reading.Reader()
         self.watched = tuple(dict.fromkeys((*_READ, *self._catalog.kinds)))
 
     def concerns(self, kind: kinds.Kind, manifest: Mapping[str, Any], observed: Observed) -> Iterable[tuple[str, str]]:
@@ -76,15 +79,27 @@ class Jobs:
         waiting = (each for each in observed.inside(self.kind, namespace) if working.waits_for_claims(each))
         return [(namespace, manifests.name(each)) for each in waiting]
 
+    def is_same(self, kind: kinds.Kind, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+        """Tell whether a change says nothing new: that a pod was bound, or how far its group has come in numbers."""
+        if kind is kinds.POD:
+            return _pod_facts(before) == _pod_facts(after)
+        return kind is kinds.POD_GROUP and _group_facts(before) == _group_facts(after)
+
     def reconcile(self, namespace: str, name: str, observed: Observed, moment: Moment) -> Reconciled:
-        """Take the next steps of a Job."""
+        """Take the next steps of a Job; whoever has nothing to do rests, as what happens to its pods comes in numbers."""
+        plan = self._looked(namespace, name, observed, moment)
+        if not plan.steps and not plan.stuck:
+            plan.size = max(plan.size, _AS_LARGE)
+        return plan
+
+    def _looked(self, namespace: str, name: str, observed: Observed, moment: Moment) -> Reconciled:
         manifest = observed.find(self.kind, namespace, name)
         ordered = commands.waiting(namespace, name, observed)
         if manifest is None:
             return commands.for_nobody(ordered, moment)
         if manifests.is_going(manifest):
             return requests.Reconciled()
-        job = reading.Job(manifest)
+        job = self._reader.read(manifest)
         done = commands.carried_out(job, ordered)
         if done:
             return requests.Reconciled(steps=[steps_to.delete(kinds.COMMAND, each) for each in done])
@@ -229,8 +244,19 @@ class _Look:
         return {key: text for key, text in self.job.controlled.items() if not key.startswith(beside.PREFIX)}
 
     def _status(self, said: statuses.Said) -> tuple[list[Step], int | None]:
-        jobs = self.observed.count(kinds.JOB)
-        return statuses.write(self.job, self.found, said, self.moment, most_jobs=jobs)
+        groups = self.observed.count(kinds.POD_GROUP)
+        return statuses.write(self.job, self.found, said, self.moment, groups=groups)
+
+
+def _pod_facts(pod: Mapping[str, Any]) -> list[Any]:
+    metadata, status = pod["metadata"], manifests.mapping(pod, "status")
+    named = [metadata.get(field) for field in ("deletionTimestamp", "annotations", "ownerReferences")]
+    return [*named, *(status.get(field) for field in _STATUS), manifests.has(status, names.CONDITION_READY)]
+
+
+def _group_facts(group: Mapping[str, Any]) -> list[Any]:
+    metadata, phase = group["metadata"], manifests.mapping(group, "status").get("phase")
+    return [metadata.get("deletionTimestamp"), metadata.get("ownerReferences"), group.get("spec"), phase]
 
 
 def _is_unstamped(group: Manifest) -> bool:

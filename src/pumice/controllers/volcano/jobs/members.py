@@ -34,7 +34,8 @@ class Member(msgspec.Struct, frozen=True, gc=False):
     @property
     def name(self) -> str:
         """Its name."""
-        return manifests.name(self.pod)
+        found: str = self.pod["metadata"]["name"]
+        return found
 
     @property
     def is_ended(self) -> bool:
@@ -110,21 +111,24 @@ def exit_code(pod: Mapping[str, Any]) -> int:
 
 def _member(pod: Manifest) -> Member | None:
     """Read a pod; one that does not say which Job, version and role it belongs to is none of the Job's making."""
-    annotations = manifests.mapping(pod, "metadata", "annotations")
+    metadata = pod["metadata"]
+    annotations = metadata.get("annotations")
+    if not isinstance(annotations, dict) or names.JOB_NAME not in annotations:
+        return None
     role, version = annotations.get(names.TASK_SPEC), _number(annotations.get(names.JOB_VERSION))
-    index = _number(manifests.name(pod).rpartition("-")[2])
-    if not isinstance(role, str) or version is None or index is None or names.JOB_NAME not in annotations:
+    index = _number(metadata["name"].rpartition("-")[2])
+    if not isinstance(role, str) or version is None or index is None:
         return None
     phase = pods.phase(pod)
     return Member(
-        pod=pod,
-        role=role,
-        index=index,
-        version=version,
-        retry_count=_number(annotations.get(names.JOB_RETRY_COUNT)) or 0,
-        phase=phase if phase in PHASES else names.PHASE_UNKNOWN,
-        is_going=manifests.is_going(pod),
-        is_marked=names.CONTROLLER_OUT_OF_SYNC in annotations,
+        pod,
+        role,
+        index,
+        version,
+        _number(annotations.get(names.JOB_RETRY_COUNT)) or 0,
+        phase if phase in PHASES else names.PHASE_UNKNOWN,
+        bool(metadata.get("deletionTimestamp")),
+        names.CONTROLLER_OUT_OF_SYNC in annotations,
     )
 
 

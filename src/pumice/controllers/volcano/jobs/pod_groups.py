@@ -50,7 +50,7 @@ def is_of_the_past(job: Job, group: Mapping[str, Any]) -> bool:
 
 def keep(job: Job, group: Manifest | None, observed: Observed) -> list[Step]:
     """Create a Job's group, or bring it up to date."""
-    spec = _spec(job, observed)
+    spec = _kept_spec(job, observed)
     if group is None:
         return [steps_to.create(kinds.POD_GROUP, _made(job, spec))]
     if manifests.is_going(group):
@@ -73,13 +73,23 @@ def _made(job: Job, spec: Manifest) -> Manifest:
     return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": metadata, "spec": stated}
 
 
-def _spec(job: Job, observed: Observed) -> Manifest:
+def _kept_spec(job: Job, observed: Observed) -> Manifest:
+    """Give what the group says, worked out once for each spec of the Job and values of its roles' priorities."""
+    priorities = tuple(_priority(role, observed) for role in job.roles)
+    kept = job.asked.kept
+    if ("group", priorities) not in kept:
+        kept["group", priorities] = _spec(job, priorities)
+    found: Manifest = kept["group", priorities]
+    return found
+
+
+def _spec(job: Job, priorities: tuple[int, ...]) -> Manifest:
     spec: Manifest = {
         "minMember": job.min_available,
         "minTaskMember": {role.name: role.gang_minimum for role in job.roles},
         "queue": job.queue,
         "priorityClassName": job.spec.get("priorityClassName") or "",
-        "minResources": usage.total(_minimum(job, observed)),
+        "minResources": usage.total(_minimum(job, priorities)),
         "subGroupPolicy": [_sub_group(role) for role in job.roles if role.partition is not None],
     }
     topology = manifests.mapping(job.spec, "networkTopology")
@@ -112,10 +122,10 @@ def _sub_group(role: Role) -> Manifest:
     return found
 
 
-def _minimum(job: Job, observed: Observed) -> Iterator[tuple[Mapping[str, Any], int]]:
+def _minimum(job: Job, priorities: tuple[int, ...]) -> Iterator[tuple[Mapping[str, Any], int]]:
     """Give how many pods of each role the minimum is made of, the roles of highest priority first."""
     left, taken = job.min_available, {}
-    ordered = sorted(job.roles, key=lambda role: -_priority(role, observed))
+    ordered = sorted(job.roles, key=lambda role: -priorities[role.place])
     if job.min_available >= sum(role.least for role in job.roles):
         for role in ordered:
             taken[role.name] = min(role.least, left)

@@ -64,7 +64,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 def answers(job: Job, found: Members, group: Mapping[str, object] | None, moment: Moment) -> list[Answer]:
     """Give what policies say to all that has happened, in the order in which it is due."""
-    if not job.policies and not any(role.policies for role in job.roles):
+    if not job.asked.has_policies:
         return []
     answered: list[Answer] = []
     for each in _occurrences(job, found, group, moment):

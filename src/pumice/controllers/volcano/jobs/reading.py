@@ -77,38 +77,53 @@ class Role(msgspec.Struct, frozen=True):
         return self.least
 
 
-class Job:
-    """One Job; `manifest` is what was observed, to be read and never changed."""
+class Spec:
+    """What a Job asks for. It is the same as long as the Job's generation is, so what is made of it can be kept (`kept`)."""
 
-    def __init__(self, manifest: Manifest) -> None:
-        spec, status = manifests.mapping(manifest, "spec"), manifests.mapping(manifest, "status")
-        self.manifest = manifest
-        self.spec, self.status = spec, status
-        self.namespace: str = manifest["metadata"].get("namespace", "")
-        self.name = manifests.name(manifest)
-        self.uid = manifests.uid(manifest)
+    def __init__(self, spec: Mapping[str, Any]) -> None:
         self.roles = tuple(_role(place, manifests.mapping(each)) for place, each in enumerate(_list(spec, "tasks")))
         self.by_name = {role.name: role for role in self.roles}
         self.policies = _policies(spec)
+        self.has_policies = bool(self.policies) or any(role.policies for role in self.roles)
         self.min_available = _count(spec, "minAvailable")
         self.min_success = _optional(spec, "minSuccess")
         self.max_retry = _count(spec, "maxRetry", _DEFAULT_RETRIES)
         self.queue = _text(spec, "queue") or names.DEFAULT_QUEUE
         self.replicas = sum(role.replicas for role in self.roles)
+        found = manifests.mapping(spec, "plugins")
+        self.plugins = {
+            str(name): tuple(map(str, each)) if isinstance(each, list) else () for name, each in found.items()
+        }
+        self.kept: dict[Any, Any] = {}
+
+
+class Job:
+    """One Job; `manifest` is what was observed, to be read and never changed."""
+
+    def __init__(self, manifest: Manifest, asked: Spec | None = None) -> None:
+        status = manifests.mapping(manifest, "status")
+        self.manifest = manifest
+        self.spec, self.status = manifests.mapping(manifest, "spec"), status
+        self.asked = asked = asked or Spec(self.spec)
+        self.roles, self.by_name, self.policies = asked.roles, asked.by_name, asked.policies
+        self.min_available, self.min_success = asked.min_available, asked.min_success
+        self.max_retry, self.queue, self.replicas = asked.max_retry, asked.queue, asked.replicas
+        self.plugins = asked.plugins
+        self.namespace: str = manifest["metadata"].get("namespace", "")
+        self.name = manifests.name(manifest)
+        self.uid = manifests.uid(manifest)
         state = manifests.mapping(status, "state")
         self.phase = _text(state, "phase")
         self.reason = _text(state, "reason")
         self.message = _text(state, "message")
         self.version = _count(status, "version")
         self.retry_count = _count(status, "retryCount")
-        self.written = manifests.moment_of(state.get("lastTransitionTime"))
         self.controlled = manifests.mapping(status, "controlledResources")
 
     @property
-    def plugins(self) -> dict[str, tuple[str, ...]]:
-        """The names of its plugins with their arguments."""
-        found = manifests.mapping(self.spec, "plugins")
-        return {str(name): tuple(map(str, each)) if isinstance(each, list) else () for name, each in found.items()}
+    def written(self) -> int | None:
+        """When its status was last written."""
+        return manifests.moment_of(manifests.mapping(self.status, "state").get("lastTransitionTime"))
 
     @property
     def is_at_its_last(self) -> bool:
@@ -118,6 +133,27 @@ class Job:
     def annotation(self, key: str) -> str:
         """Give an annotation of its own."""
         return _text(manifests.mapping(self.manifest, "metadata", "annotations"), key)
+
+
+class Reader:
+    """Reads Jobs, the spec of each generation once; what was not asked for lately is read again."""
+
+    def __init__(self, most: int = 20_000) -> None:
+        self._most = most
+        self._specs: dict[tuple[str, int], Spec] = {}
+
+    def read(self, manifest: Manifest) -> Job:
+        """Read a Job."""
+        metadata = manifest["metadata"]
+        uid, generation = metadata.get("uid"), metadata.get("generation")
+        if not uid or not isinstance(generation, int):
+            return Job(manifest)
+        known = self._specs.get((uid, generation))
+        if known is None:
+            known = self._specs[uid, generation] = Spec(manifests.mapping(manifest, "spec"))
+            if len(self._specs) > self._most:
+                del self._specs[next(iter(self._specs))]
+        return Job(manifest, known)
 
 
 def command_target(command: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -1,7 +1,7 @@
 """The status of a Job: what it says, and when it is worth a write.
 
-A phase is written at once. Counts alone wait until they have been quiet for a moment, and a second at least lies between two such writes of one Job, more
-where there are many Jobs: with thousands of them nobody reads each count as it changes, and the API server has better things to do.
+A phase is written at once. Counts alone wait until they have been quiet for a moment: a second, and up to 15 where there are many groups, since with
+thousands of Jobs nobody reads each count as it changes, and the API server has better things to do.
 """
 
 from __future__ import annotations
@@ -31,11 +31,9 @@ _COUNTED: Final = {
     "unknown": names.PHASE_UNKNOWN,
 }
 _OF_THE_END: Final = (names.PHASE_SUCCEEDED, names.PHASE_FAILED)
-_PAUSE: Final = duration.SECOND  # between two writes of counts
-_PAUSE_PER_JOB: Final = 5 * duration.MILLISECOND
-_LONGEST_PAUSE: Final = 10 * duration.SECOND
-_QUIET: Final = duration.SECOND  # since a pod last changed, unless they never stop
-_PATIENCE: Final = 5 * duration.SECOND
+_PAUSE: Final = duration.SECOND  # between two writes of counts, and since a pod last changed
+_PAUSE_PER_GROUP: Final = 20 * duration.MILLISECOND
+_LONGEST_PAUSE: Final = 15 * duration.SECOND
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,13 +60,13 @@ def unchanged(job: Job, **changes: Any) -> Said:
     return msgspec.structs.replace(said, **changes)
 
 
-def write(job: Job, found: Members, said: Said, moment: Moment, *, most_jobs: int) -> tuple[list[Step], int | None]:
+def write(job: Job, found: Members, said: Said, moment: Moment, *, groups: int) -> tuple[list[Step], int | None]:
     """Write the status if it says something else than before and its time has come; else give when that will be."""
     counts = _counts(job, found, said.phase)
     if not _differs(job, said, counts):
         return [], None
     if said == unchanged(job) and job.min_available == manifests.number(job.status, "minAvailable"):
-        due = _due(job, found, moment, most_jobs)
+        due = _due(job, found, moment, groups)
         if due > moment.now:
             return [], due
     status = _status(job, said, counts, moment)
@@ -83,11 +81,14 @@ def _differs(job: Job, said: Said, counts: Manifest) -> bool:
     return any(numbers) or dict(listed) != counts["taskStatusCount"]
 
 
-def _due(job: Job, found: Members, moment: Moment, most_jobs: int) -> int:
-    written = min(job.written or 0, moment.now)
-    earliest = written + max(_PAUSE, min(_LONGEST_PAUSE, most_jobs * _PAUSE_PER_JOB))
+def _due(job: Job, found: Members, moment: Moment, groups: int) -> int:
+    """Give when counts are worth a write: after a pause that has seen no change, and if changes never stop after two more."""
+    pause = max(_PAUSE, min(_LONGEST_PAUSE, groups * _PAUSE_PER_GROUP))
+    earliest = min(job.written or 0, moment.now) + pause
+    if earliest > moment.now:
+        return earliest
     changed = max((min(moment.now, pods_of.changed_at(each)) for each in found.all), default=0)
-    return max(earliest, min(changed + _QUIET, earliest + _PATIENCE))
+    return min(changed + pause, earliest + 2 * pause)
 
 
 def _counts(job: Job, found: Members, phase: str) -> Manifest:

@@ -59,7 +59,7 @@ class Work:
         if queue is None:
             return requests.Reconciled(stuck=f"queue {job.queue} does not exist")
         try:
-            plugins = self._catalog.named(job.plugins)
+            plugins = self._plugins()
             wanted = beside.keep(job, plugins, self._observed)
         except PluginError as error:
             note = ("Warning", "PluginError", f"Execute plugin when job add failed, err: {error}")
@@ -78,6 +78,13 @@ class Work:
         said = self._said(phase, {**self._kept(), **beside.marks(job), **claims.controlled})
         written, again = write(said)
         return self._planned(steps, staffing, self._announced(written, later), phase, again)
+
+    def _plugins(self) -> list[JobPlugin]:
+        kept = self._job.asked.kept
+        if "plugins" not in kept:
+            kept["plugins"] = self._catalog.named(self._job.plugins)
+        found: list[JobPlugin] = kept["plugins"]
+        return found
 
     def _planned(
         self, steps: list[Step], staffing: syncing.Staffing, written: list[Step], phase: str, again: int | None
