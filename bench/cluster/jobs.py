@@ -18,6 +18,8 @@ from bench.cluster import load
 from pumice.api import kinds
 from pumice.kube import errors
 from pumice.kube.calls.client import CONCURRENCY, Client
+from pumice.kube.watches.informers import Informers
+from pumice.kube.watches.watching import WatchSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,7 +31,7 @@ Manifest = dict[str, Any]
 
 JOBS, SIZE, ROUNDS = 1000, 10, 2
 LIVES = 300  # Jobs whose pods live to their end
-PATIENCE = 120.0
+PATIENCE = 180.0
 _UNSTORED = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "ownerReferences", "generation")
 
 
@@ -98,29 +100,25 @@ class Stage:
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self.pods: dict[str, Manifest] = {}
+        self.pods: dict[str, bytes] = {}
         self._heard = asyncio.Event()
         self._letting_in: set[asyncio.Task[Any]] = set()
 
-    async def follow_groups(self) -> None:
-        """Let every group in."""
-        async for line in self.client.stream(kinds.POD_GROUP, namespace=load.NAMESPACE, query={}, silence=600):
-            event = msgspec.json.decode(line)
-            if event["type"] == "ADDED":
-                task = asyncio.create_task(self._let_in(event["object"]["metadata"]["name"]))
-                self._letting_in.add(task)
-                task.add_done_callback(self._letting_in.discard)
+    def feed(self, kind: kinds.Kind, event_type: str, found: Any, raw: bytes, /) -> None:
+        """Let every group in, and take note of every pod."""
+        name = found.metadata.name
+        if event_type != "ADDED" or found.metadata.namespace != load.NAMESPACE:
+            return
+        if kind is kinds.POD:
+            self.pods[name] = raw
+            self._heard.set()
+        else:
+            task = asyncio.create_task(self._let_in(name))
+            self._letting_in.add(task)
+            task.add_done_callback(self._letting_in.discard)
 
     async def _let_in(self, name: str) -> None:
         await self.client.patch(kinds.POD_GROUP, load.NAMESPACE, name, {"status": {"phase": "Inqueue"}})
-
-    async def follow_pods(self) -> None:
-        """Take note of every pod."""
-        async for line in self.client.stream(kinds.POD, namespace=load.NAMESPACE, query={}, silence=600):
-            event = msgspec.json.decode(line)
-            if event["type"] == "ADDED":
-                self.pods[event["object"]["metadata"]["name"]] = event["object"]
-                self._heard.set()
 
     async def await_pods(self, count: int) -> None:
         """Return when so many pods were seen."""
@@ -153,14 +151,14 @@ async def staged(connection: Connection) -> Any:
         await clear(client)
         await _make_queue(client)
         stage = Stage(client)
-        following = [asyncio.create_task(stage.follow_groups()), asyncio.create_task(stage.follow_pods())]
-        await asyncio.sleep(0.5)
+        watches = Informers(client, [WatchSpec(kind, keep_raw=True) for kind in (kinds.POD_GROUP, kinds.POD)], stage)
+        following = asyncio.create_task(watches.run())
+        await watches.wait_synced()
         try:
             yield stage
         finally:
-            for task in following:
-                task.cancel()
-            await asyncio.gather(*following, return_exceptions=True)
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
 
 
 async def _make_queue(client: Client) -> None:
@@ -185,7 +183,7 @@ async def _created(connection: Connection, kubeconfig: Path, log: Path) -> tuple
             await load.each(range(JOBS), lambda number: stage.client.create(kinds.JOB, job(f"j-{number:04}")))
             await stage.await_pods(JOBS * SIZE)
             rate = JOBS * SIZE / (time.perf_counter() - started)
-        found = list(stage.pods.values())
+        found = [msgspec.json.decode(raw) for raw in stage.pods.values()]
         await clear(stage.client)
     return rate, found
 

@@ -14,7 +14,7 @@ from pumice.api import kinds, names
 from pumice.controllers.queueing.observed import controller
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 Manifest = dict[str, Any]
 _OURS: Final = ("volcano.sh/", "scheduling.k8s.io/", "scheduling.volcano.sh/", "pumice.dev/")
@@ -37,7 +37,9 @@ def _is_of_job(manifest: Mapping[str, Any]) -> bool:
 class Trimmer:
     """Gives what is kept; remembers texts, so that equal ones are the same object."""
 
-    def __init__(self) -> None:
+    def __init__(self, whole: Collection[tuple[str, str]] = ()) -> None:
+        """Begin; `whole` are the places of ConfigMaps that are kept as they are."""
+        self._whole = frozenset(whole)
         self._texts: dict[str, str] = {}
         self._owners: dict[str, list[Any]] = {}
 
@@ -48,13 +50,18 @@ class Trimmer:
             return self._pod(manifest, metadata)
         if "managedFields" in metadata:
             metadata = {field: value for field, value in metadata.items() if field != "managedFields"}
-        if kind is kinds.SECRET or (kind in _MADE_BY_PLUGINS and not _is_of_job(manifest)):
+        if kind is kinds.SECRET or (kind in _MADE_BY_PLUGINS and not self._matters(kind, manifest)):
             return {"metadata": metadata}
         annotations = metadata.get("annotations")
         if isinstance(annotations, dict) and names.LAST_APPLIED in annotations:
             rest = {key: value for key, value in annotations.items() if key != names.LAST_APPLIED}
             metadata = {**metadata, "annotations": rest}
         return {**manifest, "metadata": metadata}
+
+    def _matters(self, kind: kinds.Kind, manifest: Manifest) -> bool:
+        metadata = manifest["metadata"]
+        named = kind is kinds.CONFIG_MAP and (metadata.get("namespace"), metadata.get("name")) in self._whole
+        return named or _is_of_job(manifest)
 
     def squeezed_pod(self, raw: bytes) -> bytes:
         """Give what is kept of a pod, as JSON."""

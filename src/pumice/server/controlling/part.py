@@ -12,11 +12,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+import os
 from typing import TYPE_CHECKING, Final, TypedDict
 
 from pumice.api import kinds, names
 from pumice.controllers.volcano import registry, trimming
-from pumice.kube import reconciling, rivals
+from pumice.controllers.volcano.hyper_nodes import controlling as hyper_nodes
+from pumice.controllers.volcano.hyper_nodes import settings
+from pumice.kube import reconciling, rivals, ufm
 from pumice.kube.access import connection
 from pumice.kube.calls.client import Client
 from pumice.kube.watches.informers import Informers
@@ -63,14 +66,15 @@ def grouping(scheduler_names: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"{names.COMPANION_CONTROLLER}:{name}" for name in scheduler_names)
 
 
-def chosen(work: Work) -> list[Controller]:
-    """Make the controllers that were chosen."""
-    return registry.controllers(work.chosen, most_refusals=work.max_requeues)
+def chosen(work: Work, discovery: hyper_nodes.Discovery | None = None) -> list[Controller]:
+    """Make the controllers that were chosen; the discovery of HyperNodes is one that asks a fabric manager, if it is given."""
+    found = registry.controllers(work.chosen, most_refusals=work.max_requeues)
+    return [discovery if discovery is not None and isinstance(each, hyper_nodes.Discovery) else each for each in found]
 
 
 def kept() -> Kept:
     """Say what is followed and kept of objects that there are many of: of all pods those of Jobs, and little of each."""
-    trim = trimming.Trimmer()
+    trim = trimming.Trimmer([settings.place(os.environ)])
     of_jobs = WatchSpec(kinds.POD, label_selector=names.JOB_NAME, keep_raw=True, squeeze=trim.squeezed_pod)
     return Kept(trim=trim, packed=(kinds.POD,), narrowed={kinds.POD: of_jobs})
 
@@ -80,7 +84,7 @@ class ControllersPart:
 
     def __init__(
         self,
-        settings: ProcessSettings,
+        flags: ProcessSettings,
         work: Work,
         lease_name: str,
         *,
@@ -91,23 +95,20 @@ class ControllersPart:
         companions_wanted: Callable[[], bool] = lambda: True,
     ) -> None:
         self._log = log
-        reached = connection.load(settings.kubeconfig, master=settings.master, in_cluster_first=True)
-        self._client = Client(
-            reached, qps=settings.kube_api_qps, burst=settings.kube_api_burst, allowance=self._allowance
-        )
+        self._fabric: ufm.Poller | None = None
+        reached = connection.load(flags.kubeconfig, master=flags.master, in_cluster_first=True)
+        self._client = Client(reached, qps=flags.kube_api_qps, burst=flags.kube_api_burst, allowance=self._allowance)
         # Of its own, so that no number of writes makes a renewal wait.
         self._lease_client = Client(reached)
-        own = f"{settings.lease_namespace}/{lease_name}" if settings.leader_elect else ""
+        own = f"{flags.lease_namespace}/{lease_name}" if flags.leader_elect else ""
         claims = rivals.Rivals(own, serves(work), rivals.CONTROLLING)
         self._lookout = rivals.Lookout(self._lease_client, claims, clocks.monotonic)
-        heard = api_silence.listening(self._lease_client) if settings.leader_elect else self._lease_client
-        self.election = (
-            leading.candidacy(settings, lease_name, heard, self._lookout, log) if settings.leader_elect else None
-        )
+        heard = api_silence.listening(self._lease_client) if flags.leader_elect else self._lease_client
+        self.election = leading.candidacy(flags, lease_name, heard, self._lookout, log) if flags.leader_elect else None
         self.events = EventRecorder(self._client, clocks.wall, names.CONTROLLER_MANAGER)
         self.reconciler = reconciling.Reconciler(
             self._client,
-            chosen(work) if controllers is None else controllers,
+            self._chosen(work) if controllers is None else controllers,
             events=self.events,
             complain=meter.complain,
             now=clocks.wall,
@@ -119,7 +120,21 @@ class ControllersPart:
         meter.leading = lambda: self._allowance() > 0
         self._meter = meter
         self._companions = self._grouper(work, companions_wanted) if work.companions else None
-        self.informers = Informers(self._client, self._specs(work), Feed(self.reconciler, self._companions))
+        self.specs = self._specs(work)
+        self.informers = Informers(self._client, self.specs, Feed(self.reconciler, self._companions))
+
+    def _chosen(self, work: Work) -> list[Controller]:
+        place = settings.place(os.environ)
+        home, _ = place
+        self._fabric = ufm.Poller(self._client, self._fabric_manager, self._complain_of_fabric, home=home)
+        return chosen(work, hyper_nodes.Discovery(place, self._fabric.links))
+
+    def _fabric_manager(self) -> settings.UfmSource | None:
+        """Give the fabric manager that is to be asked, as the ConfigMap has it now."""
+        return settings.read(self.reconciler.engine.observed.find(kinds.CONFIG_MAP, *settings.place(os.environ))).ufm
+
+    def _complain_of_fabric(self, problem: str) -> None:
+        self._log.warning("a fabric manager cannot be asked", problem=problem)
 
     def _allowance(self) -> float:
         """Say how many seconds a write may take: without an election any number, else as long as the lease is surely ours."""
@@ -198,6 +213,8 @@ class ControllersPart:
         await term.caught_up(self.informers)
         self._log.info("controllers at work")
         works = [asyncio.create_task(self.reconciler.work())]
+        if self._fabric is not None:
+            works.append(asyncio.create_task(self._fabric.run()))
         if self._companions is not None:
             works.append(asyncio.create_task(self._companions.run()))
         try:

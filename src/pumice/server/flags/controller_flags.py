@@ -44,7 +44,7 @@ FLAGS: Final[tuple[Flag, ...]] = (
         help="group pods without a group whose `schedulerName` is one of these",
         section=flags.CONTROLLERS,
     ),
-    Flag("worker-threads", "whole", 16, "objects that are worked on at the same time", flags.CONTROLLERS),
+    Flag("worker-threads", "whole", 64, "objects that are worked on at the same time", flags.CONTROLLERS),
     Flag(
         "max-requeue-num",
         "whole",

@@ -20,7 +20,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
     chosen: tuple[str, ...]
     scheduler_names: tuple[str, ...] = ("volcano",)
-    workers: int = 16
+    workers: int = 64
     max_requeues: int = 15
     inherit: bool = True
     workloads: bool = True
