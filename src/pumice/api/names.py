@@ -207,8 +207,25 @@ LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 # Ours: how long a simulated pod runs, and how it ends.
 RUN_TIME: Final = "pumice.dev/run-time"
 EXIT: Final = "pumice.dev/exit"
+EXIT_CODE: Final = "pumice.dev/exit-code"
+QUEUE_ORDER: Final = "pumice.dev/queue-order"  # queues: a Command that was taken and is not carried out yet
+SKIPPED_SLOT: Final = "pumice.dev/skipped-slot"  # cron jobs: the latest start that was left out
 
 # Leases: the one of Volcano's scheduler; on ours, which of them belong to schedulers, and what these serve.
 LEASE_OF_VOLCANO: Final = "volcano"
 LEASE_OF_SCHEDULER: Final = "pumice.dev/scheduler"
 LEASE_SERVES: Final = "pumice.dev/scheduler-names"
+CONTROLLER_MANAGER: Final = "vc-controller-manager"  # as source of events, and as the name of Volcano's Lease
+LEASE_OF_CONTROLLERS: Final = "pumice.dev/controllers"
+LEASE_RUNS: Final = "pumice.dev/controller-names"
+COMPANION_CONTROLLER: Final = "pg-controller"
+CONTROLLERS: Final = (
+    "job-controller",
+    "queue-controller",
+    "gc-controller",
+    "jobflow-controller",
+    "jobtemplate-controller",
+    "cronjob-controller",
+    "hyperNode-controller",
+)
+"""The controllers of Volcano's kinds, by the names under which operators choose them."""

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "completion": ("pumice.cli.completion", "Print what a shell needs to complete commands and names."),
     "config": ("pumice.cli.config", "Check, show and compare scheduler configurations."),
+    "controllers": ("pumice.cli.controllers", "Run the controllers of Jobs, Queues and flows on a real cluster."),
     "demo": ("pumice.cli.demo", "Watch gangs being scheduled on a simulated cluster."),
     "explain": ("pumice.cli.explain", "Say why a pod, job, queue or node stands as it does, and what would change it."),
-    "install": ("pumice.cli.install", "Print what a cluster needs to run the scheduler."),
+    "install": ("pumice.cli.install", "Print what a cluster needs to run scheduler and controllers."),
     "job": ("pumice.cli.volcano.job", "Run, list, view, suspend, resume and delete jobs of Volcano."),
     "jobflow": ("pumice.cli.volcano.jobflow", "Create, delete, list, get and describe flows of jobs."),
     "jobtemplate": ("pumice.cli.volcano.jobtemplate", "Create, delete, list, get and describe templates of jobs."),

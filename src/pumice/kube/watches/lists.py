@@ -86,7 +86,7 @@ class PagedList:
         for index, raw in enumerate(items):
             if index % CHUNK == 0:
                 await asyncio.sleep(0)
-            listing.add(arrivals.arrival(self._spec.kind, raw, keep=self._spec.keep_raw))
+            listing.add(arrivals.arrival(self._spec.kind, raw, keep=self._spec.keep_raw, squeeze=self._spec.squeeze))
 
 
 class _Progress:
