@@ -70,8 +70,7 @@ def test_every_command_has_help(command):
     ("typed", "told"),
     [
         ("tset", "no command 'tset'; did you mean 'test'?"),
-        ("xyzzy", f"no command 'xyzzy'; there are {', '.join(COMMANDS)}
-"),
+        ("xyzzy", f"no command 'xyzzy'; there are {', '.join(COMMANDS)}"),
     ],
 )
 def test_unknown_command_names_the_nearest(typed, told):
