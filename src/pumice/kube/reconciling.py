@@ -91,7 +91,9 @@ class Reconciler:
         self._stirred = asyncio.Event()
         tell = events.put if events is not None else _unsaid
         self.engine = engine.Engine(controllers, tell=tell, complain=complain)
-        specs = [WatchSpec(kind, keep_raw=True) for kind in self.engine.watched]
+        specs = [
+            WatchSpec(kind, label_selector=self.engine.selector(kind), keep_raw=True) for kind in self.engine.watched
+        ]
         self.informers = Informers(client, specs, self)
 
     def feed(
@@ -101,6 +103,7 @@ class Reconciler:
         metadata = found.metadata
         if raw:
             manifest: Manifest = msgspec.json.decode(raw)
+            manifest["metadata"].pop("managedFields", None)  # nobody reads them, and they are large
         else:
             named = {"name": metadata.name, "namespace": metadata.namespace, "uid": metadata.uid}
             manifest = {"metadata": {**named, "resourceVersion": metadata.resource_version}}
