@@ -14,6 +14,7 @@ from pumice.apiserver.requests import Options, Target
 from pumice.cache import effects
 from pumice.controllers import standard
 from pumice.controllers.queueing import engine, requests
+from pumice.controllers.volcano import registry
 from pumice.sim import errors, structure
 from pumice.sim.identity import Key
 
@@ -133,7 +134,8 @@ class Notes:
 
 def _event(note: effects.Note, name: str, namespace: str, now: str) -> Manifest:
     about = {"apiVersion": note.kind.api_version, "kind": note.kind.name, "name": note.name, "uid": note.uid}
-    source = standard.SOURCES.get(note.kind, "pumice-controllers")
+    volcanos = registry.SOURCE if note.kind.group.endswith(".volcano.sh") else "pumice-controllers"
+    source = standard.SOURCES.get(note.kind, volcanos)
     return {
         "apiVersion": "v1",
         "kind": "Event",

@@ -1,7 +1,7 @@
 """Volcano's controllers on the simulated cluster: each group of them begins with the first object that it is for.
 
 Until then nothing is recomputed, so that a status which somebody states stays as it is stated. The Queue controller begins with the first Command for a
-Queue: states of queues are otherwise whatever the manifests say.
+Queue: states of queues are otherwise whatever the manifests say. That of HyperNodes begins with the ConfigMap that enables discovery.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds
+from pumice.controllers.volcano.hyper_nodes import settings
 from pumice.sim import reconciling, structure
 from pumice.sim.identity import Key
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _QUEUES: Final = "queue-controller"
 _HYPER_NODES: Final = "hyperNode-controller"
+_DISCOVERY: Final = Key(kinds.CONFIG_MAP, *settings.place({}))
 _WORKLOADS: Final = frozenset({kinds.JOB, kinds.CRON_JOB, kinds.JOB_FLOW, kinds.JOB_TEMPLATE, kinds.COMMAND})
 
 
@@ -74,7 +76,11 @@ class VolcanoControllers:
         )
 
     def _seen(self, key: Key, event_type: WatchEventType, manifest: Mapping[str, Any]) -> None:
-        if key.kind not in _WORKLOADS or event_type == "DELETED":
+        if event_type == "DELETED":
+            return
+        if key == _DISCOVERY:
+            self._want("hyper-nodes", [name for name in self._registered if name == _HYPER_NODES])
+        if key.kind not in _WORKLOADS:
             return
         self._want("workloads", [name for name in self._registered if name not in (_QUEUES, _HYPER_NODES)])
         if key.kind is kinds.COMMAND and structure.mapping(manifest, "target").get("kind") == kinds.QUEUE.name:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pumice.controllers.volcano.cron_jobs.controlling import CronJobs
+from pumice.controllers.volcano.hyper_nodes.controlling import Discovery
+from pumice.controllers.volcano.hyper_nodes.counting import HyperNodeCounts
 from pumice.controllers.volcano.job_flows.controlling import JobFlows
 from pumice.controllers.volcano.job_flows.templates import JobTemplates
 from pumice.controllers.volcano.jobs.controlling import Jobs
@@ -27,6 +29,7 @@ REGISTERED: Final[Mapping[str, Callable[[], Sequence[Controller]]]] = {
     "queue-controller": lambda: [Queues()],
     "job-controller": lambda: [Jobs()],
     "gc-controller": lambda: [ExpiredJobs()],
+    "hyperNode-controller": lambda: [HyperNodeCounts(), Discovery()],
 }
 """A name that operators know may stand for several controllers, since a controller looks at one kind."""
 

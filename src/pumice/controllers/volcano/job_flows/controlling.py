@@ -29,12 +29,13 @@ class JobFlows:
     watched = (kinds.JOB, kinds.JOB_TEMPLATE)
 
     def concerns(self, kind: kinds.Kind, manifest: Mapping[str, Any], observed: Observed) -> Iterable[tuple[str, str]]:
-        """Name the flow of a Job, and the flows that a template is part of."""
+        """Name the flow of a Job, and the flows that have yet to make a Job of a template."""
         namespace = manifest["metadata"].get("namespace", "")
         if kind == kinds.JOB_TEMPLATE:
             template = manifests.name(manifest)
             for flow in observed.inside(self.kind, namespace):
-                if any(step.template == template for step in flows.steps_of(flow)):
+                steps = [step for step in flows.steps_of(flow) if step.template == template]
+                if any(observed.find(kinds.JOB, namespace, step.job) is None for step in steps):
                     yield namespace, manifests.name(flow)
             return
         owner = controller(manifest)
