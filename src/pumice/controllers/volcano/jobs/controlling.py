@@ -142,7 +142,14 @@ class _Look:
         later = [each for each in answers if each.due > self.moment.now]
         plan = self._restarted(due) if job.phase == reading.RESTARTING else self._at_work(later)
         plan.again = manifests.first([plan.again, later[0].due if later else None])
+        plan.steps = self._stamps(later) + plan.steps
         return plan
+
+    def _stamps(self, later: list[Answer]) -> list[Step]:
+        """Write since when policies wait on the pods that do not say."""
+        names_of = {each.occurrence.member.name for each in later if each.unstamped and each.occurrence.member}
+        body = {"metadata": {"annotations": {policies.HAPPENED: manifests.stamp(self.moment)}}}
+        return [steps_to.patch(kinds.POD, each.pod, body) for each in self.found.all if each.name in names_of]
 
     # ---- actions
 

@@ -24,6 +24,7 @@ _ANNOTATIONS: Final = (
     names.TASK_SPEC,
     names.CONTROLLER_OUT_OF_SYNC,
     policies.REPLACES_EVICTED,
+    policies.HAPPENED,
 )
 _CONTAINER: Final = ("ready", "restartCount", "state")
 
