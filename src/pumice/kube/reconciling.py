@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -95,10 +96,10 @@ class Reconciler:
         workers: int = WORKERS,
         trim: Callable[[kinds.Kind, Manifest], Manifest] | None = None,
         packed: Sequence[kinds.Kind] = (),
-        narrowed: Mapping[kinds.Kind, WatchSpec] | None = None,
+        narrowed: Mapping[kinds.Kind, str] | None = None,
         observer: Observer | None = None,
     ) -> None:
-        """Put them together; `narrowed` gives watches for kinds of which not all is wanted, `trim` and `packed` say what is kept of an object."""
+        """Put them together; `narrowed` gives label selectors of kinds of which not all is wanted, `trim` and `packed` say what is kept of an object."""
         self._world = ApiWorld(client)
         self._observer = observer if observer is not None else Observer()
         self._events = events
@@ -108,8 +109,20 @@ class Reconciler:
         self._ending = False
         tell = events.put if events is not None else _unsaid
         self.engine = engine.Engine(controllers, tell=tell, complain=complain, trim=trim, packed=packed)
-        self.specs = [(narrowed or {}).get(kind, WatchSpec(kind, keep_raw=True)) for kind in self.engine.watched]
+        self.specs = [
+            WatchSpec(
+                kind,
+                label_selector=(narrowed or {}).get(kind) or self.engine.selector(kind),
+                keep_raw=True,
+                squeeze=functools.partial(self._squeezed, kind) if kind in packed else None,
+            )
+            for kind in self.engine.watched
+        ]
         self.informers = Informers(client, self.specs, self)
+
+    def _squeezed(self, kind: kinds.Kind, raw: bytes) -> bytes:
+        """Give what is kept of an object, as JSON."""
+        return msgspec.json.encode(self.engine.trimmed(kind, msgspec.json.decode(raw)))
 
     def feed(
         self, kind: kinds.Kind, event_type: EventType, found: KubeObject | decoding.Malformed, raw: bytes, /
@@ -118,6 +131,7 @@ class Reconciler:
         metadata = found.metadata
         if raw:
             manifest: Manifest = msgspec.json.decode(raw)
+            manifest["metadata"].pop("managedFields", None)  # nobody reads them, and they are large
         else:
             named = {"name": metadata.name, "namespace": metadata.namespace, "uid": metadata.uid}
             manifest = {"metadata": {**named, "resourceVersion": metadata.resource_version}}

@@ -85,6 +85,18 @@ class Discerning(Controller, Protocol):
         """Tell whether an object of another kind is what it was, as far as this controller looks at it."""
 
 
+@runtime_checkable
+class Frugal(Controller, Protocol):
+    """A controller that reads little of large or many objects."""
+
+    @property
+    def selectors(self) -> Mapping[kinds.Kind, str]:
+        """Label selectors of other kinds of which it need not know all; a runner may tell it of more."""
+
+    def trimmed(self, kind: kinds.Kind, manifest: dict[str, Any]) -> dict[str, Any]:
+        """Give what it reads of an object of another kind, which is all that is kept if nobody else looks at the kind."""
+
+
 class Key(NamedTuple):
     """An object with the controller that looks at it."""
 
@@ -134,6 +146,7 @@ class Engine:
         self._orders = tuple(each.orders if isinstance(each, Obeying) else () for each in self._controllers)
         self._remembered = tuple(each.remembered if isinstance(each, Remembering) else () for each in self._controllers)
         self._discerning = tuple(each if isinstance(each, Discerning) else None for each in self._controllers)
+        self._trimmers = {kind: frugal for kind in self.watched if (frugal := self._only_reader(kind)) is not None}
         pairs = zip(self._controllers, self._remembered, strict=True)
         kept = ((each.kind, kind) for each, remembered in pairs for kind in remembered)
         self.observed = knowing.Observed(kept, trim, packed)
@@ -151,10 +164,26 @@ class Engine:
         found = {kind: None for each in self._controllers for kind in (each.kind, *each.watched)}
         return tuple(found)
 
+    def selector(self, kind: kinds.Kind) -> str:
+        """Give the label selector with which a kind has to be watched, empty if all of it has to."""
+        frugal = self._trimmers.get(kind)
+        return frugal.selectors.get(kind, "") if frugal is not None else ""
+
+    def _only_reader(self, kind: kinds.Kind) -> Frugal | None:
+        readers = [each for each in self._controllers if kind == each.kind or kind in each.watched]
+        only = readers[0] if len(readers) == 1 else None
+        return only if isinstance(only, Frugal) and only.kind != kind else None
+
+    def trimmed(self, kind: kinds.Kind, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Give what is kept of an object."""
+        frugal = self._trimmers.get(kind)
+        return manifest if frugal is None else frugal.trimmed(kind, dict(manifest))
+
     # ---- events
 
     def feed(self, kind: kinds.Kind, event_type: EventType, manifest: Mapping[str, Any]) -> None:
         """Take a watch event."""
+        manifest = self.trimmed(kind, manifest)
         metadata = manifest["metadata"]
         namespace, name = metadata.get("namespace", ""), metadata["name"]
         before = self.observed.find(kind, namespace, name)
@@ -304,11 +333,12 @@ class Engine:
         if not self._doubts.get(turn.key):
             self._doubts.pop(turn.key, None)
         self._written.get(turn.key, {}).pop(reference, None)
-        if answer.object is None:
+        found = self.trimmed(reference[0], answer.object) if answer.object is not None else None
+        if found is None:
             self.observed.lost(*reference)
-        elif not self.observed.learned(reference[0], answer.object, read=True):
+        elif not self.observed.learned(reference[0], found, read=True):
             return
-        self._changed(reference, before, answer.object)
+        self._changed(reference, before, found)
 
     def _confirmed(self, turn: Turn, request: requests.Confirm, answer: Answer) -> None:
         metadata = answer.object["metadata"] if answer.object is not None else {}
@@ -322,8 +352,10 @@ class Engine:
         if isinstance(request, requests.Delete):
             self.observed.deleted(*reference, request.uid)
             self._changed(reference, before, None)
-        elif answer.object is not None and self.observed.learned(reference[0], answer.object):
-            self._changed(reference, before, answer.object)
+        elif answer.object is not None:
+            found = self.trimmed(reference[0], answer.object)
+            if self.observed.learned(reference[0], found):
+                self._changed(reference, before, found)
         if reference in self.observed.unconfirmed:
             self._written.setdefault(turn.key, {})[reference] = now + _CONFIRMATION
             self.queue.add_at(turn.key, now + _CONFIRMATION)

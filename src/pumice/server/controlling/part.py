@@ -15,7 +15,7 @@ import math
 import os
 from typing import TYPE_CHECKING, Final, TypedDict
 
-from pumice.api import kinds, names
+from pumice.api import core, kinds, names
 from pumice.controllers.volcano import registry, trimming
 from pumice.controllers.volcano.hyper_nodes import controlling as hyper_nodes
 from pumice.controllers.volcano.hyper_nodes import settings
@@ -52,7 +52,7 @@ class Kept(TypedDict):
 
     trim: trimming.Trimmer
     packed: tuple[kinds.Kind, ...]
-    narrowed: dict[kinds.Kind, WatchSpec]
+    narrowed: dict[kinds.Kind, str]
 
 
 def serves(work: Work) -> tuple[str, ...]:
@@ -75,8 +75,7 @@ def chosen(work: Work, discovery: hyper_nodes.Discovery | None = None) -> list[C
 def kept() -> Kept:
     """Say what is followed and kept of objects that there are many of: of all pods those of Jobs, and little of each."""
     trim = trimming.Trimmer([settings.place(os.environ)])
-    of_jobs = WatchSpec(kinds.POD, label_selector=names.JOB_NAME, keep_raw=True, squeeze=trim.squeezed_pod)
-    return Kept(trim=trim, packed=(kinds.POD,), narrowed={kinds.POD: of_jobs})
+    return Kept(trim=trim, packed=(kinds.POD,), narrowed={kinds.POD: names.JOB_NAME})
 
 
 class ControllersPart:
@@ -238,10 +237,10 @@ class Feed:
     def feed(
         self, kind: kinds.Kind, event_type: EventType, found: KubeObject | decoding.Malformed, raw: bytes, /
     ) -> None:
-        """Take a change; of one that is gone only the name may be known."""
+        """Take a change. Pods of Jobs are squeezed, so that they are no whole pods; of one that is gone only the name may be known."""
         gone = event_type == "DELETED"
-        of_job = kind is not kinds.POD or names.JOB_NAME in found.metadata.labels
+        of_job = kind is not kinds.POD or not isinstance(found, core.Pod)
         if kind in self._wanted and (of_job or gone):
             self._reconciler.feed(kind, event_type, found, raw)
-        if self._grouper is not None:
+        if self._grouper is not None and (kind is not kinds.POD or not of_job or gone):
             self._grouper.feed(kind, event_type, found, raw)

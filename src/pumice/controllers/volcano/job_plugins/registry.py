@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 GROUP: Final = "pumice.job_plugins"
 # A later one sees what an earlier one did: ranks come from pytorch's variable if there is one.
-_OURS: Final[tuple[type[JobPlugin], ...]] = (
-    env.Env,
-    svc.Svc,
-    ssh.Ssh,
-    tensorflow.TensorFlow,
-    pytorch.PyTorch,
-    mpi.Mpi,
-    ray.Ray,
-    hcclrank.HcclRank,
-)
+OURS: Final[Mapping[str, type[JobPlugin]]] = {
+    "env": env.Env,
+    "svc": svc.Svc,
+    "ssh": ssh.Ssh,
+    "tensorflow": tensorflow.TensorFlow,
+    "pytorch": pytorch.PyTorch,
+    "mpi": mpi.Mpi,
+    "ray": ray.Ray,
+    "hcclrank": hcclrank.HcclRank,
+}
 
 
 class Catalog:
@@ -62,7 +62,7 @@ class Catalog:
 @functools.cache
 def installed() -> Catalog:
     """Load what the installed packages declare; read once per process."""
-    found: dict[str, type[JobPlugin]] = {each.name: each for each in _OURS}
+    found: dict[str, type[JobPlugin]] = dict(OURS)
     broken: dict[str, str] = {}
     for entry in sorted(metadata.entry_points(group=GROUP), key=lambda each: (each.name, each.value)):
         if entry.name in found:

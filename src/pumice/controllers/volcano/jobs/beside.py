@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.api import kinds
+from pumice.api import kinds, names
 from pumice.controllers.queueing.observed import controller
 from pumice.controllers.workloads import manifests, pods, steps_to
 
@@ -54,6 +54,8 @@ def marks(job: Job) -> dict[str, str]:
 
 def _made(job: Job, wanted: Beside) -> Manifest:
     owner = pods.controller_reference(job.manifest, kinds.JOB)
-    metadata = {"name": wanted.name, "namespace": job.namespace, "ownerReferences": [owner]}
+    # By these labels the controller finds it again among all that others have made.
+    labels = {names.JOB_NAME: job.name, names.JOB_NAMESPACE: job.namespace}
+    metadata = {"name": wanted.name, "namespace": job.namespace, "labels": labels, "ownerReferences": [owner]}
     content = wanted.make() if wanted.make is not None else wanted.content
     return {"apiVersion": wanted.kind.api_version, "kind": wanted.kind.name, "metadata": metadata, **content}

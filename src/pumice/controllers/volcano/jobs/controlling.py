@@ -23,6 +23,7 @@ from pumice.controllers.volcano.jobs import (
     reading,
     states,
     statuses,
+    trimming,
     working,
 )
 from pumice.controllers.volcano.jobs.members import Members
@@ -62,6 +63,7 @@ class Jobs:
         self.most_refusals = most_refusals
         self._reader = reading.Reader()
         self.watched = tuple(dict.fromkeys((*_READ, *self._catalog.kinds)))
+        self.selectors = dict.fromkeys((kind for kind in self._catalog.kinds if kind not in _READ), names.JOB_NAME)
 
     def concerns(self, kind: kinds.Kind, manifest: Mapping[str, Any], observed: Observed) -> Iterable[tuple[str, str]]:
         """Name the Job that something belongs to, that a Command is for, or that waits for a claim."""
@@ -78,6 +80,12 @@ class Jobs:
             return []
         waiting = (each for each in observed.inside(self.kind, namespace) if working.waits_for_claims(each))
         return [(namespace, manifests.name(each)) for each in waiting]
+
+    def trimmed(self, kind: kinds.Kind, manifest: Manifest) -> Manifest:
+        """Keep of pods what tells their fate, since there are many, and of claims that they are there."""
+        if kind is kinds.POD:
+            return trimming.pod(manifest)
+        return trimming.metadata_alone(manifest) if kind is kinds.PERSISTENT_VOLUME_CLAIM else manifest
 
     def is_same(self, kind: kinds.Kind, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
         """Tell whether a change says nothing new: that a pod was bound, or how far its group has come in numbers."""
@@ -134,7 +142,14 @@ class _Look:
         later = [each for each in answers if each.due > self.moment.now]
         plan = self._restarted(due) if job.phase == reading.RESTARTING else self._at_work(later)
         plan.again = manifests.first([plan.again, later[0].due if later else None])
+        plan.steps = self._stamps(later) + plan.steps
         return plan
+
+    def _stamps(self, later: list[Answer]) -> list[Step]:
+        """Write since when policies wait on the pods that do not say."""
+        names_of = {each.occurrence.member.name for each in later if each.unstamped and each.occurrence.member}
+        body = {"metadata": {"annotations": {policies.HAPPENED: manifests.stamp(self.moment)}}}
+        return [steps_to.patch(kinds.POD, each.pod, body) for each in self.found.all if each.name in names_of]
 
     # ---- actions
 

@@ -87,20 +87,23 @@ class Members:
         return sum(_is_ready(member) for member in self.by_role.get(role.name, ()) if not member.is_going)
 
 
-def finished_at(pod: Mapping[str, Any]) -> int:
-    """Give when a pod ended, as well as it says."""
+def ended_at(pod: Mapping[str, Any]) -> int | None:
+    """Give when a pod ended, None if it does not say: one that its node has lost may have no statuses of containers."""
     times = [
         manifests.moment_of(manifests.mapping(each, "state", "terminated").get("finishedAt"))
         for each in manifests.items(pod, "status", "containerStatuses")
     ]
     ready = manifests.condition(manifests.mapping(pod, "status"), names.CONDITION_READY)
-    found = [*times, manifests.moment_of(ready.get("lastTransitionTime"))]
-    return max((each for each in found if each is not None), default=manifests.created(pod))
+    if ready.get("status") == "False":
+        times.append(manifests.moment_of(ready.get("lastTransitionTime")))
+    return max((each for each in times if each is not None), default=None)
 
 
 def changed_at(member: Member) -> int:
     """Give when a pod was made, became ready or ended: the last of these."""
-    return max(manifests.created(member.pod), finished_at(member.pod))
+    ready = manifests.condition(manifests.mapping(member.pod, "status"), names.CONDITION_READY)
+    changed = manifests.moment_of(ready.get("lastTransitionTime")) or 0
+    return max(manifests.created(member.pod), changed, ended_at(member.pod) or 0)
 
 
 def exit_code(pod: Mapping[str, Any]) -> int:

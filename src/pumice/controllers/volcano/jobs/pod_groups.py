@@ -75,15 +75,16 @@ def _made(job: Job, spec: Manifest) -> Manifest:
 
 def _kept_spec(job: Job, observed: Observed) -> Manifest:
     """Give what the group says, worked out once for each spec of the Job and values of its roles' priorities."""
-    priorities = tuple(_priority(role, observed) for role in job.roles)
+    priorities = {role.name: _priority(role, observed) for role in job.roles}
+    key = ("group", *priorities.values())
     kept = job.asked.kept
-    if ("group", priorities) not in kept:
-        kept["group", priorities] = _spec(job, priorities)
-    found: Manifest = kept["group", priorities]
+    if key not in kept:
+        kept[key] = _spec(job, priorities)
+    found: Manifest = kept[key]
     return found
 
 
-def _spec(job: Job, priorities: tuple[int, ...]) -> Manifest:
+def _spec(job: Job, priorities: Mapping[str, int]) -> Manifest:
     spec: Manifest = {
         "minMember": job.min_available,
         "minTaskMember": {role.name: role.gang_minimum for role in job.roles},
@@ -122,10 +123,10 @@ def _sub_group(role: Role) -> Manifest:
     return found
 
 
-def _minimum(job: Job, priorities: tuple[int, ...]) -> Iterator[tuple[Mapping[str, Any], int]]:
+def _minimum(job: Job, priorities: Mapping[str, int]) -> Iterator[tuple[Mapping[str, Any], int]]:
     """Give how many pods of each role the minimum is made of, the roles of highest priority first."""
     left, taken = job.min_available, {}
-    ordered = sorted(job.roles, key=lambda role: -priorities[role.place])
+    ordered = sorted(job.roles, key=lambda role: -priorities[role.name])
     if job.min_available >= sum(role.least for role in job.roles):
         for role in ordered:
             taken[role.name] = min(role.least, left)

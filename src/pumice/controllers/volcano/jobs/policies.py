@@ -32,15 +32,16 @@ TASK_FAILED: Final = "TaskFailed"
 UNKNOWN: Final = "Unknown"
 
 REPLACES_EVICTED: Final = "pumice.dev/replaces-evicted"  # a policy waits whether this pod gets to run
+HAPPENED: Final = "pumice.dev/happened-at"  # when what a policy waits for was first seen on a pod that does not say
 _DEFAULT_RESTARTS: Final = 3
 _FOR_EVER: Final = -1
 
 
 class Occurrence(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that happened, when, and to whom."""
+    """Something that happened, when (None if nobody says), and to whom."""
 
     event: str
-    at: int
+    at: int | None
     role: Role | None = None
     member: Member | None = None
     exit_code: int = 0
@@ -53,6 +54,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     due: int
     delay: int | None
     occurrence: Occurrence
+    unstamped: bool = False  # since when it waits has to be written on the pod, which does not say itself
 
     def __str__(self) -> str:
         found = self.occurrence
@@ -70,9 +72,19 @@ def answers(job: Job, found: Members, group: Mapping[str, object] | None, moment
     for each in _occurrences(job, found, group, moment):
         policy = choose(job, each)
         if policy is not None:
-            due = each.at if policy.timeout is None else moment.reaches(each.at, policy.timeout)
-            answered.append(Answer(action=policy.action, due=due, delay=policy.timeout, occurrence=each))
+            answered.append(_answer(policy, each, moment))
     return sorted(answered, key=lambda answer: (answer.due, *_place(answer.occurrence)))
+
+
+def _answer(policy: Policy, occurrence: Occurrence, moment: Moment) -> Answer:
+    at, unstamped = occurrence.at, False
+    if at is None and occurrence.member is not None:
+        written = manifests.mapping(occurrence.member.pod, "metadata", "annotations").get(HAPPENED)
+        at = manifests.moment_of(written)
+        unstamped = at is None and policy.timeout is not None
+    at = moment.now if at is None else at
+    due = at if policy.timeout is None else moment.reaches(at, policy.timeout)
+    return Answer(action=policy.action, due=due, delay=policy.timeout, occurrence=occurrence, unstamped=unstamped)
 
 
 def choose(job: Job, occurrence: Occurrence) -> Policy | None:
@@ -119,7 +131,13 @@ def _occurrences(job: Job, found: Members, group: Mapping[str, object] | None, m
     phase = manifests.mapping(group, "status").get("phase") if group is not None else None
     if phase == names.PHASE_UNKNOWN and job.version == 0:
         # The event says nothing of a version, so it counts as of the first, as Volcano has it.
-        yield Occurrence(event=UNKNOWN, at=moment.now)
+        yield Occurrence(event=UNKNOWN, at=_last_change(group))
+
+
+def _last_change(group: Mapping[str, object] | None) -> int | None:
+    conditions = manifests.items(group, "status", "conditions")
+    times = [manifests.moment_of(manifests.mapping(each).get("lastTransitionTime")) for each in conditions]
+    return max((each for each in times if each is not None), default=None)
 
 
 def _role(job: Job, member: Member) -> Role | None:
@@ -146,16 +164,15 @@ def _of_pod(job: Job, member: Member, role: Role, moment: Moment) -> Iterator[Oc
 
 def _of_failed(member: Member, role: Role) -> Iterator[Occurrence]:
     if member.phase == names.PHASE_FAILED:
-        code, ended = reading_pods.exit_code(member.pod), reading_pods.finished_at(member.pod)
+        code, ended = reading_pods.exit_code(member.pod), reading_pods.ended_at(member.pod)
         yield Occurrence(event=POD_FAILED, at=ended, role=role, member=member, exit_code=code)
 
 
 def _of_role(job: Job, role: Role, present: list[Member]) -> Iterator[Occurrence]:
     done = [each for each in present if each.phase == names.PHASE_SUCCEEDED]
     if role.replicas and len(done) >= role.replicas and any(each.version >= job.version for each in done):
-        last = max(done, key=lambda each: (reading_pods.finished_at(each.pod), each.index))
-        ended = reading_pods.finished_at(last.pod)
-        yield Occurrence(event=TASK_COMPLETED, at=ended, role=role, member=last)
+        last = max(done, key=lambda each: (reading_pods.ended_at(each.pod) or 0, each.index))
+        yield Occurrence(event=TASK_COMPLETED, at=reading_pods.ended_at(last.pod), role=role, member=last)
     limit = role.max_retry or _DEFAULT_RESTARTS
     if limit == _FOR_EVER:
         return
@@ -163,7 +180,7 @@ def _of_role(job: Job, role: Role, present: list[Member]) -> Iterator[Occurrence
     restarts = [(pods.restarts(each.pod), each) for each in alive]
     if restarts and sum(count for count, _ in restarts) >= limit:
         _, worst = max(restarts, key=lambda pair: (pair[0], pair[1].index))
-        yield Occurrence(event=TASK_FAILED, at=manifests.created(worst.pod), role=role, member=worst)
+        yield Occurrence(event=TASK_FAILED, at=None, role=role, member=worst)
 
 
 def is_held_open(job: Job, due_later: list[Answer]) -> bool:

@@ -81,8 +81,11 @@ class Spec:
     """What a Job asks for. It is the same as long as the Job's generation is, so what is made of it can be kept (`kept`)."""
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
-        self.roles = tuple(_role(place, manifests.mapping(each)) for place, each in enumerate(_list(spec, "tasks")))
-        self.by_name = {role.name: role for role in self.roles}
+        listed = [_role(place, manifests.mapping(each)) for place, each in enumerate(_list(spec, "tasks"))]
+        self.by_name: dict[str, Role] = {}
+        for role in listed:
+            self.by_name.setdefault(role.name, role)  # of two with one name only the first can have pods
+        self.roles = tuple(role for role in listed if self.by_name[role.name] is role)
         self.policies = _policies(spec)
         self.has_policies = bool(self.policies) or any(role.policies for role in self.roles)
         self.min_available = _count(spec, "minAvailable")

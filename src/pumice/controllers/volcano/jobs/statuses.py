@@ -82,13 +82,13 @@ def _differs(job: Job, said: Said, counts: Manifest) -> bool:
 
 
 def _due(job: Job, found: Members, moment: Moment, groups: int) -> int:
-    """Give when counts are worth a write: after a pause that has seen no change, and if changes never stop after two more."""
+    """Give when counts are worth a write: after a pause that has seen no change, and if changes never stop after three."""
     pause = max(_PAUSE, min(_LONGEST_PAUSE, groups * _PAUSE_PER_GROUP))
-    earliest = min(job.written or 0, moment.now) + pause
-    if earliest > moment.now:
-        return earliest
-    changed = max((min(moment.now, pods_of.changed_at(each)) for each in found.all), default=0)
-    return min(changed + pause, earliest + 2 * pause)
+    written = min(job.written or 0, moment.now)
+    if written + pause > moment.now:
+        return written + pause
+    changes = [min(moment.now, changed) for each in found.all if (changed := pods_of.changed_at(each)) > written]
+    return min(max(changes) + pause, min(changes) + 3 * pause) if changes else moment.now
 
 
 def _counts(job: Job, found: Members, phase: str) -> Manifest:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pumice.controllers.volcano.jobs.reading import Job, Role
 
 Manifest = dict[str, Any]
+_AT_ONCE: Final = 1000  # made in one look; the next one goes on
 
 
 class Staffing(msgspec.Struct, kw_only=True):
@@ -36,7 +37,7 @@ def staff(job: Job, found: Members, maker: PodMaker, observed: Observed) -> Staf
     result = Staffing(deletions=_surplus(job, found))
     evicted = {member.name for member in found.vanished if not member.is_marked and member.version >= job.version}
     for role in job.roles:
-        missing = _missing(job, role, found)
+        missing = _missing(job, role, found)[: max(0, _AT_ONCE - len(result.creations))]
         flagged = bool(evicted) and policies.waits_for_eviction(job, role)
         for index, name in missing:
             present = observed.find(kinds.POD, job.namespace, name)

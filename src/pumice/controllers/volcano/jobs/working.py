@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     Write = Callable[[statuses.Said], tuple[list[Step], int | None]]
 
 Manifest = dict[str, Any]
+MOST_PODS: Final = 200_000  # more than any cluster runs
 _NO_CLAIM: Final = "PVCError"
 _EXECUTE: Final = "ExecuteAction"
 
@@ -58,6 +59,9 @@ class Work:
         queue = self._observed.find(kinds.QUEUE, "", job.queue)
         if queue is None:
             return requests.Reconciled(stuck=f"queue {job.queue} does not exist")
+        if job.replicas > MOST_PODS:
+            message = f"spec.tasks: {job.replicas} replicas are more than the {MOST_PODS} that a Job may have"
+            return requests.Reconciled(stuck=message, notes=[("Warning", "FailedCreate", message)])
         try:
             plugins = self._plugins()
             wanted = beside.keep(job, plugins, self._observed)
