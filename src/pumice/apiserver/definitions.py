@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pumice.api import kinds, timestamp
 from pumice.apiserver import statuses
 from pumice.apiserver.resources import Resource, stored_kind
-from pumice.apiserver.schemas import cel, nodes, validating
+from pumice.apiserver.schemas import cel, nodes, structural, validating
 from pumice.sim import deletion, structure
 from pumice.sim.identity import Key
 
@@ -273,7 +273,7 @@ def _own_problems(schema: Document, path: str) -> Causes:
     free = (
         schema.get("x-kubernetes-int-or-string") is True or schema.get("x-kubernetes-preserve-unknown-fields") is True
     )
-    if stated is None and not free:
+    if stated is None and not free and "$ref" not in schema:
         found.append(
             ("FieldValueRequired", f"{path}.type", "Required value: must not be empty for specified object fields")
         )
@@ -286,7 +286,7 @@ def _own_problems(schema: Document, path: str) -> Causes:
         text = "Forbidden: additionalProperties and properties are mutual exclusive"
         found.append(("FieldValueForbidden", f"{path}.additionalProperties", text))
     if stated == "array" and not isinstance(schema.get("items"), dict):
-        found.append(("FieldValueRequired", f"{path}.items", "Required value: must be specified for an array"))
+        found.append(("FieldValueRequired", f"{path}.items", "Required value: must be specified"))
     for low, high in (
         ("minimum", "maximum"),
         ("minLength", "maxLength"),
@@ -309,6 +309,7 @@ def _own_problems(schema: Document, path: str) -> Causes:
                 "Required value: must not be empty if x-kubernetes-list-type is map",
             )
         )
+    found += structural.problems(schema, path, is_metadata=path.endswith("openAPIV3Schema.properties[metadata]"))
     found += _pattern_problems(schema, path)
     found += _rule_problems(schema, path)
     return found or _default_problems(schema, path)
