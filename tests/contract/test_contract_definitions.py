@@ -92,4 +92,6 @@ def test_the_root_is_an_object_and_its_metadata_has_no_default(server):
 def test_a_number_or_a_text_may_be_written_as_either_of_two_types(server):
     either = {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}
     schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"a": either}}}}
-    assert asked(server, schema).status == 201
+    made = asked(server, schema)
+    assert made.status == 201
+    server.call("DELETE", f"{DEFINITIONS}/{made.body['metadata']['name']}")

@@ -46,6 +46,14 @@ def decoded(
     return new
 
 
+def plain(body: Document, resource: Resource) -> Document:
+    """Give a body whose fields are known to be of the right types."""
+    body.setdefault("apiVersion", resource.api_version)
+    body.setdefault("kind", resource.kind_name)
+    _drop_empty(body["metadata"])
+    return body
+
+
 def _drop_empty(metadata: Document) -> None:
     """Leave out what holds nothing, as the type does that a real server reads metadata into."""
     for name in _OMITTED_IF_EMPTY:

@@ -38,15 +38,15 @@ class Definitions:
         self._store = store
         self._registry = registry
         self._now = now
-        self._plans: dict[
-            kinds.Kind, Key
-        ] = {}  # what a custom kind's objects are held for, while its definition is going
+        self._going: dict[str, None] = {}  # names of definitions that go once their objects are gone
         store.observe(self._seen)
 
     def serve_all(self) -> None:
         """Serve what an earlier run has left in the store."""
         for manifest in self._store.scan(DEFINITION):
             self._serve(manifest)
+            if deletion.is_terminating(manifest):
+                self._going[manifest["metadata"]["name"]] = None
 
     def complete(self, manifest: Document) -> None:
         """Fill in what the server says about a definition: accepted names, conditions, stored versions, the finalizer of its objects."""
@@ -94,6 +94,8 @@ class Definitions:
     def _seen(self, key: Key, event_type: WatchEventType, manifest: Mapping[str, Any]) -> None:
         if key.kind != DEFINITION:
             return
+        if deletion.is_terminating(manifest):
+            self._going[key.name] = None
         if event_type == "DELETED":
             spec = manifest["spec"]
             self._registry.drop(spec["group"], spec["names"]["plural"])
@@ -110,7 +112,11 @@ class Definitions:
     def clean(self) -> int:
         """Delete the objects of definitions that are going, and let those go that have none left; gives how much was done."""
         done = 0
-        for manifest in list(self._store.scan(DEFINITION)):
+        for name in list(self._going):
+            manifest = self._store.find(Key(DEFINITION, "", name))
+            if manifest is None:
+                del self._going[name]
+                continue
             if not deletion.is_terminating(manifest) or CLEANUP not in (manifest["metadata"].get("finalizers") or ()):
                 continue
             kind = kind_of(manifest["spec"])
