@@ -80,8 +80,21 @@ class Subresources:
         ready = deletion.is_bound(pod) and not deletion.is_finished(pod) and not deletion.is_terminating(pod)
         if ready:
             self._check_budgets(key, pod)
+            if not dry_run:
+                self._tell_eviction(key, pod)
         self._deleting.delete(target, options, dry_run=dry_run)
         return SUCCESS
+
+    def _tell_eviction(self, key: Key, pod: Mapping[str, Any]) -> None:
+        """Say on a pod why it goes, so that whoever made it can tell an eviction from a failure."""
+        told = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "EvictionByEvictionAPI",
+            "message": "Eviction API: evicting",
+            "lastTransitionTime": self._writing.stamp(),
+        }
+        self._store.overwrite(key, structure.with_condition(dict(pod), told))
 
     def _check_budgets(self, key: Key, pod: Mapping[str, Any]) -> None:
         stated = self._store.scan(kinds.POD_DISRUPTION_BUDGET)
