@@ -100,7 +100,6 @@ class Engine:
         complain: Callable[[str], None] = _unheard,
     ) -> None:
         self._controllers = tuple(controllers)
-        self._listeners = {kind: self._who_hears(kind) for kind in self.watched}
         self._tell = tell
         self._complain = complain
         self.observed = knowing.Observed()
@@ -115,11 +114,6 @@ class Engine:
         """All kinds whose events are wanted."""
         found = {kind: None for each in self._controllers for kind in (each.kind, *each.watched)}
         return tuple(found)
-
-    def _who_hears(self, kind: kinds.Kind) -> tuple[tuple[int, Controller, bool, bool], ...]:
-        """Give the controllers that a kind concerns: whether it is their own, and whether they watch it."""
-        found = ((place, each, each.kind == kind, kind in each.watched) for place, each in enumerate(self._controllers))
-        return tuple(each for each in found if each[2] or each[3])
 
     # ---- events
 
@@ -138,13 +132,13 @@ class Engine:
         kind, namespace, name = reference
         versions = [each for each in (before, after) if each is not None]
         generations = {each["metadata"].get("generation") for each in versions}
-        for place, each, own, watches in self._listeners.get(kind, ()):
-            if own:
+        for place, each in enumerate(self._controllers):
+            if each.kind == kind:
                 key = Key(place, namespace, name)
                 if before is None or len(generations) > 1:
                     self.queue.forgive(key)
                 self.queue.add(key)
-            if watches:
+            if kind in each.watched:
                 for version in versions:
                     for concerned in each.concerns(kind, version, self.observed):
                         self.queue.add(Key(place, *concerned))

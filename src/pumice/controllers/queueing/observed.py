@@ -50,8 +50,7 @@ class Observed:
 
     def inside(self, kind: kinds.Kind, namespace: str) -> Iterator[Manifest]:
         """Go over the objects of a kind in a namespace."""
-        home = self._objects.get(kind, {}).get(namespace)
-        return iter(list(home.values())) if home else iter(())
+        return iter(list(self._objects.get(kind, {}).get(namespace, {}).values()))
 
     def all(self, kind: kinds.Kind) -> Iterator[Manifest]:
         """Go over all objects of a kind."""
