@@ -133,10 +133,10 @@ def test_a_change_of_metadata_is_let_through_though_the_queue_breaks_rules():
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("default", Settings(), "default may not be deleted"),  # I15
-        ("root", Settings(), "root may not be deleted"),
+        ("default", Settings(), "is default, which every cluster has"),  # I15
+        ("root", Settings(), "is root, which every cluster has"),
         ("p", Settings(), "1 queues below it (c)"),
-        ("busy", Settings(allocated_pods_checked=True), "has 3 pods"),
+        ("busy", Settings(allocated_pods_checked=True), "is 3: wait for the pods of busy"),
         ("busy", Settings(), ""),
         ("c", Settings(), ""),
     ],

@@ -87,10 +87,11 @@ def answer(rule: Rule, question: Question, around: Surroundings, settings: Setti
     found = findings.Findings()
     if rule.judge is not None:
         rule.judge(request, found, around, settings)
-    response = allowed(question.uid) if not found.refusals else _refused(question.uid, found)
-    warnings = [str(each)[:LONGEST_WARNING] for each in found.warnings[:MOST_WARNINGS]]
-    if warnings:
-        response["response"]["warnings"] = warnings
+    response = allowed(question.uid)
+    if found.refusals:
+        response["response"] |= {"allowed": False, "status": status(rule, request, found)}
+    if told := warnings(found):
+        response["response"]["warnings"] = told
     return response
 
 
@@ -102,12 +103,14 @@ def allowed(uid: str, operations: list[patches.Operation] | None = None) -> Docu
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
-def _refused(uid: str, found: findings.Findings) -> Document:
+def warnings(found: findings.Findings) -> list[str]:
+    """Give what clients are told beside the verdict, each line as long as is passed on whole."""
+    return [str(each)[:LONGEST_WARNING] for each in found.warnings[:MOST_WARNINGS]]
+
+
+def status(rule: Rule, request: Request, found: findings.Findings) -> Document:
+    """Give the Status of a refusal: a client such as kubectl writes one line for each cause."""
     causes = [{"reason": "FieldValueInvalid", "field": each.field, "message": each.message} for each in found.refusals]
-    status = {
-        "code": 422,
-        "reason": "Invalid",
-        "message": findings.listed(found.refusals),
-        "details": {"causes": causes},
-    }
-    return {"apiVersion": API_VERSION, "kind": KIND, "response": {"uid": uid, "allowed": False, "status": status}}
+    about = {"name": request.name, "group": rule.kind.group, "kind": rule.kind.name}
+    details = {**{key: value for key, value in about.items() if value}, "causes": causes}
+    return {"code": 422, "reason": "Invalid", "message": findings.listed(found.refusals), "details": details}

@@ -35,6 +35,11 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it changes objects."""
         return self.complete is not None
 
+    @property
+    def webhook(self) -> str:
+        """The name of the webhook, as clients are told who refused."""
+        return f"{'mutate' if self.mutates else 'validate'}{self.kind.singular}.volcano.sh"
+
 
 _WRITES: Final = ("CREATE", "UPDATE")
 RULES: Final = (

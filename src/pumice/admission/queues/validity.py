@@ -97,16 +97,16 @@ def _above_zero(text: str) -> bool:
 
 def _judge_deletion(request: Request, found: Findings, around: Surroundings, settings: Settings) -> None:
     name = request.name or str(surroundings.below(request.old, "metadata", "name") or "")
+    where = ("metadata", "name")
     if name in _PROTECTED:
-        found.add((), f"queue {name} may not be deleted: every cluster has it")
+        found.add(where, f"is {name}, which every cluster has: it may not be deleted")
         return
     children = around.children(name)
     if children:
         found.add(
-            (), f"queue {name} has {len(children)} queues below it ({', '.join(children[:3])}); delete these first"
+            where,
+            f"is {name}, which has {len(children)} queues below it ({', '.join(children[:3])}): delete these first",
         )
     held = tree.allocated_pods(request.old or dict(around.queue(name) or {}))
     if settings.allocated_pods_checked and held:
-        found.add(
-            ("status", "allocated", "pods"), f"queue {name} has {held} pods; wait for them to end, or delete them"
-        )
+        found.add(("status", "allocated", "pods"), f"is {held}: wait for the pods of {name} to end, or delete them")
