@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from admission import admission_objects as objects
 
+from admission import admission_objects as objects
 from pumice.apiserver import cluster, requests, resources, statuses
 from pumice.local_cluster import contents
 from pumice.sim import structure

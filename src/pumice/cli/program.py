@@ -28,6 +28,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "test": ("pumice.cli.test", "Run scenario files, the unit tests of a scheduling policy."),
     "up": ("pumice.cli.up", "Run a batch cluster on this machine, for kubectl and everything else."),
     "uninstall": ("pumice.cli.uninstall", "Print what pumice install has installed, to delete it."),
+    "vet": ("pumice.cli.vet", "Find mistakes in manifests before they are applied."),
     "what-if": (
         "pumice.cli.what_if",
         "Show what a change of objects or of the configuration would do, without doing it.",
