@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pumice.kube import permissions
-from pumice.manifests import monitoring, objects, release, resources, text
+from pumice.kube import admission_permissions, permissions
+from pumice.manifests import admission, monitoring, objects, release, resources, text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +30,10 @@ def files() -> dict[str, str]:
     pages["crds-kube-batch.yaml"] = text.stream(map(resources.definition, resources.KUBE_BATCH))
     pages["manifests/namespace.yaml"] = text.dump(objects.namespace(release.Release()))
     pages["manifests/scheduler.yaml"] = text.stream(objects.scheduler(release.Release()))
+    pages["manifests/admission.yaml"] = text.stream(admission.objects(release.Release()))
+    pages["chart/files/admission-rules.yaml"] = text.dump(admission_permissions.cluster_rules())
+    pages["chart/files/admission-webhook-rules.yaml"] = text.dump(admission_permissions.webhook_rules(["NAMES"]))
+    pages["chart/files/admission-certificate-rules.yaml"] = text.dump(admission_permissions.certificate_rules("NAME"))
     pages["chart/files/cluster-rules.yaml"] = text.dump(permissions.cluster_rules())
     pages["chart/files/lease-rules.yaml"] = text.dump(permissions.lease_rules("NAME"))
     pages["chart/files/configuration-rules.yaml"] = text.dump(permissions.configuration_rules("NAME"))
@@ -38,6 +42,7 @@ def files() -> dict[str, str]:
     return {
         **marked,
         "chart/config/volcano-scheduler.conf": release.CONFIGURATION,
+        "chart/config/volcano-admission.conf": admission.CONFIGURATION,
         "monitoring/dashboard.json": json.dumps(monitoring.dashboard(), indent=2) + "\n",
     }
 

@@ -17,7 +17,7 @@ _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
 _LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _LONGEST_LABEL: Final = 63
-_LONGEST_SUFFIX: Final = len("-scheduler-configmap")
+_LONGEST_SUFFIX: Final = max(map(len, ("-scheduler-configmap", "-admission-configmap")))
 _DEFAULTS: Final = release.Release()
 
 
@@ -47,6 +47,13 @@ _OPTIONS: Final = (
         is_flag=True,
         help="Take the place of Volcano's scheduler: its Lease, and with --name volcano all its names.",
     ),
+    click.option(
+        "--part",
+        "parts",
+        multiple=True,
+        type=click.Choice(release.PARTS),
+        help="Only this part; may be repeated.  [default: all]",
+    ),
 )
 
 
@@ -57,10 +64,12 @@ def named(function: _Command) -> _Command:
     return function
 
 
-def chosen(*, namespace: str | None, replace_volcano: bool, **options: Any) -> release.Release:
+def chosen(*, namespace: str | None, replace_volcano: bool, parts: tuple[str, ...], **options: Any) -> release.Release:
     """Give the installation that was named; one that would take Volcano's names by accident is refused."""
     home = release.VOLCANO_NAMESPACE if replace_volcano else _DEFAULTS.namespace
-    found = release.Release(namespace=namespace or home, replace_volcano=replace_volcano, **options)
+    found = release.Release(
+        namespace=namespace or home, replace_volcano=replace_volcano, parts=parts or release.PARTS, **options
+    )
     if found.in_place and not replace_volcano:
         raise click.UsageError(
             f"--name {found.name}: these names and this Lease are those of Volcano's scheduler; "

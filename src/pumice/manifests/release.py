@@ -7,12 +7,14 @@ from typing import Final
 import msgspec
 
 import pumice
+from pumice.admission import rules
 from pumice.api import names
 
 CONFIGURATION_FILE: Final = "volcano-scheduler.conf"
 METRICS_PORT: Final = 8080
 HEALTH_PORT: Final = 11251
 VOLCANO_NAMESPACE: Final = "volcano-system"
+PARTS: Final = ("scheduler", "admission")
 
 # Volcano's default: its users see no difference before they ask for one.
 CONFIGURATION: Final = """\
@@ -47,6 +49,11 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
     lease: str = ""
     configuration: str = CONFIGURATION
     verbosity: int = 3
+    parts: tuple[str, ...] = PARTS
+    admission_replicas: int = 1
+    admission_verbosity: int = 3
+    admission_paths: tuple[str, ...] = rules.INSTALLED_PATHS
+    failure_policy: str = "Fail"
 
     @property
     def scheduler(self) -> str:
@@ -74,10 +81,28 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.scheduler}-service"
 
     @property
+    def admission(self) -> str:
+        """The name of the webhooks' Deployment, ServiceAccount, roles and container."""
+        return f"{self.name}-admission"
+
+    @property
+    def admission_service(self) -> str:
+        """The Service in front of the webhooks; their configurations are called after it."""
+        return f"{self.admission}-service"
+
+    @property
+    def admission_secret(self) -> str:
+        """The Secret that replicas of the webhooks share their certificate through."""
+        return f"{self.admission}-secret"
+
+    @property
     def labels(self) -> dict[str, str]:
-        """Labels of every object."""
-        own = {"app.kubernetes.io/name": "pumice", "app.kubernetes.io/instance": self.name}
-        return {**self.selector, **own}
+        """Labels of every object of the scheduler."""
+        return self.labels_of(self.scheduler)
+
+    def labels_of(self, part: str) -> dict[str, str]:
+        """Give the labels of every object of a part."""
+        return {"app": part, "app.kubernetes.io/name": "pumice", "app.kubernetes.io/instance": self.name}
 
     @property
     def selector(self) -> dict[str, str]:
