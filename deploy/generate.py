@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pumice.admission import rules
 from pumice.kube import admission_permissions, permissions
 from pumice.manifests import admission, monitoring, objects, release, resources, text
 
@@ -32,6 +33,10 @@ def files() -> dict[str, str]:
     pages["manifests/scheduler.yaml"] = text.stream(objects.scheduler(release.Release()))
     pages["manifests/admission.yaml"] = text.stream(admission.objects(release.Release()))
     pages["chart/files/admission-rules.yaml"] = text.dump(admission_permissions.cluster_rules())
+    pages["chart/files/admission-namespace-rules.yaml"] = text.dump(
+        admission_permissions.cluster_rules(namespaces=True)
+    )
+    pages["chart/files/admission-paths.yaml"] = text.dump([_path(rule) for rule in rules.RULES])
     pages["chart/files/admission-webhook-rules.yaml"] = text.dump(admission_permissions.webhook_rules(["NAMES"]))
     pages["chart/files/admission-certificate-rules.yaml"] = text.dump(admission_permissions.certificate_rules("NAME"))
     pages["chart/files/cluster-rules.yaml"] = text.dump(permissions.cluster_rules())
@@ -45,6 +50,13 @@ def files() -> dict[str, str]:
         "chart/config/volcano-admission.conf": admission.CONFIGURATION,
         "monitoring/dashboard.json": json.dumps(monitoring.dashboard(), indent=2) + "\n",
     }
+
+
+def _path(rule: rules.Rule) -> dict[str, object]:
+    """Say what the chart must know of a path of the webhooks."""
+    kind = rule.kind
+    about = {"path": rule.path, "mutates": rule.mutates, "kind": kind.singular, "group": kind.group}
+    return {**about, "version": kind.version, "resource": kind.plural, "operations": list(rule.operations)}
 
 
 def outdated() -> list[str]:
