@@ -85,46 +85,21 @@ def granted() -> set:
     return {each for permission in table for each in permission.uses}
 
 
-class RunningAdmission:
-    """The process, with the arguments of its Deployment; addresses and the mounted file are this machine's."""
+class Running:
+    """A process of ours with its log."""
 
-    def __init__(self, rig: AdmissionServer, *more: str) -> None:
-        self.port, self.health = (processes.free_port() for _ in range(2))
-        conf = rig.folder / "volcano-admission.conf"
-        conf.write_text(admission.CONFIGURATION, encoding="utf-8")
-        replaced = {
-            "/admission.local.config/configmap": str(rig.folder),
-            "[$(POD_IP)]": "127.0.0.1",
-            ":11251": f":{self.health}",
-            "--port=8443": f"--port={self.port}",
-        }
-        arguments = admission.arguments(RELEASE)
-        for old, new in replaced.items():
-            arguments = [argument.replace(old, new) for argument in arguments]
-        arguments += [f"--kubeconfig={rig.kubeconfig}", f"--webhook-url=https://127.0.0.1:{self.port}", *more]
-        self._log = rig.folder / f"admission-{self.port}.log"
-        with self._log.open("wb") as log:
-            command = [sys.executable, "-c", "from pumice.cli import main; main()", "admission", *arguments]
-            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+    def __init__(self, log: Path, *arguments: str) -> None:
+        self._log = log
+        with log.open("wb") as stream:
+            command = [sys.executable, "-c", "from pumice.cli import main; main()", *arguments]
+            self.process = subprocess.Popen(command, stdout=stream, stderr=stream)
 
     def __enter__(self) -> Self:
-        try:
-            self.until(lambda: self.ready()[0] == 200)
-        except BaseException:
-            self.__exit__()
-            raise
         return self
 
     def __exit__(self, *_: object) -> None:
         self.process.kill()
         self.process.wait()
-
-    def ready(self) -> tuple[int, str]:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.health}/readyz?verbose", timeout=5) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
 
     @property
     def log(self) -> str:
@@ -145,3 +120,46 @@ class RunningAdmission:
                 pass
             time.sleep(0.1)
         pytest.fail(f"nothing came of it; the log:\n{self.log[-4000:]}")
+
+
+class SchedulerBefore(Running):
+    """A scheduler on the same API server."""
+
+    def __init__(self, rig: AdmissionServer) -> None:
+        flags = (f"--kubeconfig={rig.server.kubeconfig}", "--leader-elect=false")
+        super().__init__(rig.folder / "scheduler.log", "scheduler", *flags)
+
+
+class RunningAdmission(Running):
+    """The webhooks, with the arguments of their Deployment; addresses and the mounted file are this machine's."""
+
+    def __init__(self, rig: AdmissionServer, *more: str) -> None:
+        self.port, self.health = (processes.free_port() for _ in range(2))
+        conf = rig.folder / "volcano-admission.conf"
+        conf.write_text(admission.CONFIGURATION, encoding="utf-8")
+        replaced = {
+            "/admission.local.config/configmap": str(rig.folder),
+            "[$(POD_IP)]": "127.0.0.1",
+            ":11251": f":{self.health}",
+            "--port=8443": f"--port={self.port}",
+        }
+        arguments = admission.arguments(RELEASE)
+        for old, new in replaced.items():
+            arguments = [argument.replace(old, new) for argument in arguments]
+        arguments += [f"--kubeconfig={rig.kubeconfig}", f"--webhook-url=https://127.0.0.1:{self.port}", *more]
+        super().__init__(rig.folder / f"admission-{self.port}.log", "admission", *arguments)
+
+    def __enter__(self) -> Self:
+        try:
+            self.until(lambda: self.ready()[0] == 200)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def ready(self) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.health}/readyz?verbose", timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()

@@ -8,7 +8,7 @@ import datetime as dt
 import json
 
 import pytest
-from admission_rig import RELEASE, AdmissionServer, RunningAdmission, granted
+from admission_rig import RELEASE, AdmissionServer, RunningAdmission, SchedulerBefore, granted
 from charting import ROOT
 from click.testing import CliRunner
 
@@ -37,11 +37,13 @@ def rig(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def webhooks(rig):
-    with RunningAdmission(rig) as running:
-        rig.apply(objects.queue("root"), objects.queue("default"))
-        # What they know of the two queues comes through a watch.
-        running.until(lambda: accepts(rig, objects.job()))
-        yield running
+    """Webhooks that come after a scheduler, which cannot create its queues before."""
+    with SchedulerBefore(rig) as scheduler:
+        scheduler.until(lambda: "queues cannot be created yet" in scheduler.log)
+        with RunningAdmission(rig) as running:
+            scheduler.until(lambda: accepts(rig, objects.job()))
+            scheduler.end()
+            yield running
 
 
 def accepts(rig, manifest) -> bool:
@@ -61,6 +63,12 @@ def refusal(rig, *arguments, manifest=None) -> str:
 def named(manifest, name, namespace=None):
     changed = objects.edited(manifest, ("metadata", "name"), name)
     return objects.edited(changed, ("metadata", "namespace"), namespace) if namespace else changed
+
+
+def test_a_scheduler_that_came_first_has_its_queues_once_the_webhooks_answer(rig, webhooks):
+    found = {each["metadata"]["name"] for each in rig.get("queues")["items"]}
+
+    assert {"root", "default"} <= found
 
 
 BROKEN = [
@@ -220,9 +228,9 @@ def test_the_account_may_do_what_it_does_and_no_more(rig, webhooks):
         "-p",
         json.dumps({"data": data}),
     )
-    # A certificate that is for somebody else is replaced at the next look.
+    # A certificate that is for somebody else is replaced by whoever looks next.
     with RunningAdmission(rig) as second:
-        assert "the certificate is replaced: it is not for" in second.log
+        assert "the certificate is replaced: it is not for" in webhooks.log + second.log
         second.until(lambda: accepts(rig, objects.job()))
 
     asyncio.run(listed(rig))
