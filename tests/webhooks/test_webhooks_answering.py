@@ -7,6 +7,7 @@ import base64
 import io
 import json
 import ssl
+import threading
 
 import aiohttp
 import pytest
@@ -50,7 +51,9 @@ class Served:
 
     async def post(self, path, body, content_type="application/json"):
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        async with self._session.post(self.url + path, data=io.BytesIO(data), headers={"Content-Type": content_type}) as answer:
+        async with self._session.post(
+            self.url + path, data=io.BytesIO(data), headers={"Content-Type": content_type}
+        ) as answer:
             text = await answer.text()
             return answer.status, json.loads(text) if answer.content_type == "application/json" else text
 
@@ -171,6 +174,27 @@ def test_what_is_no_review_is_refused_in_words(body, content_type, status, told)
     code, answer, _ = ask("/jobs/validate", body, content_type)
 
     assert (code, told in answer) == (status, True), answer
+
+
+def test_a_very_large_object_keeps_nobody_else_waiting():
+    """Its rule waits for the answer to a small one: were both judged by the loop, neither would ever come."""
+    small_judged = threading.Event()
+
+    def waiting(request, found, around, settings):
+        if request.name == "large":
+            assert small_judged.wait(30)
+        else:
+            small_judged.set()
+
+    rule = rules.Rule(path="/jobs/validate", kind=kinds.JOB, judge=waiting)
+    large = objects.edited(objects.job(), ("metadata", "annotations"), {"text": "x" * (answering.LARGE + 1)})
+
+    async def main():
+        async with Served(served=(rule,)) as server:
+            both = [objects.edited(large, ("metadata", "name"), "large"), objects.job()]
+            return await asyncio.gather(*(server.post("/jobs/validate", review(each)) for each in both))
+
+    assert [answer["response"]["allowed"] for _, answer in asyncio.run(main())] == [True, True]
 
 
 def test_nothing_is_said_before_the_queues_are_known():

@@ -33,6 +33,11 @@ class Part:
     def __bool__(self) -> bool:
         return self.value is not None
 
+    def _at(self, name: str) -> Any:
+        """Give the value below without making a part of it: most values are as they should be."""
+        value = self.value
+        return value.get(name) if type(value) is dict else None
+
     def part(self, *steps: str | int) -> Part:
         """Give the part below, whatever it is."""
         value = self.value
@@ -44,8 +49,8 @@ class Part:
         """Give a part below that is an object or absent."""
         found = self
         for step in steps:
-            found = found.part(step)
-            if found.value is not None and not isinstance(found.value, dict):
+            found = Part(found._at(step), self._findings, (*found.path, step))
+            if found.value is not None and type(found.value) is not dict:
                 found.refuse(f"must be an object, not {documents.described(found.value)}")
                 found.value = None
         return found
@@ -62,7 +67,7 @@ class Part:
 
     def elements(self, name: str) -> list[Part]:
         """Give the elements of a list, whatever they are."""
-        value = self.part(name).value
+        value = self._at(name)
         if value is None:
             return []
         if not isinstance(value, list):
@@ -78,7 +83,7 @@ class Part:
 
     def text(self, name: str) -> str:
         """Give a string; an absent one is empty."""
-        value = self.part(name).value
+        value = self._at(name)
         if value is None or isinstance(value, str):
             return value or ""
         self.refuse(f"must be a string, not {documents.described(value)}", name)
@@ -96,7 +101,7 @@ class Part:
 
     def whole(self, name: str, *, least: int | None = None, most: int | None = None) -> int | None:
         """Give an integer, or None where there is none or it is out of bounds."""
-        value = self.part(name).value
+        value = self._at(name)
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int):
@@ -112,7 +117,7 @@ class Part:
 
     def truth(self, name: str) -> bool:
         """Give a boolean; an absent one is false."""
-        value = self.part(name).value
+        value = self._at(name)
         if value is None or isinstance(value, bool):
             return bool(value)
         self.refuse(f"must be true or false, not {documents.described(value)}", name)
@@ -129,7 +134,8 @@ class Part:
 
     def required(self, name: str) -> str:
         """Give a string that must be there."""
-        value = self.text(name)
-        if not value and not (self.part(name).value is not None and not isinstance(self.part(name).value, str)):
+        value = self._at(name)
+        if value is None or value == "":
             self.refuse("is missing, and must be given", name)
-        return value
+            return ""
+        return self.text(name)

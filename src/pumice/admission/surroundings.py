@@ -65,11 +65,11 @@ class KnownObjects:
 
     def queues(self) -> Iterable[Mapping[str, Any]]:
         """Give all queues."""
-        return self._objects[kinds.QUEUE].values()
+        return list(self._objects[kinds.QUEUE].values())  # a copy: somebody may ask beside the thread that feeds
 
     def children(self, name: str) -> list[str]:
         """Name the queues whose parent is this one."""
-        return sorted(self._children.get(name, ()))
+        return sorted(list(self._children.get(name, ())))  # noqa: C414  copied at once, as above
 
     def namespace(self, name: str) -> Mapping[str, Any] | None:
         """Find a namespace."""

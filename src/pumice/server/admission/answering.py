@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pumice.server.logs.logs import Log
 
 LARGEST_BODY: Final = 3 << 20
+LARGE: Final = 256 << 10  # what is larger is judged beside the loop, so that nobody else waits for it
 _JSON: Final = "application/json"
 _ENCODER: Final = msgspec.json.Encoder()
 
@@ -62,12 +64,17 @@ class Answering:
         if reason := self._waits():
             return web.Response(status=503, text=f"no verdict yet: {reason}")
         body = await request.read()
+        if len(body) > LARGE:
+            return await asyncio.to_thread(self._judged, request.path, body)
+        return self._judged(request.path, body)
+
+    def _judged(self, path: str, body: bytes) -> web.Response:
         try:
             question = reviewing.read(body)
         except reviewing.ReviewError as error:
             return web.Response(status=400, text=str(error))
-        rule = self._rules.get(request.path)
-        if rule is None or self._aside(request.path) or question.request.namespace in self._left_alone:
+        rule = self._rules.get(path)
+        if rule is None or self._aside(path) or question.request.namespace in self._left_alone:
             return _response(reviewing.allowed(question.uid))
         return self._answered(rule, question)
 

@@ -25,6 +25,7 @@ from pumice.server.configuration import sources
 from pumice.server.flags import addresses
 from pumice.server.health import checks
 from pumice.server.logs import logs, watch_log
+from pumice.server.threads import interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -49,6 +50,7 @@ def run(settings: Settings) -> int:
     log.info("starting", version=__version__)
     for name in settings.unheard:
         log.info("flag without effect", flag=f"--{name}")
+    interpreter.tune()
     try:
         return asyncio.run(Process(settings, log).run())
     except (errors.KubeError, sources.SourceError, pod_rules.PodRulesError, StartError, ValueError) as error:
