@@ -22,9 +22,9 @@ READY = {"type": "Ready", "status": "True"}
 class UnreliableWorld:
     """Runs controllers against a store; what goes wrong is drawn from numbers, so a life can be told again."""
 
-    def __init__(self, make, *, pods_end=True, beside=None):
+    def __init__(self, make, *, pods_end=True, beside=None, clock=None):
         self.pods_end = pods_end
-        self.clock = beside.clock if beside else VirtualClock()
+        self.clock = beside.clock if beside else clock or VirtualClock()
         self.store = beside.store if beside else ObjectStore(self.clock.now)
         self.make = make
         self.notes = []

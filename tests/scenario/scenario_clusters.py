@@ -26,5 +26,6 @@ def make_view(**parts):
         "counts": view.Counts(),
         "events": [],
         "explain": lambda group: "",
+        "objects": lambda kind: {},
     }
     return view.View(**{**empty, **parts})

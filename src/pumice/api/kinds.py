@@ -47,6 +47,9 @@ PERSISTENT_VOLUME_CLAIM: Final = _kind(
     "v1", "PersistentVolumeClaim", "persistentvolumeclaims", core.PersistentVolumeClaim
 )
 SERVICE: Final = _kind("v1", "Service", "services", core.Service)
+CONFIG_MAP: Final = _kind("v1", "ConfigMap", "configmaps")
+SECRET: Final = _kind("v1", "Secret", "secrets")
+NETWORK_POLICY: Final = _kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies")
 REPLICATION_CONTROLLER: Final = _kind(
     "v1", "ReplicationController", "replicationcontrollers", core.ReplicationController
 )
@@ -113,6 +116,9 @@ KINDS: Final[tuple[Kind, ...]] = (
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
     SERVICE,
+    CONFIG_MAP,
+    SECRET,
+    NETWORK_POLICY,
     REPLICATION_CONTROLLER,
     RESOURCE_QUOTA,
     BINDING,

@@ -174,9 +174,11 @@ class Kubelets:
         }
 
     def _ended(self, pod: core.Pod) -> dict[str, Any]:
-        _, phase, _ = kubelet.read_plan(
-            pod.metadata.annotations.get(names.RUN_TIME), pod.metadata.annotations.get(names.EXIT)
+        annotations = pod.metadata.annotations
+        _, code, _ = kubelet.read_plan(
+            annotations.get(names.RUN_TIME), annotations.get(names.EXIT), annotations.get(names.EXIT_CODE)
         )
+        phase = names.PHASE_FAILED if code else names.PHASE_SUCCEEDED
         ready = {"type": names.CONDITION_READY, "status": "False", "lastTransitionTime": self._stamp()}
         return {"phase": phase, "conditions": [ready]}
 

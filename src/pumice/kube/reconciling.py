@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Manifest = dict[str, Any]
 WORKERS: Final = 16
 _EXISTS: Final = "AlreadyExists"
+_INVALID: Final = 422
 
 
 class ApiWorld:
@@ -42,8 +43,7 @@ class ApiWorld:
         try:
             return requests.Answer(object=await self._sent(request))
         except errors.ApiError as error:
-            exists = error.status == 409 and error.reason == _EXISTS
-            return requests.Answer(code="exists" if exists else error.failure.code, message=error.message)
+            return requests.Answer(code=_code(request, error), message=error.message)
         except errors.KubeError as error:
             code: Code = error.code
             return requests.Answer(code=code, message=str(error))
@@ -56,6 +56,11 @@ class ApiWorld:
                 where = (request.namespace, request.name)
                 return await writing.patch_only(
                     self._client, request.kind, request.uid, where, request.body, subresource=request.subresource
+                )
+            case requests.Apply():
+                where = (request.namespace, request.name)
+                return await self._client.apply(
+                    request.kind, *where, request.document, manager=request.manager, subresource=request.subresource
                 )
             case requests.Delete():
                 await self._client.delete(
@@ -147,6 +152,14 @@ class Reconciler:
                 await asyncio.sleep(0.05)
             else:
                 await events.send(told)
+
+
+def _code(request: Request, error: errors.ApiError) -> Code:
+    """Say what an answer means; to the server the uid of an applied object is a wish to change it, and invalid if it is another."""
+    if error.status == 409 and error.reason == _EXISTS:
+        return "exists"
+    another = isinstance(request, requests.Apply) and error.status == _INVALID and "metadata.uid:" in error.message
+    return "conflict" if another else error.failure.code
 
 
 def _unsaid(_: effects.Note) -> None:

@@ -14,6 +14,7 @@ from pumice.apiserver.requests import Options, Target
 from pumice.cache import effects
 from pumice.controllers import standard
 from pumice.controllers.queueing import engine, requests
+from pumice.controllers.volcano import registry
 from pumice.sim import errors, structure
 from pumice.sim.identity import Key
 
@@ -76,6 +77,11 @@ class ServerWorld:
                 target = msgspec.structs.replace(target, subresource=request.subresource)
                 written, _ = self._cluster.writing.patch(target, ("merge", structure.copied(request.body)), options, [])
                 return dict(written)
+            case requests.Apply():
+                target = msgspec.structs.replace(target, subresource=request.subresource)
+                forced = msgspec.structs.replace(options, manager=request.manager, force=True)
+                written, _ = self._cluster.writing.patch(target, ("apply", request.document), forced, [])
+                return dict(written)
             case requests.Delete():
                 wanted = {"preconditions": {"uid": request.uid}, "propagationPolicy": request.policy}
                 self._cluster.deleting.delete(target, wanted, dry_run=False)
@@ -128,7 +134,8 @@ class Notes:
 
 def _event(note: effects.Note, name: str, namespace: str, now: str) -> Manifest:
     about = {"apiVersion": note.kind.api_version, "kind": note.kind.name, "name": note.name, "uid": note.uid}
-    source = standard.SOURCES.get(note.kind, "pumice-controllers")
+    volcanos = registry.SOURCE if note.kind.group.endswith(".volcano.sh") else "pumice-controllers"
+    source = standard.SOURCES.get(note.kind, volcanos)
     return {
         "apiVersion": "v1",
         "kind": "Event",

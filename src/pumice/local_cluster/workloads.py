@@ -17,7 +17,6 @@ from pumice.sim import structure
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-EXIT_CODE: Final = "pumice.dev/exit-code"
 _SHELLS: Final = frozenset({"sh", "bash", "ash", "dash"})
 _UNITS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -36,7 +35,7 @@ def of_pod(pod: Mapping[str, Any]) -> tuple[Plan, list[str]]:
     problems: list[str] = []
     if (
         annotations.get(names.RUN_TIME) is not None
-        or annotations.get(EXIT_CODE) is not None
+        or annotations.get(names.EXIT_CODE) is not None
         or annotations.get(names.EXIT) is not None
     ):
         return _annotated(annotations, problems), problems
@@ -63,12 +62,12 @@ def _annotated(annotations: Mapping[str, Any], problems: list[str]) -> Plan:
         problems.append(
             f"annotation {names.EXIT}: {annotations[names.EXIT]!r} is neither failed nor succeeded; the pod succeeds"
         )
-    stated = annotations.get(EXIT_CODE)
+    stated = annotations.get(names.EXIT_CODE)
     if stated is not None:
         if str(stated).isdecimal() and int(stated) < 256:
             code = int(stated)
         else:
-            problems.append(f"annotation {EXIT_CODE}: {stated!r} is no exit code; write a number from 0 to 255")
+            problems.append(f"annotation {names.EXIT_CODE}: {stated!r} is no exit code; write a number from 0 to 255")
     if run_time is None and text is None and (stated is not None or annotations.get(names.EXIT) is not None):
         run_time = 0
     return Plan(run_time, code)

@@ -5,10 +5,12 @@ The scheduler sees the cluster through its cache alone, as it would see a real o
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pumice.api import kinds
 from pumice.cache.cache import Cache
+from pumice.controllers.volcano import registry as controllers
 from pumice.framework import configuration, explaining, registry
 from pumice.scenario import manifests, steps, view
 from pumice.scheduler import Options, Scheduler
@@ -16,8 +18,9 @@ from pumice.sim import errors, faults
 from pumice.sim.cluster import SimulatedCluster
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from pumice.controllers.queueing.engine import Controller
     from pumice.framework.configuration import Configuration
     from pumice.framework.record import Verdict
     from pumice.framework.registry import Registry
@@ -69,11 +72,16 @@ class SimulatedStage:
     """A stage on the simulated cluster."""
 
     def __init__(
-        self, settings: Configuration, options: Options, known: Registry, clock: VirtualClock | None = None
+        self,
+        settings: Configuration,
+        options: Options,
+        known: Registry,
+        clock: VirtualClock | None = None,
+        controllers: Mapping[str, Callable[[], Sequence[Controller]]] = MappingProxyType({}),
     ) -> None:
         self._known = known.catalog()
         self._default_queue = options.default_queue
-        self._cluster = SimulatedCluster(clock, scheduler_names=options.scheduler_name)
+        self._cluster = SimulatedCluster(clock, scheduler_names=options.scheduler_name, registered=controllers)
         self._cache = Cache(self._cluster, options)
         self._scheduler = Scheduler(self._cache, settings, self._cluster.clock.now, known=known)
         self._record: CycleRecord | None = None
@@ -176,6 +184,7 @@ class SimulatedStage:
             counts=counts,
             events=[_recorded(event.note) for event in self._cluster.events],
             explain=self._explain,
+            objects=self._objects,
             default_queue=self._default_queue,
         )
 
@@ -211,7 +220,7 @@ def build(scenario: steps.Scenario, known: Registry | None = None) -> SimulatedS
     known = known or registry.installed()
     text, catalog = scenario.config, known.catalog()
     settings = configuration.default(catalog) if text is None else configuration.load(text, catalog, "config")
-    made = SimulatedStage(settings, Options.from_flags(scenario.flags), known)
+    made = SimulatedStage(settings, Options.from_flags(scenario.flags), known, controllers=controllers.REGISTERED)
     made.breakdowns = scenario.breakdowns
     judged = [step.expectation for step in scenario.steps if isinstance(step, (steps.Expect, steps.Until))]
     made.explained = tuple(dict.fromkeys(group for each in judged for group in each.explained))

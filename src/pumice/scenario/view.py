@@ -10,7 +10,10 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from pumice.api import kinds
     from pumice.scenario.manifests import Stored
+
+    Objects = Mapping[str, Stored]
 
 _GLOB = frozenset("*?[")
 
@@ -60,6 +63,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     counts: Counts
     events: Sequence[Recorded]
     explain: Callable[[str], str]
+    objects: Callable[[kinds.Kind], Objects]
     default_queue: str = "default"
 
 

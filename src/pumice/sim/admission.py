@@ -195,6 +195,27 @@ def _claim(claim: Manifest) -> None:
     _fill(_child(claim, "status"), {"phase": "Bound" if bound else "Pending"})
 
 
+def _job_spec(spec: Manifest | None) -> None:
+    _fill(spec, {"queue": names.DEFAULT_QUEUE, "maxRetry": 3})
+    _topology(spec)
+    for task in _entries(spec, "tasks"):
+        if isinstance(task.get("partitionPolicy"), dict):
+            _fill(task["partitionPolicy"], {"minPartitions": 0})
+            _topology(task["partitionPolicy"])
+
+
+def _job(job: Manifest) -> None:
+    _job_spec(_child(job, "spec"))
+
+
+def _cron_job(cron_job: Manifest) -> None:
+    spec = _child(cron_job, "spec")
+    limits = {"successfulJobsHistoryLimit": 3, "failedJobsHistoryLimit": 1}
+    _fill(spec, {"concurrencyPolicy": "Allow", "suspend": False, **limits})
+    template = structure.mapping(spec, "jobTemplate").get("spec")
+    _job_spec(template if isinstance(template, dict) else None)
+
+
 _FILLERS: dict[tuple[str, str], Callable[[Manifest], None]] = {
     ("", "Node"): _node,
     ("", "Namespace"): _namespace,
@@ -202,6 +223,9 @@ _FILLERS: dict[tuple[str, str], Callable[[Manifest], None]] = {
     ("", "PersistentVolumeClaim"): _claim,
     ("scheduling.volcano.sh", "PodGroup"): _pod_group,
     ("scheduling.volcano.sh", "Queue"): _queue,
+    ("batch.volcano.sh", "Job"): _job,
+    ("batch.volcano.sh", "CronJob"): _cron_job,
+    ("flow.volcano.sh", "JobTemplate"): _job,
 }
 
 

@@ -28,6 +28,10 @@ class VirtualClock:
         self._registered += 1
         heapq.heappush(self._timers, (max(instant, self._now), self._registered, callback))
 
+    def next_due(self) -> int | None:
+        """Say when the next callback is due, None if nothing waits."""
+        return self._timers[0][0] if self._timers else None
+
     def advance(self, duration: int) -> None:
         """Let a duration in microseconds pass."""
         if duration < 0:

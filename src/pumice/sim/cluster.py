@@ -7,12 +7,13 @@ everybody else, through its watches.
 from __future__ import annotations
 
 from collections import deque
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pumice.api import duration, kinds
 from pumice.cache import effects
 from pumice.controllers import podgroups
-from pumice.sim import admission, deletion, errors, faults, identity, informer, structure, writes
+from pumice.sim import admission, deletion, errors, faults, identity, informer, structure, volcano, writes
 from pumice.sim.clock import VirtualClock
 from pumice.sim.garbage import GarbageCollector
 from pumice.sim.identity import Key
@@ -21,10 +22,11 @@ from pumice.sim.priorities import PriorityClasses
 from pumice.sim.store import ObjectStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pumice.cache.effects import Effect, EffectObserver, Outcome
     from pumice.cache.reflector import EventType
+    from pumice.controllers.queueing.engine import Controller
     from pumice.sim.history import WatchEventType
     from pumice.sim.informer import Informer
 
@@ -53,6 +55,7 @@ class SimulatedCluster:
         scheduler_names: Sequence[str] = ("volcano",),
         period: int = duration.SECOND,
         observer: EffectObserver = effects.NOBODY,
+        registered: Mapping[str, Callable[[], Sequence[Controller]]] = MappingProxyType({}),
     ) -> None:
         self._observer = observer
         self.clock = clock or VirtualClock()
@@ -66,6 +69,9 @@ class SimulatedCluster:
         self._garbage = GarbageCollector(self.store)
         self.companions = True  # whether pods without a group are given one
         self._companions = podgroups.CompanionGroups(scheduler_names)
+        self._volcano = volcano.VolcanoControllers(
+            self.store, self.clock, registered, create=self._create, tell=self._writer.record
+        )
         self._companion_informers = [informer.Informer(self.store, kind) for kind in podgroups.WATCHED]
         self._client: Client | None = None
         self._informers: list[Informer] = []
@@ -138,7 +144,11 @@ class SimulatedCluster:
     def advance(self, span: int) -> None:
         """Settle, then let time pass: everything due at or before the new time has happened and is delivered."""
         self.settle()
-        self.clock.advance(span)
+        end = self.clock.now() + span
+        while self._volcano.begun and (due := self.clock.next_due()) is not None and due <= end:
+            self.clock.advance_to(due)
+            self.settle()
+        self.clock.advance_to(end)
         self._flush()
 
     def step(self) -> None:
@@ -167,7 +177,7 @@ class SimulatedCluster:
         wanted = self._companions.reconcile() if self.companions else []
         for request in wanted:
             self._companions.settled(request, self._control(request))
-        return len(wanted)
+        return len(wanted) + self._volcano.react()
 
     def _flush(self) -> None:
         self._garbage.collect()
@@ -183,6 +193,9 @@ class SimulatedCluster:
         created = self._creation_times(len(keys))
         for manifest, key, moment in zip(manifests, keys, created, strict=True):
             self._apply(manifest, key, moment, classes)
+        for key in keys:
+            if key.kind is kinds.COMMAND and (command := volcano.targeted(self.store, key)) is not None:
+                self.store.overwrite(key, dict(command))
         self._flush()
 
     def merge(self, manifests: Sequence[Mapping[str, Any]]) -> None:

@@ -1,10 +1,9 @@
-"""Kubernetes' collection of objects whose owner was deleted, as far as it is needed here: PodGroups."""
+"""Kubernetes' collection of objects whose owner was deleted: whatever names an owner goes with its last one."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pumice.api import kinds
 from pumice.sim import structure
 
 if TYPE_CHECKING:
@@ -16,12 +15,13 @@ if TYPE_CHECKING:
 
 
 class GarbageCollector:
-    """Deletes a PodGroup when an owner of it has been deleted and no other one is there."""
+    """Deletes an object when an owner of it has been deleted and no other one is there; owners that never were do no harm."""
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
-        self._owned: dict[str, dict[Key, None]] = {}  # uid of an owner -> the groups that name it, in order
-        self._orphans: dict[Key, str] = {}  # group -> the owner that was deleted
+        self._owned: dict[str, dict[Key, None]] = {}  # uid of an owner -> the objects that name it, in order
+        self._deleted: set[str] = set()  # uids of everything that was deleted
+        self._orphans: dict[Key, str] = {}  # object -> the owner that was deleted
         store.observe(self._seen)
 
     def collect(self) -> int:
@@ -37,14 +37,17 @@ class GarbageCollector:
         return count
 
     def _seen(self, key: Key, event_type: WatchEventType, manifest: Mapping[str, Any]) -> None:
-        if key.kind is kinds.POD_GROUP:
-            for uid in _owners(manifest):
-                owned = self._owned.setdefault(uid, {})
-                owned.pop(key, None)
-                if event_type != "DELETED":
-                    owned[key] = None
+        for uid in _owners(manifest):
+            owned = self._owned.setdefault(uid, {})
+            owned.pop(key, None)
+            if event_type == "DELETED":
+                continue
+            owned[key] = None
+            if event_type == "ADDED" and uid in self._deleted:
+                self._orphans[key] = uid  # made for an owner that was gone already
         if event_type == "DELETED":
             uid = manifest["metadata"]["uid"]
+            self._deleted.add(uid)
             self._orphans.update(dict.fromkeys(self._owned.pop(uid, {}), uid))
 
 

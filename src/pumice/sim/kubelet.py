@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 BAD_ANNOTATION = "BadAnnotation"
 
-_Plan = tuple[Any, Any]  # the annotations run-time and exit, as written
+_Plan = tuple[Any, Any, Any]  # the annotations run-time, exit and exit-code, as written
+_LARGEST_CODE = 255
 
 
 class Kubelet:
@@ -73,15 +74,15 @@ class Kubelet:
     def _run(self, key: Key, pod: Mapping[str, Any]) -> None:
         """Set the timer of a pod that says how long it runs; a value nobody can read is told once, and the pod runs on."""
         annotations, uid = structure.mapping(pod, "metadata", "annotations"), pod["metadata"]["uid"]
-        plan = (annotations.get(names.RUN_TIME), annotations.get(names.EXIT))
+        plan = (annotations.get(names.RUN_TIME), annotations.get(names.EXIT), annotations.get(names.EXIT_CODE))
         if plan[0] is None or self._plans.get(uid) == plan:
             return
         self._plans[uid] = plan
-        run_time, phase, problems = read_plan(*plan)
+        run_time, code, problems = read_plan(*plan)
         for problem in problems:
             self._warn(key, pod, BAD_ANNOTATION, problem)
         if run_time is not None:
-            self._clock.call_at(self._started(pod) + run_time, lambda: self._finish(key, uid, plan, phase))
+            self._clock.call_at(self._started(pod) + run_time, lambda: self._finish(key, uid, plan, code))
 
     def _started(self, pod: Mapping[str, Any]) -> int:
         try:
@@ -89,14 +90,17 @@ class Kubelet:
         except timestamp.TimestampError:
             return self._clock.now()
 
-    def _finish(self, key: Key, uid: str, plan: _Plan, phase: str) -> None:
+    def _finish(self, key: Key, uid: str, plan: _Plan, code: int) -> None:
         """End a pod by itself, unless its plan has changed or it is terminating and so keeps its phase."""
         pod = self._store.find(key)
         if pod is None or self._plans.get(uid) != plan or deletion.is_terminating(pod) or deletion.is_finished(pod):
             return
         when = timestamp.format_timestamp(self._clock.now())
-        ended = {**_condition(names.CONDITION_READY, "False", when), "reason": f"Pod{_ENDED[phase]}"}
-        self._store.patch_status(key, {"status": {"phase": phase, "conditions": [ended]}}, strategic=True)
+        phase, reason = (names.PHASE_FAILED, "Failed") if code else (names.PHASE_SUCCEEDED, "Completed")
+        ended = {**_condition(names.CONDITION_READY, "False", when), "reason": f"Pod{reason}"}
+        containers = _terminated(pod, code, when)
+        status = {"phase": phase, "conditions": [ended], **({"containerStatuses": containers} if containers else {})}
+        self._store.patch_status(key, {"status": status}, strategic=True)
 
     def _terminate(self, key: Key, pod: Mapping[str, Any]) -> None:
         """Set the timer of a terminating pod, once more whenever its grace was shortened."""
@@ -114,11 +118,28 @@ class Kubelet:
             self._store.remove(key)
 
 
-_ENDED = {names.PHASE_SUCCEEDED: "Completed", names.PHASE_FAILED: "Failed"}
+def _terminated(pod: Mapping[str, Any], code: int, when: str) -> list[Any]:
+    """Give the statuses of containers that have ended; all else in them, such as counts of restarts, stays."""
+    present = structure.mapping(pod, "status").get("containerStatuses")
+    known = {structure.mapping(each).get("name"): each for each in present} if isinstance(present, list) else {}
+    containers = structure.mapping(pod, "spec").get("containers")
+    listed = [structure.mapping(each).get("name") for each in containers] if isinstance(containers, list) else []
+    ended = {"exitCode": code, "reason": "Error" if code else "Completed", "finishedAt": when}
+    return [
+        {
+            "restartCount": 0,
+            **structure.mapping(known.get(name)),
+            "name": name,
+            "ready": False,
+            "state": {"terminated": ended},
+        }
+        for name in listed
+        if isinstance(name, str)
+    ]
 
 
-def read_plan(run_text: Any, exit_text: Any) -> tuple[int | None, str, list[str]]:
-    """Give how long a pod runs, the phase it ends in, and what is wrong with its annotations."""
+def read_plan(run_text: Any, exit_text: Any, code_text: Any = None) -> tuple[int | None, int, list[str]]:
+    """Give how long a pod runs, the code its containers end with, and what is wrong with its annotations."""
     problems = []
     run_time: int | None = None
     try:
@@ -130,7 +151,15 @@ def read_plan(run_text: Any, exit_text: Any) -> tuple[int | None, str, list[str]
         run_time = None
     if exit_text not in (None, "failed", "succeeded"):
         problems.append(f"annotation {names.EXIT}: {exit_text!r} is neither failed nor succeeded; the pod succeeds")
-    return run_time, names.PHASE_FAILED if exit_text == "failed" else names.PHASE_SUCCEEDED, problems
+    code = int(exit_text == "failed")
+    if code_text is not None:
+        if str(code_text).isdecimal() and int(code_text) <= _LARGEST_CODE:
+            code = int(code_text)
+        else:
+            problems.append(
+                f"annotation {names.EXIT_CODE}: {code_text!r} is no exit code; write a number from 0 to 255"
+            )
+    return run_time, code, problems
 
 
 def _condition(name: str, status: str, when: str) -> dict[str, Any]:

@@ -52,6 +52,8 @@ class StoreWorld:
                     self._store.adopt(structure.copied(request.manifest), key)
             case effects.Patch():
                 self._store.patch(key, request.body, subresource=request.subresource, uid=request.uid)
+            case requests.Apply():
+                self._store.patch(key, request.body, subresource=request.subresource, uid=request.uid)
             case requests.Delete():
                 self._store.delete(key, uid=request.uid)
                 return None

@@ -29,13 +29,16 @@ _NO_STATUS_SUBRESOURCE = frozenset(
         "CSINode",
         "CSIStorageCapacity",
         "Command",
+        "ConfigMap",
         "DeviceClass",
         "Event",
         "Lease",
+        "NetworkPolicy",
         "Numatopology",
         "PodGroup",  # its status is part of the object, in every group that has one
         "PriorityClass",
         "ResourceSlice",
+        "Secret",
         "StorageClass",
     }
 )

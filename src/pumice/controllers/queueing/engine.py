@@ -106,6 +106,7 @@ class Engine:
         self.queue: work_queue.WorkQueue[Key] = work_queue.WorkQueue()
         self._doubts: dict[Key, dict[knowing.Reference, None]] = {}
         self._written: dict[Key, dict[knowing.Reference, int]] = {}  # not confirmed by a watch, and when to read it
+        self._said: dict[Key, tuple[str, list[tuple[str, str, str]]]] = {}  # about which object, in the last turn
         self.turns = 0
         self.writes = 0
 
@@ -217,7 +218,7 @@ class Engine:
             return
         if turn.reading:
             self.queue.add(turn.key)
-        for kind, reason, message in turn.plan.notes if not turn.reading else ():
+        for kind, reason, message in self._news(turn) if not turn.reading else ():
             self._say(turn, kind, (reason, message))
         rest = min(_LONGEST_REST, turn.plan.size * _REST) if turn.plan.size >= _LARGE else None
         self.queue.done(turn.key, None if rest is None else moment.now + rest)
@@ -272,6 +273,14 @@ class Engine:
             turn.left = turn.plan.when_refused(answer.message)
         if first:
             self._say(turn, "Warning", step.refused and (step.refused[0], step.refused[1] + answer.message))
+
+    def _news(self, turn: Turn) -> list[tuple[str, str, str]]:
+        """Give what is to be said after a turn and was not said after the last one: a verdict that stays the same is no news."""
+        uid = turn.subject["metadata"].get("uid", "") if turn.subject is not None else ""
+        before, said = self._said.pop(turn.key, ("", []))
+        if turn.plan.notes:
+            self._said[turn.key] = uid, turn.plan.notes
+        return [note for note in turn.plan.notes if uid != before or note not in said]
 
     def _say(self, turn: Turn, kind: Any, said: tuple[str, str] | None) -> None:
         if said and turn.subject is not None:

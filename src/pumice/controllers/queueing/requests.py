@@ -34,7 +34,26 @@ class Confirm(msgspec.Struct, frozen=True, kw_only=True):
     uid: str
 
 
-Request = effects.Create | effects.Patch | effects.Read | Delete | Confirm
+class Apply(msgspec.Struct, frozen=True, kw_only=True):
+    """Apply fields to an object that is there, in the name of a field manager; what others have said of them is overruled."""
+
+    kind: kinds.Kind
+    namespace: str
+    name: str
+    uid: str
+    body: Manifest
+    manager: str
+    subresource: Literal["", "status"] = ""
+
+    @property
+    def document(self) -> Manifest:
+        """What is sent: the fields with the identity of their object."""
+        home = {"namespace": self.namespace} if self.namespace else {}
+        metadata = {"name": self.name, **home, "uid": self.uid, **self.body.get("metadata", {})}
+        return {"apiVersion": self.kind.api_version, "kind": self.kind.name, **self.body, "metadata": metadata}
+
+
+Request = effects.Create | effects.Patch | effects.Read | Apply | Delete | Confirm
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):

@@ -30,6 +30,7 @@ Manifest = dict[str, Any]
 
 JSON: Final = "application/json"
 MERGE: Final = "application/merge-patch+json"
+APPLY: Final = "application/apply-patch+yaml"  # JSON is YAML
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 USER_AGENT: Final = f"pumice/{__version__}"
 CONCURRENCY: Final = 64
@@ -177,6 +178,22 @@ class Client:
         where = path(kind, namespace, name, subresource)
         content_type = STRATEGIC if strategic else MERGE
         return _written(await self.request("PATCH", where, body=body, content_type=content_type), f"PATCH {where}")
+
+    async def apply(
+        self,
+        kind: kinds.Kind,
+        namespace: str,
+        name: str,
+        document: Mapping[str, Any],
+        *,
+        manager: str,
+        subresource: str = "",
+    ) -> Manifest:
+        """Apply fields in the name of a manager, whoever else owns them, and return the result."""
+        where = path(kind, namespace, name, subresource)
+        query: dict[str, str | int | bool] = {"fieldManager": manager, "force": True}
+        answer = await self.request("PATCH", where, query=query, body=document, content_type=APPLY)
+        return _written(answer, f"PATCH {where}")
 
     async def delete(
         self,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pumice.scenario import view
-from pumice.scenario.expectations import counts, events, explanations, groups, nodes, placement, pods
+from pumice.scenario.expectations import counts, events, explanations, groups, nodes, objects, placement, pods
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +28,7 @@ _SECTIONS: dict[str, tuple[Callable[[Cursor], tuple[Any, ...]], Callable[[Any, v
     "apart": (placement.read, placement.check_apart),
     "sameLabel": (placement.read_same_label, placement.check_same_label),
     "explain": (explanations.read, explanations.check),
+    "objects": (objects.read, objects.check),
 }
 
 
