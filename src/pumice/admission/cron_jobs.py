@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 from pumice.admission import patches
 from pumice.admission.jobs import completing, validity
 from pumice.admission.parts import Part
-from pumice.api import cron, documents
+from pumice.api import documents
+from pumice.controllers.volcano.cron_jobs import cron_fields, schedules
 
 if TYPE_CHECKING:
     from pumice.admission.findings import Findings
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pumice.admission.surroundings import Surroundings
 
 LONGEST_NAME: Final = 52  # a job gets eleven characters more, and its name is a label of at most 63
+_ZONED: Final = ("TZ=", "CRON_TZ=")
 _POLICIES: Final = ("Allow", "Forbid", "Replace")
 
 
@@ -44,14 +46,18 @@ def judge(request: Request, found: Findings, _: Surroundings, settings: Settings
 
 def _judge_schedule(spec: Part) -> None:
     text = spec.required("schedule")
-    if text:
+    if text.startswith(_ZONED):
+        spec.refuse(
+            f"is {documents.quoted(text)}, which names a time zone: that belongs to the field timeZone", "schedule"
+        )
+    elif text:
         try:
-            cron.parse(text)
-        except cron.CronError as error:
+            schedules.parse(text, None)
+        except cron_fields.ScheduleError as error:
             spec.refuse(str(error), "schedule")
     zone = spec.text("timeZone")
-    if spec.part("timeZone").value is not None and not _is_zone(zone):
-        spec.refuse(f"is {documents.quoted(zone)}, which is no time zone; write one such as Europe/Berlin", "timeZone")
+    if spec.part("timeZone").value is not None and (problem := _zone_problem(zone)):
+        spec.refuse(problem, "timeZone")
 
 
 def _judge_template(spec: Part, found: Findings, settings: Settings) -> None:
@@ -68,11 +74,11 @@ def _judge_template(spec: Part, found: Findings, settings: Settings) -> None:
 
 
 @lru_cache(maxsize=256)
-def _is_zone(name: str) -> bool:
-    if not name or name == "Local" or len(name) > 64 or name.startswith("/") or ".." in name:
-        return False
+def _zone_problem(name: str) -> str:
     try:
-        zoneinfo.ZoneInfo(name)
-    except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
-        return not zoneinfo.available_timezones()  # a machine without a list of zones refuses nobody
-    return True
+        schedules.zone_of(name)
+    except schedules.ZoneError as error:
+        # A machine without a list of zones knows none, and refuses nobody but for what is never one.
+        unlisted = name and name != "Local" and not zoneinfo.available_timezones()
+        return "" if unlisted else str(error)
+    return ""
