@@ -217,3 +217,83 @@ def test_a_difference_applied_gives_the_other_document(old, new):
     from pumice.apiserver.patching import json_patch
 
     assert json_patch.apply(old, patches.difference(old, new)) == new
+
+
+# ---- trees of queues
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Make a tree in which everybody is promised a part of what the parent is promised, below root as much as they like."""
+    made: list[dict[str, Any]] = []
+
+    def grow(parent: str, depth: int, deserved: int, guaranteed: int, ceiling: int) -> None:
+        for _ in range(draw(st.integers(1 if depth == 1 else 0, 2))):
+            own = draw(st.integers(0, deserved))
+            promised = draw(st.integers(0, min(own, guaranteed)))
+            limit = draw(st.integers(own, max(own, ceiling)))
+            spec: dict[str, Any] = {
+                "parent": parent,
+                "deserved": {"cpu": own},
+                "guarantee": {"resource": {"cpu": promised}},
+            }
+            stated = draw(st.booleans())
+            if stated:
+                spec["capability"] = {"cpu": limit}
+            name = f"q{len(made)}"
+            made.append(objects.queue(name, **spec))
+            deserved, guaranteed = deserved - own, guaranteed - promised
+            if depth < 5:
+                grow(name, depth + 1, own, promised, limit if stated else ceiling)
+
+    grow("root", 1, 1000, 1000, 2000)
+    return made
+
+
+def amount(queue: dict[str, Any] | None, *path: str) -> int:
+    value: Any = (queue or {}).get("spec", {})
+    for step in path:
+        value = value.get(step, {})
+    return value if isinstance(value, int) else 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(trees())
+def test_every_queue_of_a_tree_that_keeps_its_promises_passes(tree):
+    around = objects.known(*tree)
+
+    for each in tree:
+        assert objects.refusals(each, around=around) == []
+        assert objects.refusals(objects.edited(each, ("spec", "weight"), 7), old=each, around=around) == []
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_a_promise_that_is_broken_is_found_at_its_field(data):
+    tree = data.draw(trees())
+    around = objects.known(*tree)
+    queue = data.draw(st.sampled_from(tree))
+    name, above = queue["metadata"]["name"], queue["spec"]["parent"]
+    parent = around.queue(above) if above != "root" else None
+    children = [dict(around.queue(each) or {}) for each in around.children(name)]
+    below = sum(amount(each, "deserved", "cpu") for each in children)
+    field, value = data.draw(
+        st.sampled_from(
+            [
+                (("guarantee", "resource", "cpu"), amount(queue, "deserved", "cpu") + 1),
+                (("deserved", "cpu"), 5000 if parent or "capability" in queue["spec"] else -1),
+                (("deserved", "cpu"), below - 1 if below else -1),
+                (("capability", "cpu"), amount(queue, "deserved", "cpu") - 1),
+                (("parent",), name),
+                (("parent",), "nobody"),
+                (("parent",), around.children(name)[0] if children else name),
+            ]
+        )
+    )
+    changed = objects.edited(queue, ("spec", *field), value)
+
+    found = [where for where, _ in objects.refusals(changed, old=queue, around=around)]
+
+    # A ceiling or a due that is too small is told where it is exceeded.
+    near = {"spec." + ".".join(field), "spec.deserved.cpu", "spec.guarantee.resource.cpu"}
+    assert near & set(found), (field, value, found)

@@ -31,7 +31,7 @@ BROKEN = [
     (edited(job(), ("spec",), GONE), "spec", "missing"),
     (edited(job(), (*TASK, "minAvailable"), 3), "spec.tasks[0].minAvailable", "is 3, above replicas of the task (2)"),
     (edited(job(), (*TASK, "replicas"), -1), "spec.tasks[0].replicas", "is -1, and must be at least 0"),
-    (edited(job(), (*TASK, "replicas"), "2"), "spec.tasks[0].replicas", 'not the string "2"'),
+    (edited(job(), (*TASK, "replicas"), "2"), "spec.tasks[0].replicas", "not a string"),
     (job(minAvailable=5), "spec.minAvailable", "is 5, above the replicas of all tasks together (2)"),
     (job(tasks=two("a", "a")), "spec.tasks[1].name", '"a", which tasks[0] is called already'),
     (edited(job(), (*TASK, "name"), "Worker_1"), "spec.tasks[0].name", "lower-case letters"),
@@ -281,3 +281,34 @@ def test_a_long_chain_of_dependencies_is_no_circle():
 
     assert dependencies.find_circle(graph) == []
     assert dependencies.find_circle({**graph, "5000": ["0"]})[0] == "0"
+
+
+SECRET = "hunter2-hunter2"  # noqa: S105  the point of the test
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ((*TASK, "template", "spec", "containers", 0, "env"), [{"name": "PASSWORD", "value": 271828182845}]),
+        ((*TASK, "template", "spec", "containers", 0, "env"), [{"name": "PASSWORD", "value": {"hunter2-hunter2": 1}}]),
+        ((*TASK, "template", "spec", "containers", 0, "command"), f"mysql -p {SECRET}"),
+        ((*TASK, "template", "spec", "containers", 0, "args"), [{"p": SECRET}]),
+        (("spec", "plugins"), {"ssh": f"--ssh-private-key={SECRET}"}),
+        ((*TASK, "template", "metadata"), {"annotations": {"token": 271828182845}}),
+    ],
+)
+def test_what_may_be_a_secret_is_in_no_message(path, value):
+    found = refusals(edited(job(), path, value))
+
+    assert found
+    assert not [text for _, text in found if SECRET in text or "271828" in text]
+
+
+def test_a_variable_that_changes_tells_neither_its_old_value_nor_its_new_one():
+    place = (*TASK, "template", "spec", "containers", 0, "env")
+    old = edited(job(), place, [{"name": "PASSWORD", "value": SECRET}])
+
+    [(field, text)] = refusals(edited(old, (*place, 0, "value"), f"{SECRET}-2"), old=old)
+
+    assert field.endswith("env[0].value")
+    assert SECRET not in text

@@ -64,7 +64,12 @@ def test_a_job_is_stored_as_it_was_completed_and_warnings_are_passed_on(server):
     stored = create(server, objects.job(queue="", minAvailable=0, priorityClassName="high"), warnings)
 
     spec = stored["spec"]
-    assert (spec["queue"], spec["schedulerName"], spec["minAvailable"], spec["maxRetry"]) == ("default", "volcano", 2, 3)
+    assert (spec["queue"], spec["schedulerName"], spec["minAvailable"], spec["maxRetry"]) == (
+        "default",
+        "volcano",
+        2,
+        3,
+    )
     assert spec["tasks"][0]["minAvailable"] == 2
     assert ["no such PriorityClass" in each for each in warnings] == [True]
 

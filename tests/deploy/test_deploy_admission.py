@@ -8,6 +8,7 @@ import datetime as dt
 import json
 
 import pytest
+import yaml
 from admission_rig import RELEASE, AdmissionServer, RunningAdmission, SchedulerBefore, granted
 from charting import ROOT
 from click.testing import CliRunner
@@ -201,6 +202,32 @@ def test_volcanos_own_webhooks_are_left_to_judge_while_they_are_there(rig, webho
     webhooks.until(lambda: accepts(rig, objects.job(plugins={"only-theirs": []})))
     rig.server.kubectl("delete", "validatingwebhookconfiguration", "volcano-admission-service-jobs-validate")
     webhooks.until(lambda: not accepts(rig, objects.job(plugins={"only-theirs": []})))
+
+
+def test_volcanos_configurations_can_be_written_over_in_place(rig, webhooks):
+    """As an upgrade does: Volcano's name and certificate are there, and afterwards there is still one webhook, ours."""
+    printed = CliRunner().invoke(
+        program,
+        ["install", "--print", "--part=admission", "--without-crds", "--failure-policy=Ignore", "--name=volcano", "--replace-volcano", "--namespace=default"],
+    ).stdout  # fmt: skip
+    ours = next(
+        each for each in yaml.safe_load_all(printed) if each["metadata"]["name"].endswith("hypernodes-validate")
+    )
+    injected = rig.get("mutatingwebhookconfiguration", "pumice-admission-service-jobs-mutate")["webhooks"][0]
+    theirs = objects.edited(ours, ("webhooks", 0, "clientConfig", "caBundle"), injected["clientConfig"]["caBundle"])
+    theirs = objects.edited(theirs, ("webhooks", 0, "timeoutSeconds"), 3)
+    rig.server.kubectl("create", "--field-manager=helm", "-f", "-", input=json.dumps(theirs))
+
+    rig.apply(ours)
+
+    name = ours["metadata"]["name"]
+    (webhook,) = rig.get("validatingwebhookconfiguration", name)["webhooks"]
+    assert name == "volcano-admission-service-hypernodes-validate"
+    assert (webhook["timeoutSeconds"], webhook["clientConfig"]["caBundle"]) == (
+        10,
+        injected["clientConfig"]["caBundle"],
+    )
+    rig.server.kubectl("delete", "validatingwebhookconfiguration", name)
 
 
 async def listed(rig):

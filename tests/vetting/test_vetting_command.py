@@ -58,7 +58,7 @@ def test_every_mistake_is_printed_with_file_line_and_field(tmp_path):
         f'{path}:7: warning: job/train: spec.queue: is "team-b", which is not among what was read: it must exist in the cluster',
         f"{path}:8: job/train: spec.maxRetries: is no field that is known here; did you mean maxRetry?",
         f"{path}:14: warning: {at}.contaners: is no field that is known here, and is dropped from the pods; did you mean containers?",
-        f"{path}:19: {at}.containers[0].env[0].value: must be a string, not the integer 1; put quotes around it",
+        f"{path}:19: {at}.containers[0].env[0].value: must be a string, not an integer; put quotes around it",
         f"{path}:21: {at}.containers[0].resources.requests.cpu: is 2, above the limit of 1",
         "1 object in 1 file: 4 mistakes, 2 warnings",
     ]
@@ -118,7 +118,7 @@ def test_lists_and_several_documents_keep_their_lines():
         ("{}\n", "<stdin>:1: is no manifest: it has no apiVersion and kind"),
         ("apiVersion: batch.volcano.sh/v1\nkind: Job\nmetadata: {name: x}\n", "<stdin>:1: job/x: apiVersion: is batch.volcano.sh/v1, and Job is served as batch.volcano.sh/v1alpha1"),
         ("apiVersion: v1\nkind: Pod\nmetadata: 3\n", "<stdin>:3: pod/: metadata: must be an object, not the integer 3"),
-        ("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, image: x, command: [1]}]}\n", "<stdin>:4: pod/p: spec.containers[0].command[0]: must be a string, not the integer 1"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, image: x, command: [1]}]}\n", "<stdin>:4: pod/p: spec.containers[0].command[0]: must be a string, not an integer"),
         ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Upper}\n", "<stdin>:3: configmap/Upper: metadata.name: invalid value"),
         ("apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata:\n  name: q\n  labels: {a: 1}\n", "<stdin>:5: queue/q: metadata.labels.a: must be a string, not the integer 1; put quotes around it"),
         ("apiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata: {name: h}\nspec: {tier: 1, members: [{type: Node, selector: {}}]}\n", "<stdin>:4: hypernode/h: spec.members[0].selector: must have exactly one of"),

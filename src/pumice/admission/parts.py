@@ -51,7 +51,7 @@ class Part:
         for step in steps:
             found = Part(found._at(step), self._findings, (*found.path, step))
             if found.value is not None and type(found.value) is not dict:
-                found.refuse(f"must be an object, not {documents.described(found.value)}")
+                found.refuse(f"must be an object, not {type_of(found.value)}")
                 found.value = None
         return found
 
@@ -62,7 +62,7 @@ class Part:
             if isinstance(each.value, dict):
                 found.append(each)
             else:
-                each.refuse(f"must be an object, not {documents.described(each.value)}")
+                each.refuse(f"must be an object, not {type_of(each.value)}")
         return found
 
     def elements(self, name: str) -> list[Part]:
@@ -71,7 +71,7 @@ class Part:
         if value is None:
             return []
         if not isinstance(value, list):
-            self.refuse(f"must be a list, not {documents.described(value)}", name)
+            self.refuse(f"must be a list, not {type_of(value)}", name)
             return []
         return [Part(each, self._findings, (*self.path, name, index)) for index, each in enumerate(value)]
 
@@ -86,7 +86,7 @@ class Part:
         value = self._at(name)
         if value is None or isinstance(value, str):
             return value or ""
-        self.refuse(f"must be a string, not {documents.described(value)}", name)
+        self.refuse(f"must be a string, not {type_of(value)}", name)
         return ""
 
     def texts(self, name: str) -> list[tuple[str, Part]]:
@@ -96,7 +96,7 @@ class Part:
             if isinstance(each.value, str):
                 found.append((each.value, each))
             else:
-                each.refuse(f"must be a string, not {documents.described(each.value)}")
+                each.refuse(f"must be a string, not {type_of(each.value)}")
         return found
 
     def whole(self, name: str, *, least: int | None = None, most: int | None = None) -> int | None:
@@ -105,7 +105,7 @@ class Part:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int):
-            self.refuse(f"must be an integer, not {documents.described(value)}", name)
+            self.refuse(f"must be an integer, not {type_of(value)}", name)
             return None
         if least is not None and value < least:
             self.refuse(f"is {value}, and must be at least {least}", name)
@@ -120,7 +120,7 @@ class Part:
         value = self._at(name)
         if value is None or isinstance(value, bool):
             return bool(value)
-        self.refuse(f"must be true or false, not {documents.described(value)}", name)
+        self.refuse(f"must be true or false, not {type_of(value)}", name)
         return False
 
     def among(self, name: str, allowed: tuple[str, ...]) -> str:
@@ -139,3 +139,24 @@ class Part:
             self.refuse("is missing, and must be given", name)
             return ""
         return self.text(name)
+
+
+def type_of(value: Any) -> str:
+    """Name the type of a value and not the value, which may be a secret: messages go to logs."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "a boolean"
+        case int():
+            return "an integer"
+        case float():
+            return "a number"
+        case str():
+            return "a string"
+        case list():
+            return f"a list of {len(value)}"
+        case dict():
+            return f"a map of {len(value)}"
+        case _:
+            return f"a {type(value).__name__}"

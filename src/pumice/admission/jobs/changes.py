@@ -60,6 +60,9 @@ def _changed(old: Any, new: Any, place: tuple[str | int, ...]) -> list[tuple[str
 
 
 def _was(old: Any, place: tuple[str | int, ...]) -> str:
+    """Say what was there; nothing of templates and arguments of plugins, which may hold secrets."""
+    if "template" in place or "plugins" in place:
+        return ""
     for step in place:
         try:
             old = old[step]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pumice.admission import naming
-from pumice.api import documents, names, quantity
+from pumice.admission import naming, parts
+from pumice.api import names, quantity
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -57,7 +57,7 @@ def read_one(part: Part) -> Fraction | None:
     """Read an amount, or refuse what is none."""
     value = part.value
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        part.refuse(f"must be an amount such as 500m, 2 or 4Gi, not {documents.described(value)}")
+        part.refuse(f"must be an amount such as 500m, 2 or 4Gi, not {parts.type_of(value)}")
         return None
     try:
         amount = quantity.parse(value)

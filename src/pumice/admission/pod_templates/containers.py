@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pumice.admission import naming
+from pumice.admission import naming, parts
 from pumice.admission.pod_templates import amounts, probes, volumes
 from pumice.api import documents
 
@@ -95,7 +95,7 @@ def _judge_variables(container: Part) -> None:
             variable.refuse(f"is {documents.quoted(name)}, and {problem}", "name")
         value, source = variable.part("value"), variable.record("valueFrom")
         if value.value is not None and not isinstance(value.value, str):
-            value.refuse(f"must be a string, not {documents.described(value.value)}; put quotes around it")
+            value.refuse(f"must be a string, not {parts.type_of(value.value)}; put quotes around it")
         if value.value and source:
             variable.refuse("may not be given together with value", "valueFrom")
         if source:
