@@ -12,6 +12,7 @@ import numpy as np
 
 import pumice
 from bench import (
+    admission,
     affinity,
     cases,
     claims,
@@ -54,6 +55,7 @@ def main() -> None:
         *decision_record.everything(),
         *recording.everything(),
         *explaining.everything(),
+        *admission.everything(),
         workload.figures,
     ]
     for measure in measures:

@@ -17,7 +17,7 @@ _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
 _LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _LONGEST_LABEL: Final = 63
-_LONGEST_SUFFIX: Final = len("-scheduler-configmap")
+_LONGEST_SUFFIX: Final = max(map(len, ("-scheduler-configmap", "-admission-configmap")))
 _DEFAULTS: Final = release.Release()
 
 
@@ -57,6 +57,13 @@ _OPTIONS: Final = (
         is_flag=True,
         help="The scheduler alone: keep the controllers that are there.  [default: for another --name]",
     ),
+    click.option(
+        "--part",
+        "parts",
+        multiple=True,
+        type=click.Choice(release.PARTS),
+        help="Only this part; may be repeated.  [default: all]",
+    ),
 )
 
 
@@ -71,6 +78,7 @@ def chosen(
     *,
     namespace: str | None,
     replace_volcano: bool,
+    parts: tuple[str, ...],
     single: bool = False,
     without_controllers: bool = False,
     **options: Any,
@@ -79,12 +87,14 @@ def chosen(
     home = release.VOLCANO_NAMESPACE if replace_volcano else _DEFAULTS.namespace
     # A cluster needs controllers once: those of a second installation would have nothing to do.
     usual = options["name"] == _DEFAULTS.name or replace_volcano
-    apart: Literal["apart", "none"] = "apart" if usual and not without_controllers else "none"
-    if single and without_controllers:
-        raise click.UsageError("--single and --without-controllers contradict each other")
+    wanted = "controllers" in (parts or release.PARTS) and not without_controllers
+    apart: Literal["apart", "none"] = "apart" if wanted and (usual or parts) else "none"
+    if single and (without_controllers or "controllers" in parts):
+        raise click.UsageError("--single contradicts --without-controllers and --part controllers")
     found = release.Release(
         namespace=namespace or home,
         replace_volcano=replace_volcano,
+        parts=parts or release.PARTS,
         controllers="single" if single else apart,
         **options,
     )
