@@ -18,7 +18,7 @@ from pumice.framework import configuration, points, registry
 from pumice.framework.configuration import arguments
 from pumice.framework.plugin import told
 from pumice.server.admission import flags as admission_flags
-from pumice.server.flags import flags
+from pumice.server.flags import controller_flags, flags
 from pumice.server.metrics import series
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def pages() -> dict[str, str]:
         "docs/reference/plugin-types.md": _plugin_types(),
         "docs/reference/flags.md": _flags(),
         "docs/reference/commands.md": command_pages.page(NOTICE),
+        "docs/reference/controller-flags.md": _controller_flags(),
         "docs/reference/admission-flags.md": _admission_flags(),
         "docs/reference/metrics.md": _metrics(),
         "README.md": _readme(plugins, actions),
@@ -205,6 +206,14 @@ def _admission_flags() -> str:
     return _page([*lines, *_flag_tables(admission_flags.FLAGS)])
 
 
+def _controller_flags() -> str:
+    lines = [NOTICE, "# Flags of `pumice controllers`", ""]
+    lines += [
+        "Written as those of [`pumice scheduler`](flags.md); what they are for is in [controllers](../controllers.md)."
+    ]
+    return _page([*lines, *_flag_tables(controller_flags.FLAGS)])
+
+
 def _flag_tables(table: Sequence[flags.Flag]) -> list[str]:
     lines: list[str] = []
     for section in dict.fromkeys(flag.section for flag in table):
@@ -229,12 +238,24 @@ def _metrics() -> str:
         "(`process_*`, `python_*`). Names that start with `volcano_` mean what they mean in Volcano. Series of jobs and queues go with their objects.",
         "",
     ]
+    lines += _series(series.SERIES)
+    lines += ["", "## Controllers", ""]
+    lines += [
+        "Of [controllers](../controllers.md), in a process of their own or beside the scheduler. In a process of their own there are also "
+        + ", ".join(f"`{name}`" for name in series.SHARED)
+        + ".",
+        "",
+    ]
+    return _page([*lines, *_series(series.CONTROLLERS)])
+
+
+def _series(table: Sequence[series.Series]) -> list[str]:
     rows = []
-    for each in series.SERIES:
+    for each in table:
         buckets = f" ({each.buckets[2]} buckets, {each.buckets[0]:g} to {each.buckets[1]:g})" if each.buckets else ""
         labels = ", ".join(f"`{label}`" for label in each.labels) or "-"
         rows.append((f"`{each.name}`", each.type + buckets, labels, _cell(each.help)))
-    return _page([*lines, *_table(("name", "type", "labels", "meaning"), rows)])
+    return _table(("name", "type", "labels", "meaning"), rows)
 
 
 def _arguments(declared: Iterable[Argument]) -> list[str]:

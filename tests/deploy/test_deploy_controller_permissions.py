@@ -241,6 +241,18 @@ async def list_everything(audited):
         await asyncio.gather(running, return_exceptions=True)
 
 
+async def idle(made):
+    """Once nothing is left to do nothing is sent but renewals of the Lease."""
+    queue = made.reconciler.engine.queue
+    async with asyncio.timeout(PATIENCE):
+        while queue.next_due(clocks.wall()) is not None:  # noqa: ASYNC110  it comes to rest by itself
+            await asyncio.sleep(0.1)
+        before = made.requests
+        while made.requests[1] < before[1] + 5:  # noqa: ASYNC110  time passes as renewals do
+            await asyncio.sleep(0.1)
+    assert made.requests[0] == before[0]
+
+
 async def live(audited, life):
     given = {
         "kubeconfig": str(audited.controllers_kubeconfig),
@@ -261,6 +273,7 @@ async def live(audited, life):
                 await asyncio.sleep(0.05)
         for scene in (life.jobs, life.queues, life.flows, life.hyper_nodes, life.groups):
             await scene()
+        await idle(made)
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
