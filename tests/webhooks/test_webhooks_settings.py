@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import datetime as dt
 import io
 import json
 
@@ -17,7 +18,7 @@ from pumice.cli.admission import command
 from pumice.cli.program import program
 from pumice.kube import errors
 from pumice.manifests import admission, release
-from pumice.server.admission import flags, following, injecting, settings
+from pumice.server.admission import certificates, flags, following, injecting, settings
 from pumice.server.flags.settings import SettingsError
 from pumice.server.logs.logs import Log
 
@@ -196,6 +197,23 @@ def test_a_configuration_gets_the_authorities_and_keeps_the_rest():
     assert found.settled
     asyncio.run(found._mend())
     assert len(api.patches) == 1
+
+
+def test_a_replica_that_is_behind_takes_no_authority_away():
+    """Else the two would write over each other, and the newer certificate would be unknown in between."""
+    now = dt.datetime(2030, 1, 1, tzinfo=dt.UTC)
+    old = certificates.make(["x"], now)
+    new = certificates.make(["x"], now, old.authorities)
+    behind, ahead = Api(), Api()
+    for api, bundle, present in ((behind, old, new), (ahead, new, old)):
+        found = injector(api)
+        found.trust(bundle.authorities)
+        seen(found, NAME, {**SERVICE, "caBundle": base64.b64encode(present.authorities).decode()})
+        assert asyncio.run(found._mend())
+        assert found.settled
+
+    assert behind.patches == []
+    assert ahead.patches[0][1][1]["value"]["caBundle"] == base64.b64encode(new.authorities).decode()
 
 
 def test_a_process_with_an_address_of_its_own_is_asked_there():

@@ -27,6 +27,7 @@ GROUP: Final = "admissionregistration.k8s.io"
 MUTATING: Final = kinds.Kind(name="MutatingWebhookConfiguration", group=GROUP, version="v1", plural="mutatingwebhookconfigurations", namespaced=False)  # fmt: skip
 VALIDATING: Final = kinds.Kind(name="ValidatingWebhookConfiguration", group=GROUP, version="v1", plural="validatingwebhookconfigurations", namespaced=False)  # fmt: skip
 VOLCANOS: Final = "volcano-admission-service"  # the Service of Volcano's own installation
+_END: Final = b"-----END CERTIFICATE-----"
 AGAIN: Final = 5.0  # seconds before a write that failed is tried again
 
 
@@ -144,11 +145,28 @@ class Injector:
         operations: list[dict[str, Any]] = []
         for index, webhook in enumerate(present.get("webhooks") or ()):
             current: Mapping[str, Any] = webhook.get("clientConfig") or {}
-            wanted = {**current, "caBundle": self._authorities}
+            # A replica that is ahead of us trusts a newer authority too: whoever took that away would make its certificate unknown.
+            believed = (
+                current.get("caBundle") if _holds(current.get("caBundle"), self._authorities) else self._authorities
+            )
+            wanted = {**current, "caBundle": believed}
             if self._url:
-                wanted = {"url": f"{self._url}{rule.path}", "caBundle": self._authorities}
+                wanted = {"url": f"{self._url}{rule.path}", "caBundle": believed}
             if wanted != current:
                 where = f"/webhooks/{index}"
                 operations.append({"op": "test", "path": f"{where}/name", "value": webhook.get("name")})
                 operations.append({"op": "replace", "path": f"{where}/clientConfig", "value": wanted})
         return operations
+
+
+def _holds(present: Any, wanted: str) -> bool:
+    """Tell whether all authorities of one bundle are in another."""
+    return isinstance(present, str) and _authorities(wanted) <= _authorities(present)
+
+
+def _authorities(bundle: str) -> frozenset[bytes]:
+    try:
+        text = base64.b64decode(bundle, validate=True)
+    except ValueError:
+        return frozenset()
+    return frozenset(part.strip() for part in text.split(_END) if part.strip())
