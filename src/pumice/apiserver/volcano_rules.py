@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.admission import findings, patches, reviewing, rules, surroundings
+from pumice.admission import patches, remarks, reviewing, rules, surroundings
 from pumice.admission.requests import Request, Settings
 from pumice.api import names
 from pumice.apiserver import statuses
@@ -72,7 +72,7 @@ class VolcanoRules:
         for rule in self._rules:
             if rule.judge is None or rule.kind is not resource.kind or operation not in rule.operations:
                 continue
-            found = findings.Findings()
+            found = remarks.Remarks()
             rule.judge(request, found, self._around, self._settings)
             if warnings is not None:
                 warnings += reviewing.warnings(found)
