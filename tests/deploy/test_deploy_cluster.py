@@ -239,8 +239,6 @@ def test_an_installation_by_helm_names_values_without_effect_and_leaves_the_defi
     told = helm.install(cluster.kubeconfig, values=NO_EFFECT)
     without_effect = {line.strip() for line in told.partition("no effect here")[2].splitlines()[1:]}
     assert without_effect == {
-        "basic.controller_image_name",
-        "custom.controller_replicas",
         "custom.metrics_enable",
         "custom.scheduler_node_worker_threads",
         "sharding",

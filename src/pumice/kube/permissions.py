@@ -75,7 +75,7 @@ _FOLLOWED: Final = (
 
 
 def may(kind: kinds.Kind, verbs: str, code: str, *, of: str = "", place: Place = "cluster") -> Permission:
-    """Write one line of a table."""
+    """Give a permission, its verbs separated by blanks."""
     return Permission(kind=kind, verbs=tuple(verbs.split()), code=f"pumice.{code}", subresource=of, place=place)
 
 
@@ -104,6 +104,7 @@ PERMISSIONS: Final = (
     may(kinds.EVENT, "create patch", "kube.writes.eventing:EventRecorder.send"),
     # Other schedulers may be in any namespace; a rule cannot be limited to labels.
     may(kinds.LEASE, "list", "kube.rivals:Lookout.look"),
+    may(kinds.LEASE, "list watch", "kube.lease_holders:LeaseHolders"),
     may(kinds.LEASE, "get create update", "kube.election:Election", place="lease"),
     # Only where the configuration is not a file.
     may(_CONFIG_MAP, "get", "server.configuration.sources:ConfigMapSource.read", place="configuration"),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 Manifest = dict[str, Any]
 _PARTS: Final[dict[str, Callable[[Release], list[Manifest]]]] = {
     "scheduler": objects.scheduler,
+    "controllers": objects.controllers,
     "admission": admission.objects,  # last to come and first to go: a webhook without a server behind it refuses everything
 }
 

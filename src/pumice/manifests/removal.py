@@ -52,7 +52,8 @@ def left(release: Release, wanted: Wanted) -> Iterator[str]:
         yield f"Secret {release.namespace}/{release.admission_secret}, the certificate of the webhooks"
     if not wanted.namespace:
         yield f"Namespace {release.namespace} and what else is in it; --namespace-too deletes it"
-        yield f"Lease {release.namespace}/{release.lease_name}, a note of who led"
+        leases = [release.lease_name, *([release.controllers_lease] if release.controllers != "none" else [])]
+        yield from (f"Lease {release.namespace}/{name}, a note of who led" for name in leases)
     if not wanted.crds:
         yield "the custom resource definitions with every PodGroup, Queue and Job; --crds deletes them"
     yield "pods: those that run go on running, those that wait, wait"

@@ -12,7 +12,7 @@ from pumice.admission import requests, rules
 from pumice.api import documents, names
 from pumice.server.admission import flags
 from pumice.server.flags import addresses
-from pumice.server.flags.settings import SettingsError, read_gates
+from pumice.server.flags.process_settings import SettingsError, read_gates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
