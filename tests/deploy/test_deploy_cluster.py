@@ -169,7 +169,7 @@ def test_everything_that_is_printed_can_be_applied_again_and_again(cluster, name
         assert stored(cluster, kind, "again-scheduler", "-n", namespace)
     # Nobody answers its webhooks, so that they would refuse what other tests write here.
     removed = CliRunner().invoke(program, ["uninstall", "--print", *named[:2]]).stdout
-    cluster.kubectl("delete", "-f", "-", input=removed)
+    cluster.kubectl("delete", "--ignore-not-found", "-f", "-", input=removed)
 
 
 def test_what_was_installed_is_deleted_and_nothing_else(cluster):
@@ -184,7 +184,7 @@ def test_what_was_installed_is_deleted_and_nothing_else(cluster):
     assert len(everything(cluster) - beside) == len(installation.manifests(release.Release(controllers="none")))
     for each, rest in ((first, beside), (second, before)):
         removed = CliRunner().invoke(program, ["uninstall", "--print", *each]).stdout
-        cluster.kubectl("delete", "-f", "-", input=removed)
+        cluster.kubectl("delete", "--ignore-not-found", "-f", "-", input=removed)
         assert everything(cluster) == rest
 
 
