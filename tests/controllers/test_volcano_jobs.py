@@ -285,7 +285,7 @@ def test_a_job_is_not_given_up_because_the_server_is_away():
 
 
 def test_a_limit_of_refusals_below_nothing_is_none():
-    world = UnreliableWorld(lambda: [Jobs(most_tries=-1)])
+    world = UnreliableWorld(lambda: [Jobs(most_refusals=-1)])
     world.create(job(queue="nowhere"))
     for _ in range(40):
         engine.run_due(world.engine, world, world.moment)

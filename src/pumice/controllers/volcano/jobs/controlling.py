@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pumice.controllers.volcano.jobs.reading import Job
 
 Manifest = dict[str, Any]
-MOST_TRIES: Final = 15  # which takes about as long as Volcano's fifteen: not quite three minutes
+MOST_REFUSALS: Final = 15  # which takes about as long as Volcano's fifteen: not quite three minutes
 _AS_LARGE: Final = 167  # as a Job that rests for 50 ms
 _STATUS: Final = ("phase", "containerStatuses", "initContainerStatuses")
 _READ: Final = (
@@ -58,9 +58,9 @@ class Jobs:
     orders = (kinds.COMMAND,)
     remembered = (kinds.POD,)
 
-    def __init__(self, catalog: registry.Catalog | None = None, most_tries: int = MOST_TRIES) -> None:
+    def __init__(self, catalog: registry.Catalog | None = None, most_refusals: int = MOST_REFUSALS) -> None:
         self._catalog = catalog or registry.installed()
-        self._most_tries = most_tries
+        self.most_refusals = most_refusals
         self._reader = reading.Reader()
         self.watched = tuple(dict.fromkeys((*_READ, *self._catalog.kinds)))
         self.selectors = dict.fromkeys((kind for kind in self._catalog.kinds if kind not in _READ), names.JOB_NAME)
@@ -112,7 +112,7 @@ class Jobs:
         if done:
             return requests.Reconciled(steps=[steps_to.delete(kinds.COMMAND, each) for each in done])
         found = Members(job, observed.owned(kinds.POD, job.uid), observed.vanished(kinds.POD, self.kind, manifest))
-        return _Look(job, found, observed, moment, self._catalog).next_steps(ordered, self._most_tries)
+        return _Look(job, found, observed, moment, self._catalog).next_steps(ordered, self.most_refusals)
 
 
 class _Look:
@@ -124,14 +124,14 @@ class _Look:
         self.catalog = catalog
         self.group = pod_groups.find(job, observed)
 
-    def next_steps(self, ordered: list[Manifest], most_tries: int) -> Reconciled:
+    def next_steps(self, ordered: list[Manifest], most_refusals: int) -> Reconciled:
         """Give what is to be done now."""
         if ordered:
             return self._ordered(ordered[0])
         job = self.job
         if states.is_ending(job.phase):
             return self._ended()
-        if most_tries >= 0 and self.moment.refusals >= max(1, most_tries - 1):
+        if most_refusals >= 0 and self.moment.refusals >= max(1, most_refusals - 1):
             return self._given_up()
         answers = policies.answers(job, self.found, self.group, self.moment)
         due = [each for each in answers if each.due <= self.moment.now]
