@@ -12,6 +12,7 @@ import numpy as np
 
 import pumice
 from bench import (
+    admission,
     affinity,
     cases,
     claims,
@@ -21,6 +22,7 @@ from bench import (
     recording,
     scalars,
     sharing,
+    top,
     topology,
     trees,
     volumes,
@@ -54,6 +56,8 @@ def main() -> None:
         *decision_record.everything(),
         *recording.everything(),
         *explaining.everything(),
+        *top.everything(),
+        *admission.everything(),
         workload.figures,
     ]
     for measure in measures:

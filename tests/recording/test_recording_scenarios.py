@@ -26,8 +26,8 @@ class RecordedScenario(stage.SimulatedStage):
     folder = Path()
     told: list = []  # noqa: RUF012  one for each test
 
-    def __init__(self, settings, options, known):
-        super().__init__(settings, options, known)
+    def __init__(self, settings, options, known, **more):
+        super().__init__(settings, options, known, **more)
         self.recorder = Recorder(self.folder, rig.LIMIT, options, tell=lambda *words: self.told.append(words))
         self._cache = Cache(self.recorder.join(self._cluster), options)
         self._cache.inputs = self.recorder

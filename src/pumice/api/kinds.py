@@ -158,6 +158,12 @@ KINDS: Final[tuple[Kind, ...]] = (
     SIGS_QUEUE,
 )
 
+FOR_CONTROLLERS: Final = frozenset({CONFIG_MAP, SECRET, NETWORK_POLICY})
+"""Kinds that controllers make and no scheduler looks at; they are in no dump and in no study of a cluster."""
+
+SCHEDULING: Final[tuple[Kind, ...]] = tuple(kind for kind in KINDS if kind not in FOR_CONTROLLERS)
+"""Kinds that a scheduler may look at."""
+
 _BY_NAME: Final = {(kind.api_version, kind.name): kind for kind in KINDS}
 _BY_SINGULAR: Final = {kind.singular: kind for kind in reversed(KINDS)}
 

@@ -16,6 +16,7 @@ from pumice.apiserver import (
     requests,
     resources,
     subresources,
+    volcano_rules,
     watching,
     writing,
 )
@@ -62,6 +63,11 @@ class Cluster:
     def _seen(self, key: Key, _: WatchEventType, __: Mapping[str, Any]) -> None:
         self.bells.ring(key.kind)
 
+    def judge_volcano_kinds(self) -> None:
+        """Complete and judge Volcano's kinds from now on, as a cluster with the webhooks would."""
+        found = volcano_rules.VolcanoRules(self.store)
+        self.writing.volcano_rules = self.deleting.volcano_rules = found
+
     def start(self) -> None:
         """Make what every cluster has, as far as it is not there."""
         self.definitions.serve_all()
@@ -107,7 +113,9 @@ def select_pods(job: Document) -> None:
     if spec.get("selector") is None:
         spec["selector"] = {"matchLabels": {_JOB_UID: uid}}
     template = spec.setdefault("template", {}).setdefault("metadata", {})
+    stated = metadata.get("labels")
+    shared = not stated or stated is template.get("labels")  # a Job that states no labels has those of its pods
     labels = template["labels"] = dict(template.get("labels") or {})
     labels |= {_JOB_UID: uid, _JOB_NAME: name, "controller-uid": uid, "job-name": name}
-    if not metadata.get("labels"):
+    if shared:
         metadata["labels"] = dict(labels)

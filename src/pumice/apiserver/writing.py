@@ -10,7 +10,7 @@ import msgspec
 from pumice.api import timestamp
 from pumice.apiserver import conformity, pod_specs, statuses, versions
 from pumice.apiserver.built_in import defaults, validity
-from pumice.apiserver.ownership import applying, fieldsets, managed
+from pumice.apiserver.ownership import applying, managed
 from pumice.apiserver.patching import json_patch, strategic
 from pumice.apiserver.schemas import conforming, validating
 from pumice.sim import errors, structure
@@ -19,9 +19,11 @@ from pumice.sim.identity import Key
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pumice.admission.requests import Operation
     from pumice.apiserver.admission import Admission
     from pumice.apiserver.requests import Options, Target
     from pumice.apiserver.resources import Resource
+    from pumice.apiserver.volcano_rules import VolcanoRules
     from pumice.sim.store import ObjectStore
 
 Document = dict[str, Any]
@@ -47,6 +49,7 @@ class Writing:
         self._stamped = (0, "")  # the last second that was asked for, and how it is written
         self.judges: dict[tuple[str, str], Callable[[Document, Mapping[str, Any] | None], None]] = {}
         self.completes: dict[tuple[str, str], Callable[[Document], None]] = {}
+        self.volcano_rules: VolcanoRules | None = None
 
     # ---- creating
 
@@ -62,20 +65,26 @@ class Writing:
     ) -> Mapping[str, Any]:
         """Create an object and give it as it is stored."""
         resource = target.resource
-        new, namespace = self._begun(target, body, options, warnings)
+        new, namespace = self._begun(target, body, options, warnings, defaulted=not applied)
         metadata = new["metadata"]
         if resource.has_status and resource.kind_name not in _STATUS_AT_CREATION:
             new.pop("status", None)
-        self._complete(new, resource)
-        self._judge(new, resource, None)
-        if raw and not warnings:
-            self._specs.keep(raw, new["spec"], new["status"]["qosClass"], resource.node)
-        self._admission.admit(new, resource, namespace)
+        filled = managed.filled_by_server(new, resource.kind_name)
         writer = self._writer(resource, options, "")
         if applied:
             applying.created(new, resource.node, writer)
-        else:
-            managed.after_create(new, resource.node, writer)
+        self._default(new, resource)
+        if self.volcano_rules is not None:
+            new = self.volcano_rules.completed(new, resource, namespace)
+            metadata = new["metadata"]
+        if not applied:
+            managed.after_create(new, resource.node, writer, filled)
+        self._finish(new, resource)
+        self._judge(new, resource, None)
+        self._review("CREATE", target, new, None, warnings)
+        if raw and not warnings:
+            self._specs.keep(raw, new["spec"], new["status"]["qosClass"], resource.node, filled)
+        self._admission.admit(new, resource, namespace)
         new = versions.stored(new, resource)
         return self._adopt(
             new, resource, namespace, options, generated=bool(metadata.get("generateName")) and not target.name
@@ -118,9 +127,11 @@ class Writing:
         metadata["namespace"] = target.namespace
         return target.namespace
 
-    def _begun(self, target: Target, body: Any, options: Options, warnings: list[str]) -> tuple[Document, str]:
+    def _begun(self, target: Target, body: Any, options: Options, warnings: list[str], *, defaulted: bool = True) -> tuple[Document, str]:  # fmt: skip
         """Read what is to be created, without what only the server writes; returns it with its name, and its namespace."""
-        new = conformity.decoded(body, target.resource, options, warnings)
+        return self._started(target, conformity.decoded(body, target.resource, options, warnings, defaulted=defaulted))
+
+    def _started(self, target: Target, new: Document) -> tuple[Document, str]:
         metadata = new["metadata"]
         if metadata.get("resourceVersion"):
             raise statuses.bad_request("resourceVersion should not be set on objects to be created")
@@ -144,13 +155,16 @@ class Writing:
             spec = msgspec.json.decode(raw) if raw else None
             return self.create(target, {**body, "spec": spec} if spec is not None else body, options, warnings, raw=raw)
         resource = target.resource
-        new, namespace = self._begun(target, body, options, warnings)
+        if pod_specs.is_plain(body):
+            new, namespace = self._started(target, conformity.plain(body, resource))
+        else:
+            new, namespace = self._begun(target, body, options, warnings)
         metadata = new["metadata"]
         new |= {"spec": known.spec, "status": {"phase": "Pending", "qosClass": known.quality}}
         if found := validity.metadata(new, "Pod") + owner_problems(new):
             raise statuses.invalid("Pod", "", metadata.get("name", ""), found)
         self._admission.admit(new, resource, namespace)
-        fields = known.fields(fieldsets.of_metadata(metadata, resource.node))
+        fields = known.fields(metadata, resource.node)
         metadata["managedFields"] = [self._writer(resource, options, "").entry("Update", fields, shared=True)]
         return self._adopt(new, resource, namespace, options, generated=bool(metadata.get("generateName")))
 
@@ -172,7 +186,7 @@ class Writing:
         if self._store.find(key) is None:
             raise statuses.not_found(resource.plural, resource.group, target.name)
         self._check_stated(key, resource, new["metadata"])
-        return self._replace(key, target, new, options), False
+        return self._replace(key, target, new, options, warnings), False
 
     def patch(
         self, target: Target, patch: Patch, options: Options, warnings: list[str]
@@ -192,7 +206,7 @@ class Writing:
             raise statuses.bad_request("the patch leaves no object: metadata is gone or is no object")
         new = conformity.decoded(structure.copied(new), resource, options, warnings)
         self._check_stated(key, resource, new["metadata"])
-        return self._replace(key, target, new, options), False
+        return self._replace(key, target, new, options, warnings), False
 
     def _patched(self, shown: Mapping[str, Any], kind: str, body: Any, resource: Resource) -> Any:
         try:
@@ -226,7 +240,7 @@ class Writing:
                 raise statuses.not_found(resource.plural, resource.group, target.name)
             if wanted["metadata"].get("uid"):
                 raise statuses.conflict(resource.plural, resource.group, target.name, f"uid mismatch: the provided object specified uid {wanted['metadata']['uid']}, and no existing object was found")  # fmt: skip
-            return self.create(target, wanted, options, [], applied=True), True
+            return self.create(target, wanted, options, warnings, applied=True), True
         self._check_stated(key, resource, wanted["metadata"])
         writer = self._writer(resource, options, target.subresource)
         merged = applying.apply(versions.told(old, resource), wanted, resource.node, writer, force=options.force)
@@ -234,10 +248,16 @@ class Writing:
         merged = structure.copied(
             {**merged, "metadata": {k: v for k, v in merged["metadata"].items() if k != "managedFields"}}
         )
-        return self._replace(key, target, merged, options, owners=owners), False
+        return self._replace(key, target, merged, options, warnings, owners=owners), False
 
-    def _replace(
-        self, key: Key, target: Target, new: Document, options: Options, owners: list[Any] | None = None
+    def _replace(  # noqa: PLR0917  what is written, how, and what is said about it
+        self,
+        key: Key,
+        target: Target,
+        new: Document,
+        options: Options,
+        warnings: list[str],
+        owners: list[Any] | None = None,
     ) -> Mapping[str, Any]:
         """Write what replaces an object, after all that may be said against it."""
         resource = target.resource
@@ -249,6 +269,7 @@ class Writing:
             if field in old["metadata"]:
                 new["metadata"][field] = old["metadata"][field]
         self._judge(new, resource, old)
+        self._review("UPDATE", target, new, old, warnings)
         if owners is not None:
             new["metadata"]["managedFields"] = owners
         else:
@@ -278,10 +299,18 @@ class Writing:
     # ---- what all of them share
 
     def _complete(self, new: Document, resource: Resource) -> None:
+        self._default(new, resource)
+        self._finish(new, resource)
+
+    def _default(self, new: Document, resource: Resource) -> None:
+        """Fill in what a kind's schema says of fields that are not stated; whoever writes the object owns them."""
         if not resource.custom:
             defaults.fill(new, resource.group, resource.kind_name)
         elif "metadata" in new:
             conforming.fill_defaults(new, resource.node)
+
+    def _finish(self, new: Document, resource: Resource) -> None:
+        """Fill in what the server says about an object; nobody owns that."""
         complete = self.completes.get((resource.group, resource.kind_name))
         if complete is not None:
             complete(new)
@@ -304,6 +333,14 @@ class Writing:
         judge = self.judges.get((resource.group, resource.kind_name))
         if judge is not None:
             judge(new, old)
+
+    def _review(
+        self, operation: Operation, target: Target, new: Document, old: Mapping[str, Any] | None, warnings: list[str]
+    ) -> None:
+        """Ask the rules of Volcano's kinds, as webhooks are asked: about objects, never about their status alone."""
+        if self.volcano_rules is not None and not target.subresource:
+            place = (target.namespace, new["metadata"].get("name", ""))
+            self.volcano_rules.check(operation, target.resource, place, new=new, old=old, warnings=warnings)
 
     def _cycle(self, new: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         """Find out whether an object would own itself through others: nothing of such a circle could ever be collected in order."""

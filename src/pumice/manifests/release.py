@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
 import pumice
+from pumice.admission import rules
 from pumice.api import names
 
 CONFIGURATION_FILE: Final = "volcano-scheduler.conf"
+CONTROLLERS_FILE: Final = "volcano-controller.conf"
 METRICS_PORT: Final = 8080
+CONTROLLERS_PORT: Final = 8081
 HEALTH_PORT: Final = 11251
 VOLCANO_NAMESPACE: Final = "volcano-system"
+PARTS: Final = ("scheduler", "controllers", "admission")
 
 # Volcano's default: its users see no difference before they ask for one.
 CONFIGURATION: Final = """\
@@ -33,9 +37,14 @@ tiers:
   - name: binpack
 """
 
+# Where HyperNodes are discovered; the file of Volcano's chart, with every source off.
+DISCOVERY: Final = """\
+networkTopologyDiscovery: []
+"""
+
 
 class Release(msgspec.Struct, frozen=True, kw_only=True):
-    """One installation of the scheduler."""
+    """One installation; controllers run apart, in the scheduler's own process (single), or not at all."""
 
     name: str = "pumice"
     namespace: str = "pumice-system"
@@ -47,6 +56,13 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
     lease: str = ""
     configuration: str = CONFIGURATION
     verbosity: int = 3
+    discovery: str = DISCOVERY
+    controllers: Literal["apart", "single", "none"] = "apart"
+    parts: tuple[str, ...] = PARTS
+    admission_replicas: int = 1
+    admission_verbosity: int = 3
+    admission_paths: tuple[str, ...] = rules.INSTALLED_PATHS
+    failure_policy: str = "Fail"
 
     @property
     def scheduler(self) -> str:
@@ -64,22 +80,35 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
         return self.lease or (names.LEASE_OF_VOLCANO if self.replace_volcano else self.name)
 
     @property
+    def controllers_lease(self) -> str:
+        """The Lease of the controllers, likewise."""
+        return names.CONTROLLER_MANAGER if self.replace_volcano else f"{self.name}-controllers"
+
+    @property
+    def controllers_config_map(self) -> str:
+        """The ConfigMap that says where HyperNodes are discovered."""
+        return f"{self.name}-controller-configmap"
+
+    @property
     def config_map(self) -> str:
         """The ConfigMap with the configuration."""
         return f"{self.scheduler}-configmap"
 
     @property
-    def service(self) -> str:
-        """The Service in front of the metrics."""
-        return f"{self.scheduler}-service"
+    def admission(self) -> str:
+        """The name of the webhooks' Deployment, ServiceAccount, roles and container."""
+        return f"{self.name}-admission"
 
     @property
-    def labels(self) -> dict[str, str]:
-        """Labels of every object."""
-        own = {"app.kubernetes.io/name": "pumice", "app.kubernetes.io/instance": self.name}
-        return {**self.selector, **own}
+    def admission_service(self) -> str:
+        """The Service in front of the webhooks; their configurations are called after it."""
+        return f"{self.admission}-service"
 
     @property
-    def selector(self) -> dict[str, str]:
-        """The label that finds the pods, of this installation alone; in place of Volcano's it is that of its Deployment, which cannot be changed."""
-        return {"app": self.scheduler}
+    def admission_secret(self) -> str:
+        """The Secret that replicas of the webhooks share their certificate through."""
+        return f"{self.admission}-secret"
+
+    def labels_of(self, part: str) -> dict[str, str]:
+        """Give the labels of every object of a part."""
+        return {"app": part, "app.kubernetes.io/name": "pumice", "app.kubernetes.io/instance": self.name}

@@ -104,7 +104,7 @@ class SimulatedCluster:
 
     # ---- the cache's side
 
-    def connect(self, client: Client, kinds_wanted: Iterable[kinds.Kind] = kinds.KINDS) -> None:
+    def connect(self, client: Client, kinds_wanted: Iterable[kinds.Kind] = kinds.SCHEDULING) -> None:
         """Start following the cluster for a cache: everything is listed, kind by kind."""
         self._client = client
         self._informers = [informer.Informer(self.store, kind) for kind in kinds_wanted]

@@ -27,7 +27,8 @@ def expand(manifest: Manifest) -> list[Manifest] | None:
     spec = manifests.mapping(manifest.get("spec"))
     if (version, name) == (kinds.JOB.api_version, kinds.JOB.name):
         return _volcano_job(manifest, spec)
-    known = kinds.find(version, name)
+    found = kinds.find(version, name)
+    known = found if found not in kinds.FOR_CONTROLLERS else None
     if name in _REPLICATED and isinstance(spec.get("template"), dict):
         pods = [_pod(manifest, spec["template"], f"-{index}") for index in range(_count(spec.get(_REPLICATED[name])))]
         return [*([manifest] if known is not None else []), *pods]

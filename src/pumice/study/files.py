@@ -63,7 +63,7 @@ def manifests_of(path: str) -> list[Manifest]:
 
 def stored(cluster: SimulatedCluster) -> list[tuple[kinds.Kind, Found]]:
     """Give everything that a simulated cluster stores, as a scheduler would read it."""
-    return [_read(manifest) for kind in kinds.KINDS if _is_read(kind) for manifest in cluster.store.scan(kind)]
+    return [_read(manifest) for kind in kinds.SCHEDULING if _is_read(kind) for manifest in cluster.store.scan(kind)]
 
 
 def _is_read(kind: kinds.Kind) -> bool:
@@ -113,7 +113,7 @@ def _manifests(found: Sequence[Any], path: str, *, strict: bool = True) -> Itera
                 kind = manifest.get("kind")
                 if not isinstance(kind, str) or not manifests.dig(manifest, "metadata", "name"):
                     raise StudyError(f"{path} holds a manifest without kind or metadata.name; {_known_forms()}")
-                if not strict or kinds.find(str(manifest.get("apiVersion")), kind) is not None:
+                if not strict or kinds.find(str(manifest.get("apiVersion")), kind) in kinds.SCHEDULING:
                     yield manifest
 
 

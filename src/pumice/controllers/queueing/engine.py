@@ -129,7 +129,7 @@ def _unheard(_: str) -> None:
 
 
 class Engine:
-    """Runs controllers for whoever brings events, time and answers; `tell` takes events about objects, `complain` what broke down."""
+    """Runs controllers for whoever brings events, time and answers; `tell` takes events about objects, `complain` what broke down; `trim` gives what is kept of an object, as JSON if `packed` has its kind."""
 
     def __init__(
         self,
@@ -137,6 +137,8 @@ class Engine:
         *,
         tell: Callable[[effects.Note], None] = _ignore,
         complain: Callable[[str], None] = _unheard,
+        trim: Callable[[kinds.Kind, dict[str, Any]], dict[str, Any]] | None = None,
+        packed: Iterable[kinds.Kind] = (),
     ) -> None:
         self._controllers = tuple(controllers)
         self._tell = tell
@@ -146,7 +148,8 @@ class Engine:
         self._discerning = tuple(each if isinstance(each, Discerning) else None for each in self._controllers)
         self._trimmers = {kind: frugal for kind in self.watched if (frugal := self._only_reader(kind)) is not None}
         pairs = zip(self._controllers, self._remembered, strict=True)
-        self.observed = knowing.Observed((each.kind, kind) for each, remembered in pairs for kind in remembered)
+        kept = ((each.kind, kind) for each, remembered in pairs for kind in remembered)
+        self.observed = knowing.Observed(kept, trim, packed)
         self.queue: work_queue.WorkQueue[Key] = work_queue.WorkQueue()
         self._doubts: dict[Key, dict[knowing.Reference, None]] = {}
         self._written: dict[Key, dict[knowing.Reference, int]] = {}  # not confirmed by a watch, and when to read it
@@ -171,7 +174,8 @@ class Engine:
         only = readers[0] if len(readers) == 1 else None
         return only if isinstance(only, Frugal) and only.kind != kind else None
 
-    def _trimmed(self, kind: kinds.Kind, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    def trimmed(self, kind: kinds.Kind, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Give what is kept of an object."""
         frugal = self._trimmers.get(kind)
         return manifest if frugal is None else frugal.trimmed(kind, dict(manifest))
 
@@ -179,7 +183,7 @@ class Engine:
 
     def feed(self, kind: kinds.Kind, event_type: EventType, manifest: Mapping[str, Any]) -> None:
         """Take a watch event."""
-        manifest = self._trimmed(kind, manifest)
+        manifest = self.trimmed(kind, manifest)
         metadata = manifest["metadata"]
         namespace, name = metadata.get("namespace", ""), metadata["name"]
         before = self.observed.find(kind, namespace, name)
@@ -329,7 +333,7 @@ class Engine:
         if not self._doubts.get(turn.key):
             self._doubts.pop(turn.key, None)
         self._written.get(turn.key, {}).pop(reference, None)
-        found = self._trimmed(reference[0], answer.object) if answer.object is not None else None
+        found = self.trimmed(reference[0], answer.object) if answer.object is not None else None
         if found is None:
             self.observed.lost(*reference)
         elif not self.observed.learned(reference[0], found, read=True):
@@ -349,7 +353,7 @@ class Engine:
             self.observed.deleted(*reference, request.uid)
             self._changed(reference, before, None)
         elif answer.object is not None:
-            found = self._trimmed(reference[0], answer.object)
+            found = self.trimmed(reference[0], answer.object)
             if self.observed.learned(reference[0], found):
                 self._changed(reference, before, found)
         if reference in self.observed.unconfirmed:

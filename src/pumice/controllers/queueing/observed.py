@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from pumice.cache import reflector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pumice.api import kinds
     from pumice.cache.reflector import EventType
@@ -29,11 +31,21 @@ _DELETED: Final = "1970-01-01T00:00:00Z"  # when we have deleted something and n
 class Observed:
     """Objects by kind, namespace and name, with two indexes: by the uid of their controller, and those that have none."""
 
-    def __init__(self, remembered: Iterable[tuple[kinds.Kind, kinds.Kind]] = ()) -> None:
-        """Begin with nothing; `remembered` are kinds of owners, each with a kind of theirs that is remembered."""
+    def __init__(
+        self,
+        remembered: Iterable[tuple[kinds.Kind, kinds.Kind]] = (),
+        trim: Callable[[kinds.Kind, Manifest], Manifest] | None = None,
+        packed: Iterable[kinds.Kind] = (),
+    ) -> None:
+        """Begin with nothing; `remembered` are kinds of owners, each with a kind of theirs that is remembered.
+
+        `trim` gives what is kept of an object; those of the kinds that are `packed` are kept as JSON, which takes a fifth of the room.
+        """
+        self._trim = trim
+        self._packed = frozenset(packed)
         self._remembered = frozenset((owner.api_version, owner.name, kind) for owner, kind in remembered)
         self._vanished: dict[_Owner, dict[str, tuple[kinds.Kind, Manifest]]] = {}
-        self._objects: dict[kinds.Kind, dict[str, dict[str, Manifest]]] = {}
+        self._objects: dict[kinds.Kind, dict[str, dict[str, Manifest | bytes]]] = {}
         self._owned: dict[tuple[kinds.Kind, str], dict[tuple[str, str], None]] = {}
         self._orphans: dict[tuple[kinds.Kind, str], dict[str, None]] = {}
         self._versions: dict[kinds.Kind, str] = {}  # how far the watch of a kind has come
@@ -45,25 +57,27 @@ class Observed:
 
     def find(self, kind: kinds.Kind, namespace: str, name: str) -> Manifest | None:
         """Give an object, to be read and never changed."""
-        return self._objects.get(kind, {}).get(namespace, {}).get(name)
+        found = self._objects.get(kind, {}).get(namespace, {}).get(name)
+        return None if found is None else _unpacked(found)
 
     def owned(self, kind: kinds.Kind, uid: str) -> list[Manifest]:
         """Give the objects of a kind whose controller has a uid, by name."""
         homes = self._objects.get(kind, {})
-        return [homes[namespace][name] for namespace, name in sorted(self._owned.get((kind, uid), ()))]
+        return [_unpacked(homes[namespace][name]) for namespace, name in sorted(self._owned.get((kind, uid), ()))]
 
     def orphans(self, kind: kinds.Kind, namespace: str) -> list[Manifest]:
         """Give the objects of a kind in a namespace that have no controller, by name."""
         home = self._objects.get(kind, {}).get(namespace, {})
-        return [home[name] for name in sorted(self._orphans.get((kind, namespace), ()))]
+        return [_unpacked(home[name]) for name in sorted(self._orphans.get((kind, namespace), ()))]
 
     def inside(self, kind: kinds.Kind, namespace: str) -> Iterator[Manifest]:
         """Go over the objects of a kind in a namespace."""
-        return iter(list(self._objects.get(kind, {}).get(namespace, {}).values()))
+        return map(_unpacked, list(self._objects.get(kind, {}).get(namespace, {}).values()))
 
     def all(self, kind: kinds.Kind) -> Iterator[Manifest]:
         """Go over all objects of a kind."""
-        return (each for home in list(self._objects.get(kind, {}).values()) for each in list(home.values()))
+        homes = list(self._objects.get(kind, {}).values())
+        return (_unpacked(each) for home in homes for each in list(home.values()))
 
     def count(self, kind: kinds.Kind) -> int:
         """Give how many objects of a kind there are."""
@@ -166,13 +180,16 @@ class Observed:
 
     def _put(self, reference: Reference, manifest: Manifest) -> None:
         kind, namespace, name = reference
+        if self._trim is not None:
+            manifest = self._trim(kind, manifest)
         known = self.find(*reference)
         if known is not None:
             self._unindex(reference, known)
         metadata = manifest["metadata"]
         if metadata.get("uid") in self._deleted and not metadata.get("deletionTimestamp"):
             manifest = {**manifest, "metadata": {**metadata, "deletionTimestamp": _DELETED}}
-        self._objects.setdefault(kind, {}).setdefault(namespace, {})[name] = manifest
+        kept = msgspec.json.encode(manifest) if kind in self._packed else manifest
+        self._objects.setdefault(kind, {}).setdefault(namespace, {})[name] = kept
         owner = controller(manifest)
         if owner:
             self._owned.setdefault((kind, owner["uid"]), {})[namespace, name] = None
@@ -207,6 +224,13 @@ class Observed:
         owned.pop((namespace, name), None)
         if not owned:
             del self._owned[kind, owner["uid"]]
+
+
+def _unpacked(kept: Manifest | bytes) -> Manifest:
+    if isinstance(kept, dict):
+        return kept
+    manifest: Manifest = msgspec.json.decode(kept)
+    return manifest
 
 
 def _owner(kind: kinds.Kind, namespace: str, name: str) -> _Owner:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from pumice.controllers.volcano.cron_jobs.controlling import CronJobs
 from pumice.controllers.volcano.hyper_nodes.controlling import Discovery
@@ -40,6 +40,17 @@ REFUSED: Final[Mapping[str, str]] = {
 """Names that Volcano has and this project does not, with why."""
 
 
-def controllers(names: Sequence[str] = tuple(REGISTERED)) -> list[Controller]:
-    """Give the controllers of the given names, in the order of the register."""
-    return [each for name, made in REGISTERED.items() if name in names for each in made()]
+@runtime_checkable
+class Limited(Protocol):
+    """A controller that gives an object up after so many refusals in a row; below 0: never."""
+
+    most_refusals: int
+
+
+def controllers(names: Sequence[str] = tuple(REGISTERED), *, most_refusals: int | None = None) -> list[Controller]:
+    """Give the controllers of the given names, in the order of the register; with a limit of their own if one is given."""
+    found = [each for name, made in REGISTERED.items() if name in names for each in made()]
+    for each in found:
+        if most_refusals is not None and isinstance(each, Limited):
+            each.most_refusals = most_refusals
+    return found

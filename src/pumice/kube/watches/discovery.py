@@ -13,7 +13,7 @@ from pumice.kube import errors
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-KNOWN: Final = tuple(sorted({kind.api_version for kind in kinds.KINDS}))
+KNOWN: Final = tuple(sorted({kind.api_version for kind in kinds.SCHEDULING}))
 
 
 class Getter(Protocol):
