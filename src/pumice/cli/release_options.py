@@ -81,7 +81,6 @@ def chosen(
     parts: tuple[str, ...],
     single: bool = False,
     without_controllers: bool = False,
-    parts: tuple[str, ...] = (),
     **options: Any,
 ) -> release.Release:
     """Give the installation that was named; one that would take Volcano's names by accident is refused."""
@@ -97,7 +96,6 @@ def chosen(
         replace_volcano=replace_volcano,
         parts=parts or release.PARTS,
         controllers="single" if single else apart,
-        parts=parts or release.PARTS,
         **options,
     )
     if found.in_place and not replace_volcano:
