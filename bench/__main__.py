@@ -21,6 +21,7 @@ from bench import (
     recording,
     scalars,
     sharing,
+    top,
     topology,
     trees,
     volumes,
@@ -54,6 +55,7 @@ def main() -> None:
         *decision_record.everything(),
         *recording.everything(),
         *explaining.everything(),
+        *top.everything(),
         workload.figures,
     ]
     for measure in measures:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pumice.kube import permissions
-from pumice.manifests import monitoring, objects, release, resources, text
+from pumice.manifests import component, monitoring, objects, release, resources, text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,12 @@ def files() -> dict[str, str]:
     pages["crds-kube-batch.yaml"] = text.stream(map(resources.definition, resources.KUBE_BATCH))
     pages["manifests/namespace.yaml"] = text.dump(objects.namespace(release.Release()))
     pages["manifests/scheduler.yaml"] = text.stream(objects.scheduler(release.Release()))
+    pages["manifests/controllers.yaml"] = text.stream(objects.controllers(release.Release()))
+    pages["manifests/single.yaml"] = text.stream(objects.scheduler(release.Release(controllers="single")))
     pages["chart/files/cluster-rules.yaml"] = text.dump(permissions.cluster_rules())
+    controllers, single = release.Release(), release.Release(controllers="single")
+    pages["chart/files/controllers-cluster-rules.yaml"] = _rules(component.controllers(controllers))
+    pages["chart/files/single-cluster-rules.yaml"] = _rules(component.scheduler(single))
     pages["chart/files/lease-rules.yaml"] = text.dump(permissions.lease_rules("NAME"))
     pages["chart/files/configuration-rules.yaml"] = text.dump(permissions.configuration_rules("NAME"))
     pages["monitoring/alerts.yaml"] = text.dump(monitoring.alert_rules())
@@ -40,6 +45,10 @@ def files() -> dict[str, str]:
         "chart/config/volcano-scheduler.conf": release.CONFIGURATION,
         "monitoring/dashboard.json": json.dumps(monitoring.dashboard(), indent=2) + "\n",
     }
+
+
+def _rules(part: component.Component) -> str:
+    return text.dump(permissions.cluster_rules(part.permissions))
 
 
 def outdated() -> list[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pumice.api import duration
+from pumice.controllers.volcano.job_plugins import registry as job_plugins
 from pumice.framework import configuration, points, registry
 from pumice.framework.configuration import arguments
 from pumice.framework.plugin import told
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
 
+import command_pages  # noqa: E402  stands beside this file
 import members  # noqa: E402  stands beside this file
 import plugin_types  # noqa: E402  stands beside this file
 import why_output  # noqa: E402  stands beside this file
@@ -49,10 +51,12 @@ def pages() -> dict[str, str]:
     plugins, actions = _ours(known.plugins), _ours(known.actions)
     return {
         "docs/reference/plugins.md": _plugins(plugins),
+        "docs/reference/job-plugins.md": _job_plugins(),
         "docs/reference/actions.md": _actions(actions),
         "docs/reference/extension-points.md": _extension_points(plugins),
         "docs/reference/plugin-types.md": _plugin_types(),
         "docs/reference/flags.md": _flags(),
+        "docs/reference/commands.md": command_pages.page(NOTICE),
         "docs/reference/metrics.md": _metrics(),
         "README.md": _readme(plugins, actions),
         "docs/why.md": _why(),
@@ -107,6 +111,19 @@ def _plugins(plugins: Mapping[str, type[Plugin]]) -> str:
         ]
     missing = [name for name in configuration.PEER_PLUGINS if name not in plugins]
     return _page([*lines, "", *_missing("plugins", missing)])
+
+
+def _job_plugins() -> str:
+    lines = [
+        NOTICE,
+        "# Job plugins",
+        "",
+        "What `spec.plugins` of a [Job](../jobs.md) of Volcano may name, each with a list of arguments.",
+    ]
+    for name, plugin in job_plugins.OURS.items():
+        made = ", ".join(kind.name for kind in plugin.makes) or "nothing"
+        lines += ["", f"## {name}", "", inspect.getdoc(plugin) or "", "", f"Makes: {made}."]
+    return _page(lines)
 
 
 def _actions(actions: Mapping[str, type[Action]]) -> str:

@@ -16,7 +16,7 @@ import msgspec
 
 import pumice
 from bench.__main__ import line
-from bench.cluster import latency, load, peer_waiting, peers, rates, recording, starting, waiting
+from bench.cluster import controller_load, jobs, latency, load, peer_waiting, peers, rates, recording, starting, waiting
 from pumice.kube.access import connection
 from pumice.kube.calls.client import Client
 from testbed import provide
@@ -68,6 +68,8 @@ def _measurements(server: ApiServer, folder: Path, *, peers_too: bool) -> dict[s
         "latency": lambda: latency.measure(connected, kubeconfig, folder, peers_too=peers_too),
         "rates": lambda: rates.measure(connected, _tell),
         "waiting": lambda: waiting.measure(connected, _tell),
+        "jobs": lambda: jobs.measure(connected, kubeconfig, folder, _tell),
+        "controllers": lambda: controller_load.measure(connected, kubeconfig, folder, _tell),
         "recording": lambda: recording.measure(connected, kubeconfig, folder, _tell),
     }
     if peers_too:

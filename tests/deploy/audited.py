@@ -10,15 +10,22 @@ from pumice.manifests import objects, release, text
 from testbed.server import ApiServer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 RELEASE = release.Release()
-ACCOUNT = f"system:serviceaccount:{RELEASE.namespace}:{RELEASE.scheduler}"
+SCHEDULER, CONTROLLERS = RELEASE.scheduler, f"{RELEASE.name}-controllers"
+
+
+def account(name: str) -> str:
+    return f"system:serviceaccount:{RELEASE.namespace}:{name}"
+
+
 POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
     "omitStages": ["RequestReceived"],
-    "rules": [{"level": "Metadata", "users": [ACCOUNT]}, {"level": "None"}],
+    "rules": [{"level": "Metadata", "users": [account(SCHEDULER), account(CONTROLLERS)]}, {"level": "None"}],
 }
 CONFIGURATION_ROLE = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -37,11 +44,12 @@ class Use(NamedTuple):
 
 
 class AuditedServer:
-    """Runs in a folder of its own; `kubeconfig` is that of the scheduler's account."""
+    """Runs in a folder of its own; `kubeconfig` is that of the scheduler's account, `controllers_kubeconfig` that of the controllers'."""
 
     def __init__(self, folder: Path) -> None:
         self._log = folder / "audit.log"
         self.kubeconfig = folder / "kubeconfig"
+        self.controllers_kubeconfig = folder / "controllers-kubeconfig"
         (folder / "policy.yaml").write_text(json.dumps(POLICY), encoding="utf-8")
         self.server = ApiServer(
             arguments=(f"--audit-policy-file={folder / 'policy.yaml'}", f"--audit-log-path={self._log}")
@@ -59,9 +67,13 @@ class AuditedServer:
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "configuration"},
         }
         del binding["rules"]
-        manifests = [objects.namespace(RELEASE), *objects.scheduler(RELEASE), CONFIGURATION_ROLE, binding]
+        manifests = [objects.namespace(RELEASE), *objects.everything(RELEASE), CONFIGURATION_ROLE, binding]
         self.server.kubectl("apply", "-f", "-", input=text.stream(manifests))
-        token = self.server.kubectl("create", "token", RELEASE.scheduler, "-n", RELEASE.namespace).strip()
+        self._write(self.kubeconfig, SCHEDULER)
+        self._write(self.controllers_kubeconfig, CONTROLLERS)
+
+    def _write(self, file: Path, name: str) -> None:
+        token = self.server.kubectl("create", "token", name, "-n", RELEASE.namespace).strip()
         cluster = {"server": self.server.url, "certificate-authority": str(self.server.ca_file)}
         config = {
             "apiVersion": "v1",
@@ -71,20 +83,21 @@ class AuditedServer:
             "users": [{"name": "c", "user": {"token": token}}],
             "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
         }
-        self.kubeconfig.write_text(json.dumps(config), encoding="utf-8")
+        file.write_text(json.dumps(config), encoding="utf-8")
 
-    def entries(self) -> list[dict]:
-        """Return what was written down."""
-        return [json.loads(line) for line in self._log.read_text(encoding="utf-8").splitlines()]
+    def entries(self, name: str = SCHEDULER) -> list[dict]:
+        """Return what was written down of an account."""
+        found = [json.loads(line) for line in self._log.read_text(encoding="utf-8").splitlines()]
+        return [entry for entry in found if entry["user"]["username"] == account(name)]
 
-    def forbidden(self) -> list[str]:
+    def forbidden(self, name: str = SCHEDULER) -> list[str]:
         """Return what was asked for and refused."""
-        refused = [entry for entry in self.entries() if entry.get("responseStatus", {}).get("code") == 403]
+        refused = [entry for entry in self.entries(name) if entry.get("responseStatus", {}).get("code") == 403]
         return [f"{entry['verb']} {entry['requestURI']}" for entry in refused]
 
-    def used(self) -> set[Use]:
+    def used(self, name: str = SCHEDULER) -> set[Use]:
         """Return every verb that was used on a resource."""
-        return {use(entry) for entry in self.entries() if "objectRef" in entry}
+        return {use(entry) for entry in self.entries(name) if "objectRef" in entry}
 
 
 def use(entry: dict) -> Use:
@@ -94,6 +107,6 @@ def use(entry: dict) -> Use:
     return Use(entry["verb"], reference.get("apiGroup", ""), resource)
 
 
-def granted() -> set[Use]:
-    """Return every verb of the table."""
-    return {Use(*each) for permission in permissions.PERMISSIONS for each in permission.uses}
+def granted(table: Iterable[permissions.Permission] = permissions.PERMISSIONS) -> set[Use]:
+    """Return every verb of a table."""
+    return {Use(*each) for permission in table for each in permission.uses}

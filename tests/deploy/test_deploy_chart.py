@@ -10,10 +10,11 @@ import yaml
 from charting import CHART
 from click.testing import CliRunner
 
-from pumice.cli import go_flags, scheduler
+from pumice.cli import controllers, go_flags, scheduler
 from pumice.cli.program import program
+from pumice.controllers.volcano import registry
 from pumice.manifests import objects, release, resources
-from pumice.server.flags import flags, settings
+from pumice.server.flags import controller_flags, controller_settings, flags, settings
 
 VOLCANO = {
     "basic": {
@@ -23,8 +24,9 @@ VOLCANO = {
     },
     "custom": {
         "admission_enable": True,
-        "controller_replicas": 2,
+        "controller_replicas": 1,
         "controller_kube_api_qps": 50,
+        "controller_worker_threads_for_gc": 1,
         "enabled_admissions": "/jobs/mutate",
         "metrics_enable": False,
         "leader_elect_enable": False,
@@ -45,13 +47,13 @@ def key(manifest):
     return (manifest["kind"], metadata.get("namespace", ""), metadata["name"])
 
 
-def one(manifests, kind):
-    (found,) = [each for each in manifests if each["kind"] == kind]
+def one(manifests, kind, part="scheduler"):
+    (found,) = [each for each in manifests if each["kind"] == kind and f"-{part}" in each["metadata"]["name"]]
     return found
 
 
-def arguments(manifests):
-    return one(manifests, "Deployment")["spec"]["template"]["spec"]["containers"][0]["args"]
+def arguments(manifests, part="scheduler"):
+    return one(manifests, "Deployment", part)["spec"]["template"]["spec"]["containers"][0]["args"]
 
 
 def read_flags(args):
@@ -87,6 +89,7 @@ def test_every_option_of_pumice_install_has_its_value(helm):
         "basic": {"image_registry": "r.example/", "image_tag_version": "7", "image_pull_policy": "Always"},
         "custom": {
             "scheduler_replicas": 3,
+            "controller_replicas": 3,
             "scheduler_name": ["volcano", "kube-batch"],
             "leader_elect_resource_name": "other",
             "scheduler_config_override": 'actions: "allocate"\ntiers: []\n',
@@ -100,21 +103,31 @@ def test_every_option_of_pumice_install_has_its_value(helm):
         lease="other",
         configuration='actions: "allocate"\ntiers: []\n',
     )
-    own = {key(each): each for each in objects.scheduler(chosen)}
+    own = {key(each): each for each in objects.everything(chosen)}
     assert {key(each): each for each in helm.template(values=values)} == own
 
 
 @pytest.mark.parametrize(
     ("named", "custom"),
     [
-        (release.Release(name="team-a", scheduler_names=("team-a",)), {"scheduler_name": "team-a"}),
+        (release.Release(name="team-a", scheduler_names=("team-a",), controllers="none"), {"scheduler_name": "team-a"}),
         (release.Release(replace_volcano=True), {"scheduler_replace_volcano": True}),
         (release.Release(name="volcano", replace_volcano=True), {"scheduler_replace_volcano": True}),
+        (release.Release(controllers="single"), {"controller_single": True}),
+        (
+            release.Release(controllers="single", replace_volcano=True),
+            {"controller_single": True, "scheduler_replace_volcano": True},
+        ),
+        (release.Release(controllers="none"), {"controller_enable": False}),
+        (
+            release.Release(name="b", scheduler_names=("b",)),
+            {"controller_enable": True, "scheduler_name": "b"},
+        ),
     ],
-    ids=["a second one", "Volcano's lease", "in place of Volcano's"],
+    ids=["a second one", "Volcano's lease", "in place of Volcano's", "single", "single for Volcano's", "none", "two"],
 )
 def test_names_lease_and_selectors_follow_the_name_of_the_release(helm, named, custom):
-    own = {key(each): each for each in objects.scheduler(named)}
+    own = {key(each): each for each in objects.everything(named)}
     assert {key(each): each for each in helm.template(values={"custom": custom}, release=named.name)} == own
 
 
@@ -165,6 +178,41 @@ def test_the_scheduler_understands_its_arguments_and_its_configuration(helm, val
     assert checked.exit_code == 0, checked.output
     kept = f"configmap:pumice-system/pumice-scheduler-configmap/{file}"
     assert read.scheduler_conf in {f"/volcano.scheduler/{file}", kept}
+
+
+def read_controller_flags(args):
+    """Return the settings that the controllers would start with."""
+    placed = [argument.replace("$(POD_IP)", "fd00::7") for argument in args]
+    with controllers.command.make_context("controllers", placed) as context:
+        return controller_settings.read(go_flags.given(context, controller_flags.FLAGS))
+
+
+@pytest.mark.parametrize("values", UNUSUAL.values(), ids=UNUSUAL)
+def test_the_controllers_understand_their_arguments(helm, values):
+    read = read_controller_flags(arguments(helm.template(values=values), "controllers"))
+    assert not read.unheard
+    assert (read.healthz_address, read.listen_address) == ("[fd00::7]:11251", "[fd00::7]:8081")
+
+
+def test_values_reach_the_flags_of_the_controllers(helm):
+    custom = {
+        "controller_enabled_controllers": "*,-gc-controller",
+        "hypernode_controller_mode": "disabled",
+        "controller_worker_threads": 7,
+        "controller_kube_api_qps": 70,
+        "controller_kube_api_burst": 80,
+        "controller_log_level": 4,
+        "controller_extra_args": ["--max-requeue-num=-1"],
+    }
+    manifests = helm.template(values={"custom": custom})
+    args = arguments(manifests, "controllers")
+    assert "--controllers=*,-gc-controller,-hyperNode-controller" in args
+    if "hyperNode-controller" in registry.REGISTERED:
+        read = read_controller_flags(args)
+        assert (read.worker_threads, read.kube_api_qps, read.kube_api_burst, read.v) == (7, 70, 80, 4)
+        assert (read.max_requeue_num, "gc-controller" in read.work.chosen) == (-1, False)
+    single = helm.template(values={"custom": {**custom, "controller_single": True}})
+    assert "--controllers=*,-gc-controller,-hyperNode-controller" in arguments(single)
 
 
 VOLCANOS_ARGUMENTS = [
@@ -244,6 +292,7 @@ def test_labels_and_placement_go_where_volcano_puts_them(helm):
 def test_without_a_lease_the_old_scheduler_ends_before_the_new_one_starts(helm):
     manifests = helm.template(values={"custom": {"leader_elect_enable": False}})
     assert one(manifests, "Deployment")["spec"]["strategy"] == {"type": "Recreate"}
+    assert one(manifests, "Deployment", "controllers")["spec"]["strategy"] == {"type": "Recreate"}
     assert not [each for each in manifests if each["kind"] == "Role"]
     assert not [each for each in manifests if each["metadata"]["name"].endswith("-lease")]
 
@@ -263,6 +312,10 @@ def test_without_the_scheduler_nothing_but_the_custom_resources_is_left(helm):
         ({"scheduler_tolerations": {"key": "a"}}, "scheduler_tolerations"),
         ({"scheduler_ns": {"disk": True}}, "scheduler_ns"),
         ({"scheduler_node_selector": ["pool"]}, "scheduler_node_selector"),
+        ({"controller_replicas": "2"}, "controller_replicas"),
+        ({"controller_replica": 2}, "custom.controller_replica: there is no such value"),
+        ({"hypernode_controller_mode": "standalone"}, "only controller-manager and disabled"),
+        ({"controller_replicas": 2, "leader_elect_enable": False}, "would count the same things twice"),
         ({"scheduler_replica": 2}, "custom.scheduler_replica: there is no such value"),
         ({"leader_election": True}, "custom.leader_election: there is no such value"),
         ({"scheduler_sharding_mode": "hard"}, "custom.scheduler_node_selector gives each scheduler nodes of its own"),

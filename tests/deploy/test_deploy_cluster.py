@@ -193,7 +193,7 @@ def apply_printed(cluster, *flags):
 
 def everything(cluster):
     """Name every object of a kind that is installed, and every namespace and definition."""
-    kinds = {each["kind"].lower() for each in objects.scheduler(release.Release())} | {"namespace", "crd"}
+    kinds = {each["kind"].lower() for each in objects.everything(release.Release())} | {"namespace", "crd"}
     found = cluster.kubectl("get", ",".join(sorted(kinds)), "-A", "-o", "name")
     return set(found.split())
 
@@ -201,17 +201,16 @@ def everything(cluster):
 def test_the_pod_keeps_the_rules_of_the_strictest_namespaces(cluster, namespace):
     labels = '{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}'
     cluster.kubectl("patch", "namespace", namespace, "-p", labels)
-    (deployment,) = [
-        each for each in objects.scheduler(release.Release(namespace=namespace)) if each["kind"] == "Deployment"
-    ]
-    pod = {"apiVersion": "v1", "kind": "Pod", **deployment["spec"]["template"]}
-    pod["metadata"] = {**pod["metadata"], "name": "p", "namespace": namespace}
-    apply(cluster, pod)
+    for deployment in objects.everything(release.Release(namespace=namespace)):
+        if deployment["kind"] == "Deployment":
+            pod = {"apiVersion": "v1", "kind": "Pod", **deployment["spec"]["template"]}
+            pod["metadata"] = {**pod["metadata"], "name": deployment["metadata"]["name"], "namespace": namespace}
+            apply(cluster, pod)
 
 
 def test_the_account_has_a_priority_level_of_its_own(cluster):
     level = release.Release(name="level", namespace="level")
-    apply(cluster, objects.namespace(level), *objects.scheduler(level))
+    apply(cluster, objects.namespace(level), *objects.everything(level))
     token = cluster.kubectl("create", "token", "level-scheduler", "-n", "level").strip()
     levels = {each["metadata"]["uid"]: each["metadata"]["name"] for each in stored(cluster, "flowschemas")["items"]}
     asked = {
@@ -238,12 +237,11 @@ def test_an_installation_by_helm_names_values_without_effect_and_leaves_the_defi
     without_effect = {line.strip() for line in told.partition("no effect here")[2].splitlines()[1:]}
     assert without_effect == {
         "basic.admission_port",
-        "custom.controller_replicas",
         "custom.metrics_enable",
         "custom.scheduler_node_worker_threads",
         "sharding",
     }
-    installed = {(each["kind"], each["metadata"]["name"]) for each in objects.scheduler(release.Release())}
+    installed = {(each["kind"], each["metadata"]["name"]) for each in objects.everything(release.Release())}
     for kind, name in installed:
         assert stored(cluster, kind, name, "-n", "pumice-system")
     done = helm.run("uninstall", "pumice", "--namespace=pumice-system", kubeconfig=cluster.kubeconfig)

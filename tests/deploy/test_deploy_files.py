@@ -16,8 +16,8 @@ import pumice
 from pumice.api import documents, quantity
 from pumice.cli import install
 from pumice.cli.program import program
-from pumice.kube import permissions
-from pumice.manifests import objects, release, resources, text, workload
+from pumice.kube import controller_permissions, permissions
+from pumice.manifests import component, objects, release, resources, text, workload
 from pumice.server import dump
 
 ROOT = Path(__file__).parents[2]
@@ -68,7 +68,7 @@ def test_the_image_is_what_the_deployment_expects():
 
 
 def test_dumps_never_fill_the_temporary_folder_so_far_that_the_pod_is_evicted():
-    volumes = workload.deployment(release.Release())["spec"]["template"]["spec"]["volumes"]
+    volumes = workload.scheduler(component.scheduler(release.Release()))["spec"]["template"]["spec"]["volumes"]
     (folder,) = [volume["emptyDir"] for volume in volumes if "emptyDir" in volume]
     assert quantity.whole(folder["sizeLimit"]) >= 2 * dump.MOST_BYTES
 
@@ -101,7 +101,9 @@ def test_a_text_stays_a_text_for_kubectl():
 
 
 @pytest.mark.parametrize(
-    "permission", permissions.PERMISSIONS, ids=lambda each: f"{'-'.join(each.verbs)}-{each.resource}"
+    "permission",
+    permissions.PERMISSIONS + controller_permissions.PERMISSIONS,
+    ids=lambda each: f"{'-'.join(each.verbs)}-{each.resource}",
 )
 def test_every_permission_names_code_that_exists(permission):
     module, _, attribute = permission.code.partition(":")
@@ -111,11 +113,17 @@ def test_every_permission_names_code_that_exists(permission):
 
 
 def test_no_rule_grants_more_than_the_table():
+    for table in (permissions.PERMISSIONS, controller_permissions.PERMISSIONS):
+        granted = granted_by(permissions.cluster_rules(table))
+        assert granted == {use for each in table if each.place == "cluster" for use in each.uses}
+
+
+def granted_by(rules):
     granted = set()
-    for rule in permissions.cluster_rules():
+    for rule in rules:
         assert set(rule) == {"apiGroups", "resources", "verbs"}
         granted |= {(verb, rule["apiGroups"][0], resource) for verb in rule["verbs"] for resource in rule["resources"]}
-    assert granted == {use for each in permissions.PERMISSIONS if each.place == "cluster" for use in each.uses}
+    return granted
 
 
 def test_lease_and_configuration_are_granted_by_name():
@@ -129,7 +137,7 @@ def test_lease_and_configuration_are_granted_by_name():
 def test_printing_comes_with_everything():
     manifests = printed()
     assert len(named(manifests, "CustomResourceDefinition")) == CRDS
-    assert manifests[CRDS:] == objects.scheduler(release.Release())
+    assert manifests[CRDS:] == objects.everything(release.Release())
 
 
 def test_a_namespace_is_printed_only_when_asked_for():
@@ -137,7 +145,7 @@ def test_a_namespace_is_printed_only_when_asked_for():
     assert not named(printed("--roles-only"), "Namespace")
     created = printed("--create-namespace", "--without-crds")
     assert created[0] == {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "pumice-system"}}
-    assert created[1:] == objects.scheduler(release.Release())
+    assert created[1:] == objects.everything(release.Release())
 
 
 def test_crds_can_be_printed_alone_and_left_out():
@@ -150,8 +158,10 @@ def test_crds_can_be_printed_alone_and_left_out():
 
 def test_volcanos_names_take_the_place_of_its_scheduler():
     manifests = printed("--without-crds", "--without-config", "--name=volcano", "--replace-volcano")
-    (deployment,) = named(manifests, "Deployment")
+    deployment, controllers = named(manifests, "Deployment")
     assert deployment["metadata"]["name"] == "volcano-scheduler"
+    assert controllers["metadata"]["name"] == "volcano-controllers"
+    assert controllers["spec"]["selector"] == {"matchLabels": {"app": "volcano-controller"}}
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert container["name"] == "volcano-scheduler"
     assert named(manifests, "ClusterRoleBinding")[0]["metadata"]["name"] == "volcano-scheduler-role"
@@ -186,18 +196,37 @@ def test_two_installations_share_no_name_no_lease_and_no_selector():
     [([], "pumice"), (["--replace-volcano"], "volcano"), (["--replace-volcano", "--lease=mine"], "mine")],
 )
 def test_volcanos_lease_is_taken_by_choice_only(options, lease):
-    (deployment,) = named(printed(*options), "Deployment")
-    args = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
-    assert [each for each in args if each.startswith("--leader-elect-resource-name=")] == [
-        f"--leader-elect-resource-name={lease}"
+    found = [
+        each["spec"]["template"]["spec"]["containers"][0]["args"] for each in named(printed(*options), "Deployment")
     ]
+    leases = [
+        arg.partition("=")[2] for args in found for arg in args if arg.startswith("--leader-elect-resource-name=")
+    ]
+    assert leases == [lease, "vc-controller-manager" if options else "pumice-controllers"]
+
+
+def test_single_puts_controllers_in_the_schedulers_process_with_one_account_that_may_do_both():
+    manifests = printed("--without-crds", "--single")
+    (deployment,), (role,) = named(manifests, "Deployment"), named(manifests, "ClusterRole")
+    args = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert {"--controllers=*", "--controllers-lease-name=pumice-controllers"} <= set(args)
+    wanted = (*permissions.PERMISSIONS, *controller_permissions.PERMISSIONS)
+    assert granted_by(role["rules"]) == {use for each in wanted if each.place == "cluster" for use in each.uses}
+    names = [rule["resourceNames"] for rule in named(manifests, "Role")[0]["rules"] if "resourceNames" in rule]
+    assert names == [["pumice"], ["pumice-controllers"]]
+
+
+def test_the_scheduler_alone_is_installed_where_controllers_are_kept():
+    manifests = printed("--without-crds", "--without-controllers")
+    assert manifests == objects.scheduler(release.Release(controllers="none"))
+    assert "contradict" in refused("--print", "--single", "--without-controllers")
 
 
 def test_a_configuration_is_checked_before_it_is_printed(tmp_path):
     good, bad = tmp_path / "good.conf", tmp_path / "bad.conf"
     good.write_text('actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n', encoding="utf-8")
     bad.write_text('actions: "alocate"\n', encoding="utf-8")
-    (config_map,) = named(printed("--config", str(good)), "ConfigMap")
+    config_map, _ = named(printed("--config", str(good)), "ConfigMap")
     assert config_map["data"] == {"volcano-scheduler.conf": good.read_text(encoding="utf-8")}
     assert "is not valid, 1 problem; see pumice config check" in refused("--print", "--config", str(bad))
     assert "cannot be read" in refused("--print", "--config", str(tmp_path / "none"))
@@ -234,7 +263,7 @@ def identity(manifest):
 
 def test_uninstalling_names_exactly_what_was_installed_last_first_and_says_what_it_leaves():
     removed, left = uninstalled()
-    assert removed == [identity(each) for each in reversed(objects.scheduler(release.Release()))]
+    assert removed == [identity(each) for each in reversed(objects.everything(release.Release()))]
     for told in ("Namespace pumice-system", "--namespace-too", "custom resource definitions", "--crds", "Lease"):
         assert told in left
 
@@ -249,7 +278,7 @@ def test_namespace_and_definitions_go_only_when_asked_for_and_the_namespace_last
 
 def test_what_was_volcanos_before_is_left_to_volcano():
     removed, left = uninstalled("--name=volcano", "--replace-volcano")
-    assert sorted(kind for kind, _ in removed) == ["FlowSchema", "FlowSchema", "Role", "RoleBinding"]
+    assert sorted(kind for kind, _ in removed) == sorted(2 * ["FlowSchema", "FlowSchema", "Role", "RoleBinding"])
     for kind in ("Deployment volcano-scheduler", "ClusterRole volcano-scheduler", "Namespace volcano-system"):
         assert f"left: {kind}" in left
 

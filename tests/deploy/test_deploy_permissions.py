@@ -17,7 +17,7 @@ from audited import RELEASE, granted
 from pumice.api import kinds
 from pumice.cache import effects
 from pumice.cache.options import Options
-from pumice.kube import election, lease, rivals
+from pumice.kube import election, lease, lease_holders, rivals
 from pumice.kube.access import connection
 from pumice.kube.calls.client import Client
 from pumice.kube.watches import informers
@@ -213,6 +213,13 @@ class Exercise:
             await recorder.send(recorder.take())
         assert (recorder.sent, recorder.dropped) == (2, 0)
 
+    async def holders(self):
+        """Follow the Leases of controllers, as on servers that stream lists and on those that do not."""
+        holders = lease_holders.LeaseHolders(self.client, rivals.CONTROLLING, lambda: 0)
+        running = asyncio.create_task(holders.run())
+        await until(lambda: holders.synced)
+        running.cancel()
+
     async def configuration(self):
         source = sources.ConfigMapSource(self.client, RELEASE.namespace, RELEASE.config_map)
         assert await source.read() == RELEASE.configuration
@@ -247,6 +254,7 @@ async def run_all(audited, namespace):
         await exercise.events()
         await exercise.configuration()
         await exercise.lease()
+        await exercise.holders()
         await exercise.status_apart()
 
 

@@ -20,16 +20,18 @@ READY = [{"type": "Ready", "status": "True"}]
 
 
 class Process:
-    """`pumice scheduler`, its log, and its small servers on ports of its own choice."""
+    """`pumice scheduler`, or another command, its log, and its small servers on ports of its own choice."""
+
+    command, own_flags, leads = "scheduler", ("--schedule-period=100ms",), "pumice_leading 1.0"
 
     def __init__(self, server, *flags, environment=None):
         self.log_file = tempfile.NamedTemporaryFile("w+", prefix="pumice-log-")  # noqa: SIM115  closed by stop
-        command = [sys.executable, "-c", "from pumice.cli import main; main()", "scheduler"]
+        command = [sys.executable, "-c", "from pumice.cli import main; main()", self.command]
         command += ["--kubeconfig", str(server.kubeconfig), "--enable-healthz", "--healthz-address=127.0.0.1:0"]
         command += [
             "--enable-metrics",
             "--listen-address=127.0.0.1:0",
-            "--schedule-period=100ms",
+            *self.own_flags,
             "-v=4",
             *flags,
             "2>&1",
@@ -78,8 +80,14 @@ class Process:
         return self
 
     def deciding(self):
-        wait_for(lambda: "pumice_leading 1.0" in self.get("metrics", "/metrics")[1], self)
+        wait_for(lambda: self.leads in self.get("metrics", "/metrics")[1], self)
         return self
+
+
+class Controllers(Process):
+    """`pumice controllers`."""
+
+    command, own_flags, leads = "controllers", (), "pumice_controllers_leading 1.0"
 
 
 def wait_for(question, process=None, seconds=60):

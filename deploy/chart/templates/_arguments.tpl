@@ -17,6 +17,10 @@
 - --leader-elect-resource-namespace={{ .Release.Namespace }}
 - --leader-elect-resource-name={{ include "pumice.lease" . }}
 {{- end }}
+{{- if eq (include "pumice.controllersMode" .) "single" }}
+- --controllers={{ include "pumice.chosenControllers" . }}
+- --controllers-lease-name={{ include "pumice.controllersLease" . }}
+{{- end }}
 {{- range $custom.scheduler_node_selector }}
 - --node-selector={{ . }}
 {{- end }}

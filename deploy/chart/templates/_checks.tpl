@@ -37,6 +37,27 @@ custom:
   - scheduler_tolerations
   - scheduler_labels
   - scheduler_podLabels
+  - controller_enable
+  - controller_single
+  - controller_replicas
+  - controller_enabled_controllers
+  - hypernode_controller_mode
+  - controller_config_override
+  - controller_kube_api_qps
+  - controller_kube_api_burst
+  - controller_worker_threads
+  - controller_log_level
+  - controller_extra_args
+  - controller_metrics_enable
+  - controller_flow_schema_enable
+  - controller_resources
+  - controller_sc
+  - controller_main_csc
+  - controller_ns
+  - controller_affinity
+  - controller_tolerations
+  - controller_labels
+  - controller_podLabels
   - default_sc
   - default_csc
   - default_ns
@@ -49,6 +70,10 @@ custom:
 - scheduler_node_worker_threads
 - scheduler_pprof_enable
 - scheduler_sharding_mode
+- controller_worker_threads_for_cronjob
+- controller_worker_threads_for_podgroup
+- controller_worker_threads_for_queue
+- controller_worker_threads_for_gc
 {{- end }}
 
 {{- /* Refuse what could not work, before anything is installed. */}}
@@ -56,7 +81,7 @@ custom:
 {{- $custom := .Values.custom }}
 {{- $known := concat (include "pumice.known" . | fromYaml).custom (include "pumice.withoutEffect" . | fromYamlArray) }}
 {{- range $key := keys $custom | sortAlpha }}
-{{- if and (or (hasPrefix "scheduler_" $key) (hasPrefix "leader_elect" $key)) (not (has $key $known)) }}
+{{- if and (or (hasPrefix "scheduler_" $key) (hasPrefix "controller_" $key) (hasPrefix "leader_elect" $key)) (not (has $key $known)) }}
 {{- fail (printf "custom.%s: there is no such value; those that exist are in values.yaml (helm show values)" $key) }}
 {{- end }}
 {{- end }}
@@ -71,6 +96,12 @@ custom:
 {{- end }}
 {{- if not (has ($custom.scheduler_sharding_mode | default "none") (list "none")) }}
 {{- fail (printf "custom.scheduler_sharding_mode: %q is not provided, only none; custom.scheduler_node_selector gives each scheduler nodes of its own" $custom.scheduler_sharding_mode) }}
+{{- end }}
+{{- if not (has ($custom.hypernode_controller_mode | default "controller-manager") (list "controller-manager" "disabled")) }}
+{{- fail (printf "custom.hypernode_controller_mode: %q is not provided, only controller-manager and disabled" $custom.hypernode_controller_mode) }}
+{{- end }}
+{{- if and (gt (int $custom.controller_replicas) 1) (not $custom.leader_elect_enable) }}
+{{- fail (printf "custom.controller_replicas: %d controllers that all work at once would count the same things twice; set custom.leader_elect_enable" (int $custom.controller_replicas)) }}
 {{- end }}
 {{- if and (gt (int $custom.scheduler_replicas) 1) (not $custom.leader_elect_enable) }}
 {{- fail (printf "custom.scheduler_replicas: %d schedulers that all decide at once would take the same room twice; set custom.leader_elect_enable" (int $custom.scheduler_replicas)) }}

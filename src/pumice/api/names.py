@@ -215,3 +215,17 @@ SKIPPED_SLOT: Final = "pumice.dev/skipped-slot"  # cron jobs: the latest start t
 LEASE_OF_VOLCANO: Final = "volcano"
 LEASE_OF_SCHEDULER: Final = "pumice.dev/scheduler"
 LEASE_SERVES: Final = "pumice.dev/scheduler-names"
+CONTROLLER_MANAGER: Final = "vc-controller-manager"  # as source of events, and as the name of Volcano's Lease
+LEASE_OF_CONTROLLERS: Final = "pumice.dev/controllers"
+LEASE_RUNS: Final = "pumice.dev/controller-names"
+COMPANION_CONTROLLER: Final = "pg-controller"
+CONTROLLERS: Final = (
+    "job-controller",
+    "queue-controller",
+    "gc-controller",
+    "jobflow-controller",
+    "jobtemplate-controller",
+    "cronjob-controller",
+    "hyperNode-controller",
+)
+"""The controllers of Volcano's kinds, by the names under which operators choose them."""

@@ -83,7 +83,8 @@ class Reflector(Generic[T]):
             for key, edition in before.items()
             if key not in listing.found
         ]
-        for key, listed in listing.changed.items():
+        changed, listing.changed = listing.changed, {}
+        for key, listed in changed.items():
             known = before.get(key)
             if known is None:
                 deliveries.append(("ADDED", listed))

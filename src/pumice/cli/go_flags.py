@@ -1,6 +1,6 @@
 """Options of a command from a table of flags, written as Go programs take them.
 
-`--flag`, `--flag=false`, `--flag 3` and `--flag=3`; `_` in a name counts as `-`; a switch never takes the next word; lists are repeated or separated by
+`--flag`, `--flag=false`, `--flag 3` and `--flag=3`; `_` in a name counts as `-`; a switch never takes the next word, nor does a flag that means something without a value; lists are repeated or separated by
 commas; single letters have one dash (`-v 3`, `-v=3`, `-v3`). Words that are no flags are let through: charts append shell text such as `2>&1`.
 """
 
@@ -68,8 +68,8 @@ class GoCommand(click.Command):
         sections: dict[str, list[tuple[str, str]]] = {}
         for flag in self._table.values():
             dashes = "-" if len(flag.name) == 1 else "--"
-            metavar = _METAVARS[flag.kind]
-            space = "" if flag.kind == "truth" else " "
+            metavar = f"[={_METAVARS[flag.kind]}]" if flag.bare else _METAVARS[flag.kind]
+            space = "" if flag.kind == "truth" or flag.bare else " "
             default = shown(flag)
             text = flag.help + (f"  [default: {default}]" if default and not flag.ignored else "")
             sections.setdefault(flag.section, []).append((f"{dashes}{flag.name}{space}{metavar}", text))
@@ -134,7 +134,7 @@ def normalised(args: Iterable[str], table: dict[str, Flag]) -> Iterable[str]:
         elif equals:
             yield f"--{flag.name}={value}"
         else:
-            yield f"--{flag.name}"
+            yield f"--{flag.name}={flag.bare}" if flag.bare else f"--{flag.name}"
 
 
 def shown(flag: Flag) -> str:

@@ -1,4 +1,4 @@
-"""`pumice install`: print what a cluster needs to run the scheduler."""
+"""`pumice install`: print what a cluster needs to run the scheduler and the controllers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 _EXAMPLES = """\b
 Examples:
   pumice install --print --create-namespace | kubectl apply --server-side -f -
+  pumice install --print --single --create-namespace ...
+                                       scheduler and controllers in one process
   pumice install --print --name team-a --namespace batch --scheduler-name team-a ...
                                        a second installation, beside the first
   pumice install --print --replace-volcano --without-crds ...
-                                       take the place of Volcano's scheduler
+                                       take the place of Volcano's scheduler and controllers
   pumice install --print --crds-only   only the custom resource definitions
 """
 _ACCESS = frozenset({"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "FlowSchema"})
@@ -53,7 +55,7 @@ _DEFAULTS = release.Release()
 )
 @release_options.named
 @click.option("--create-namespace", is_flag=True, help="The namespace, too.")
-@click.option("--image", default=_DEFAULTS.image, show_default=True, help="The scheduler's image.")
+@click.option("--image", default=_DEFAULTS.image, show_default=True, help="The image of everything.")
 @click.option(
     "--pull-policy",
     type=click.Choice(["Always", "IfNotPresent", "Never"]),
@@ -77,7 +79,7 @@ _DEFAULTS = release.Release()
 )
 @click.option("--without-config", is_flag=True, help="Leave the ConfigMap out: keep the one that is there.")
 @click.option("--crds-only", is_flag=True, help="Only the custom resource definitions.")
-@click.option("--roles-only", is_flag=True, help="Only the account, its roles and its flow schemas.")
+@click.option("--roles-only", is_flag=True, help="Only the accounts, their roles and their flow schemas.")
 @click.option(
     "--without-crds", is_flag=True, help="All but those: keep the ones that are there, as Volcano's users will."
 )
@@ -93,7 +95,7 @@ def command(
     create_namespace: bool,
     **chosen: Any,
 ) -> None:
-    """Print the manifests of the scheduler: custom resources, roles, flow schemas, configuration, Deployment and Service."""
+    """Print the manifests of scheduler and controllers: custom resources, roles, flow schemas, configurations, Deployments and Services."""
     if not printed:
         raise click.UsageError(
             "nothing is installed by this command itself: pipe pumice install --print to kubectl apply --server-side -f -"
@@ -108,7 +110,7 @@ def command(
         named = release_options.chosen(**chosen)
         if not roles_only:
             release_options.check_scheduler_names(named)
-        own = objects.scheduler(named)
+        own = objects.everything(named)
         left_out = {"ConfigMap"} if without_config else set()
         manifests += [objects.namespace(named)] if create_namespace else []
         manifests += [

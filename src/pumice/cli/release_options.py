@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import click
 
@@ -45,7 +45,17 @@ _OPTIONS: Final = (
     click.option(
         "--replace-volcano",
         is_flag=True,
-        help="Take the place of Volcano's scheduler: its Lease, and with --name volcano all its names.",
+        help="Take the place of Volcano's scheduler and controllers: their Leases, and with --name volcano all names.",
+    ),
+    click.option(
+        "--single",
+        is_flag=True,
+        help="Controllers in the scheduler's own process, instead of a Deployment of their own.",
+    ),
+    click.option(
+        "--without-controllers",
+        is_flag=True,
+        help="The scheduler alone: keep the controllers that are there.  [default: for another --name]",
     ),
 )
 
@@ -57,10 +67,27 @@ def named(function: _Command) -> _Command:
     return function
 
 
-def chosen(*, namespace: str | None, replace_volcano: bool, **options: Any) -> release.Release:
+def chosen(
+    *,
+    namespace: str | None,
+    replace_volcano: bool,
+    single: bool = False,
+    without_controllers: bool = False,
+    **options: Any,
+) -> release.Release:
     """Give the installation that was named; one that would take Volcano's names by accident is refused."""
     home = release.VOLCANO_NAMESPACE if replace_volcano else _DEFAULTS.namespace
-    found = release.Release(namespace=namespace or home, replace_volcano=replace_volcano, **options)
+    # A cluster needs controllers once: those of a second installation would have nothing to do.
+    usual = options["name"] == _DEFAULTS.name or replace_volcano
+    apart: Literal["apart", "none"] = "apart" if usual and not without_controllers else "none"
+    if single and without_controllers:
+        raise click.UsageError("--single and --without-controllers contradict each other")
+    found = release.Release(
+        namespace=namespace or home,
+        replace_volcano=replace_volcano,
+        controllers="single" if single else apart,
+        **options,
+    )
     if found.in_place and not replace_volcano:
         raise click.UsageError(
             f"--name {found.name}: these names and this Lease are those of Volcano's scheduler; "

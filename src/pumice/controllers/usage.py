@@ -1,4 +1,4 @@
-"""What a pod counts against a quota: the amounts that a companion group states as its minimum."""
+"""What pods count against a quota: the amounts that a group states as its minimum."""
 
 from __future__ import annotations
 
@@ -18,14 +18,24 @@ _LIMITED = (names.CPU, names.MEMORY)
 
 def minimum(spec: Mapping[str, Any], members: int) -> dict[str, str]:
     """Give a number of equal pods' quota usage; amounts that cannot be read or make no sense are left out."""
-    requests, limits = _pod(spec, "requests"), _pod(spec, "limits")
-    result = {f"{names.COUNT_PREFIX}pods": str(members), names.PODS: str(members)}
+    return total([(spec, members)])
+
+
+def total(parts: Iterable[tuple[Mapping[str, Any], int]]) -> dict[str, str]:
+    """Give the quota usage of pods, each spec with how many there are of it."""
+    count = 0
+    requests: Amounts = {}
+    limits: Amounts = {}
+    for spec, members in parts:
+        count += members
+        _add(requests, {name: amount * members for name, amount in _pod(spec, "requests").items()})
+        _add(limits, {name: amount * members for name, amount in _pod(spec, "limits").items()})
+    result = {f"{names.COUNT_PREFIX}pods": str(count), names.PODS: str(count)}
     for name, amount in sorted(requests.items()):
-        text = _writer(name)(amount * members)
-        result[name] = result[f"requests.{name}"] = text
+        result[name] = result[f"requests.{name}"] = _writer(name)(amount)
     for name in _LIMITED:
         if name in limits:
-            result[f"limits.{name}"] = _writer(name)(limits[name] * members)
+            result[f"limits.{name}"] = _writer(name)(limits[name])
     return result
 
 

@@ -74,45 +74,47 @@ _FOLLOWED: Final = (
 )
 
 
-def _may(kind: kinds.Kind, verbs: str, code: str, *, of: str = "", place: Place = "cluster") -> Permission:
+def may(kind: kinds.Kind, verbs: str, code: str, *, of: str = "", place: Place = "cluster") -> Permission:
+    """Give a permission, its verbs separated by blanks."""
     return Permission(kind=kind, verbs=tuple(verbs.split()), code=f"pumice.{code}", subresource=of, place=place)
 
 
 PERMISSIONS: Final = (
     # A kind that the server does not serve is asked for as well: whoever may not see it is told "forbidden" and cannot know.
-    *(_may(kind, "list watch", "kube.watches.informers:standard") for kind in _FOLLOWED),
-    _may(kinds.POD, "get", "kube.writes.updating:ApiObjects.read"),
-    _may(kinds.POD, "create", "kube.writes.binding:ApiBinder.bind", of="binding"),
-    _may(kinds.POD, "patch", "kube.writes.updating:ApiUpdater.patch", of="status"),
+    *(may(kind, "list watch", "kube.watches.informers:standard") for kind in _FOLLOWED),
+    may(kinds.POD, "get", "kube.writes.updating:ApiObjects.read"),
+    may(kinds.POD, "create", "kube.writes.binding:ApiBinder.bind", of="binding"),
+    may(kinds.POD, "patch", "kube.writes.updating:ApiUpdater.patch", of="status"),
     # Only with the feature gate SchedulingGatesQueueAdmission.
-    _may(kinds.POD, "patch", "kube.writes.updating:ApiUpdater.patch"),
-    _may(kinds.POD, "delete", "kube.writes.evicting:ApiEvictor.evict"),
-    _may(kinds.POD, "patch", "kube.writes.companions:Companions"),
-    _may(kinds.POD_GROUP, "create delete get", "kube.writes.companions:Companions"),
+    may(kinds.POD, "patch", "kube.writes.updating:ApiUpdater.patch"),
+    may(kinds.POD, "delete", "kube.writes.evicting:ApiEvictor.evict"),
+    may(kinds.POD, "patch", "kube.writes.companions:Companions"),
+    may(kinds.POD_GROUP, "create delete get", "kube.writes.companions:Companions"),
     # Volcano's definition has no status apart; one that has it is served as well.
-    _may(kinds.POD_GROUP, "patch", "kube.writes.updating:ApiUpdater.patch"),
-    _may(kinds.POD_GROUP, "patch", "kube.writes.updating:ApiUpdater.patch", of="status"),
-    _may(kinds.INCUBATOR_POD_GROUP, "patch", "kube.writes.updating:ApiUpdater.patch"),
-    _may(kinds.SIGS_POD_GROUP, "patch", "kube.writes.updating:ApiUpdater.patch"),
-    _may(kinds.QUEUE, "create get", "kube.writes.updating:ApiObjects.create"),
-    _may(kinds.QUEUE, "patch", "kube.writes.updating:ApiUpdater.patch", of="status"),
-    _may(kinds.INCUBATOR_QUEUE, "patch", "kube.writes.updating:ApiUpdater.patch"),
-    _may(kinds.SIGS_QUEUE, "patch", "kube.writes.updating:ApiUpdater.patch"),
-    _may(kinds.PERSISTENT_VOLUME, "get patch", "kube.writes.volumes:ApiVolumeBinder.prepare"),
-    _may(kinds.PERSISTENT_VOLUME_CLAIM, "get patch", "kube.writes.volumes:ApiVolumeBinder.prepare"),
-    _may(kinds.EVENT, "create patch", "kube.writes.eventing:EventRecorder.send"),
+    may(kinds.POD_GROUP, "patch", "kube.writes.updating:ApiUpdater.patch"),
+    may(kinds.POD_GROUP, "patch", "kube.writes.updating:ApiUpdater.patch", of="status"),
+    may(kinds.INCUBATOR_POD_GROUP, "patch", "kube.writes.updating:ApiUpdater.patch"),
+    may(kinds.SIGS_POD_GROUP, "patch", "kube.writes.updating:ApiUpdater.patch"),
+    may(kinds.QUEUE, "create get", "kube.writes.updating:ApiObjects.create"),
+    may(kinds.QUEUE, "patch", "kube.writes.updating:ApiUpdater.patch", of="status"),
+    may(kinds.INCUBATOR_QUEUE, "patch", "kube.writes.updating:ApiUpdater.patch"),
+    may(kinds.SIGS_QUEUE, "patch", "kube.writes.updating:ApiUpdater.patch"),
+    may(kinds.PERSISTENT_VOLUME, "get patch", "kube.writes.volumes:ApiVolumeBinder.prepare"),
+    may(kinds.PERSISTENT_VOLUME_CLAIM, "get patch", "kube.writes.volumes:ApiVolumeBinder.prepare"),
+    may(kinds.EVENT, "create patch", "kube.writes.eventing:EventRecorder.send"),
     # Other schedulers may be in any namespace; a rule cannot be limited to labels.
-    _may(kinds.LEASE, "list", "kube.rivals:Lookout.look"),
-    _may(kinds.LEASE, "get create update", "kube.election:Election", place="lease"),
+    may(kinds.LEASE, "list", "kube.rivals:Lookout.look"),
+    may(kinds.LEASE, "list watch", "kube.lease_holders:LeaseHolders"),
+    may(kinds.LEASE, "get create update", "kube.election:Election", place="lease"),
     # Only where the configuration is not a file.
-    _may(_CONFIG_MAP, "get", "server.configuration.sources:ConfigMapSource.read", place="configuration"),
+    may(_CONFIG_MAP, "get", "server.configuration.sources:ConfigMapSource.read", place="configuration"),
 )
 
 
-def cluster_rules() -> list[Rule]:
+def cluster_rules(table: Sequence[Permission] = PERMISSIONS) -> list[Rule]:
     """Give the rules that hold in every namespace: resources of one group with the same verbs stand together."""
     verbs: dict[tuple[str, str], list[str]] = {}
-    for permission in _at("cluster"):
+    for permission in _at("cluster", table):
         verbs.setdefault((permission.kind.group, permission.resource), []).extend(permission.verbs)
     rules: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (group, resource), used in verbs.items():
@@ -132,7 +134,7 @@ def configuration_rules(name: str) -> list[Rule]:
 
 def _named(place: Place, name: str) -> list[Rule]:
     rules = []
-    for permission in _at(place):
+    for permission in _at(place, PERMISSIONS):
         used = [verb for verb in permission.verbs if verb != "create"]
         rules.append({**_rule(permission.kind.group, [permission.resource], sorted(used)), "resourceNames": [name]})
         if "create" in permission.verbs:
@@ -140,8 +142,8 @@ def _named(place: Place, name: str) -> list[Rule]:
     return rules
 
 
-def _at(place: Place) -> list[Permission]:
-    return [permission for permission in PERMISSIONS if permission.place == place]
+def _at(place: Place, table: Sequence[Permission]) -> list[Permission]:
+    return [permission for permission in table if permission.place == place]
 
 
 def _rule(group: str, resources: list[str], verbs: Sequence[str]) -> Rule:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +17,7 @@ from pumice.kube.watches.watching import WatchSpec
 from pumice.kube.writes import writing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pumice.api import decoding, kinds
     from pumice.api.meta import KubeObject
@@ -71,6 +72,16 @@ class ApiWorld:
                 return await self._client.get(request.kind, request.namespace, request.name)
 
 
+class Observer:
+    """Is told of what is heard and what is done; does nothing with it."""
+
+    def noticed(self, kind: kinds.Kind, event_type: EventType, manifest: Mapping[str, Any]) -> None:
+        """Take note of a change of what is watched."""
+
+    def performed(self, request: Request, answer: Answer, seconds: float) -> None:
+        """Take note of a request that was answered."""
+
+
 class Reconciler:
     """Runs controllers until cancelled."""
 
@@ -83,16 +94,35 @@ class Reconciler:
         complain: Callable[[str], None] = lambda _: None,
         now: Callable[[], int] = lambda: time.time_ns() // 1000,
         workers: int = WORKERS,
+        trim: Callable[[kinds.Kind, Manifest], Manifest] | None = None,
+        packed: Sequence[kinds.Kind] = (),
+        narrowed: Mapping[kinds.Kind, str] | None = None,
+        observer: Observer | None = None,
     ) -> None:
+        """Put them together; `narrowed` gives label selectors of kinds of which not all is wanted, `trim` and `packed` say what is kept of an object."""
         self._world = ApiWorld(client)
+        self._observer = observer if observer is not None else Observer()
         self._events = events
         self._now = now
         self._workers = workers
         self._stirred = asyncio.Event()
+        self._ending = False
         tell = events.put if events is not None else _unsaid
-        self.engine = engine.Engine(controllers, tell=tell, complain=complain)
-        specs = [WatchSpec(kind, keep_raw=True) for kind in self.engine.watched]
-        self.informers = Informers(client, specs, self)
+        self.engine = engine.Engine(controllers, tell=tell, complain=complain, trim=trim, packed=packed)
+        self.specs = [
+            WatchSpec(
+                kind,
+                label_selector=(narrowed or {}).get(kind) or self.engine.selector(kind),
+                keep_raw=True,
+                squeeze=functools.partial(self._squeezed, kind) if kind in packed else None,
+            )
+            for kind in self.engine.watched
+        ]
+        self.informers = Informers(client, self.specs, self)
+
+    def _squeezed(self, kind: kinds.Kind, raw: bytes) -> bytes:
+        """Give what is kept of an object, as JSON."""
+        return msgspec.json.encode(self.engine.trimmed(kind, msgspec.json.decode(raw)))
 
     def feed(
         self, kind: kinds.Kind, event_type: EventType, found: KubeObject | decoding.Malformed, raw: bytes, /
@@ -101,9 +131,11 @@ class Reconciler:
         metadata = found.metadata
         if raw:
             manifest: Manifest = msgspec.json.decode(raw)
+            manifest["metadata"].pop("managedFields", None)  # nobody reads them, and they are large
         else:
             named = {"name": metadata.name, "namespace": metadata.namespace, "uid": metadata.uid}
             manifest = {"metadata": {**named, "resourceVersion": metadata.resource_version}}
+        self._observer.noticed(kind, event_type, manifest)
         self.engine.feed(kind, event_type, manifest)
         self._stirred.set()
 
@@ -112,25 +144,38 @@ class Reconciler:
         async with asyncio.TaskGroup() as running:
             running.create_task(self.informers.run())
             await self.informers.wait_synced()
-            for _ in range(self._workers):
-                running.create_task(self._work())
-            if self._events is not None:
-                running.create_task(self._say(self._events))
+            running.create_task(self.work())
+
+    async def work(self) -> None:
+        """Take turns until cancelled; start it once every list is complete, and it is our turn to write."""
+        async with asyncio.TaskGroup() as running:
+            working = [running.create_task(self._work()) for _ in range(self._workers)]
+            saying = running.create_task(self._say(self._events)) if self._events is not None else None
+            await asyncio.gather(*working)
+            if saying is not None:
+                saying.cancel()
+
+    def wind_up(self) -> None:
+        """Begin nothing more; `work` ends when what was begun is answered."""
+        self._ending = True
+        self._stirred.set()
 
     async def _work(self) -> None:
-        while True:
+        while not self._ending:
             turn = self.engine.take(requests.Moment(self._now()))
             if turn is None:
                 await self._idle()
                 continue
-            while turn.left:
+            while turn.left and not self._ending:
                 steps = self.engine.next_steps(turn)
                 await asyncio.gather(*(self._step(turn, step) for step in steps))
             self.engine.finish(turn, requests.Moment(self._now()))
             self._stirred.set()
 
     async def _step(self, turn: Turn, step: Step) -> None:
+        began = time.perf_counter()
         answer = await self._world.perform(step.request)
+        self._observer.performed(step.request, answer, time.perf_counter() - began)
         self.engine.answered(turn, step, answer, self._now())
 
     async def _idle(self) -> None:

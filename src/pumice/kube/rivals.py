@@ -1,11 +1,11 @@
-"""Who else serves the same pods: the Leases of other installations, and whether their holders live.
+"""Who else serves the same pods, or runs the same controllers: the Leases of other installations, and whether their holders live.
 
 ```
   look ──▶ nobody ──▶ take the Lease, which tells others ──▶ look again ──▶ nobody ──▶ lead
      └──▶ somebody, alive or not ──▶ wait ──▶ the Lease was renewed: refuse │ unchanged for as long as it lasts: nobody
 ```
 
-Each Lease names the scheduler names that its holder serves. Whoever leads has written its own Lease before it looked at the others', so of two that begin at once at
+Each Lease names what its holder serves: scheduler names, or controllers (an `Office` says which). Whoever leads has written its own Lease before it looked at the others', so of two that begin at once at
 least one sees the other. As with our own Lease no clock of others is read: a holder lives if its Lease changes while we look, and is gone if it stays the same for a
 whole lease.
 """
@@ -22,10 +22,6 @@ from pumice.kube import errors, lease
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-
-LABELLED: Final = {"labelSelector": f"{names.LEASE_OF_SCHEDULER}=true"}
-# Volcano's own Lease says nothing of whom its holder serves.
-VOLCANOS: Final = {"fieldSelector": f"metadata.name={names.LEASE_OF_VOLCANO}"}
 
 PAUSE: Final = 1.0
 _FORBIDDEN: Final = 403
@@ -44,6 +40,43 @@ class ServedError(Exception):
     """Somebody else, who lives, serves the same pods."""
 
 
+class Office(msgspec.Struct, frozen=True, kw_only=True):
+    """What a kind of Lease is for: the label and the annotation of ours, and the name of Volcano's, which says nothing of what its holder serves."""
+
+    label: str
+    annotation: str
+    volcanos: str
+    volcano_serves: tuple[str, ...]
+    noun: str
+    verb: str
+    remedy: str
+
+    @property
+    def queries(self) -> tuple[dict[str, str], dict[str, str]]:
+        """The selectors by which its Leases are found."""
+        return {"labelSelector": f"{self.label}=true"}, {"fieldSelector": f"metadata.name={self.volcanos}"}
+
+
+SCHEDULING: Final = Office(
+    label=names.LEASE_OF_SCHEDULER,
+    annotation=names.LEASE_SERVES,
+    volcanos=names.LEASE_OF_VOLCANO,
+    volcano_serves=(names.SCHEDULER,),
+    noun="scheduler name",
+    verb="served",
+    remedy="give this one another --scheduler-name",
+)
+CONTROLLING: Final = Office(
+    label=names.LEASE_OF_CONTROLLERS,
+    annotation=names.LEASE_RUNS,
+    volcanos=names.CONTROLLER_MANAGER,
+    volcano_serves=(*names.CONTROLLERS, f"{names.COMPANION_CONTROLLER}:{names.SCHEDULER}"),
+    noun="controller",
+    verb="run",
+    remedy="choose others for this one with --controllers",
+)
+
+
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """A Lease, with what its holder serves and the text that changes with every renewal."""
 
@@ -55,11 +88,11 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     lasts: int = lease.Timing().lease
 
     @classmethod
-    def read(cls, manifest: dict[str, Any]) -> Claim:
+    def read(cls, manifest: dict[str, Any], office: Office = SCHEDULING) -> Claim:
         """Read a Lease as the API server gave it."""
         metadata, spec = (lease.fields(manifest.get(field)) for field in ("metadata", "spec"))
         name = str(metadata.get("name", ""))
-        said = lease.fields(metadata.get("annotations")).get(names.LEASE_SERVES)
+        said = lease.fields(metadata.get("annotations")).get(office.annotation)
         seconds = spec.get("leaseDurationSeconds")
         return cls(
             namespace=str(metadata.get("namespace", "")),
@@ -68,7 +101,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
             renewed=str(spec.get("renewTime") or ""),
             serves=tuple(said.split(","))
             if isinstance(said, str)
-            else (names.SCHEDULER,) * (name == names.LEASE_OF_VOLCANO),
+            else office.volcano_serves * (name == office.volcanos),
             lasts=seconds * lease.SECOND if isinstance(seconds, int) else lease.Timing().lease,
         )
 
@@ -81,9 +114,10 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 class Rivals:
     """Judges the Leases of others, without a clock or a network of its own."""
 
-    def __init__(self, own: str, serves: tuple[str, ...]) -> None:
+    def __init__(self, own: str, serves: tuple[str, ...], office: Office = SCHEDULING) -> None:
         self._own = own
         self.serves = serves
+        self.office = office
         self._seen: dict[str, tuple[Claim, int]] = {}
 
     def judge(self, found: Iterable[Claim], now: int) -> Claim | None:
@@ -108,12 +142,13 @@ class Rivals:
 
     def said(self, claim: Claim) -> str:
         """Say whose pods these are, and what to do about it."""
-        many = "name" if len(self._shared(claim)) == 1 else "names"
-        volcanos = claim.name == names.LEASE_OF_VOLCANO
+        office, shared = self.office, self._shared(claim)
+        many = f"{office.noun}{'' if len(shared) == 1 else 's'}"
+        volcanos = claim.name == office.volcanos
         what = "take its place with pumice install --replace-volcano" if volcanos else "end it"
         return (
-            f"scheduler {many} {', '.join(self._shared(claim))} served by {claim.holder}, who holds Lease {claim.place}: "
-            f"give this one another --scheduler-name, or {what}"
+            f"{many} {', '.join(shared)} {office.verb} by {claim.holder}, who holds Lease {claim.place}: "
+            f"{office.remedy}, or {what}"
         )
 
 
@@ -129,13 +164,13 @@ class Lookout:
     def marks(self) -> dict[str, dict[str, str]]:
         """Labels and annotations of our own Lease, by which others find it."""
         return {
-            "labels": {names.LEASE_OF_SCHEDULER: "true"},
-            "annotations": {names.LEASE_SERVES: ",".join(self._rivals.serves)},
+            "labels": {self._rivals.office.label: "true"},
+            "annotations": {self._rivals.office.annotation: ",".join(self._rivals.serves)},
         }
 
     def misplaced(self, manifest: dict[str, Any]) -> str:
         """Say so if whoever holds our own Lease serves other names than we do: it would be waited for in vain."""
-        holder = Claim.read(manifest)
+        holder = Claim.read(manifest, self._rivals.office)
         if not holder.serves or set(holder.serves) & set(self._rivals.serves):
             return ""
         return (
@@ -146,8 +181,8 @@ class Lookout:
     async def look(self) -> str:
         """Say who may serve the same pods, an empty text if nobody does; raise `ServedError` for one who surely does."""
         found: list[Claim] = []
-        for query in (LABELLED, VOLCANOS):
-            found += _claims(await self._client.list_page(kinds.LEASE, query=query))
+        for query in self._rivals.office.queries:
+            found += _claims(await self._client.list_page(kinds.LEASE, query=query), self._rivals.office)
         claim = self._rivals.judge(found, self._monotonic())
         return "" if claim is None else f"{self._rivals.said(claim)}; waiting to see whether it lives"
 
@@ -184,9 +219,9 @@ def _overlap(one: str, other: str) -> bool:
     return part == other_part
 
 
-def _claims(page: bytes) -> list[Claim]:
+def _claims(page: bytes, office: Office = SCHEDULING) -> list[Claim]:
     try:
         items = msgspec.json.decode(page, type=dict[str, Any]).get("items")
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise errors.BrokenConnectionError(f"the list of Leases, of {len(page)} bytes, is no JSON object") from None
-    return [Claim.read(item) for item in items or () if isinstance(item, dict)]
+    return [Claim.read(item, office) for item in items or () if isinstance(item, dict)]

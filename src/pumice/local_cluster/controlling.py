@@ -220,8 +220,8 @@ class Controlling:
 
 
 async def run(cluster: Cluster, time: WallClock) -> None:
-    """Run the controllers of ordinary manifests."""
-    await Controlling(cluster, time, standard.controllers()).run()
+    """Run the controllers of ordinary manifests and of Volcano's kinds."""
+    await Controlling(cluster, time, [*standard.controllers(), *registry.controllers()]).run()
 
 
 def _tell(message: str) -> None:

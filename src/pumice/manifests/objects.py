@@ -1,4 +1,4 @@
-"""The scheduler's own objects on a cluster: account, roles, flow schemas, configuration, Deployment and Service.
+"""The objects of an installation on a cluster: accounts, roles, flow schemas, configurations, Deployments and Services.
 
 The chart's templates say the same in helm's language; a test compares the two, object by object.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.kube import permissions
-from pumice.manifests import workload
-from pumice.manifests.release import CONFIGURATION_FILE, METRICS_PORT
+from pumice.manifests import component, workload
+from pumice.manifests.release import CONFIGURATION_FILE, CONTROLLERS_FILE
 
 if TYPE_CHECKING:
+    from pumice.manifests.component import Component
     from pumice.manifests.release import Release
 
 Manifest = dict[str, Any]
@@ -20,16 +21,44 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 _FLOWS: Final = "flowcontrol.apiserver.k8s.io/v1"
 
 
+def everything(release: Release) -> list[Manifest]:
+    """Give all that an installation consists of besides its namespace and the custom resources, in the order to apply it."""
+    return [*scheduler(release), *controllers(release)]
+
+
 def scheduler(release: Release) -> list[Manifest]:
-    """Give everything the scheduler needs besides its namespace and the custom resources, in the order to apply it."""
+    """Give everything the scheduler needs; with controllers in its process, what they need too."""
+    part = component.scheduler(release)
+    single = release.controllers == "single"
     return [
-        service_account(release),
-        *roles(release),
-        *flow_schemas(release),
-        config_map(release),
-        workload.deployment(release),
-        service(release),
+        service_account(part),
+        *roles(part),
+        *flow_schemas(part),
+        config_map(part, release.config_map, {CONFIGURATION_FILE: release.configuration}),
+        *([_discovery(part)] if single else []),
+        workload.scheduler(part),
+        service(part),
     ]
+
+
+def controllers(release: Release) -> list[Manifest]:
+    """Give everything that controllers apart from the scheduler need; nothing if they do not run apart."""
+    if release.controllers != "apart":
+        return []
+    part = component.controllers(release)
+    return [
+        service_account(part),
+        *roles(part),
+        *flow_schemas(part),
+        _discovery(part),
+        workload.controllers(part),
+        service(part),
+    ]
+
+
+def _discovery(part: Component) -> Manifest:
+    """Give the ConfigMap that says where HyperNodes are discovered: nowhere, until somebody writes it."""
+    return config_map(part, part.release.controllers_config_map, {CONTROLLERS_FILE: part.release.discovery})
 
 
 def namespace(release: Release) -> Manifest:
@@ -37,45 +66,45 @@ def namespace(release: Release) -> Manifest:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": release.namespace}}
 
 
-def service_account(release: Release) -> Manifest:
-    """Give the account that the scheduler is known by."""
-    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(release, release.scheduler)}
+def service_account(part: Component) -> Manifest:
+    """Give the account that a part is known by."""
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(part, part.name)}
 
 
-def roles(release: Release) -> list[Manifest]:
-    """Give what the scheduler may do everywhere, what it may do with its Lease, and the two bindings."""
+def roles(part: Component) -> list[Manifest]:
+    """Give what a part may do everywhere, what it may do with its Lease, and the two bindings."""
     everywhere = {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "ClusterRole",
-        "metadata": _metadata(release, release.scheduler, namespaced=False),
-        "rules": permissions.cluster_rules(),
+        "metadata": _metadata(part, part.name, namespaced=False),
+        "rules": permissions.cluster_rules(part.permissions),
     }
     at_home = {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "Role",
-        "metadata": _metadata(release, release.scheduler),
-        "rules": permissions.lease_rules(release.lease_name),
+        "metadata": _metadata(part, part.name),
+        "rules": [rule for name in part.leases for rule in permissions.lease_rules(name)],
     }
-    return [everywhere, _binding(release, "ClusterRole"), at_home, _binding(release, "Role")]
+    return [everywhere, _binding(part, "ClusterRole"), at_home, _binding(part, "Role")]
 
 
-def _binding(release: Release, kind: str) -> Manifest:
+def _binding(part: Component, kind: str) -> Manifest:
     namespaced = kind == "Role"
     return {
         "apiVersion": f"{_RBAC}/v1",
         "kind": f"{kind}Binding",
-        "metadata": _metadata(release, f"{release.scheduler}-role", namespaced=namespaced),
-        "subjects": [_subject(release)],
-        "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": release.scheduler},
+        "metadata": _metadata(part, f"{part.name}-role", namespaced=namespaced),
+        "subjects": [_subject(part)],
+        "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": part.name},
     }
 
 
-def _subject(release: Release) -> Manifest:
-    return {"kind": "ServiceAccount", "name": release.scheduler, "namespace": release.namespace}
+def _subject(part: Component) -> Manifest:
+    return {"kind": "ServiceAccount", "name": part.name, "namespace": part.namespace}
 
 
-def flow_schemas(release: Release) -> list[Manifest]:
-    """Give the scheduler the priority level of kube-scheduler, and its Lease the one of other leases.
+def flow_schemas(part: Component) -> list[Manifest]:
+    """Give a part the priority level of kube-scheduler and of Kubernetes' own controllers, and its Lease the one of other leases.
 
     Without the first it would share a queue with every other account of the cluster; without the second a burst of its own writes could
     delay the renewal of its Lease. Both levels exist on every API server.
@@ -83,19 +112,17 @@ def flow_schemas(release: Release) -> list[Manifest]:
     lease = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "update"]}
     everything = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"], "namespaces": ["*"], "clusterScope": True}
     return [
-        _flow_schema(
-            release, f"{release.scheduler}-lease", "leader-election", 150, {**lease, "namespaces": [release.namespace]}
-        ),
-        _flow_schema(release, release.scheduler, "workload-high", 850, everything),
+        _flow_schema(part, f"{part.name}-lease", "leader-election", 150, {**lease, "namespaces": [part.namespace]}),
+        _flow_schema(part, part.name, "workload-high", 850, everything),
     ]
 
 
-def _flow_schema(release: Release, name: str, level: str, precedence: int, rule: Manifest) -> Manifest:
-    account = {"name": release.scheduler, "namespace": release.namespace}
+def _flow_schema(part: Component, name: str, level: str, precedence: int, rule: Manifest) -> Manifest:
+    account = {"name": part.name, "namespace": part.namespace}
     return {
         "apiVersion": _FLOWS,
         "kind": "FlowSchema",
-        "metadata": _metadata(release, name, namespaced=False),
+        "metadata": _metadata(part, name, namespaced=False),
         "spec": {
             "priorityLevelConfiguration": {"name": level},
             "matchingPrecedence": precedence,
@@ -107,27 +134,21 @@ def _flow_schema(release: Release, name: str, level: str, precedence: int, rule:
     }
 
 
-def config_map(release: Release) -> Manifest:
-    """Give the configuration; a change of it is followed without a restart."""
-    metadata = _metadata(release, release.config_map)
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": metadata,
-        "data": {CONFIGURATION_FILE: release.configuration},
-    }
+def config_map(part: Component, name: str, data: dict[str, str]) -> Manifest:
+    """Give a configuration; a change of it is followed without a restart."""
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _metadata(part, name), "data": data}
 
 
-def service(release: Release) -> Manifest:
+def service(part: Component) -> Manifest:
     """Give the address that Prometheus finds the metrics at."""
-    scraping = {"path": "/metrics", "port": str(METRICS_PORT), "scrape": "true"}
-    metadata = _metadata(release, release.service)
+    scraping = {"path": "/metrics", "port": str(part.port), "scrape": "true"}
+    metadata = _metadata(part, part.service)
     metadata["annotations"] = {f"prometheus.io/{key}": value for key, value in scraping.items()}
-    port = {"name": "metrics", "port": METRICS_PORT, "protocol": "TCP", "targetPort": METRICS_PORT}
-    spec = {"type": "ClusterIP", "selector": release.selector, "ports": [port]}
+    port = {"name": "metrics", "port": part.port, "protocol": "TCP", "targetPort": part.port}
+    spec = {"type": "ClusterIP", "selector": part.selector, "ports": [port]}
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 
-def _metadata(release: Release, name: str, *, namespaced: bool = True) -> Manifest:
-    home = {"namespace": release.namespace} if namespaced else {}
-    return {"name": name, **home, "labels": release.labels}
+def _metadata(part: Component, name: str, *, namespaced: bool = True) -> Manifest:
+    home = {"namespace": part.namespace} if namespaced else {}
+    return {"name": name, **home, "labels": part.labels}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -10,7 +10,9 @@ import pumice
 from pumice.api import names
 
 CONFIGURATION_FILE: Final = "volcano-scheduler.conf"
+CONTROLLERS_FILE: Final = "volcano-controller.conf"
 METRICS_PORT: Final = 8080
+CONTROLLERS_PORT: Final = 8081
 HEALTH_PORT: Final = 11251
 VOLCANO_NAMESPACE: Final = "volcano-system"
 
@@ -33,9 +35,14 @@ tiers:
   - name: binpack
 """
 
+# Where HyperNodes are discovered; the file of Volcano's chart, with every source off.
+DISCOVERY: Final = """\
+networkTopologyDiscovery: []
+"""
+
 
 class Release(msgspec.Struct, frozen=True, kw_only=True):
-    """One installation of the scheduler."""
+    """One installation; controllers run apart, in the scheduler's own process (single), or not at all."""
 
     name: str = "pumice"
     namespace: str = "pumice-system"
@@ -47,6 +54,8 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
     lease: str = ""
     configuration: str = CONFIGURATION
     verbosity: int = 3
+    discovery: str = DISCOVERY
+    controllers: Literal["apart", "single", "none"] = "apart"
 
     @property
     def scheduler(self) -> str:
@@ -64,22 +73,16 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
         return self.lease or (names.LEASE_OF_VOLCANO if self.replace_volcano else self.name)
 
     @property
+    def controllers_lease(self) -> str:
+        """The Lease of the controllers, likewise."""
+        return names.CONTROLLER_MANAGER if self.replace_volcano else f"{self.name}-controllers"
+
+    @property
+    def controllers_config_map(self) -> str:
+        """The ConfigMap that says where HyperNodes are discovered."""
+        return f"{self.name}-controller-configmap"
+
+    @property
     def config_map(self) -> str:
         """The ConfigMap with the configuration."""
         return f"{self.scheduler}-configmap"
-
-    @property
-    def service(self) -> str:
-        """The Service in front of the metrics."""
-        return f"{self.scheduler}-service"
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """Labels of every object."""
-        own = {"app.kubernetes.io/name": "pumice", "app.kubernetes.io/instance": self.name}
-        return {**self.selector, **own}
-
-    @property
-    def selector(self) -> dict[str, str]:
-        """The label that finds the pods, of this installation alone; in place of Volcano's it is that of its Deployment, which cannot be changed."""
-        return {"app": self.scheduler}

@@ -31,7 +31,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 def objects_of(release: Release, wanted: Wanted) -> list[Manifest]:
     """Name every object that goes, last installed first; nothing but what identifies it."""
     kept = _kept(release, wanted)
-    own = [each for each in reversed(objects.scheduler(release)) if each["kind"] not in kept]
+    own = [each for each in reversed(objects.everything(release)) if each["kind"] not in kept]
     groups = (resources.CURRENT if wanted.crds else ()) + (resources.KUBE_BATCH if wanted.kube_batch_crds else ())
     definitions = [resources.definition(each) for each in groups]
     home = [objects.namespace(release)] if wanted.namespace else []
@@ -41,13 +41,14 @@ def objects_of(release: Release, wanted: Wanted) -> list[Manifest]:
 def left(release: Release, wanted: Wanted) -> Iterator[str]:
     """Say what stays, and how it would go."""
     kept = _kept(release, wanted)
-    for each in objects.scheduler(release):
+    for each in objects.everything(release):
         if each["kind"] in kept:
             whose = "Volcano's; install Volcano again to have its own" if release.in_place else "as told"
             yield f"{each['kind']} {each['metadata']['name']}, {whose}"
     if not wanted.namespace:
         yield f"Namespace {release.namespace} and what else is in it; --namespace-too deletes it"
-        yield f"Lease {release.namespace}/{release.lease_name}, a note of who led"
+        leases = [release.lease_name, *([release.controllers_lease] if release.controllers != "none" else [])]
+        yield from (f"Lease {release.namespace}/{name}, a note of who led" for name in leases)
     if not wanted.crds:
         yield "the custom resource definitions with every PodGroup, Queue and Job; --crds deletes them"
     yield "pods: those that run go on running, those that wait, wait"

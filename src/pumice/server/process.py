@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-import random
 import signal
-import socket
 import time
-import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +15,7 @@ from pumice.cache.cache import Cache
 from pumice.cache.options import Options
 from pumice.framework import registry
 from pumice.framework.configuration import ConfigurationError
-from pumice.kube import election, errors, lease, rivals
+from pumice.kube import election, errors, lease_holders, rivals
 from pumice.kube.access import connection
 from pumice.kube.calls import client as clients
 from pumice.kube.watches import informers
@@ -28,9 +25,12 @@ from pumice.recording.recorder import Recorder
 from pumice.scheduler import Scheduler
 from pumice.server import dump, reporting, serving
 from pumice.server.configuration import plugin_files, policy, refusals, sources
+from pumice.server.controlling import beside, part
+from pumice.server.flags import controller_settings
 from pumice.server.health import api_silence
 from pumice.server.logs import logs, verbosity
-from pumice.server.threads import deciding, interpreter, io_thread, mailbox, required_queues, watch_feed
+from pumice.server.threads import deciding, interpreter, io_thread, leading, mailbox, required_queues, watch_feed
+from pumice.server.threads.clocks import monotonic, wall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from pumice.server.flags.settings import Settings
     from pumice.server.logs.logs import Log
 
-_AWAKE_OR_NOT: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 FINISH: Final = 4.0  # seconds that writes get at the end
 
 
@@ -69,16 +68,6 @@ def _refuse(log: Log, error: Exception) -> int:
     return 1
 
 
-def wall() -> int:
-    """Return the time in microseconds since the epoch."""
-    return time.time_ns() // 1000
-
-
-def monotonic() -> int:
-    """Return a clock that only goes forward, in microseconds, and does so while the machine sleeps: a lease does not wait for it to wake up."""
-    return time.clock_gettime_ns(_AWAKE_OR_NOT) // 1000
-
-
 class Process:
     """One scheduler with everything around it."""
 
@@ -102,6 +91,7 @@ class Process:
         self._lease_client = clients.Client(self._connection)
         self._refusals = refusals.Refusals(self._lease_client, wall, self._component())
         self._assignment = assignment.from_environment(os.environ)
+        self._grouping = part.grouping(self._options.scheduler_name)
         self._lookout = rivals.Lookout(self._lease_client, self._rivals(), monotonic)
         self._election = self._candidate() if settings.leader_elect else None
         self._reporter = reporting.Reporter(
@@ -112,9 +102,12 @@ class Process:
         world = self._world if self._recorder is None else self._recorder.join(self._world)
         self._cache = Cache(world, self._options, assignment=self._assignment)
         self._reporter.look_at(self._world, self._cache)
+        self._work = controller_settings.beside_scheduler(settings)
+        self._controllers = self._beside() if self._work is not None else None
+        self._holders = lease_holders.LeaseHolders(self._client, rivals.CONTROLLING, monotonic)
         self._companions = companions.Companions(
             self._client,
-            wanted=self._wants_companions,
+            wanted=self._groups_pods,
             scheduler_names=self._options.scheduler_name,
             tell=lambda text: log.warning("a pod cannot be given its group yet", problem=text),
         )
@@ -147,43 +140,15 @@ class Process:
         return made
 
     def _rivals(self) -> rivals.Rivals:
-        settings, part = self._settings, self._assignment
+        settings, share = self._settings, self._assignment
         serves = tuple(self._options.scheduler_name)
         own = f"{settings.lease_namespace}/{settings.leader_elect_resource_name}" if settings.leader_elect else ""
-        return rivals.Rivals(own, serves if part is None else rivals.parted(serves, part.member, part.members))
+        return rivals.Rivals(own, serves if share is None else rivals.parted(serves, share.member, share.members))
 
     def _candidate(self) -> election.Election:
-        settings = self._settings
-        timing = lease.Timing(
-            lease=settings.leader_elect_lease_duration,
-            renew_deadline=settings.leader_elect_renew_deadline,
-            retry=settings.leader_elect_retry_period,
-        )
-        identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-        return election.Election(
-            self._api_silence.listening(self._lease_client),
-            lease.Candidate(identity, timing),
-            namespace=settings.lease_namespace,
-            name=settings.leader_elect_resource_name,
-            monotonic=monotonic,
-            wall=wall,
-            rng=random.Random(),  # noqa: S311  spreads attempts, guards nothing
-            lookout=self._lookout,
-            tell=self._tell_of_lease,
-        )
-
-    def _tell_of_lease(self, situation: election.Situation, text: str) -> None:
-        match situation:
-            case "held":
-                self._log.info("standing by", reason=text)
-            case "untaken":
-                self._log.warning("the lease cannot be taken", reason=text)
-            case "unrenewed":
-                self._log.warning("the lease is not renewed", reason=text)
-            case "renewed":
-                self._log.info("the lease is renewed again", lease=text)
-            case "unreleased":
-                self._log.warning("the lease is not released", reason=text)
+        client = self._api_silence.listening(self._lease_client)
+        name = self._settings.leader_elect_resource_name
+        return leading.candidacy(self._settings, name, client, self._lookout, self._log)
 
     def _allowance(self) -> float:
         """Say how many seconds a write may take: without an election any number, else as long as the lease is surely ours."""
@@ -195,7 +160,28 @@ class Process:
     def _wants_companions(self) -> bool:
         """Tell whether pods without a group get one; under kube-batch's rules the cache makes up its own, which nobody else sees."""
         current = self._policy.current
-        return self._may_write() and current is not None and current.rules != "kube-batch"
+        return current is not None and current.rules != "kube-batch"
+
+    def _groups_pods(self) -> bool:
+        """Tell whether the scheduler itself gives pods without a group one: while no controllers do whose lease is held, or that run here without one."""
+        if not self._may_write() or not self._wants_companions():
+            return False
+        if self._work is not None and self._work.companions and not self._settings.leader_elect:
+            return False
+        return self._holders.synced and not self._holders.serve(self._grouping)
+
+    def _beside(self) -> beside.ControllersThread:
+        """Put the controllers of this process together."""
+        assert self._work is not None  # noqa: S101  asked for only where there is work
+        return beside.ControllersThread(
+            self._settings,
+            self._work,
+            box=self._box,
+            log=self._log,
+            meter=self._reporter.add_controllers(),
+            api_silence=self._api_silence,
+            companions_wanted=self._wants_companions,
+        )
 
     def _component(self) -> str:
         names = self._options.scheduler_name
@@ -215,14 +201,18 @@ class Process:
         return informers.Informers(self._client, specs, sink)
 
     def _parts(self) -> io_thread.Parts:
-        chores: list[Callable[[], Coroutine[Any, Any, None]]] = [self._serve, self._reporter.meter.write_failures.run]
+        chores: list[Callable[[], Coroutine[Any, Any, None]]] = [
+            self._serve,
+            self._reporter.meter.write_failures.run,
+            self._holders.run,
+        ]
         if self._settings.scheduler_conf:
             chores.append(self._follow_configuration)
         return io_thread.Parts(
             [self._client, self._lease_client],
             self._informers,
             self._world,
-            watch_feed.WhenWanted(self._companions.run, self._wants_companions),
+            watch_feed.WhenWanted(self._companions.run, self._groups_pods),
             election=self._election,
             alone=lambda: self._lookout.wait(
                 lambda text: self._log.warning("others may serve the same pods", reason=text)
@@ -278,7 +268,11 @@ class Process:
         self._heed_signals()
         interpreter.tune()
         self._io_thread.start()
+        if self._controllers is not None:
+            self._controllers.start()
         ended = self._decide()
+        if self._controllers is not None:
+            self._controllers.stop()
         if isinstance(ended, mailbox.Fatal):
             self._log.error("ending", problem=ended.reason)
             self._io_thread.stop(0.0)

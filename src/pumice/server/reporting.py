@@ -13,7 +13,8 @@ from pumice.server import dump
 from pumice.server.configuration.sources import CONFIG_MAP
 from pumice.server.health import checks
 from pumice.server.health.api_silence import reason
-from pumice.server.metrics import exposition, job_samples, metering
+from pumice.server.metrics import exposition, job_samples, metering, series
+from pumice.server.metrics.controllers import ControllersMeter
 from pumice.server.threads import mailbox
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ class Reporter:
         self._box = box
         self._wall = wall
         self._api_silence = api_silence
-        self._exposition = exposition.Exposition(self._samples)
+        table = (*series.SERIES, *series.CONTROLLERS) if settings.controllers else series.SERIES
+        self._exposition = exposition.Exposition(self._samples, table)
         self.meter = metering.Meter(self._exposition, log, wall)
         self.health = checks.Health(
             {"deciding": self._is_stalled},
@@ -68,10 +70,12 @@ class Reporter:
                 "deciding": self._trouble,
                 "configuration": lambda: policy.problem,
                 "plugins": lambda: policy.unusable,
+                "controllers": lambda: self._controllers.last_breakdown if self._controllers is not None else "",
             },
             api_silence.lines,
             None if election is None else lambda: leadership(election),
         )
+        self._controllers: ControllersMeter | None = None
         self._world: KubeWorld | None = None
         self.recorder: Recorder | None = None
         self._informers: Informers | None = None
@@ -101,6 +105,11 @@ class Reporter:
         self._scheduler, self._decider = scheduler, decider
         self._job_samples = job_samples.JobSamples(scheduler, self.meter.placed)
 
+    def add_controllers(self) -> ControllersMeter:
+        """Measure controllers of this process too."""
+        self._controllers = ControllersMeter(self._exposition, self._log, self._wall)
+        return self._controllers
+
     # -- health ------------------------------------------------------------------------------------------------
 
     def _is_stalled(self) -> str:
@@ -115,8 +124,7 @@ class Reporter:
     def _missing(self) -> str:
         if self._informers is None or self._scheduler is None:
             return "starting"
-        missing = [report for report in self._informers.report() if not report.synced]
-        return "; ".join(f"not listed yet: {each.watch}{': ' + reason(each) if each.error else ''}" for each in missing)
+        return missing(self._informers)
 
     # -- metrics -----------------------------------------------------------------------------------------------
 
@@ -146,6 +154,7 @@ class Reporter:
     def _samples(self) -> Iterator[Sample]:
         meter = self.meter
         yield from self._latest
+        yield from self._controllers.samples() if self._controllers is not None else ()
         yield "volcano_pod_preemption_victims", (), meter.victims
         yield "volcano_total_preemption_attempts", (), meter.attempts
         for action, count in list(meter.transactions.items()):
@@ -161,15 +170,10 @@ class Reporter:
             yield "pumice_breakdowns_total", names, count
         for names, count in list(self._broken.items()):
             yield "pumice_broken_functions", names, count
-        for report in self._informers.report() if self._informers is not None else ():
-            yield "pumice_watch_synced", (report.watch,), int(report.synced)
-            yield "pumice_watch_objects", (report.watch,), report.objects
-            yield "pumice_watch_lists_total", (report.watch,), report.lists
-            yield "pumice_watch_errors_total", (report.watch,), report.errors
+        if self._informers is not None:
+            yield from of_watches(self._informers)
         if self.recorder is not None:
-            yield "pumice_recording_bytes_total", (), self.recorder.writer.written
-            yield "pumice_recording_seconds_total", (), self.recorder.writer.spent
-            yield "pumice_recording_dropped_total", (), self.recorder.writer.dropped
+            yield from _of_recording(self.recorder)
         for verb, writes in meter.writes.items():
             yield "pumice_writes_total", (verb,), writes.total
             yield "pumice_write_failures_total", (verb,), writes.failed
@@ -249,6 +253,21 @@ class Reporter:
             )
 
 
+def missing(informers: Informers) -> str:
+    """Name the watches that have had no complete list yet."""
+    found = [report for report in informers.report() if not report.synced]
+    return "; ".join(f"not listed yet: {each.watch}{': ' + reason(each) if each.error else ''}" for each in found)
+
+
+def of_watches(informers: Informers) -> Iterator[Sample]:
+    """Give the samples of watches."""
+    for report in informers.report():
+        yield "pumice_watch_synced", (report.watch,), int(report.synced)
+        yield "pumice_watch_objects", (report.watch,), report.objects
+        yield "pumice_watch_lists_total", (report.watch,), report.lists
+        yield "pumice_watch_errors_total", (report.watch,), report.errors
+
+
 def leadership(election: Election) -> Line:
     """Say who leads, as far as is known."""
     if election.leading:
@@ -256,6 +275,12 @@ def leadership(election: Election) -> Line:
     if election.trouble:
         return "standing by", False, f"the lease cannot be taken: {election.trouble}"
     return "standing by", True, f"held by {election.holder}" if election.holder else "nothing is known of the lease yet"
+
+
+def _of_recording(recorder: Recorder) -> Iterator[Sample]:
+    yield "pumice_recording_bytes_total", (), recorder.writer.written
+    yield "pumice_recording_seconds_total", (), recorder.writer.spent
+    yield "pumice_recording_dropped_total", (), recorder.writer.dropped
 
 
 def _of_world(world: KubeWorld) -> Iterator[Sample]:

@@ -16,7 +16,7 @@ from pumice.server.threads.io_thread import StartError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from pumice.server.flags.settings import Settings
+    from pumice.server.flags.process_settings import ProcessSettings
     from pumice.server.health.checks import Health
     from pumice.server.logs.logs import Log
 
@@ -35,7 +35,7 @@ class Shown(Protocol):
         """Return the text that Prometheus scrapes."""
 
 
-async def serve(settings: Settings, shown: Shown, log: Log, socket_folder: str = "") -> None:
+async def serve(settings: ProcessSettings, shown: Shown, log: Log, socket_folder: str = "") -> None:
     """Serve what the flags ask for, until cancelled."""
     runners: list[web.AppRunner | Listener] = []
     try:
@@ -86,7 +86,7 @@ def health_app(shown: Shown) -> web.Application:
     )
 
 
-def tls(settings: Settings) -> ssl.SSLContext | None:
+def tls(settings: ProcessSettings) -> ssl.SSLContext | None:
     """Return how the health server identifies itself; None serves plain HTTP."""
     if not settings.tls_cert_file:
         return None

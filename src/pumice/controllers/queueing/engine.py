@@ -15,7 +15,7 @@ The rules that keep a late watch and a lost answer from doing harm:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -59,6 +59,44 @@ class Controller(Protocol):
         """Say what is to be done about an object, which may be gone."""
 
 
+@runtime_checkable
+class Remembering(Controller, Protocol):
+    """A controller that has to know what vanished since it last looked, not only what is there."""
+
+    @property
+    def remembered(self) -> tuple[kinds.Kind, ...]:
+        """The kinds of which it has to know that."""
+
+
+@runtime_checkable
+class Obeying(Controller, Protocol):
+    """A controller that people give orders to: these cut a pause short."""
+
+    @property
+    def orders(self) -> tuple[kinds.Kind, ...]:
+        """The kinds that are orders."""
+
+
+@runtime_checkable
+class Discerning(Controller, Protocol):
+    """A controller that tells changes that matter from those that do not."""
+
+    def is_same(self, kind: kinds.Kind, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+        """Tell whether an object of another kind is what it was, as far as this controller looks at it."""
+
+
+@runtime_checkable
+class Frugal(Controller, Protocol):
+    """A controller that reads little of large or many objects."""
+
+    @property
+    def selectors(self) -> Mapping[kinds.Kind, str]:
+        """Label selectors of other kinds of which it need not know all; a runner may tell it of more."""
+
+    def trimmed(self, kind: kinds.Kind, manifest: dict[str, Any]) -> dict[str, Any]:
+        """Give what it reads of an object of another kind, which is all that is kept if nobody else looks at the kind."""
+
+
 class Key(NamedTuple):
     """An object with the controller that looks at it."""
 
@@ -79,6 +117,7 @@ class Turn(msgspec.Struct, kw_only=True):
     doubtful: bool = False  # something failed, or has to be read
     refused: bool = False
     reading: bool = False
+    vanished: list[str] = []  # uids of what was gone when it began
 
 
 def _ignore(_: effects.Note) -> None:
@@ -90,7 +129,7 @@ def _unheard(_: str) -> None:
 
 
 class Engine:
-    """Runs controllers for whoever brings events, time and answers; `tell` takes events about objects, `complain` what broke down."""
+    """Runs controllers for whoever brings events, time and answers; `tell` takes events about objects, `complain` what broke down; `trim` gives what is kept of an object, as JSON if `packed` has its kind."""
 
     def __init__(
         self,
@@ -98,14 +137,23 @@ class Engine:
         *,
         tell: Callable[[effects.Note], None] = _ignore,
         complain: Callable[[str], None] = _unheard,
+        trim: Callable[[kinds.Kind, dict[str, Any]], dict[str, Any]] | None = None,
+        packed: Iterable[kinds.Kind] = (),
     ) -> None:
         self._controllers = tuple(controllers)
         self._tell = tell
         self._complain = complain
-        self.observed = knowing.Observed()
+        self._orders = tuple(each.orders if isinstance(each, Obeying) else () for each in self._controllers)
+        self._remembered = tuple(each.remembered if isinstance(each, Remembering) else () for each in self._controllers)
+        self._discerning = tuple(each if isinstance(each, Discerning) else None for each in self._controllers)
+        self._trimmers = {kind: frugal for kind in self.watched if (frugal := self._only_reader(kind)) is not None}
+        pairs = zip(self._controllers, self._remembered, strict=True)
+        kept = ((each.kind, kind) for each, remembered in pairs for kind in remembered)
+        self.observed = knowing.Observed(kept, trim, packed)
         self.queue: work_queue.WorkQueue[Key] = work_queue.WorkQueue()
         self._doubts: dict[Key, dict[knowing.Reference, None]] = {}
         self._written: dict[Key, dict[knowing.Reference, int]] = {}  # not confirmed by a watch, and when to read it
+        self._refusals: dict[Key, int] = {}  # in a row
         self._said: dict[Key, tuple[str, list[tuple[str, str, str]]]] = {}  # about which object, in the last turn
         self.turns = 0
         self.writes = 0
@@ -116,10 +164,26 @@ class Engine:
         found = {kind: None for each in self._controllers for kind in (each.kind, *each.watched)}
         return tuple(found)
 
+    def selector(self, kind: kinds.Kind) -> str:
+        """Give the label selector with which a kind has to be watched, empty if all of it has to."""
+        frugal = self._trimmers.get(kind)
+        return frugal.selectors.get(kind, "") if frugal is not None else ""
+
+    def _only_reader(self, kind: kinds.Kind) -> Frugal | None:
+        readers = [each for each in self._controllers if kind == each.kind or kind in each.watched]
+        only = readers[0] if len(readers) == 1 else None
+        return only if isinstance(only, Frugal) and only.kind != kind else None
+
+    def trimmed(self, kind: kinds.Kind, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Give what is kept of an object."""
+        frugal = self._trimmers.get(kind)
+        return manifest if frugal is None else frugal.trimmed(kind, dict(manifest))
+
     # ---- events
 
     def feed(self, kind: kinds.Kind, event_type: EventType, manifest: Mapping[str, Any]) -> None:
         """Take a watch event."""
+        manifest = self.trimmed(kind, manifest)
         metadata = manifest["metadata"]
         namespace, name = metadata.get("namespace", ""), metadata["name"]
         before = self.observed.find(kind, namespace, name)
@@ -138,11 +202,32 @@ class Engine:
                 key = Key(place, namespace, name)
                 if before is None or len(generations) > 1:
                     self.queue.forgive(key)
+                    self._refusals.pop(key, None)
                 self.queue.add(key)
             if kind in each.watched:
+                if self._is_same(place, reference, before, after):
+                    continue
+                ordered = before is None and kind in self._orders[place]
                 for version in versions:
                     for concerned in each.concerns(kind, version, self.observed):
-                        self.queue.add(Key(place, *concerned))
+                        key = Key(place, *concerned)
+                        if ordered:
+                            self.queue.forgive(key)
+                        self.queue.add(key)
+
+    def _is_same(
+        self,
+        place: int,
+        reference: knowing.Reference,
+        before: Mapping[str, Any] | None,
+        after: Mapping[str, Any] | None,
+    ) -> bool:
+        """Tell whether a change is none to a controller."""
+        discerning = self._discerning[place]
+        if discerning is None or before is None or after is None or self.observed.find(*reference) is None:
+            return False
+        same = before["metadata"].get("uid") == after["metadata"].get("uid")
+        return same and discerning.is_same(reference[0], before, after)
 
     # ---- turns
 
@@ -169,13 +254,16 @@ class Engine:
             steps = [requests.Step(request=read) for read in reads]
             plan = requests.Reconciled(steps=steps)
             return Turn(key=key, subject=subject, kind=each.kind, plan=plan, left=steps, reading=True)
+        if key in self._refusals:
+            moment = msgspec.structs.replace(moment, refusals=self._refusals[key])
+        gone = self.observed.untold(each.kind, key.namespace, key.name) if self._remembered[key.place] else []
         try:
             plan = each.reconcile(key.namespace, key.name, self.observed, moment)
         except Exception as error:  # noqa: BLE001  an object that a controller cannot bear costs nobody else anything
             self._complain(f"{each.kind.name} {key.namespace}/{key.name}: {type(error).__name__}: {error}")
             self.queue.failed(key, moment.now)
             return None
-        return Turn(key=key, subject=subject, kind=each.kind, plan=plan, left=list(plan.steps))
+        return Turn(key=key, subject=subject, kind=each.kind, plan=plan, left=list(plan.steps), vanished=gone)
 
     def _doubtful(self, key: Key, now: int) -> list[knowing.Reference]:
         """Give what has to be read before an object is looked at."""
@@ -213,6 +301,8 @@ class Engine:
 
     def finish(self, turn: Turn, moment: Moment) -> None:
         """End a turn."""
+        if turn.refused or (turn.plan.stuck and not turn.doubtful):
+            self._refusals[turn.key] = self._refusals.get(turn.key, 0) + 1
         if turn.doubtful:
             self.queue.failed(turn.key, moment.now)
             return
@@ -220,6 +310,13 @@ class Engine:
             self.queue.add(turn.key)
         for kind, reason, message in self._news(turn) if not turn.reading else ():
             self._say(turn, kind, (reason, message))
+        if turn.vanished:
+            self.observed.forget(turn.kind, turn.key.namespace, turn.key.name, turn.vanished)
+        if turn.plan.stuck:
+            self.queue.failed(turn.key, moment.now)
+            return
+        if not turn.reading:
+            self._refusals.pop(turn.key, None)
         rest = min(_LONGEST_REST, turn.plan.size * _REST) if turn.plan.size >= _LARGE else None
         self.queue.done(turn.key, None if rest is None else moment.now + rest)
         if turn.plan.again is not None:
@@ -236,11 +333,12 @@ class Engine:
         if not self._doubts.get(turn.key):
             self._doubts.pop(turn.key, None)
         self._written.get(turn.key, {}).pop(reference, None)
-        if answer.object is None:
+        found = self.trimmed(reference[0], answer.object) if answer.object is not None else None
+        if found is None:
             self.observed.lost(*reference)
-        elif not self.observed.learned(reference[0], answer.object, read=True):
+        elif not self.observed.learned(reference[0], found, read=True):
             return
-        self._changed(reference, before, answer.object)
+        self._changed(reference, before, found)
 
     def _confirmed(self, turn: Turn, request: requests.Confirm, answer: Answer) -> None:
         metadata = answer.object["metadata"] if answer.object is not None else {}
@@ -254,8 +352,10 @@ class Engine:
         if isinstance(request, requests.Delete):
             self.observed.deleted(*reference, request.uid)
             self._changed(reference, before, None)
-        elif answer.object is not None and self.observed.learned(reference[0], answer.object):
-            self._changed(reference, before, answer.object)
+        elif answer.object is not None:
+            found = self.trimmed(reference[0], answer.object)
+            if self.observed.learned(reference[0], found):
+                self._changed(reference, before, found)
         if reference in self.observed.unconfirmed:
             self._written.setdefault(turn.key, {})[reference] = now + _CONFIRMATION
             self.queue.add_at(turn.key, now + _CONFIRMATION)

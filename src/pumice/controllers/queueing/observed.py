@@ -1,5 +1,8 @@
 """What controllers know of the cluster: what watches have told, and what the cluster has answered to their own writes.
 
+Of kinds that are remembered, an object that vanished is known to whoever looks at its controller next, until that look has ended well: this is the one
+thing that a restart forgets.
+
 A watch may be late. So an answer counts as seen at once, an object that we have deleted counts as being deleted until a watch or a read says otherwise,
 and of two accounts of an object the one with the newer version is believed.
 """
@@ -8,53 +11,88 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from pumice.cache import reflector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pumice.api import kinds
     from pumice.cache.reflector import EventType
 
 Manifest = dict[str, Any]
 Reference = tuple["kinds.Kind", str, str]
+_Owner = tuple[str, str, str, str]  # apiVersion, kind, namespace, name
+_MOST_LOST: Final = 10_000
 _DELETED: Final = "1970-01-01T00:00:00Z"  # when we have deleted something and nobody has said when that was
 
 
 class Observed:
     """Objects by kind, namespace and name, with two indexes: by the uid of their controller, and those that have none."""
 
-    def __init__(self) -> None:
-        self._objects: dict[kinds.Kind, dict[str, dict[str, Manifest]]] = {}
+    def __init__(
+        self,
+        remembered: Iterable[tuple[kinds.Kind, kinds.Kind]] = (),
+        trim: Callable[[kinds.Kind, Manifest], Manifest] | None = None,
+        packed: Iterable[kinds.Kind] = (),
+    ) -> None:
+        """Begin with nothing; `remembered` are kinds of owners, each with a kind of theirs that is remembered.
+
+        `trim` gives what is kept of an object; those of the kinds that are `packed` are kept as JSON, which takes a fifth of the room.
+        """
+        self._trim = trim
+        self._packed = frozenset(packed)
+        self._remembered = frozenset((owner.api_version, owner.name, kind) for owner, kind in remembered)
+        self._vanished: dict[_Owner, dict[str, tuple[kinds.Kind, Manifest]]] = {}
+        self._objects: dict[kinds.Kind, dict[str, dict[str, Manifest | bytes]]] = {}
         self._owned: dict[tuple[kinds.Kind, str], dict[tuple[str, str], None]] = {}
         self._orphans: dict[tuple[kinds.Kind, str], dict[str, None]] = {}
         self._versions: dict[kinds.Kind, str] = {}  # how far the watch of a kind has come
         self._deleted: dict[str, None] = {}  # uids of objects that we have deleted
+        self._lost: dict[str, None] = {}  # uids of objects that a read did not find, of which the watch may still tell
         self.unconfirmed: dict[Reference, None] = {}  # known from answers alone
 
     # ---- reading
 
     def find(self, kind: kinds.Kind, namespace: str, name: str) -> Manifest | None:
         """Give an object, to be read and never changed."""
-        return self._objects.get(kind, {}).get(namespace, {}).get(name)
+        found = self._objects.get(kind, {}).get(namespace, {}).get(name)
+        return None if found is None else _unpacked(found)
 
     def owned(self, kind: kinds.Kind, uid: str) -> list[Manifest]:
         """Give the objects of a kind whose controller has a uid, by name."""
         homes = self._objects.get(kind, {})
-        return [homes[namespace][name] for namespace, name in sorted(self._owned.get((kind, uid), ()))]
+        return [_unpacked(homes[namespace][name]) for namespace, name in sorted(self._owned.get((kind, uid), ()))]
 
     def orphans(self, kind: kinds.Kind, namespace: str) -> list[Manifest]:
         """Give the objects of a kind in a namespace that have no controller, by name."""
         home = self._objects.get(kind, {}).get(namespace, {})
-        return [home[name] for name in sorted(self._orphans.get((kind, namespace), ()))]
+        return [_unpacked(home[name]) for name in sorted(self._orphans.get((kind, namespace), ()))]
 
     def inside(self, kind: kinds.Kind, namespace: str) -> Iterator[Manifest]:
         """Go over the objects of a kind in a namespace."""
-        return iter(list(self._objects.get(kind, {}).get(namespace, {}).values()))
+        return map(_unpacked, list(self._objects.get(kind, {}).get(namespace, {}).values()))
 
     def all(self, kind: kinds.Kind) -> Iterator[Manifest]:
         """Go over all objects of a kind."""
-        return (each for home in list(self._objects.get(kind, {}).values()) for each in list(home.values()))
+        homes = list(self._objects.get(kind, {}).values())
+        return (_unpacked(each) for home in homes for each in list(home.values()))
+
+    def count(self, kind: kinds.Kind) -> int:
+        """Give how many objects of a kind there are."""
+        return sum(map(len, self._objects.get(kind, {}).values()))
+
+    def vanished(self, kind: kinds.Kind, owner_kind: kinds.Kind, owner: Mapping[str, Any]) -> list[Manifest]:
+        """Give the objects of a kind that are gone since their controller was last looked at, as they were last known."""
+        metadata = owner["metadata"]
+        gone = self._vanished.get(_owner(owner_kind, metadata.get("namespace", ""), metadata["name"]), {})
+        uid = metadata.get("uid", "")
+        return [each for of, each in gone.values() if of == kind and (controller(each) or {}).get("uid") == uid]
+
+    def untold(self, owner_kind: kinds.Kind, namespace: str, name: str) -> list[str]:
+        """Give the uids of what has vanished since a controller was last looked at."""
+        return list(self._vanished.get(_owner(owner_kind, namespace, name), ()))
 
     # ---- learning
 
@@ -66,6 +104,10 @@ class Observed:
             self._versions[kind] = version
         reference = (kind, metadata.get("namespace", ""), metadata["name"])
         known = self.find(*reference)
+        if metadata.get("uid") in self._lost:
+            if event_type == "DELETED":
+                del self._lost[metadata["uid"]]
+            return False
         if event_type == "DELETED":
             if known is None or known["metadata"].get("uid") != metadata.get("uid"):
                 return False
@@ -109,6 +151,18 @@ class Observed:
         known = self.find(kind, namespace, name)
         if known is not None:
             self._drop((kind, namespace, name), known)
+            self._lost[known["metadata"].get("uid", "")] = None
+            if len(self._lost) > _MOST_LOST:
+                del self._lost[next(iter(self._lost))]
+
+    def forget(self, owner_kind: kinds.Kind, namespace: str, name: str, uids: Iterable[str]) -> None:
+        """Remember some that vanished no longer."""
+        owner = _owner(owner_kind, namespace, name)
+        gone = self._vanished.get(owner, {})
+        for uid in uids:
+            gone.pop(uid, None)
+        if not gone:
+            self._vanished.pop(owner, None)
 
     # ---- keeping
 
@@ -126,13 +180,16 @@ class Observed:
 
     def _put(self, reference: Reference, manifest: Manifest) -> None:
         kind, namespace, name = reference
+        if self._trim is not None:
+            manifest = self._trim(kind, manifest)
         known = self.find(*reference)
         if known is not None:
             self._unindex(reference, known)
         metadata = manifest["metadata"]
         if metadata.get("uid") in self._deleted and not metadata.get("deletionTimestamp"):
             manifest = {**manifest, "metadata": {**metadata, "deletionTimestamp": _DELETED}}
-        self._objects.setdefault(kind, {}).setdefault(namespace, {})[name] = manifest
+        kept = msgspec.json.encode(manifest) if kind in self._packed else manifest
+        self._objects.setdefault(kind, {}).setdefault(namespace, {})[name] = kept
         owner = controller(manifest)
         if owner:
             self._owned.setdefault((kind, owner["uid"]), {})[namespace, name] = None
@@ -142,12 +199,20 @@ class Observed:
     def _drop(self, reference: Reference, known: Manifest) -> None:
         kind, namespace, name = reference
         self._unindex(reference, known)
+        self._remember(kind, namespace, known)
         home = self._objects[kind][namespace]
         del home[name]
         if not home:
             del self._objects[kind][namespace]
         self._deleted.pop(known["metadata"].get("uid", ""), None)
         self.unconfirmed.pop(reference, None)
+
+    def _remember(self, kind: kinds.Kind, namespace: str, known: Manifest) -> None:
+        owner = controller(known) or {}
+        api_version, name = str(owner.get("apiVersion")), str(owner.get("kind"))
+        if (api_version, name, kind) in self._remembered:
+            gone = self._vanished.setdefault((api_version, name, namespace, str(owner.get("name"))), {})
+            gone[known["metadata"].get("uid", "")] = kind, known
 
     def _unindex(self, reference: Reference, known: Manifest) -> None:
         kind, namespace, name = reference
@@ -159,6 +224,17 @@ class Observed:
         owned.pop((namespace, name), None)
         if not owned:
             del self._owned[kind, owner["uid"]]
+
+
+def _unpacked(kept: Manifest | bytes) -> Manifest:
+    if isinstance(kept, dict):
+        return kept
+    manifest: Manifest = msgspec.json.decode(kept)
+    return manifest
+
+
+def _owner(kind: kinds.Kind, namespace: str, name: str) -> _Owner:
+    return kind.api_version, kind.name, namespace, name
 
 
 def controller(manifest: Mapping[str, Any]) -> Mapping[str, Any] | None:

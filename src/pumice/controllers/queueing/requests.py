@@ -80,6 +80,7 @@ class Reconciled(msgspec.Struct, kw_only=True):
     """What is to be done about one object, in order; `again` is when it has to be looked at without an event.
 
     After the refusal of a creation the rest of the steps is left out, and what `when_refused` says to its message is done in their place.
+    What cannot go on says why in `stuck`: once its steps are done it is tried again later, as after a refusal.
     """
 
     steps: list[Step] = []
@@ -87,13 +88,18 @@ class Reconciled(msgspec.Struct, kw_only=True):
     again: int | None = None
     size: int = 0  # how many objects were looked at: what is large rests longer between two looks
     when_refused: Callable[[str], list[Step]] = _nothing
+    stuck: str = ""
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """The time, and how fast it passes for workloads: stamps are the wall clock's, spans may pass faster."""
+    """The time, and how fast it passes for workloads: stamps are the wall clock's, spans may pass faster.
+
+    `refusals` is how often in a row the object that is looked at was refused something, or was stuck.
+    """
 
     now: int
     speed: float = 1.0
+    refusals: int = 0
 
     def passed(self, since: int) -> int:
         """Give how long ago an instant is, as workloads feel it."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from pumice.controllers.volcano.cron_jobs.controlling import CronJobs
 from pumice.controllers.volcano.hyper_nodes.controlling import Discovery
 from pumice.controllers.volcano.hyper_nodes.counting import HyperNodeCounts
 from pumice.controllers.volcano.job_flows.controlling import JobFlows
 from pumice.controllers.volcano.job_flows.templates import JobTemplates
+from pumice.controllers.volcano.jobs.controlling import Jobs
+from pumice.controllers.volcano.jobs.expiring import ExpiredJobs
 from pumice.controllers.volcano.queues.controlling import Queues
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ REGISTERED: Final[Mapping[str, Callable[[], Sequence[Controller]]]] = {
     "jobtemplate-controller": lambda: [JobTemplates()],
     "cronjob-controller": lambda: [CronJobs()],
     "queue-controller": lambda: [Queues()],
+    "job-controller": lambda: [Jobs()],
+    "gc-controller": lambda: [ExpiredJobs()],
     "hyperNode-controller": lambda: [HyperNodeCounts(), Discovery()],
 }
 """A name that operators know may stand for several controllers, since a controller looks at one kind."""
@@ -36,6 +40,17 @@ REFUSED: Final[Mapping[str, str]] = {
 """Names that Volcano has and this project does not, with why."""
 
 
-def controllers(names: Sequence[str] = tuple(REGISTERED)) -> list[Controller]:
-    """Give the controllers of the given names, in the order of the register."""
-    return [each for name, made in REGISTERED.items() if name in names for each in made()]
+@runtime_checkable
+class Limited(Protocol):
+    """A controller that gives an object up after so many refusals in a row; below 0: never."""
+
+    most_refusals: int
+
+
+def controllers(names: Sequence[str] = tuple(REGISTERED), *, most_refusals: int | None = None) -> list[Controller]:
+    """Give the controllers of the given names, in the order of the register; with a limit of their own if one is given."""
+    found = [each for name, made in REGISTERED.items() if name in names for each in made()]
+    for each in found:
+        if most_refusals is not None and isinstance(each, Limited):
+            each.most_refusals = most_refusals
+    return found

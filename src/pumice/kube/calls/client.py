@@ -69,6 +69,7 @@ class Client:
         self._retry = retry or RetryPolicy()
         self._rng = rng or random.Random()  # noqa: S311  spreads retries, guards nothing
         self._limiter = Limiter(qps, burst)
+        self.sent = 0  # requests, watches aside
         self._transport = Transport(connection, user_agent=user_agent, largest=largest_answer)
 
     def __repr__(self) -> str:
@@ -106,6 +107,7 @@ class Client:
         attempt = 1
         while True:
             await self._limiter.acquire()
+            self.sent += 1
             try:
                 async with self._slots:
                     return await self._transport.exchange(request, lambda: self._limit(request, limit))

@@ -5,6 +5,7 @@ An object that cannot be read is an arrival like any other, a `Malformed` one, a
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -16,6 +17,8 @@ from pumice.kube import errors
 from pumice.kube.watches import nested_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pumice.api.kinds import Kind
     from pumice.cache.reflector import Edition, Key
 
@@ -120,12 +123,28 @@ def bookmark(event: Line) -> tuple[str, bool]:
     return metadata.resource_version, metadata.annotations.get(INITIAL_EVENTS_END) == "true"
 
 
-def arrival(kind: Kind, raw: msgspec.Raw, *, keep: bool) -> Arrival:
-    """Decode an object; with `keep`, its JSON stays with it."""
+def arrival(kind: Kind, raw: msgspec.Raw, *, keep: bool, squeeze: Callable[[bytes], bytes] | None = None) -> Arrival:
+    """Decode an object; with `keep`, its JSON stays with it, or what `squeeze` makes of it, and then nothing but its metadata is decoded."""
+    if squeeze is not None:
+        try:
+            return _squeezed(kind, squeeze(bytes(raw)))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, LookupError, TypeError):
+            pass  # whoever decodes it below says what is wrong with it
     decoded = decoding.decode_json(kind, raw)
     if not decoded.metadata.name:
         decoded = _salvaged(kind, raw, decoded)
     return Arrival(decoded, bytes(raw) if keep else b"")
+
+
+def _squeezed(kind: Kind, raw: bytes) -> Arrival:
+    decoded = decoding.decode_json(_without_struct(kind), raw)
+    metadata = msgspec.structs.replace(decoded.metadata, annotations={}, owner_references=())
+    return Arrival(msgspec.structs.replace(decoded, metadata=metadata), raw)
+
+
+@functools.cache
+def _without_struct(kind: Kind) -> Kind:
+    return msgspec.structs.replace(kind, struct=None)
 
 
 def identify(arrived: Arrival) -> tuple[Key, Edition]:

@@ -189,11 +189,14 @@ class Follower:
         self._doubts = self._expired = 0
 
     def _arrival(self, event: Line) -> Arrival:
-        return arrivals.arrival(self.spec.kind, event.object, keep=self.spec.keep_raw)
+        spec = self.spec
+        return arrivals.arrival(spec.kind, event.object, keep=spec.keep_raw, squeeze=spec.squeeze)
 
     def _deliver(self, deliveries: list[Delivery[Arrival]]) -> None:
         kind, feed, keep = self.spec.kind, self._around.sink.feed, self.spec.keep_raw
-        for event_type, (found, raw) in deliveries:
+        deliveries.reverse()
+        while deliveries:  # each is let go of at once: a list may be long
+            event_type, (found, raw) = deliveries.pop()
             feed(kind, event_type, found, raw if keep else b"")
 
     def _listed(self, listing: Listing[Arrival], version: str, request: int) -> None:

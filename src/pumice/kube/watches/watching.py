@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable  # noqa: TC003  msgspec reads the annotations at run time
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Mapping
 
     from pumice.api import decoding, kinds
     from pumice.api.meta import KubeObject
@@ -42,12 +43,16 @@ class Sink(Protocol):
 
 
 class WatchSpec(msgspec.Struct, frozen=True):
-    """What to follow; several watches of one kind are independent, so no object should be selected by two of them."""
+    """What to follow; several watches of one kind are independent, so no object should be selected by two of them.
+
+    `squeeze` makes less of an object's JSON before it is kept; of the object itself only its metadata is then read.
+    """
 
     kind: kinds.Kind
     field_selector: str = ""
     label_selector: str = ""
     keep_raw: bool = False
+    squeeze: Callable[[bytes], bytes] | None = None
 
     @property
     def query(self) -> dict[str, str]:

@@ -29,6 +29,7 @@ WATCHED = podgroups.WATCHED
 
 _AT_ONCE = 16
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 300.0
+_LOOK = 0.5  # seconds between two looks whether it is wanted again
 _TELLING = 10.0  # failures are told of once in so many seconds
 
 _Object = tuple[str, str, str]
@@ -68,6 +69,7 @@ class Companions:
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self.written = 0
         self.failed = 0
+        self.held_back = 0  # looks at which it was not wanted
 
     def feed(
         self, kind: kinds.Kind, event_type: EventType, found: KubeObject | decoding.Malformed, raw: bytes, /
@@ -97,6 +99,11 @@ class Companions:
         async with asyncio.TaskGroup() as writers:
             while True:
                 await self._stirred.wait()
+                while (
+                    not self._wanted()
+                ):  # a lease that runs out rings no bell; somebody else may do the work meanwhile
+                    self.held_back += 1
+                    await asyncio.sleep(_LOOK)
                 self._stirred.clear()
                 for request in self._groups.reconcile():
                     self._paused.pop(_object(request), None)
@@ -154,8 +161,8 @@ class Companions:
         if key in self._pausing:
             return
         self._pausing[key] = None
-        tries = self._failures[key] = self._failures.get(key, 0) + 1
-        pause = min(self._first_pause * 2.0 ** min(tries - 1, 30), _LONGEST_PAUSE)
+        tries = self._failures[key] = self._failures.get(key, 0) + self._wanted()
+        pause = min(self._first_pause * 2.0 ** min(max(0, tries - 1), 30), _LONGEST_PAUSE)
         asyncio.get_running_loop().call_later(pause, self._again, request, failure)
 
     def _complain(self, key: _Object, failure: effects.Failure) -> None:

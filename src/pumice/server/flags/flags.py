@@ -15,6 +15,7 @@ Kind = Literal["text", "whole", "number", "truth", "duration", "list"]
 CONNECTION: Final = "Connection"
 SCHEDULING: Final = "Scheduling"
 CONFIGURATION: Final = "Configuration"
+CONTROLLERS: Final = "Controllers"
 ELECTION: Final = "Leader election"
 SERVERS: Final = "Servers"
 DIAGNOSTICS: Final = "Logs and diagnostics"
@@ -31,6 +32,7 @@ class Flag(msgspec.Struct, frozen=True):
     section: str
     shapes: bool = False
     ignored: str = ""
+    bare: str = ""  # what it means without a value
 
     @property
     def field(self) -> str:
@@ -47,7 +49,14 @@ def _ignored(name: str, kind: Kind, default: Any, why: str) -> Flag:
 
 
 _SAMPLING: Final = "nodes are not sampled unless a percentage is given"
-_KLOG: Final = "logs go to the standard error"
+KLOG: Final = "logs go to the standard error"
+GO_RUNTIME: Final = (
+    "watches are checked for silence instead",
+    "there is no Go runtime to profile",
+    "every line is written at once",
+    "there are no Go source lines",
+    "verbosity is one for all modules",
+)
 
 FLAGS: Final[tuple[Flag, ...]] = (
     Flag("master", "text", "", "address of the API server; overrides the one in the kubeconfig", CONNECTION),
@@ -103,6 +112,21 @@ FLAGS: Final[tuple[Flag, ...]] = (
         CONFIGURATION,
     ),
     Flag("plugins-dir", "text", "", "folder of Python files with plugins and actions of your own", CONFIGURATION),
+    Flag(
+        "controllers",
+        "text",
+        "",
+        "run controllers of Volcano's kinds in this process too: `*` or no value for all, else as `pumice controllers --controllers` takes them; each process that runs them needs their Lease",
+        CONTROLLERS,
+        bare="*",
+    ),
+    Flag(
+        "controllers-lease-name",
+        "text",
+        "vc-controller-manager",
+        "name of the controllers' Lease, in the namespace of the scheduler's",
+        CONTROLLERS,
+    ),
     Flag("leader-elect", "truth", True, "decide only while holding the Lease, so that replicas can stand by", ELECTION),
     Flag("leader-elect-lease-duration", "duration", 15_000_000, "how long others wait for a silent leader", ELECTION),
     Flag(
@@ -172,17 +196,17 @@ FLAGS: Final[tuple[Flag, ...]] = (
     _ignored("scheduler-sharding-name", "text", "volcano", "node shards are not provided"),
     _ignored("enable-pprof", "truth", False, "there is no Go runtime to profile"),
     _ignored("log-flush-frequency", "duration", 5_000_000, "every line is written at once"),
-    _ignored("add-dir-header", "truth", False, _KLOG),
-    _ignored("alsologtostderr", "truth", False, _KLOG),
+    _ignored("add-dir-header", "truth", False, KLOG),
+    _ignored("alsologtostderr", "truth", False, KLOG),
     _ignored("log-backtrace-at", "text", "", "there are no Go source lines"),
-    _ignored("log-dir", "text", "", _KLOG),
-    _ignored("log-file", "text", "", _KLOG),
-    _ignored("log-file-max-size", "whole", 1800, _KLOG),
-    _ignored("logtostderr", "truth", True, _KLOG),
-    _ignored("one-output", "truth", False, _KLOG),
-    _ignored("skip-headers", "truth", False, _KLOG),
-    _ignored("skip-log-headers", "truth", False, _KLOG),
-    _ignored("stderrthreshold", "text", "2", _KLOG),
+    _ignored("log-dir", "text", "", KLOG),
+    _ignored("log-file", "text", "", KLOG),
+    _ignored("log-file-max-size", "whole", 1800, KLOG),
+    _ignored("logtostderr", "truth", True, KLOG),
+    _ignored("one-output", "truth", False, KLOG),
+    _ignored("skip-headers", "truth", False, KLOG),
+    _ignored("skip-log-headers", "truth", False, KLOG),
+    _ignored("stderrthreshold", "text", "2", KLOG),
     _ignored("vmodule", "text", "", "verbosity is one for all modules"),
 )
 

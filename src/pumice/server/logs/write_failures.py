@@ -16,23 +16,25 @@ _PASSING: Final = ("unavailable", "unknown")
 class WriteFailures:
     """Writes a line at once, or counts for the next line; both by the I/O thread."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, noun: str = "pod") -> None:
         self._log = log
-        self._pods: dict[tuple[str, str], dict[str, Failure]] = {}  # by verb and code: pod, failure
+        self._noun = noun
+        self._found: dict[tuple[str, str], dict[str, Failure]] = {}  # by verb and code: object, failure
 
-    def add(self, verb: str, pod: str, failure: Failure) -> None:
+    def add(self, verb: str, name: str, failure: Failure) -> None:
         """Take note of a write that failed."""
         if failure.code in _PASSING:
-            self._pods.setdefault((verb, failure.code), {})[pod] = failure
+            self._found.setdefault((verb, failure.code), {})[name] = failure
         else:
-            self._log.warning(f"{verb} failed", pod=pod, code=failure.code, reason=failure.message)
+            self._log.warning(f"{verb} failed", **{self._noun: name}, code=failure.code, reason=failure.message)
 
     def tell(self) -> None:
         """Tell what has come together, with one example."""
-        found, self._pods = self._pods, {}
-        for (verb, code), pods in found.items():
-            example, failure = next(iter(pods.items()))
-            self._log.warning(f"{verb} failed", pods=len(pods), code=code, example=example, reason=failure.message)
+        found, self._found = self._found, {}
+        for (verb, code), objects in found.items():
+            example, failure = next(iter(objects.items()))
+            count = {f"{self._noun}s": len(objects)}
+            self._log.warning(f"{verb} failed", **count, code=code, example=example, reason=failure.message)
 
     async def run(self) -> None:
         """Tell every second, until cancelled, and then of the rest."""

@@ -22,7 +22,7 @@ CONTENT_TYPE: Final = prometheus_client.CONTENT_TYPE_LATEST
 class Exposition:
     """A registry of its own: histograms are kept in it, everything else is asked for when somebody scrapes."""
 
-    def __init__(self, ask: Callable[[], Iterable[Sample]]) -> None:
+    def __init__(self, ask: Callable[[], Iterable[Sample]], table: Sequence[series.Series] = series.SERIES) -> None:
         # Without this every histogram brings one more series, the time it was made, which nobody's dashboards know.
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = prometheus_client.CollectorRegistry()
@@ -30,7 +30,7 @@ class Exposition:
             each.name: prometheus_client.Histogram(
                 each.name, each.help, each.labels, registry=self._registry, buckets=series.bounds(each)
             )
-            for each in series.SERIES
+            for each in table
             if each.type == "histogram"
         }
         self._registry.register(_Board(ask))

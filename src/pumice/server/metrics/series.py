@@ -157,7 +157,51 @@ SERIES: Final[tuple[Series, ...]] = (
     ),
 )
 
-BY_NAME: Final = {series.name: series for series in SERIES}
+CONTROLLERS: Final[tuple[Series, ...]] = (
+    _counter("job_completed_phase_count", ("job_name", "queue_name"), "how often a job was completed"),
+    _counter("job_failed_phase_count", ("job_name", "queue_name"), "how often a job has failed"),
+    _counter("jobflow_succeed_phase_count", ("jobflow_namespace",), "flows of a namespace that have succeeded"),
+    _counter("jobflow_failed_phase_count", ("jobflow_namespace",), "flows of a namespace that have failed"),
+    *(
+        _gauge(f"queue_pod_group_{phase}_count", _QUEUE, f"groups of a queue in phase {phase.capitalize()}")
+        for phase in ("inqueue", "pending", "running", "unknown", "completed")
+    ),
+    _histogram(
+        "controller_job_to_pod_creation_latency_milliseconds",
+        (),
+        (50, 60_000, 30),
+        "from the creation of a job to that of its first pod",
+    ),
+    Series("pumice_controllers_leading", "gauge", (), "1 while this process runs its controllers"),
+    Series("pumice_controllers_turns_total", "counter", (), "looks of controllers at an object"),
+    Series("pumice_controllers_waiting", "gauge", (), "objects that wait to be looked at"),
+    Series(
+        "pumice_controllers_requests_total",
+        "counter",
+        ("verb", "resource"),
+        "requests of controllers, by verb (create, patch, delete, get) and resource",
+    ),
+    Series("pumice_controllers_request_failures_total", "counter", ("verb", "code"), "those that failed"),
+    Series(
+        "pumice_controllers_breakdowns_total",
+        "counter",
+        (),
+        "exceptions of controllers, each of which cost one object a turn",
+    ),
+)
+"""What controllers are measured by, in a process of their own or beside the scheduler."""
+
+SHARED: Final = (
+    "pumice_api_server_silence_seconds",
+    "pumice_watch_synced",
+    "pumice_watch_objects",
+    "pumice_watch_lists_total",
+    "pumice_watch_errors_total",
+    "pumice_events_total",
+)
+"""What is measured in a process of controllers as it is in the scheduler."""
+
+BY_NAME: Final = {series.name: series for series in (*SERIES, *CONTROLLERS)}
 
 
 def bounds(series: Series) -> tuple[float, ...]:

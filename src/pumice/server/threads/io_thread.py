@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pumice.kube import election, rivals
 from pumice.server.logs import watch_log
-from pumice.server.threads import mailbox
+from pumice.server.threads import leading, mailbox
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 LAST_ANSWERS: Final = 1.0
 LOOK: Final = 0.02
-HEAD_START: Final = 2.0  # seconds that the lists wait for the election, if the API server is slow to answer
 
 
 class Companions(Protocol):
@@ -133,36 +132,27 @@ class IoThread(threading.Thread):
 
     def _start(self) -> list[asyncio.Task[None]]:
         parts = self._parts
-        led: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        tried = asyncio.Event()
+        term = leading.Term(self._log)
         works: list[tuple[str, Awaitable[None]]] = [
             *((getattr(chore, "__qualname__", "chore"), chore()) for chore in parts.chores),
             ("writes", parts.world.run(parts.settled)),
-            ("beginning", self._begin(led, tried)),
+            ("beginning", self._begin(term)),
         ]
         if parts.election is not None:
-            works.append(("election", parts.election.run(lambda version: self._lead(version, led, tried), tried.set)))
+            works.append(("election", parts.election.run(term.lead, term.stand_by)))
         return [asyncio.ensure_future(_never_ending(name, work)) for name, work in works]
 
-    def _lead(self, version: str, led: asyncio.Future[str], tried: asyncio.Event) -> None:
-        self._log.info("leading", lease_version=version)
-        led.set_result(version)
-        tried.set()
-
-    async def _begin(self, led: asyncio.Future[str], tried: asyncio.Event) -> None:
+    async def _begin(self, term: leading.Term) -> None:
         """Follow the cluster; once everything is listed, at least as new as the lease, let cycles begin."""
         parts = self._parts
         if parts.election is None:
             await parts.alone()
-            led.set_result("")
-            tried.set()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(HEAD_START):
-                await tried.wait()
+            term.lead("")
+        await term.head_start()
         await parts.prepare()
         watching = asyncio.create_task(parts.informers.run())
         looking = asyncio.create_task(watch_log.keep(parts.informers, self._log))
-        ready = asyncio.create_task(self._ready_to_decide(led))
+        ready = asyncio.create_task(term.caught_up(parts.informers))
         try:
             await asyncio.wait([watching, ready], return_when=asyncio.FIRST_COMPLETED)
             if watching.done():
@@ -173,14 +163,6 @@ class IoThread(threading.Thread):
         finally:
             for work in (watching, looking, ready):
                 work.cancel()
-
-    async def _ready_to_decide(self, led: asyncio.Future[str]) -> None:
-        informers = self._parts.informers
-        await informers.wait_synced()
-        self._log.info("every list is complete", objects=sum(report.objects for report in informers.report()))
-        version = await led
-        if version:
-            await informers.catch_up(version)
 
     async def _finish(self) -> None:
         """Let writes that were handed over end."""

@@ -1,0 +1,79 @@
+"""Arguments of job plugins: flags as Go's programs take them, `--port=22`, `-port 22` or, for what is true or false, `--wait`."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from pumice.controllers.volcano.job_plugins.protocol import PluginError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Value = str | int | bool
+_TRUE = ("1", "t", "T", "true", "TRUE", "True")
+_FALSE = ("0", "f", "F", "false", "FALSE", "False")
+
+
+class Flags:
+    """The values of a plugin's flags."""
+
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        self._values = values
+
+    def text(self, name: str) -> str:
+        """Give a text."""
+        return str(self._values[name])
+
+    def number(self, name: str) -> int:
+        """Give a number."""
+        return int(self._values[name])
+
+    def switch(self, name: str) -> bool:
+        """Give whether something is on."""
+        return bool(self._values[name])
+
+
+def parse(plugin: str, arguments: Sequence[str], defaults: Mapping[str, Value]) -> Flags:
+    """Read arguments over defaults, which say by their type what a flag takes."""
+    values, left = dict(defaults), [word for each in arguments for word in _words(each) if word != "--"]
+    while left:
+        word = left.pop(0)
+        name, given, text = word.lstrip("-").partition("=")
+        if not word.startswith("-"):
+            raise PluginError(f"plugin {plugin}: {word!r} is no flag; write --NAME=VALUE")
+        if name not in defaults:
+            raise PluginError(f"plugin {plugin}: --{name} is no flag of it; {_nearest(name, defaults)}")
+        if not given and isinstance(defaults[name], bool):
+            text = "true"
+        elif not given:
+            if not left:
+                raise PluginError(f"plugin {plugin}: --{name} has no value; write --{name}=VALUE")
+            text = left.pop(0)
+        values[name] = _value(plugin, name, text, defaults[name])
+    return Flags(values)
+
+
+def _words(argument: str) -> list[str]:
+    """Take an argument apart, unless it gives a value with `=`, which may have blanks in it as keys have."""
+    first, *_ = argument.split(maxsplit=1) or [""]
+    return [argument.lstrip()] if "=" in first else argument.split()
+
+
+def _value(plugin: str, name: str, text: str, default: Value) -> Value:
+    if isinstance(default, bool):
+        if text not in (*_TRUE, *_FALSE):
+            raise PluginError(f"plugin {plugin}: --{name}={text} is neither true nor false")
+        return text in _TRUE
+    if isinstance(default, int):
+        if not text.isdecimal():
+            raise PluginError(f"plugin {plugin}: --{name}={text} is no whole number")
+        return int(text)
+    return text
+
+
+def _nearest(name: str, known: Mapping[str, Value]) -> str:
+    if not known:
+        return "it takes none"
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean --{close[0]}?" if close else f"it takes {', '.join(f'--{each}' for each in sorted(known))}"

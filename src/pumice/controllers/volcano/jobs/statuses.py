@@ -1,0 +1,145 @@
+"""The status of a Job: what it says, and when it is worth a write.
+
+A phase is written at once. Counts alone wait until they have been quiet for a moment: a second, and up to 15 where there are many groups, since with
+thousands of Jobs nobody reads each count as it changes, and the API server has better things to do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from pumice.api import duration, kinds, names
+from pumice.controllers.volcano.jobs import members as pods_of
+from pumice.controllers.volcano.jobs import reading, states
+from pumice.controllers.workloads import manifests, steps_to
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pumice.controllers.queueing.requests import Moment, Step
+    from pumice.controllers.volcano.jobs.members import Members
+    from pumice.controllers.volcano.jobs.reading import Job
+
+Manifest = dict[str, Any]
+_COUNTED: Final = {
+    "pending": names.PHASE_PENDING,
+    "running": names.PHASE_RUNNING,
+    "succeeded": names.PHASE_SUCCEEDED,
+    "failed": names.PHASE_FAILED,
+    "unknown": names.PHASE_UNKNOWN,
+}
+_OF_THE_END: Final = (names.PHASE_SUCCEEDED, names.PHASE_FAILED)
+_PAUSE: Final = duration.SECOND  # between two writes of counts, and since a pod last changed
+_PAUSE_PER_GROUP: Final = 20 * duration.MILLISECOND
+_LONGEST_PAUSE: Final = 15 * duration.SECOND
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """What a status says beside its counts."""
+
+    phase: str
+    reason: str = ""
+    message: str = ""
+    version: int
+    retry_count: int
+    controlled: Mapping[str, str]
+
+
+def unchanged(job: Job, **changes: Any) -> Said:
+    """Give what a Job's status says now, or would with some changes."""
+    said = Said(
+        phase=job.phase,
+        reason=job.reason,
+        message=job.message,
+        version=job.version,
+        retry_count=job.retry_count,
+        controlled=job.controlled,
+    )
+    return msgspec.structs.replace(said, **changes)
+
+
+def write(job: Job, found: Members, said: Said, moment: Moment, *, groups: int) -> tuple[list[Step], int | None]:
+    """Write the status if it says something else than before and its time has come; else give when that will be."""
+    counts = _counts(job, found, said.phase)
+    if not _differs(job, said, counts):
+        return [], None
+    if said == unchanged(job) and job.min_available == manifests.number(job.status, "minAvailable"):
+        due = _due(job, found, moment, groups)
+        if due > moment.now:
+            return [], due
+    status = _status(job, said, counts, moment)
+    return steps_to.write_status(kinds.JOB, job.manifest, status, exact=True), None
+
+
+def _differs(job: Job, said: Said, counts: Manifest) -> bool:
+    if said != unchanged(job) or job.min_available != manifests.number(job.status, "minAvailable"):
+        return True
+    listed = manifests.mapping(job.status, "taskStatusCount")
+    numbers = (manifests.number(job.status, field) != counts[field] for field in counts if field != "taskStatusCount")
+    return any(numbers) or dict(listed) != counts["taskStatusCount"]
+
+
+def _due(job: Job, found: Members, moment: Moment, groups: int) -> int:
+    """Give when counts are worth a write: after a pause that has seen no change, and if changes never stop after three."""
+    pause = max(_PAUSE, min(_LONGEST_PAUSE, groups * _PAUSE_PER_GROUP))
+    written = min(job.written or 0, moment.now)
+    if written + pause > moment.now:
+        return written + pause
+    changes = [min(moment.now, changed) for each in found.all if (changed := pods_of.changed_at(each)) > written]
+    return min(max(changes) + pause, min(changes) + 3 * pause) if changes else moment.now
+
+
+def _counts(job: Job, found: Members, phase: str) -> Manifest:
+    by_role = found.role_counts()
+    counts: Manifest = {field: found.count(each) for field, each in _COUNTED.items()}
+    counts["terminating"] = found.terminating
+    if states.is_finished(phase):
+        # Pods that are cleared away later were there all the same: the counts of the end are kept.
+        for field in ("succeeded", "failed"):
+            counts[field] = max(counts[field], manifests.number(job.status, field))
+        by_role = _kept(job, by_role)
+    counts["taskStatusCount"] = {role: {"phase": each} for role, each in by_role.items()}
+    return counts
+
+
+def _kept(job: Job, by_role: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    found = {role: dict(counts) for role, counts in by_role.items()}
+    for role, each in manifests.mapping(job.status, "taskStatusCount").items():
+        before = manifests.mapping(each, "phase")
+        for phase in _OF_THE_END:
+            count = manifests.number(before, phase)
+            if count > found.get(role, {}).get(phase, 0):
+                found.setdefault(role, {})[phase] = count
+    return found
+
+
+def _status(job: Job, said: Said, counts: Manifest, moment: Moment) -> Manifest:
+    over = states.is_finished(said.phase) and said.phase == job.phase
+    since = manifests.mapping(job.status, "state").get("lastTransitionTime") if over else None
+    when = since or manifests.stamp(moment)  # what is finished was finished then: its time to live is counted from it
+    state: Manifest = {"phase": said.phase, "lastTransitionTime": when}
+    state |= {"reason": said.reason} if said.reason else {}
+    state |= {"message": said.message} if said.message else {}
+    others = [
+        each
+        for each in manifests.items(job.status, "conditions")
+        if manifests.mapping(each).get("status") != said.phase
+    ]
+    status: Manifest = {
+        **job.status,
+        **counts,
+        "state": state,
+        "minAvailable": job.min_available,
+        "version": said.version,
+        "retryCount": said.retry_count,
+        "conditions": [*others, {"status": said.phase, "lastTransitionTime": when}],
+        "controlledResources": dict(said.controlled),
+    }
+    status.pop("runningDuration", None)
+    if said.phase not in (reading.PENDING, reading.RUNNING):
+        ended = manifests.moment_of(when) or moment.now
+        begun = manifests.created(job.manifest) // duration.SECOND * duration.SECOND
+        status["runningDuration"] = duration.format_duration(max(0, ended - begun))
+    return status

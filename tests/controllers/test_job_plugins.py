@@ -1,0 +1,289 @@
+"""Job plugins: their flags, what they do to pods, and how others' are found."""
+
+import base64
+import copy
+import json
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pumice.api import kinds
+from pumice.controllers.volcano.job_plugins import flags, protocol, registry, ssh
+from pumice.controllers.volcano.jobs import pod_making, reading
+
+CATALOG = registry.installed()
+
+
+def job(roles, plugins=None, **spec):
+    tasks = [
+        {"name": name, "replicas": count, "template": {"metadata": {"labels": {"x": "y"}}, "spec": _pod_spec(name)}}
+        for name, count in roles.items()
+    ]
+    metadata = {"name": "j", "namespace": "a", "uid": "u"}
+    return reading.Job({"metadata": metadata, "spec": {"tasks": tasks, "plugins": plugins or {}, **spec}})
+
+
+def _pod_spec(name):
+    container = {"name": name, "image": "i", "env": [{"name": "OWN", "value": "1"}], "ports": [{"containerPort": 80}]}
+    return {"containers": [container], "initContainers": [{"name": "init", "image": "i"}]}
+
+
+def made(found, role, index=0):
+    maker = pod_making.PodMaker(found, "g", CATALOG.named(found.plugins), forwarded=False)
+    return maker.make(found.by_name[role], index, replaces_evicted=False)
+
+
+def variables(pod, part="containers"):
+    return {each["name"]: each.get("value", each.get("valueFrom")) for each in pod["spec"][part][0].get("env", [])}
+
+
+# ---- flags
+
+DEFAULTS = {"port": 22, "name": "x", "wait": False}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], (22, "x", False)),
+        (["--port=1", "-name=y", "--wait"], (1, "y", True)),
+        (["--port", "1", "-name", "y", "--wait=false"], (1, "y", False)),
+        (["--port 3", "--wait=T"], (3, "x", True)),
+        (["--name=a=b", "--port=1", "--port=2"], (2, "a=b", False)),
+    ],
+)
+def test_flags_are_read_as_go_reads_them(arguments, expected):
+    found = flags.parse("p", arguments, DEFAULTS)
+    assert (found.number("port"), found.text("name"), found.switch("wait")) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--prot=1"], "did you mean --port?"),
+        (["--zzzzzz=1"], "it takes --name, --port, --wait"),
+        (["--port=x"], "--port=x is no whole number"),
+        (["--wait=perhaps"], "neither true nor false"),
+        (["--port"], "has no value"),
+        (["port=1"], "is no flag"),
+    ],
+)
+def test_a_bad_flag_is_named_with_what_to_write(arguments, message):
+    with pytest.raises(protocol.PluginError, match=message.replace("?", r"\?")) as raised:
+        flags.parse("p", arguments, DEFAULTS)
+    assert "plugin p" in str(raised.value)
+
+
+@given(st.lists(st.text(max_size=12), max_size=4))
+def test_no_arguments_break_a_plugin(arguments):
+    for plugin in CATALOG.plugins.values():
+        try:
+            plugin(arguments)
+        except protocol.PluginError:
+            continue
+
+
+# ---- the catalog
+
+
+def test_an_unknown_plugin_is_named_with_the_nearest():
+    with pytest.raises(protocol.PluginError, match="'pytroch' is not known; did you mean pytorch"):
+        CATALOG.named({"pytroch": ()})
+    with pytest.raises(protocol.PluginError, match="there are env, hcclrank, mpi"):
+        CATALOG.named({"zzzzzz": ()})
+
+
+class Greeting:
+    """Greets."""
+
+    name = "greeting"
+    makes = (kinds.CONFIG_MAP,)
+
+    def __init__(self, arguments):
+        self.word = flags.parse(self.name, arguments, {"word": "hello"}).text("word")
+
+    def objects(self, found):
+        return []
+
+    def complete(self, pod, place):
+        pod["metadata"]["annotations"]["greeting"] = f"{self.word} {place.role.name} {place.index}"
+
+
+class Entry:
+    def __init__(self, name, loaded):
+        self.name, self.value, self._loaded = name, f"package:{name}", loaded
+
+    def load(self):
+        if isinstance(self._loaded, Exception):
+            raise self._loaded
+        return self._loaded
+
+
+def test_packages_add_plugins_and_a_broken_one_costs_only_those_who_name_it(monkeypatch):
+    entries = [
+        Entry("greeting", Greeting),
+        Entry("svc", Greeting),
+        Entry("broken", ImportError("no module")),
+        Entry("other", Greeting),
+        Entry("empty", object),
+    ]
+    monkeypatch.setattr(registry.metadata, "entry_points", lambda group: entries if group == registry.GROUP else [])
+    found = registry.installed.__wrapped__()
+    assert found.plugins["svc"] is not Greeting
+    assert isinstance(Greeting(()), protocol.JobPlugin)
+    (plugin,) = found.named({"greeting": ("--word=hi",)})
+    pod = {"metadata": {"annotations": {}}}
+    plugin.complete(pod, protocol.Place(job({"w": 1}), job({"w": 1}).roles[0], 3))
+    assert pod["metadata"]["annotations"] == {"greeting": "hi w 3"}
+    for name, why in (("broken", "no module"), ("other", "no job plugin of that name"), ("empty", "lacks name, makes")):
+        with pytest.raises(protocol.PluginError, match=why):
+            found.named({name: ()})
+
+
+def test_whoever_makes_objects_says_of_which_kinds():
+    every = dict.fromkeys(CATALOG.plugins, ())
+    found = job({"head": 1, "master": 1, "worker": 2}, every)
+    for plugin in CATALOG.named(found.plugins):
+        assert {each.kind for each in plugin.objects(found)} <= set(plugin.makes)
+    assert set(CATALOG.kinds) == {kinds.CONFIG_MAP, kinds.SERVICE, kinds.NETWORK_POLICY, kinds.SECRET}
+
+
+# ---- pods
+
+NAMES = ("head", "master", "worker", "ps", "chief", "evaluator", "other-role")
+
+
+@given(
+    st.dictionaries(st.sampled_from(NAMES), st.integers(1, 3), min_size=1, max_size=4),
+    st.lists(st.sampled_from(sorted(CATALOG.plugins)), unique=True, max_size=8),
+)
+def test_pods_are_made_without_changing_the_job_and_alike_each_time(roles, chosen):
+    if "head" not in roles:
+        chosen = [each for each in chosen if each != "ray"]
+    volumes = [{"mountPath": "/v", "volumeClaimName": "c"}]
+    found = job(roles, {name: [] for name in chosen}, volumes=volumes)
+    before = copy.deepcopy(found.manifest)
+    for role in found.roles:
+        for index in range(role.replicas):
+            pod = made(found, role.name, index)
+            assert pod == made(found, role.name, index)
+            assert pod["metadata"]["name"] == f"j-{role.name}-{index}"
+            assert variables(pod)["OWN"] == "1"
+            for part in ("containers", "initContainers"):
+                listed = [each["name"] for each in pod["spec"][part][-1].get("env", [])]
+                assert len(listed) == len(set(listed))
+            mounted = {each["name"] for each in pod["spec"]["volumes"]}
+            used = {each["name"] for each in pod["spec"]["containers"][0]["volumeMounts"]}
+            assert used == mounted
+            json.dumps(pod)
+    assert found.manifest == before
+
+
+def test_a_variable_of_the_template_is_replaced_and_not_doubled():
+    found = job({"w": 1}, {"env": []})
+    found.manifest["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["env"] = [
+        {"name": "VC_TASK_INDEX", "value": "9"}
+    ]
+    found = reading.Job(found.manifest)
+    listed = made(found, "w")["spec"]["containers"][0]["env"]
+    assert listed == [{"name": "VC_TASK_INDEX", "value": "0"}, {"name": "VK_TASK_INDEX", "value": "0"}]
+
+
+def test_a_host_name_that_a_template_fixes_is_the_only_one():
+    found = job({"w": 3}, {"svc": []})
+    found.manifest["spec"]["tasks"][0]["template"]["spec"] |= {"hostname": "h", "subdomain": "d"}
+    found = reading.Job(found.manifest)
+    (svc,) = CATALOG.named(found.plugins)
+    (data,) = [each.content["data"] for each in svc.objects(found) if each.kind is kinds.CONFIG_MAP]
+    assert data == {"w.host": "h.d", "VC_W_HOSTS": "h.d", "VC_W_NUM": "1"}
+    assert (made(found, "w", 2)["spec"]["hostname"], made(found, "w", 2)["spec"]["subdomain"]) == ("h", "d")
+
+
+def test_keys_of_ssh_belong_together_and_its_configuration_names_every_pod():
+    (plugin,) = CATALOG.named(job({"w": 2}, {"ssh": ["--ssh-port=2222"]}).plugins)
+    (secret,) = plugin.objects(job({"w": 2}))
+    data = {name: base64.b64decode(text).decode() for name, text in secret.make()["data"].items()}
+    private = serialization.load_pem_private_key(data["id_rsa"].encode(), None)
+    form = serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
+    assert data["id_rsa.pub"].strip() == private.public_key().public_bytes(*form).decode()
+    assert private.key_size == 2048
+    assert data["authorized_keys"] == data["id_rsa.pub"]
+    assert data["config"].splitlines()[2:] == [
+        "Host j-w-0",
+        "  HostName j-w-0.j",
+        "  Port 2222",
+        "Host j-w-1",
+        "  HostName j-w-1.j",
+        "  Port 2222",
+    ]
+
+
+def test_keys_that_are_given_are_used_as_they_are():
+    private, public = "-----BEGIN X-----\nab c\n-----END X-----\n", "ssh-rsa AAA= me@here"
+    plugin = ssh.Ssh([f"--ssh-private-key={private}", f"--ssh-public-key={public}", "--ssh-port=none"])
+    data = plugin.objects(job({"w": 1}))[0].make()["data"]
+    assert base64.b64decode(data["id_rsa"]).decode() == private
+    assert base64.b64decode(data["authorized_keys"]).decode() == public
+    assert "Port 22\n" in base64.b64decode(data["config"]).decode()
+    with pytest.raises(protocol.PluginError, match="together"):
+        ssh.Ssh([f"--ssh-public-key={public}"])
+
+
+def test_keys_outside_the_home_of_root_can_be_read_by_others():
+    pod = made(job({"w": 1}, {"ssh": ["--ssh-key-file-path=/home/me/.ssh"]}), "w")
+    assert pod["spec"]["volumes"][0]["secret"]["defaultMode"] == 0o644
+    assert pod["spec"]["containers"][0]["volumeMounts"][0]["mountPath"] == "/home/me/.ssh"
+
+
+def test_a_tensorflow_job_of_one_pod_is_left_alone():
+    assert "TF_CONFIG" not in variables(made(job({"worker": 1}, {"tensorflow": []}), "worker"))
+    assert "TF_CONFIG" in variables(made(job({"worker": 2}, {"tensorflow": []}), "worker"))
+
+
+def test_an_mpi_master_without_workers_is_left_alone():
+    found = job({"master": 1}, {"mpi": []})
+    assert made(found, "master")["spec"] == made(job({"master": 1}), "master")["spec"]
+
+
+def test_init_containers_of_an_mpi_master_know_the_workers_too():
+    pod = made(job({"master": 1, "worker": 2}, {"mpi": ["--port=80"]}), "master")
+    assert variables(pod, "initContainers") == {"MPI_HOST": "j-worker-0.j,j-worker-1.j"}
+    assert pod["spec"]["containers"][0]["ports"] == [{"containerPort": 80}]  # it has that port already
+
+
+def test_a_pytorch_job_without_a_master_is_left_alone_and_so_are_other_roles():
+    found = job({"worker": 2}, {"pytorch": []})
+    assert made(found, "worker")["spec"] == made(job({"worker": 2}), "worker")["spec"]
+    found = job({"master": 1, "ps": 1}, {"pytorch": []})
+    assert "RANK" not in variables(made(found, "ps"))
+    assert variables(made(found, "master"))["WORLD_SIZE"] == "1"
+
+
+def test_ray_without_a_head_says_how_to_name_it():
+    with pytest.raises(protocol.PluginError, match="no task is named 'head'; name the head with --head"):
+        made(job({"worker": 2}, {"ray": []}), "worker")
+
+
+@pytest.mark.parametrize(
+    ("roles", "role", "index", "rank"),
+    [
+        ({"master": 2, "worker": 2}, "master", 1, "1"),
+        ({"master": 2, "worker": 2}, "worker", 1, "3"),
+        ({"worker": 2}, "worker", 1, "1"),
+        ({"master": 1, "ps": 1}, "ps", 0, None),
+    ],
+)
+def test_ranks_count_workers_after_masters(roles, role, index, rank):
+    annotations = made(job(roles, {"hcclrank": []}), role, index)["metadata"]["annotations"]
+    assert annotations.get("hccl/rankIndex") == rank
+
+
+def test_a_rank_that_is_stated_stays():
+    found = job({"worker": 1}, {"hcclrank": []})
+    template = found.manifest["spec"]["tasks"][0]["template"]
+    template["spec"]["containers"][0]["env"] = [{"name": "RANK", "value": "7"}]
+    assert made(reading.Job(found.manifest), "worker")["metadata"]["annotations"]["hccl/rankIndex"] == "7"
+    template["metadata"]["annotations"] = {"hccl/rankIndex": "8"}
+    assert made(reading.Job(found.manifest), "worker")["metadata"]["annotations"]["hccl/rankIndex"] == "8"

@@ -1,0 +1,167 @@
+"""What the engine tells controllers beside the objects: what vanished, how often they were refused, what matters to them, what is ordered."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pumice.api import kinds
+from pumice.cache import effects
+from pumice.controllers.queueing import engine, observed, requests
+
+OWNER = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+
+
+def job(version="1", **more):
+    metadata = {"name": "j", "namespace": "a", "uid": "u", "resourceVersion": version, **more}
+    return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": metadata}
+
+
+def pod(uid="p", version="2", name="p", owner=None, **more):
+    metadata = {"name": name, "namespace": "a", "uid": uid, "resourceVersion": version}
+    return {"metadata": {**metadata, "ownerReferences": [owner or OWNER]}, **more}
+
+
+class Watchful:
+    """Remembers pods, obeys Commands, and looks at the phase of pods alone; says what it saw."""
+
+    kind = kinds.JOB
+    watched = (kinds.POD, kinds.COMMAND)
+    remembered = (kinds.POD,)
+    orders = (kinds.COMMAND,)
+
+    def __init__(self, plan=None):
+        self.seen = []
+        self.plan = plan or (lambda moment: requests.Reconciled())
+
+    def concerns(self, kind, manifest, observed):
+        return [("a", "j")]
+
+    def is_same(self, kind, before, after):
+        return before.get("phase") == after.get("phase")
+
+    def reconcile(self, namespace, name, observed, moment):
+        found = observed.find(self.kind, namespace, name)
+        gone = observed.vanished(kinds.POD, self.kind, found) if found else []
+        self.seen.append(([each["metadata"]["uid"] for each in gone], moment.refusals))
+        return self.plan(moment)
+
+
+def looked(turns, now=0):
+    """Take the turns that are due."""
+    while (turn := turns.take(requests.Moment(now))) is not None:
+        turns.finish(turn, requests.Moment(now))
+
+
+def begun(plan=None):
+    watchful = Watchful(plan)
+    turns = engine.Engine([watchful])
+    turns.feed(kinds.JOB, "ADDED", job())
+    turns.feed(kinds.POD, "ADDED", pod())
+    looked(turns)
+    watchful.seen.clear()
+    return watchful, turns
+
+
+def test_what_vanished_is_told_until_a_look_has_ended_well():
+    answer = []
+    read = [requests.Step(request=effects.Read(kind=kinds.POD, namespace="a", name="x"))]
+    watchful, turns = begun(lambda _: requests.Reconciled(steps=read if answer else []))
+    answer.append("unavailable")
+    turns.feed(kinds.POD, "DELETED", pod(version="3"))
+    turn = turns.take(requests.Moment(0))
+    (step,) = turns.next_steps(turn)
+    turns.answered(turn, step, requests.Answer(code="unavailable"), 0)
+    turns.finish(turn, requests.Moment(0))
+    answer.clear()
+    looked(turns, 10**9)
+    turns.feed(kinds.JOB, "MODIFIED", job("9"))
+    looked(turns, 10**9)
+    assert [gone for gone, _ in watchful.seen] == [["p"], ["p"], []]
+
+
+def test_nobody_is_told_of_what_belonged_to_another_of_that_name():
+    watchful, turns = begun()
+    other = {**OWNER, "uid": "other"}
+    turns.feed(kinds.POD, "ADDED", pod("q", "3", "q", other))
+    turns.feed(kinds.POD, "DELETED", pod("q", "4", "q", other))
+    looked(turns)
+    assert [gone for gone, _ in watchful.seen] == [[]]
+    assert not turns.observed.untold(kinds.JOB, "a", "j")
+
+
+def test_what_vanished_of_owners_that_nobody_looks_at_is_not_remembered():
+    known = observed.Observed([(kinds.JOB, kinds.POD)])
+    stranger = {**OWNER, "kind": "ReplicaSet", "apiVersion": "apps/v1"}
+    known.feed(kinds.POD, "ADDED", pod(owner=stranger))
+    known.feed(kinds.POD, "DELETED", pod(version="3", owner=stranger))
+    assert not known.untold(kinds.REPLICA_SET, "a", "j")
+    assert not known.untold(kinds.JOB, "a", "j")
+
+
+def test_a_late_watch_does_not_bring_back_what_a_read_did_not_find():
+    known = observed.Observed([(kinds.JOB, kinds.POD)])
+    known.learned(kinds.POD, pod(version="5"))
+    known.lost(kinds.POD, "a", "p")
+    assert not known.feed(kinds.POD, "ADDED", pod(version="5"))
+    assert not known.feed(kinds.POD, "MODIFIED", pod(version="6"))
+    assert known.find(kinds.POD, "a", "p") is None
+    assert not known.feed(kinds.POD, "DELETED", pod(version="7"))
+    assert known.untold(kinds.JOB, "a", "j") == ["p"]
+    assert known.feed(kinds.POD, "ADDED", pod("new", "8"))
+
+
+def test_refusals_in_a_row_are_counted_and_forgotten_when_all_is_well_or_the_spec_changes():
+    stuck = [True]
+    watchful, turns = begun(lambda _: requests.Reconciled(stuck="no" if stuck else ""))
+    turns.feed(kinds.JOB, "MODIFIED", job("2"))
+    for _ in range(3):
+        looked(turns, turns.queue.next_due(0))
+    assert [refusals for _, refusals in watchful.seen] == [1, 2, 3]
+    turns.feed(kinds.JOB, "MODIFIED", job("3", generation=2))
+    looked(turns, turns.queue.next_due(0))
+    stuck.clear()
+    looked(turns, turns.queue.next_due(0))
+    turns.feed(kinds.JOB, "MODIFIED", job("4", generation=2))
+    looked(turns, 10**12)
+    assert [refusals for _, refusals in watchful.seen][3:] == [0, 1, 0]
+
+
+def test_an_order_cuts_a_pause_short_and_other_events_do_not():
+    watchful, turns = begun(lambda _: requests.Reconciled(stuck="no"))
+    turns.feed(kinds.POD, "MODIFIED", pod(version="5", phase="Failed"))
+    looked(turns)
+    assert not watchful.seen
+    command = {"metadata": {"name": "c", "namespace": "a", "uid": "c", "resourceVersion": "6"}}
+    turns.feed(kinds.COMMAND, "ADDED", command)
+    looked(turns)
+    assert len(watchful.seen) == 1
+
+
+@given(st.lists(st.sampled_from(("Pending", "Running", "Failed")), min_size=1, max_size=8))
+def test_changes_that_do_not_matter_to_a_controller_cause_no_look_and_every_other_does(phases):
+    watchful, turns = begun()
+    turns.feed(kinds.POD, "MODIFIED", pod(version="3", phase="Pending"))
+    looked(turns)
+    watchful.seen.clear()
+    expected, before = 0, "Pending"
+    for place, phase in enumerate(phases):
+        turns.feed(kinds.POD, "MODIFIED", pod(version=str(10 + place), phase=phase, spec={"number": place}))
+        looked(turns)
+        expected, before = expected + (phase != before), phase
+        assert len(watchful.seen) == expected
+    turns.feed(kinds.POD, "DELETED", pod(version="90", phase=before))
+    looked(turns)
+    assert watchful.seen[expected:] == [(["p"], 0)]
+
+
+def test_a_pod_in_place_of_another_of_its_name_matters():
+    watchful, turns = begun()
+    turns.feed(kinds.POD, "MODIFIED", pod("other", "9"))
+    looked(turns)
+    assert len(watchful.seen) == 1
+
+
+def test_kinds_are_counted():
+    known = observed.Observed()
+    for name in ("x", "y"):
+        known.feed(kinds.POD, "ADDED", pod(name, name=name))
+    assert (known.count(kinds.POD), known.count(kinds.JOB)) == (2, 0)
