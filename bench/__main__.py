@@ -12,6 +12,7 @@ import numpy as np
 
 import pumice
 from bench import (
+    admission,
     affinity,
     cases,
     claims,
@@ -56,6 +57,7 @@ def main() -> None:
         *recording.everything(),
         *explaining.everything(),
         *top.everything(),
+        *admission.everything(),
         workload.figures,
     ]
     for measure in measures:

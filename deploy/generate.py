@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pumice.kube import permissions
-from pumice.manifests import component, monitoring, objects, release, resources, text
+from pumice.admission import rules
+from pumice.kube import admission_permissions, permissions
+from pumice.manifests import admission, component, monitoring, objects, release, resources, text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +33,14 @@ def files() -> dict[str, str]:
     pages["manifests/scheduler.yaml"] = text.stream(objects.scheduler(release.Release()))
     pages["manifests/controllers.yaml"] = text.stream(objects.controllers(release.Release()))
     pages["manifests/single.yaml"] = text.stream(objects.scheduler(release.Release(controllers="single")))
+    pages["manifests/admission.yaml"] = text.stream(admission.objects(release.Release()))
+    pages["chart/files/admission-rules.yaml"] = text.dump(admission_permissions.cluster_rules())
+    pages["chart/files/admission-namespace-rules.yaml"] = text.dump(
+        admission_permissions.cluster_rules(namespaces=True)
+    )
+    pages["chart/files/admission-paths.yaml"] = text.dump([_path(rule) for rule in rules.RULES])
+    pages["chart/files/admission-webhook-rules.yaml"] = text.dump(admission_permissions.webhook_rules(["NAMES"]))
+    pages["chart/files/admission-certificate-rules.yaml"] = text.dump(admission_permissions.certificate_rules("NAME"))
     pages["chart/files/cluster-rules.yaml"] = text.dump(permissions.cluster_rules())
     controllers, single = release.Release(), release.Release(controllers="single")
     pages["chart/files/controllers-cluster-rules.yaml"] = _rules(component.controllers(controllers))
@@ -43,12 +52,20 @@ def files() -> dict[str, str]:
     return {
         **marked,
         "chart/config/volcano-scheduler.conf": release.CONFIGURATION,
+        "chart/config/volcano-admission.conf": admission.CONFIGURATION,
         "monitoring/dashboard.json": json.dumps(monitoring.dashboard(), indent=2) + "\n",
     }
 
 
 def _rules(part: component.Component) -> str:
     return text.dump(permissions.cluster_rules(part.permissions))
+
+
+def _path(rule: rules.Rule) -> dict[str, object]:
+    """Say what the chart must know of a path of the webhooks."""
+    kind = rule.kind
+    about = {"path": rule.path, "mutates": rule.mutates, "kind": kind.singular, "group": kind.group}
+    return {**about, "version": kind.version, "resource": kind.plural, "operations": list(rule.operations)}
 
 
 def outdated() -> list[str]:

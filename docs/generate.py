@@ -17,6 +17,7 @@ from pumice.controllers.volcano.job_plugins import registry as job_plugins
 from pumice.framework import configuration, points, registry
 from pumice.framework.configuration import arguments
 from pumice.framework.plugin import told
+from pumice.server.admission import flags as admission_flags
 from pumice.server.flags import flags
 from pumice.server.metrics import series
 
@@ -57,6 +58,7 @@ def pages() -> dict[str, str]:
         "docs/reference/plugin-types.md": _plugin_types(),
         "docs/reference/flags.md": _flags(),
         "docs/reference/commands.md": command_pages.page(NOTICE),
+        "docs/reference/admission-flags.md": _admission_flags(),
         "docs/reference/metrics.md": _metrics(),
         "README.md": _readme(plugins, actions),
         "docs/why.md": _why(),
@@ -192,15 +194,28 @@ def _flags() -> str:
         "or separated by commas. Unknown flags are refused, words that are no flags are not read. Those marked ○ may also stand"
     ]
     lines += ["under `flags` of a [scenario](../scenarios.md)."]
-    for section in flags.SECTIONS:
+    return _page([*lines, *_flag_tables(flags.FLAGS)])
+
+
+def _admission_flags() -> str:
+    lines = [NOTICE, "# Flags of `pumice admission`", ""]
+    lines += [
+        "Written as those of [`pumice scheduler`](flags.md); what they are for is in [admission](../admission.md)."
+    ]
+    return _page([*lines, *_flag_tables(admission_flags.FLAGS)])
+
+
+def _flag_tables(table: Sequence[flags.Flag]) -> list[str]:
+    lines: list[str] = []
+    for section in dict.fromkeys(flag.section for flag in table):
         lines += ["", f"## {section}", ""]
         rows = []
-        for flag in flags.FLAGS:
+        for flag in table:
             if flag.section == section:
                 name = f"`{'-' if len(flag.name) == 1 else '--'}{flag.name}`{' ○' if flag.shapes else ''}"
                 rows.append((name, FLAG_KINDS[flag.kind], _value(flag.default, flag.kind), _cell(flag.help)))
         lines += _table(("flag", "type", "default", "meaning"), rows)
-    return _page(lines)
+    return lines
 
 
 def _metrics() -> str:

@@ -22,7 +22,7 @@ A Kubernetes API server is at {url}, with nothing in it. In every other terminal
 
 Then, the second and the third in a terminal of their own, as they go on until Ctrl-C:
 
-  pumice install --print --create-namespace | kubectl apply --server-side -f -
+  pumice install --print --create-namespace --part scheduler | kubectl apply --server-side -f -
   pumice nodes --count 20
   pumice scheduler --leader-elect=false
   kubectl apply -f docs/examples/pods-gang.yaml

@@ -67,7 +67,13 @@ class AuditedServer:
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "configuration"},
         }
         del binding["rules"]
-        manifests = [objects.namespace(RELEASE), *objects.everything(RELEASE), CONFIGURATION_ROLE, binding]
+        manifests = [
+            objects.namespace(RELEASE),
+            *objects.scheduler(RELEASE),
+            *objects.controllers(RELEASE),
+            CONFIGURATION_ROLE,
+            binding,
+        ]
         self.server.kubectl("apply", "-f", "-", input=text.stream(manifests))
         self._write(self.kubeconfig, SCHEDULER)
         self._write(self.controllers_kubeconfig, CONTROLLERS)

@@ -10,10 +10,12 @@ import yaml
 from charting import CHART
 from click.testing import CliRunner
 
-from pumice.cli import controllers, go_flags, scheduler
+from pumice.cli import admission, controllers, go_flags, scheduler
 from pumice.cli.program import program
 from pumice.controllers.volcano import registry
-from pumice.manifests import objects, release, resources
+from pumice.manifests import installation, release, resources
+from pumice.server.admission import flags as admission_flags
+from pumice.server.admission import settings as admission_settings
 from pumice.server.flags import controller_flags, controller_settings, flags, settings
 
 VOLCANO = {
@@ -48,8 +50,12 @@ def key(manifest):
 
 
 def one(manifests, kind, part="scheduler"):
-    (found,) = [each for each in manifests if each["kind"] == kind and f"-{part}" in each["metadata"]["name"]]
+    (found,) = [each for each in manifests if each["kind"] == kind and of(each, part)]
     return found
+
+
+def of(manifest, part):
+    return manifest["metadata"].get("labels", {}).get("app", "").endswith(f"-{part}")
 
 
 def arguments(manifests, part="scheduler"):
@@ -93,6 +99,9 @@ def test_every_option_of_pumice_install_has_its_value(helm):
             "scheduler_name": ["volcano", "kube-batch"],
             "leader_elect_resource_name": "other",
             "scheduler_config_override": 'actions: "allocate"\ntiers: []\n',
+            "admission_replicas": 2,
+            "enabled_admissions": "/jobs/validate,/podgroups/mutate,/pods/mutate",
+            "webhooks_failure_policy": "Ignore",
         },
     }
     chosen = release.Release(
@@ -102,8 +111,11 @@ def test_every_option_of_pumice_install_has_its_value(helm):
         scheduler_names=("volcano", "kube-batch"),
         lease="other",
         configuration='actions: "allocate"\ntiers: []\n',
+        admission_replicas=2,
+        admission_paths=("/jobs/validate", "/podgroups/mutate", "/pods/mutate"),
+        failure_policy="Ignore",
     )
-    own = {key(each): each for each in objects.everything(chosen)}
+    own = {key(each): each for each in installation.manifests(chosen)}
     assert {key(each): each for each in helm.template(values=values)} == own
 
 
@@ -127,7 +139,7 @@ def test_every_option_of_pumice_install_has_its_value(helm):
     ids=["a second one", "Volcano's lease", "in place of Volcano's", "single", "single for Volcano's", "none", "two"],
 )
 def test_names_lease_and_selectors_follow_the_name_of_the_release(helm, named, custom):
-    own = {key(each): each for each in objects.everything(named)}
+    own = {key(each): each for each in installation.manifests(named)}
     assert {key(each): each for each in helm.template(values={"custom": custom}, release=named.name)} == own
 
 
@@ -293,12 +305,13 @@ def test_without_a_lease_the_old_scheduler_ends_before_the_new_one_starts(helm):
     manifests = helm.template(values={"custom": {"leader_elect_enable": False}})
     assert one(manifests, "Deployment")["spec"]["strategy"] == {"type": "Recreate"}
     assert one(manifests, "Deployment", "controllers")["spec"]["strategy"] == {"type": "Recreate"}
-    assert not [each for each in manifests if each["kind"] == "Role"]
+    assert not [each for each in manifests if each["kind"] == "Role" and of(each, "scheduler")]
     assert not [each for each in manifests if each["metadata"]["name"].endswith("-lease")]
 
 
-def test_without_the_scheduler_nothing_but_the_custom_resources_is_left(helm):
-    manifests = helm.template("--include-crds", values={"custom": {"scheduler_enable": False}})
+def test_without_its_parts_nothing_but_the_custom_resources_is_left(helm):
+    off = {"scheduler_enable": False, "admission_enable": False}
+    manifests = helm.template("--include-crds", values={"custom": off})
     assert {each["metadata"]["name"] for each in manifests} == {each.name for each in resources.CURRENT}
 
 
@@ -320,6 +333,10 @@ def test_without_the_scheduler_nothing_but_the_custom_resources_is_left(helm):
         ({"leader_election": True}, "custom.leader_election: there is no such value"),
         ({"scheduler_sharding_mode": "hard"}, "custom.scheduler_node_selector gives each scheduler nodes of its own"),
         ({"scheduler_replicas": 2, "leader_elect_enable": False}, "set custom.leader_elect_enable"),
+        ({"enabled_admissions": "/job/mutate"}, 'custom.enabled_admissions: "/job/mutate" is not served'),
+        ({"vap_enable": True}, "custom.vap_enable: admission policies are not provided"),
+        ({"webhooks_failure_policy": "Open"}, "webhooks_failure_policy"),
+        ({"admission_replicas": "2"}, "admission_replicas"),
     ],
 )
 def test_a_wrong_value_is_refused_by_name(helm, custom, told):
@@ -336,6 +353,37 @@ def test_a_wrong_value_is_refused_by_name(helm, custom, told):
 )
 def test_an_image_or_a_file_that_cannot_be_meant_is_refused(helm, basic, told):
     assert told in helm.refusal(values={"basic": basic})
+
+
+def test_the_webhooks_understand_their_arguments_whatever_is_set(helm):
+    values = {
+        "basic": {"admission_port": 9443},
+        "custom": {
+            "admission_kube_api_qps": 7,
+            "admission_kube_api_burst": 8,
+            "admission_feature_gates": "SchedulingGatesQueueAdmission=true",
+            "admission_extra_args": ["--max-queue-depth=3"],
+            "admission_config_override": "resourceGroups: []\n",
+            "admission_log_level": 4,
+            "scheduler_name": ["a", "b"],
+            "webhooks_namespace_selector_expressions": [{"key": "judged", "operator": "Exists"}],
+        },
+    }
+    manifests = helm.template(values=values)
+    pod = one(manifests, "Deployment", "admission")["spec"]["template"]["spec"]["containers"][0]
+    given = [each.replace("$(POD_IP)", "fd00::7") for each in pod["args"]]
+    with admission.command.make_context("admission", given) as context:
+        read = admission_settings.read(go_flags.given(context, admission_flags.FLAGS))
+    assert not read.unheard
+    assert (str(read.address), read.kube_api_qps, read.kube_api_burst, read.v) == ("[fd00::7]:9443", 7.0, 8, 4)
+    assert (read.max_queue_depth, read.scheduler_name) == (3, ("a", "b"))
+    assert one(manifests, "Service", "admission")["spec"]["ports"][0]["targetPort"] == 9443
+    assert {each["containerPort"] for each in pod["ports"]} == {9443, 11251}
+    selectors = [
+        each["webhooks"][0]["namespaceSelector"]["matchExpressions"] for each in manifests if "webhooks" in each
+    ]
+    assert all(each[1] == {"key": "judged", "operator": "Exists"} for each in selectors)
+    assert all(each[0]["values"] == ["pumice-system", "kube-system"] for each in selectors)
 
 
 def test_every_value_is_described_checked_and_used():

@@ -13,11 +13,12 @@ import yaml
 from click.testing import CliRunner
 
 import pumice
+from pumice.admission import rules
 from pumice.api import documents, quantity
 from pumice.cli import install
 from pumice.cli.program import program
-from pumice.kube import controller_permissions, permissions
-from pumice.manifests import component, objects, release, resources, text, workload
+from pumice.kube import admission_permissions, controller_permissions, permissions
+from pumice.manifests import component, installation, release, resources, text, workload
 from pumice.server import dump
 
 ROOT = Path(__file__).parents[2]
@@ -36,8 +37,9 @@ def refused(*options):
     return result.output
 
 
-def named(manifests, kind):
-    return [each for each in manifests if each["kind"] == kind]
+def named(manifests, kind, part="scheduler"):
+    found = [each for each in manifests if each["kind"] == kind]
+    return [each for each in found if each["metadata"].get("labels", {"app": part})["app"].endswith(part)]
 
 
 # ---- files
@@ -137,7 +139,7 @@ def test_lease_and_configuration_are_granted_by_name():
 def test_printing_comes_with_everything():
     manifests = printed()
     assert len(named(manifests, "CustomResourceDefinition")) == CRDS
-    assert manifests[CRDS:] == objects.everything(release.Release())
+    assert manifests[CRDS:] == installation.manifests(release.Release())
 
 
 def test_a_namespace_is_printed_only_when_asked_for():
@@ -145,7 +147,7 @@ def test_a_namespace_is_printed_only_when_asked_for():
     assert not named(printed("--roles-only"), "Namespace")
     created = printed("--create-namespace", "--without-crds")
     assert created[0] == {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "pumice-system"}}
-    assert created[1:] == objects.everything(release.Release())
+    assert created[1:] == installation.manifests(release.Release())
 
 
 def test_crds_can_be_printed_alone_and_left_out():
@@ -216,9 +218,9 @@ def test_single_puts_controllers_in_the_schedulers_process_with_one_account_that
     assert names == [["pumice"], ["pumice-controllers"]]
 
 
-def test_the_scheduler_alone_is_installed_where_controllers_are_kept():
+def test_controllers_are_not_installed_where_others_are_kept():
     manifests = printed("--without-crds", "--without-controllers")
-    assert manifests == objects.scheduler(release.Release(controllers="none"))
+    assert manifests == installation.manifests(release.Release(controllers="none"))
     assert "contradict" in refused("--print", "--single", "--without-controllers")
 
 
@@ -263,7 +265,7 @@ def identity(manifest):
 
 def test_uninstalling_names_exactly_what_was_installed_last_first_and_says_what_it_leaves():
     removed, left = uninstalled()
-    assert removed == [identity(each) for each in reversed(objects.everything(release.Release()))]
+    assert removed == [identity(each) for each in reversed(installation.manifests(release.Release()))]
     for told in ("Namespace pumice-system", "--namespace-too", "custom resource definitions", "--crds", "Lease"):
         assert told in left
 
@@ -277,10 +279,49 @@ def test_namespace_and_definitions_go_only_when_asked_for_and_the_namespace_last
 
 
 def test_what_was_volcanos_before_is_left_to_volcano():
-    removed, left = uninstalled("--name=volcano", "--replace-volcano")
+    removed, left = uninstalled("--name=volcano", "--replace-volcano", "--part=scheduler", "--part=controllers")
     assert sorted(kind for kind, _ in removed) == sorted(2 * ["FlowSchema", "FlowSchema", "Role", "RoleBinding"])
     for kind in ("Deployment volcano-scheduler", "ClusterRole volcano-scheduler", "Namespace volcano-system"):
         assert f"left: {kind}" in left
+
+
+def test_webhooks_go_before_whoever_answers_them_also_in_place_of_volcanos():
+    for options in ([], ["--name=volcano", "--replace-volcano"]):
+        removed, left = uninstalled(*options)
+        webhooks = [kind.endswith("WebhookConfiguration") for kind, _ in removed]
+        assert webhooks == sorted(webhooks, reverse=True)
+        assert sum(webhooks) == len(rules.INSTALLED_PATHS)
+        assert "-admission-secret, the certificate of the webhooks" in left
+
+
+def test_the_parts_can_be_printed_apart():
+    both, scheduler, admission = (
+        printed("--without-crds", *options) for options in ([], ["--part=scheduler"], ["--part=admission"])
+    )
+    assert scheduler + admission == both
+    assert not [each for each in scheduler if "admission" in each["metadata"]["name"]]
+
+
+@pytest.mark.parametrize(("options", "told"), [(["--enabled-admissions=/x"], "'/x' is not served"), (["--failure-policy=Open"], "--failure-policy")])  # fmt: skip
+def test_webhooks_that_make_no_sense_are_refused(options, told):
+    assert told in refused("--print", *options)
+
+
+def test_webhooks_never_judge_the_systems_namespace_and_their_own():
+    webhooks = [each["webhooks"][0] for each in printed("--namespace=mine") if "webhooks" in each]
+    assert len(webhooks) == len(rules.INSTALLED_PATHS)
+    for each in webhooks:
+        (expression,) = each["namespaceSelector"]["matchExpressions"]
+        assert (expression["operator"], expression["values"]) == ("NotIn", ["mine", "kube-system"])
+        assert (each["failurePolicy"], each["timeoutSeconds"], each["sideEffects"]) == ("Fail", 10, "NoneOnDryRun")
+
+
+def test_every_permission_of_the_webhooks_names_code_that_exists():
+    for each in (*admission_permissions.PERMISSIONS, admission_permissions.NAMESPACES):
+        module, _, attribute = each.code.partition(":")
+        value = import_module(module)
+        for part in attribute.split("."):
+            value = getattr(value, part)
 
 
 def test_a_configuration_that_was_not_installed_is_not_deleted():

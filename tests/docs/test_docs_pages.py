@@ -66,6 +66,7 @@ def test_links_lead_to_files_of_this_repository(page):
         ("docs/plugins.md", "plugins/small_first.py"),
         ("docs/plugins.md", "plugins/pod_limit.py"),
         ("docs/plugins.md", "plugins/checkpoints.py"),
+        ("docs/vet.md", "job-mistakes.yaml"),
     ],
 )
 def test_examples_are_shown_as_they_are(page, example):
@@ -84,6 +85,7 @@ def test_examples_are_shown_as_they_are(page, example):
         ("docs/configuration.md", ["config", "show", "scheduler.yaml"]),
         ("README.md", ["test", "headroom.yaml", "--plugins-dir", "."]),
         ("docs/plugins.md", ["test", "plugins", "--plugins-dir", "plugins"]),
+        ("docs/vet.md", ["vet", "job-mistakes.yaml"]),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )

@@ -8,6 +8,8 @@ basic:
   - image_pull_policy
   - image_pull_secret
   - scheduler_config_file
+  - admission_config_file
+  - admission_port
 custom:
   - scheduler_enable
   - scheduler_replicas
@@ -64,6 +66,25 @@ custom:
   - default_affinity
   - default_tolerations
   - common_labels
+  - admission_enable
+  - admission_replicas
+  - enabled_admissions
+  - webhooks_failure_policy
+  - webhooks_namespace_selector_expressions
+  - admission_config_override
+  - admission_kube_api_qps
+  - admission_kube_api_burst
+  - admission_feature_gates
+  - admission_log_level
+  - admission_extra_args
+  - admission_resources
+  - admission_sc
+  - admission_main_csc
+  - admission_ns
+  - admission_affinity
+  - admission_tolerations
+  - admission_labels
+  - admission_podLabels
 {{- end }}
 
 {{- define "pumice.withoutEffect" -}}

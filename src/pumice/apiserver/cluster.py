@@ -16,6 +16,7 @@ from pumice.apiserver import (
     requests,
     resources,
     subresources,
+    volcano_rules,
     watching,
     writing,
 )
@@ -61,6 +62,11 @@ class Cluster:
 
     def _seen(self, key: Key, _: WatchEventType, __: Mapping[str, Any]) -> None:
         self.bells.ring(key.kind)
+
+    def judge_volcano_kinds(self) -> None:
+        """Complete and judge Volcano's kinds from now on, as a cluster with the webhooks would."""
+        found = volcano_rules.VolcanoRules(self.store)
+        self.writing.volcano_rules = self.deleting.volcano_rules = found
 
     def start(self) -> None:
         """Make what every cluster has, as far as it is not there."""

@@ -107,7 +107,7 @@ class Definitions:
         self._registry.drop(spec["group"], spec["names"]["plural"])
         for version in spec["versions"]:
             if version.get("served"):
-                self._registry.add(_resource(spec, version))
+                self._registry.add(resource_of(spec, version))
 
     def clean(self) -> int:
         """Delete the objects of definitions that are going, and let those go that have none left; gives how much was done."""
@@ -142,7 +142,8 @@ def kind_of(spec: Mapping[str, Any]) -> kinds.Kind:
     return stored_kind(spec["group"], storage, names["kind"], names["plural"], namespaced=spec["scope"] == "Namespaced")
 
 
-def _resource(spec: Mapping[str, Any], version: Mapping[str, Any]) -> Resource:
+def resource_of(spec: Mapping[str, Any], version: Mapping[str, Any]) -> Resource:
+    """Give what a definition says about one version of its kind."""
     names = spec["names"]
     schema = structure.mapping(version, "schema").get("openAPIV3Schema") or {
         "type": "object",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pumice.apiserver.requests import Target
+    from pumice.apiserver.volcano_rules import VolcanoRules
     from pumice.sim.store import ObjectStore
 
 Document = dict[str, Any]
@@ -39,6 +40,7 @@ class Deleting:
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
+        self.volcano_rules: VolcanoRules | None = None
 
     def delete(self, target: Target, options: Mapping[str, Any], *, dry_run: bool) -> Mapping[str, Any]:
         """Delete an object and give what its deletion answers: the object while it is still there, else a Status."""
@@ -52,6 +54,8 @@ class Deleting:
         grace = grace_of(options)
         if key.kind is kinds.NAMESPACE and key.name in _SYSTEM:
             raise statuses.forbidden("namespaces", "", key.name, "this namespace may not be deleted")
+        if self.volcano_rules is not None and not deletion.is_terminating(old):
+            self.volcano_rules.check("DELETE", resource, (key.namespace, key.name), old=old)
         if not dry_run:
             self._mark(key, old, policy, options)
             self._delete(key, grace)

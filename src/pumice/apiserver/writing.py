@@ -19,9 +19,11 @@ from pumice.sim.identity import Key
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pumice.admission.requests import Operation
     from pumice.apiserver.admission import Admission
     from pumice.apiserver.requests import Options, Target
     from pumice.apiserver.resources import Resource
+    from pumice.apiserver.volcano_rules import VolcanoRules
     from pumice.sim.store import ObjectStore
 
 Document = dict[str, Any]
@@ -47,6 +49,7 @@ class Writing:
         self._stamped = (0, "")  # the last second that was asked for, and how it is written
         self.judges: dict[tuple[str, str], Callable[[Document, Mapping[str, Any] | None], None]] = {}
         self.completes: dict[tuple[str, str], Callable[[Document], None]] = {}
+        self.volcano_rules: VolcanoRules | None = None
 
     # ---- creating
 
@@ -71,10 +74,14 @@ class Writing:
         if applied:
             applying.created(new, resource.node, writer)
         self._default(new, resource)
+        if self.volcano_rules is not None:
+            new = self.volcano_rules.completed(new, resource, namespace)
+            metadata = new["metadata"]
         if not applied:
             managed.after_create(new, resource.node, writer, filled)
         self._finish(new, resource)
         self._judge(new, resource, None)
+        self._review("CREATE", target, new, None, warnings)
         if raw and not warnings:
             self._specs.keep(raw, new["spec"], new["status"]["qosClass"], resource.node, filled)
         self._admission.admit(new, resource, namespace)
@@ -179,7 +186,7 @@ class Writing:
         if self._store.find(key) is None:
             raise statuses.not_found(resource.plural, resource.group, target.name)
         self._check_stated(key, resource, new["metadata"])
-        return self._replace(key, target, new, options), False
+        return self._replace(key, target, new, options, warnings), False
 
     def patch(
         self, target: Target, patch: Patch, options: Options, warnings: list[str]
@@ -199,7 +206,7 @@ class Writing:
             raise statuses.bad_request("the patch leaves no object: metadata is gone or is no object")
         new = conformity.decoded(structure.copied(new), resource, options, warnings)
         self._check_stated(key, resource, new["metadata"])
-        return self._replace(key, target, new, options), False
+        return self._replace(key, target, new, options, warnings), False
 
     def _patched(self, shown: Mapping[str, Any], kind: str, body: Any, resource: Resource) -> Any:
         try:
@@ -233,7 +240,7 @@ class Writing:
                 raise statuses.not_found(resource.plural, resource.group, target.name)
             if wanted["metadata"].get("uid"):
                 raise statuses.conflict(resource.plural, resource.group, target.name, f"uid mismatch: the provided object specified uid {wanted['metadata']['uid']}, and no existing object was found")  # fmt: skip
-            return self.create(target, wanted, options, [], applied=True), True
+            return self.create(target, wanted, options, warnings, applied=True), True
         self._check_stated(key, resource, wanted["metadata"])
         writer = self._writer(resource, options, target.subresource)
         merged = applying.apply(versions.told(old, resource), wanted, resource.node, writer, force=options.force)
@@ -241,10 +248,16 @@ class Writing:
         merged = structure.copied(
             {**merged, "metadata": {k: v for k, v in merged["metadata"].items() if k != "managedFields"}}
         )
-        return self._replace(key, target, merged, options, owners=owners), False
+        return self._replace(key, target, merged, options, warnings, owners=owners), False
 
-    def _replace(
-        self, key: Key, target: Target, new: Document, options: Options, owners: list[Any] | None = None
+    def _replace(  # noqa: PLR0917  what is written, how, and what is said about it
+        self,
+        key: Key,
+        target: Target,
+        new: Document,
+        options: Options,
+        warnings: list[str],
+        owners: list[Any] | None = None,
     ) -> Mapping[str, Any]:
         """Write what replaces an object, after all that may be said against it."""
         resource = target.resource
@@ -256,6 +269,7 @@ class Writing:
             if field in old["metadata"]:
                 new["metadata"][field] = old["metadata"][field]
         self._judge(new, resource, old)
+        self._review("UPDATE", target, new, old, warnings)
         if owners is not None:
             new["metadata"]["managedFields"] = owners
         else:
@@ -319,6 +333,14 @@ class Writing:
         judge = self.judges.get((resource.group, resource.kind_name))
         if judge is not None:
             judge(new, old)
+
+    def _review(
+        self, operation: Operation, target: Target, new: Document, old: Mapping[str, Any] | None, warnings: list[str]
+    ) -> None:
+        """Ask the rules of Volcano's kinds, as webhooks are asked: about objects, never about their status alone."""
+        if self.volcano_rules is not None and not target.subresource:
+            place = (target.namespace, new["metadata"].get("name", ""))
+            self.volcano_rules.check(operation, target.resource, place, new=new, old=old, warnings=warnings)
 
     def _cycle(self, new: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         """Find out whether an object would own itself through others: nothing of such a circle could ever be collected in order."""

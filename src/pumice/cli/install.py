@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pumice.admission import rules
 from pumice.cli import release_options
 from pumice.manifests import release
 
@@ -22,6 +23,8 @@ Examples:
                                        a second installation, beside the first
   pumice install --print --replace-volcano --without-crds ...
                                        take the place of Volcano's scheduler and controllers
+  pumice install --print --part scheduler ...
+                                       without controllers and admission webhooks
   pumice install --print --crds-only   only the custom resource definitions
 """
 _ACCESS = frozenset({"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "FlowSchema"})
@@ -46,6 +49,15 @@ def _read_configuration(_context: click.Context, _parameter: click.Parameter, va
     return text
 
 
+def _read_paths(_context: click.Context, _parameter: click.Parameter, value: str) -> tuple[str, ...]:
+    """Read the paths of webhooks, and refuse one that nobody serves."""
+    found = tuple(part.strip() for part in value.split(",") if part.strip())
+    for path in found:
+        if path not in rules.BY_PATH:
+            raise click.BadParameter(f"{path!r} is not served; there are {', '.join(rules.BY_PATH)}")
+    return found
+
+
 _DEFAULTS = release.Release()
 
 
@@ -64,6 +76,28 @@ _DEFAULTS = release.Release()
 )
 @click.option("--replicas", type=click.IntRange(min=0), default=_DEFAULTS.replicas, show_default=True)
 @click.option(
+    "--admission-replicas",
+    type=click.IntRange(min=0),
+    default=_DEFAULTS.admission_replicas,
+    show_default=True,
+    help="Replicas of the webhooks.",
+)
+@click.option(
+    "--enabled-admissions",
+    "admission_paths",
+    default=",".join(_DEFAULTS.admission_paths),
+    show_default=True,
+    callback=_read_paths,
+    help="The paths of the webhooks.",
+)
+@click.option(
+    "--failure-policy",
+    type=click.Choice(["Fail", "Ignore"]),
+    default=_DEFAULTS.failure_policy,
+    show_default=True,
+    help="What becomes of an object that the webhooks cannot be asked about: refused, or stored unjudged.",
+)
+@click.option(
     "--scheduler-name",
     "scheduler_names",
     multiple=True,
@@ -77,7 +111,7 @@ _DEFAULTS = release.Release()
     callback=_read_configuration,
     help="A scheduler configuration, checked first.  [default: Volcano's]",
 )
-@click.option("--without-config", is_flag=True, help="Leave the ConfigMap out: keep the one that is there.")
+@click.option("--without-config", is_flag=True, help="Leave the ConfigMaps out: keep those that are there.")
 @click.option("--crds-only", is_flag=True, help="Only the custom resource definitions.")
 @click.option("--roles-only", is_flag=True, help="Only the accounts, their roles and their flow schemas.")
 @click.option(
@@ -95,14 +129,14 @@ def command(
     create_namespace: bool,
     **chosen: Any,
 ) -> None:
-    """Print the manifests of scheduler and controllers: custom resources, roles, flow schemas, configurations, Deployments and Services."""
+    """Print the manifests of scheduler, controllers and admission webhooks: custom resources, roles, flow schemas, configurations, Deployments and Services."""
     if not printed:
         raise click.UsageError(
             "nothing is installed by this command itself: pipe pumice install --print to kubectl apply --server-side -f -"
         )
     if (without_crds or roles_only) and (crds_only or kube_batch_crds):
         raise click.UsageError("--without-crds and --roles-only contradict --crds-only and --kube-batch-crds")
-    from pumice.manifests import objects, resources, text  # noqa: PLC0415  the schemas are only needed here
+    from pumice.manifests import installation, objects, resources, text  # noqa: PLC0415  the schemas are only needed here
 
     wanted = () if without_crds or roles_only else resources.CURRENT
     manifests = [resources.definition(each) for each in (*wanted, *(resources.KUBE_BATCH if kube_batch_crds else ()))]
@@ -110,7 +144,7 @@ def command(
         named = release_options.chosen(**chosen)
         if not roles_only:
             release_options.check_scheduler_names(named)
-        own = objects.everything(named)
+        own = installation.manifests(named)
         left_out = {"ConfigMap"} if without_config else set()
         manifests += [objects.namespace(named)] if create_namespace else []
         manifests += [

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "admission": ("pumice.cli.admission", "Judge and complete objects before a real cluster stores them."),
     "completion": ("pumice.cli.completion", "Print what a shell needs to complete commands and names."),
     "config": ("pumice.cli.config", "Check, show and compare scheduler configurations."),
     "controllers": ("pumice.cli.controllers", "Run the controllers of Jobs, Queues and flows on a real cluster."),
@@ -37,6 +38,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "top": ("pumice.cli.top", "Watch queues, jobs and nodes of a real cluster."),
     "up": ("pumice.cli.up", "Run a batch cluster on this machine, for kubectl and everything else."),
     "uninstall": ("pumice.cli.uninstall", "Print what pumice install has installed, to delete it."),
+    "vet": ("pumice.cli.vet", "Find mistakes in manifests before they are applied."),
     "what-if": (
         "pumice.cli.what_if",
         "Show what a change of objects or of the configuration would do, without doing it.",

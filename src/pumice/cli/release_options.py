@@ -17,7 +17,7 @@ _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
 _LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _LONGEST_LABEL: Final = 63
-_LONGEST_SUFFIX: Final = len("-scheduler-configmap")
+_LONGEST_SUFFIX: Final = max(map(len, ("-scheduler-configmap", "-admission-configmap")))
 _DEFAULTS: Final = release.Release()
 
 
@@ -55,7 +55,14 @@ _OPTIONS: Final = (
     click.option(
         "--without-controllers",
         is_flag=True,
-        help="The scheduler alone: keep the controllers that are there.  [default: for another --name]",
+        help="No controllers: keep those that are there.  [default: for another --name]",
+    ),
+    click.option(
+        "--part",
+        "parts",
+        multiple=True,
+        type=click.Choice(release.PARTS),
+        help="Only this part; may be repeated.  [default: all]",
     ),
 )
 
@@ -73,6 +80,7 @@ def chosen(
     replace_volcano: bool,
     single: bool = False,
     without_controllers: bool = False,
+    parts: tuple[str, ...] = (),
     **options: Any,
 ) -> release.Release:
     """Give the installation that was named; one that would take Volcano's names by accident is refused."""
@@ -86,6 +94,7 @@ def chosen(
         namespace=namespace or home,
         replace_volcano=replace_volcano,
         controllers="single" if single else apart,
+        parts=parts or release.PARTS,
         **options,
     )
     if found.in_place and not replace_volcano:

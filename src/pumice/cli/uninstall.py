@@ -23,7 +23,7 @@ Examples:
 @click.option("--print", "printed", is_flag=True, help="Print the objects. Nothing is deleted by this command itself.")
 @release_options.named
 @click.option("--lease", default="", help="The Lease, where it was named when installing.")
-@click.option("--without-config", is_flag=True, help="Leave the ConfigMap, as when installed with this option.")
+@click.option("--without-config", is_flag=True, help="Leave the ConfigMaps, as when installed with this option.")
 @click.option(
     "--crds", is_flag=True, help="The custom resource definitions, too; every object of theirs goes with them."
 )

@@ -74,6 +74,13 @@ Exit status: 0 ended by Ctrl-C or SIGTERM, 1 could not start or had to give up, 
     help="who reconciles Jobs, Deployments and the like, collects garbage and empties namespaces",
 )
 @click.option(
+    "--admission",
+    type=click.Choice(["pumice", "none"]),
+    default="pumice",
+    show_default=True,
+    help="who completes and judges Volcano's kinds",
+)
+@click.option(
     "--config",
     default="",
     metavar="FILE",
@@ -114,6 +121,7 @@ def command(  # noqa: PLR0917  click gives each option by its name
     port: int,
     scheduler: str,
     controllers: str,
+    admission: str,
     config: str,
     plugins_dir: str,
     speed: float,
@@ -131,6 +139,7 @@ def command(  # noqa: PLR0917  click gives each option by its name
         port=port,
         scheduler="none" if scheduler == "none" else "pumice",
         controllers="none" if controllers == "none" else "pumice",
+        admission="none" if admission == "none" else "pumice",
         config=config,
         plugins_dir=plugins_dir,
         speed=speed,

@@ -15,12 +15,12 @@ from pumice.api import kinds
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Place = Literal["cluster", "lease", "configuration"]
+Place = Literal["cluster", "lease", "configuration", "certificates", "webhooks"]
 Rule = dict[str, Any]
 
 
 class Permission(msgspec.Struct, frozen=True, kw_only=True):
-    """Verbs on one kind; `place` tells whether they hold everywhere, for the Lease, or for the ConfigMap with the configuration."""
+    """Verbs on one kind; `place` tells whether they hold everywhere or for objects of certain names: the Lease, the configuration, a certificate, webhooks."""
 
     kind: kinds.Kind
     verbs: tuple[str, ...]
@@ -124,19 +124,21 @@ def cluster_rules(table: Sequence[Permission] = PERMISSIONS) -> list[Rule]:
 
 def lease_rules(name: str) -> list[Rule]:
     """Give the rules for one Lease; to create it cannot be limited to a name, which nothing has before it exists."""
-    return _named("lease", name)
+    return named_rules("lease", [name])
 
 
 def configuration_rules(name: str) -> list[Rule]:
     """Give the rules for one ConfigMap, needed where the configuration is read from the API server."""
-    return _named("configuration", name)
+    return named_rules("configuration", [name])
 
 
-def _named(place: Place, name: str) -> list[Rule]:
+def named_rules(place: Place, names: Sequence[str], table: Sequence[Permission] = PERMISSIONS) -> list[Rule]:
+    """Give the rules for objects of certain names; to create one cannot be limited to a name, which nothing has before it exists."""
     rules = []
-    for permission in _at(place, PERMISSIONS):
+    for permission in _at(place, table):
         used = [verb for verb in permission.verbs if verb != "create"]
-        rules.append({**_rule(permission.kind.group, [permission.resource], sorted(used)), "resourceNames": [name]})
+        named = _rule(permission.kind.group, [permission.resource], sorted(used))
+        rules.append({**named, "resourceNames": list(names)})
         if "create" in permission.verbs:
             rules.append(_rule(permission.kind.group, [permission.resource], ["create"]))
     return rules

@@ -104,6 +104,8 @@ class ApiThread(threading.Thread):
         if self._options.load is not None:
             contents.load(made, self._options.load)
         contents.register(made, self._options.pools)
+        if self._options.admission == "pumice":
+            made.judge_volcano_kinds()
         self.figures.nodes = sum(1 for _ in store.scan(kinds.NODE))
         _settle_memory()
         server = serving.Server(made, authentication.Authenticator(self._access.token), _tell)

@@ -21,6 +21,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 0
     scheduler: Literal["pumice", "none"] = "pumice"
     controllers: Literal["pumice", "none"] = "pumice"
+    admission: Literal["pumice", "none"] = "pumice"
     config: str = ""
     policy: str = ""  # the text of a configuration, for a scheduler that is given no file
     plugins_dir: str = ""

@@ -21,11 +21,6 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 _FLOWS: Final = "flowcontrol.apiserver.k8s.io/v1"
 
 
-def everything(release: Release) -> list[Manifest]:
-    """Give all that an installation consists of besides its namespace and the custom resources, in the order to apply it."""
-    return [*scheduler(release), *controllers(release)]
-
-
 def scheduler(release: Release) -> list[Manifest]:
     """Give everything the scheduler needs; with controllers in its process, what they need too."""
     part = component.scheduler(release)

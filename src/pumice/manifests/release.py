@@ -7,6 +7,7 @@ from typing import Final, Literal
 import msgspec
 
 import pumice
+from pumice.admission import rules
 from pumice.api import names
 
 CONFIGURATION_FILE: Final = "volcano-scheduler.conf"
@@ -15,6 +16,7 @@ METRICS_PORT: Final = 8080
 CONTROLLERS_PORT: Final = 8081
 HEALTH_PORT: Final = 11251
 VOLCANO_NAMESPACE: Final = "volcano-system"
+PARTS: Final = ("scheduler", "controllers", "admission")
 
 # Volcano's default: its users see no difference before they ask for one.
 CONFIGURATION: Final = """\
@@ -56,6 +58,11 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
     verbosity: int = 3
     discovery: str = DISCOVERY
     controllers: Literal["apart", "single", "none"] = "apart"
+    parts: tuple[str, ...] = PARTS
+    admission_replicas: int = 1
+    admission_verbosity: int = 3
+    admission_paths: tuple[str, ...] = rules.INSTALLED_PATHS
+    failure_policy: str = "Fail"
 
     @property
     def scheduler(self) -> str:
@@ -86,3 +93,22 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
     def config_map(self) -> str:
         """The ConfigMap with the configuration."""
         return f"{self.scheduler}-configmap"
+
+    @property
+    def admission(self) -> str:
+        """The name of the webhooks' Deployment, ServiceAccount, roles and container."""
+        return f"{self.name}-admission"
+
+    @property
+    def admission_service(self) -> str:
+        """The Service in front of the webhooks; their configurations are called after it."""
+        return f"{self.admission}-service"
+
+    @property
+    def admission_secret(self) -> str:
+        """The Secret that replicas of the webhooks share their certificate through."""
+        return f"{self.admission}-secret"
+
+    def labels_of(self, part: str) -> dict[str, str]:
+        """Give the labels of every object of a part."""
+        return {"app": part, "app.kubernetes.io/name": "pumice", "app.kubernetes.io/instance": self.name}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pumice.manifests import objects, resources
+from pumice.manifests import installation, objects, resources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ _VOLCANOS: Final = ("Deployment", "Service", "ConfigMap", "ServiceAccount", "Clu
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to go besides the scheduler's own objects."""
+    """What is to go besides the objects of the parts."""
 
     configuration: bool = True
     crds: bool = False
@@ -31,7 +31,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 def objects_of(release: Release, wanted: Wanted) -> list[Manifest]:
     """Name every object that goes, last installed first; nothing but what identifies it."""
     kept = _kept(release, wanted)
-    own = [each for each in reversed(objects.everything(release)) if each["kind"] not in kept]
+    own = [each for each in reversed(installation.manifests(release)) if each["kind"] not in kept]
     groups = (resources.CURRENT if wanted.crds else ()) + (resources.KUBE_BATCH if wanted.kube_batch_crds else ())
     definitions = [resources.definition(each) for each in groups]
     home = [objects.namespace(release)] if wanted.namespace else []
@@ -41,10 +41,12 @@ def objects_of(release: Release, wanted: Wanted) -> list[Manifest]:
 def left(release: Release, wanted: Wanted) -> Iterator[str]:
     """Say what stays, and how it would go."""
     kept = _kept(release, wanted)
-    for each in objects.everything(release):
+    for each in installation.manifests(release):
         if each["kind"] in kept:
             whose = "Volcano's; install Volcano again to have its own" if release.in_place else "as told"
             yield f"{each['kind']} {each['metadata']['name']}, {whose}"
+    if "admission" in release.parts and not wanted.namespace:
+        yield f"Secret {release.namespace}/{release.admission_secret}, the certificate of the webhooks"
     if not wanted.namespace:
         yield f"Namespace {release.namespace} and what else is in it; --namespace-too deletes it"
         leases = [release.lease_name, *([release.controllers_lease] if release.controllers != "none" else [])]

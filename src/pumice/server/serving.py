@@ -26,10 +26,14 @@ MOST_CONNECTIONS: Final = 64  # of one server; one more, and the oldest is close
 HANDSHAKE: Final = 5.0  # seconds that a client gets for TLS
 
 
-class Shown(Protocol):
-    """What there is to be served."""
+class Judged(Protocol):
+    """A process whose health is asked for."""
 
     health: Health
+
+
+class Shown(Judged, Protocol):
+    """What there is to be served."""
 
     async def metrics(self) -> bytes:
         """Return the text that Prometheus scrapes."""
@@ -61,7 +65,7 @@ def metrics_app(shown: Shown) -> web.Application:
     return _app({"/metrics": metrics})
 
 
-def health_app(shown: Shown) -> web.Application:
+def health_app(shown: Judged) -> web.Application:
     """Serve /healthz, /livez and /readyz; with `?verbose` they say what was looked at."""
 
     async def alive(_request: web.Request) -> web.Response:
@@ -120,8 +124,9 @@ class Listener:
     Whoever has been there longest goes first: a client that only keeps its connection locks nobody out.
     """
 
-    def __init__(self, app: web.Application) -> None:
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
+    def __init__(self, app: web.Application, *, most: int = MOST_CONNECTIONS, patience: float = 0.5) -> None:
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=patience)
+        self._most = most
         self._listening: asyncio.Server | None = None
 
     async def start(self, address: addresses.Address, context: ssl.SSLContext | None) -> addresses.Address:
@@ -138,7 +143,7 @@ class Listener:
         server = self._runner.server
         assert server is not None  # noqa: S101  it was set up before anybody could come
         there = server.connections
-        for oldest in there[: max(0, len(there) + 1 - MOST_CONNECTIONS)]:
+        for oldest in there[: max(0, len(there) + 1 - self._most)]:
             oldest.force_close()
         return server()
 

@@ -1,0 +1,73 @@
+"""What is wrong with an object: one finding for each rule that is broken, with the field."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import msgspec
+
+Path = tuple[str | int, ...]
+_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+MOST: Final = 100  # findings of one object; a list of ten thousand helps nobody
+MOST_CHARACTERS: Final = 16_000  # of all of them in one message
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that is wrong: where, and which rule with which numbers; a warning refuses nothing."""
+
+    path: Path
+    message: str
+    refuses: bool = True
+
+    @property
+    def field(self) -> str:
+        """The JSON path, such as `spec.tasks[0].template.spec.containers[1].image`."""
+        return field(self.path)
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}" if self.path else self.message
+
+
+class Findings:
+    """Gathers findings in the order in which they are found, each of them once."""
+
+    def __init__(self) -> None:
+        self._found: dict[Finding, None] = {}
+
+    def add(self, path: Path, message: str, *, refuses: bool = True) -> None:
+        """Note a finding; of very many the rest is left out."""
+        if len(self._found) < MOST:
+            self._found[Finding(path, message, refuses)] = None
+
+    @property
+    def all(self) -> list[Finding]:
+        """Everything that was found."""
+        return list(self._found)
+
+    @property
+    def refusals(self) -> list[Finding]:
+        """What keeps the object from being stored."""
+        return [each for each in self._found if each.refuses]
+
+    @property
+    def warnings(self) -> list[Finding]:
+        """What its author should know."""
+        return [each for each in self._found if not each.refuses]
+
+
+def field(path: Path) -> str:
+    """Write a path as people read it: `spec.tasks[0].resources.requests[nvidia.com/gpu]`."""
+    text = ""
+    for step in path:
+        if isinstance(step, str) and _PLAIN.fullmatch(step):
+            text += f".{step}" if text else step
+        else:
+            text += f"[{step}]"
+    return text
+
+
+def listed(found: list[Finding]) -> str:
+    """Put findings in one line, as the answer to a client carries them."""
+    text = "; ".join(map(str, found))
+    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 1] + "…"

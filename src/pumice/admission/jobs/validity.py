@@ -1,0 +1,224 @@
+"""What makes a job one that can run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pumice.admission import naming, queue_references, topology
+from pumice.admission.jobs import changes, dependencies, policies, volumes
+from pumice.admission.pod_templates import amounts, template
+from pumice.api import documents, duration
+
+if TYPE_CHECKING:
+    from pumice.admission.findings import Findings
+    from pumice.admission.parts import Part
+    from pumice.admission.requests import Request, Settings
+    from pumice.admission.surroundings import Surroundings
+
+_NUMA: Final = ("none", "best-effort", "restricted", "single-numa-node")
+_RANDOM_END: Final = 5  # characters that a generated name gets
+_WITH_HOST_NAMES: Final = ("svc", "tensorflow", "mpi", "pytorch", "ray")
+_MPI_MASTER: Final = "master"
+
+
+def judge(request: Request, found: Findings, around: Surroundings, settings: Settings) -> None:
+    """Judge a job that is created or changed."""
+    job = request.part(found)
+    spec = job.record("spec")
+    if request.operation == "UPDATE":
+        old = request.old.get("spec")
+        if spec and spec.value != old:  # whoever only takes a finalizer away is never stopped
+            changes.judge(spec, old if isinstance(old, dict) else {})
+            judge_numbers(spec)
+        return
+    name = _judge_name(job.record("metadata"))
+    judge_spec(spec, settings, name)
+    queue_references.judge_open(spec, around)
+    queue_references.judge_leaf(spec, around)
+    _judge_priority(spec, around)
+
+
+def judge_spec(spec: Part, settings: Settings, name: str = "") -> None:
+    """Judge the spec of a job, or of what jobs are made from; the queue aside, which may come later."""
+    if not spec:
+        spec.refuse("is missing, and must be given")
+        return
+    tasks = spec.items("tasks")
+    if not spec.part("tasks").value:
+        spec.refuse("is empty, and must hold at least one task", "tasks")
+    judge_numbers(spec)
+    spec.whole("maxRetry", least=0)
+    spec.whole("ttlSecondsAfterFinished", least=0)
+    spec.whole("minSuccess", least=1)
+    policies.judge(spec)
+    _judge_plugins(spec, settings)
+    volumes.judge(spec)
+    topology.judge(spec)
+    _judge_estimate(spec)
+    _judge_tasks(spec, tasks, name)
+    _judge_dependencies(spec, tasks)
+
+
+def judge_numbers(spec: Part) -> None:
+    """Judge how many pods there are and how many start together."""
+    total = 0
+    for task in spec.items("tasks"):
+        replicas = task.whole("replicas", least=0) or 0
+        least = task.whole("minAvailable", least=0)
+        if least is not None and least > replicas:
+            task.refuse(f"is {least}, above replicas of the task ({replicas})", "minAvailable")
+        _judge_partitions(task, replicas, least)
+        total += replicas
+    least = spec.whole("minAvailable", least=0)
+    if least is not None and least > total:
+        spec.refuse(f"is {least}, above the replicas of all tasks together ({total})", "minAvailable")
+
+
+def _judge_partitions(task: Part, replicas: int, least: int | None) -> None:
+    parts = task.record("partitionPolicy")
+    if not parts:
+        return
+    total, size = parts.whole("totalPartitions", least=1), parts.whole("partitionSize", least=1)
+    for field in ("totalPartitions", "partitionSize"):
+        if parts.part(field).value is None:
+            parts.refuse("is missing, and must be at least 1", field)
+    needed = parts.whole("minPartitions", least=0) or 0
+    topology.judge(parts)
+    if total is None or size is None:
+        return
+    if replicas != total * size:
+        task.refuse(
+            f"is {replicas}, and must be totalPartitions x partitionSize ({total} x {size} = {total * size})",
+            "replicas",
+        )
+    if needed > total:
+        parts.refuse(f"is {needed}, above totalPartitions ({total})", "minPartitions")
+    elif needed and least is not None and least != needed * size:
+        task.refuse(
+            f"is {least}, and must be minPartitions x partitionSize ({needed} x {size} = {needed * size})",
+            "minAvailable",
+        )
+
+
+def _judge_name(metadata: Part) -> str:
+    name, start = metadata.text("name"), metadata.text("generateName")
+    field = "name" if name or not start else "generateName"
+    full = name or (start + "x" * _RANDOM_END if start else "")
+    if full and (problem := naming.qualified(full)):
+        metadata.refuse(
+            f"is {documents.quoted(name or start)}, and the name of a job is a label of its pods: it {problem}", field
+        )
+    return full
+
+
+def _judge_tasks(spec: Part, tasks: list[Part], name: str) -> None:
+    seen: dict[str, int] = {}
+    plugins = spec.record("plugins").value or {}
+    hosts = any(plugin in plugins for plugin in _WITH_HOST_NAMES)
+    for index, task in enumerate(tasks):
+        role = task.text("name")
+        if role and (problem := naming.label(role)):
+            task.refuse(f"is {documents.quoted(role)}, and {problem}", "name")
+        elif role and name:
+            _judge_pod_name(task, f"{name}-{role}", hosts=hosts)
+        if role and seen.setdefault(role, index) != index:
+            task.refuse(f"is {documents.quoted(role)}, which tasks[{seen[role]}] is called already", "name")
+        policies.judge(task)
+        task.whole("maxRetry", least=-1)
+        if not task.record("template"):
+            task.refuse("is missing, and must be given", "template")
+        else:
+            template.judge(task.record("template"))
+        _judge_numa(task)
+
+
+def _judge_pod_name(task: Part, start: str, *, hosts: bool) -> None:
+    """Judge the name of the first pod; where pods get host names, that of the last, for a longer one could not be created."""
+    replicas = task.part("replicas").value
+    last = replicas - 1 if hosts and isinstance(replicas, int) and replicas > 0 else 0
+    pod = f"{start}-{last}"
+    if problem := naming.label(pod) if hosts else naming.qualified(pod):
+        task.refuse(f"makes pods called {documents.quoted(pod)}, and such a name {problem}", "name")
+
+
+def _judge_numa(task: Part) -> None:
+    policy = task.among("topologyPolicy", _NUMA)
+    if policy in ("", "none"):
+        return
+    pod = task.record("template", "spec")
+    for container in pod.items("containers"):
+        resources = container.record("resources")
+        asked = resources.record("requests").part("cpu")
+        asked = asked or resources.record("limits").part("cpu")
+        if not asked:
+            asked.refuse(f"is missing: topologyPolicy {policy} needs whole CPUs in every container")
+            continue
+        amount = amounts.read_one(asked)
+        if amount is not None and (amount.denominator != 1 or amount == 0):
+            asked.refuse(f"is {asked.value}: topologyPolicy {policy} needs whole CPUs in every container")
+
+
+def _judge_plugins(spec: Part, settings: Settings) -> None:
+    plugins = dict(spec.entries("plugins"))
+    for name, given in plugins.items():
+        if name not in settings.job_plugins:
+            near = documents.nearest(name, settings.job_plugins)
+            hint = f"; did you mean {near}?" if near else f"; there are {', '.join(settings.job_plugins)}"
+            given.refuse(f"is no plugin of jobs{hint}")
+        elif given:
+            spec.record("plugins").texts(name)
+    if "mpi" in plugins:
+        master = _argument(plugins["mpi"].value, "master") or _MPI_MASTER
+        roles = [task.text("name") for task in spec.items("tasks")]
+        if master not in roles:
+            plugins["mpi"].refuse(f"needs a task called {master}; there are {', '.join(filter(None, roles)) or 'none'}")
+
+
+def _argument(given: object, name: str) -> str:
+    """Find the value of a plugin's argument: `--master=m`, `-master=m`, or the word behind `--master`."""
+    words = [str(each) for each in given] if isinstance(given, list) else []
+    for index, word in enumerate(words):
+        key, equals, value = word.lstrip("-").partition("=")
+        if word.startswith("-") and key == name:
+            return value if equals else words[index + 1] if index + 1 < len(words) else ""
+    return ""
+
+
+def _judge_estimate(spec: Part) -> None:
+    text = spec.text("runningEstimate")
+    if text:
+        try:
+            duration.parse(text)
+        except ValueError as error:
+            spec.refuse(str(error), "runningEstimate")
+
+
+def _judge_dependencies(spec: Part, tasks: list[Part]) -> None:
+    needs: dependencies.Needs = {}
+    first = 0
+    for task in tasks:
+        depends = task.record("dependsOn")
+        depends.among("iteration", ("any", "all"))
+        waited = depends.texts("name")
+        needs.setdefault(task.text("name"), []).extend(waited)
+        replicas = task.part("replicas").value
+        first += replicas if not waited and isinstance(replicas, int) else 0
+    dependencies.judge(needs, "task")
+    least = spec.part("minAvailable").value
+    if any(needs.values()) and isinstance(least, int) and least > first:
+        spec.warn(
+            f"is {least}, and only {first} pods exist before the tasks that others depend on have started: "
+            f"the gang would wait for ever; at most {first} lets it start",
+            "minAvailable",
+        )
+
+
+def _judge_priority(spec: Part, around: Surroundings) -> None:
+    name = spec.text("priorityClassName")
+    if name and (problem := naming.subdomain(name)):
+        spec.refuse(f"is {documents.quoted(name)}, and {problem}", "priorityClassName")
+    elif name and around.complete and around.priority_class(name) is None:
+        spec.warn(
+            f"is {documents.quoted(name)}, and there is no such PriorityClass: its pods cannot be created",
+            "priorityClassName",
+        )

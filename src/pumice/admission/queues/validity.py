@@ -1,0 +1,112 @@
+"""What makes a queue one that can be served, and who may be deleted."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
+
+from pumice.admission import surroundings
+from pumice.admission.queues import promises, tree
+from pumice.api import documents, names
+
+if TYPE_CHECKING:
+    from pumice.admission.findings import Findings
+    from pumice.admission.parts import Part
+    from pumice.admission.requests import Request, Settings
+    from pumice.admission.surroundings import Surroundings
+
+_LARGEST_WEIGHT: Final = 65535
+_PROTECTED: Final = (names.DEFAULT_QUEUE, names.ROOT_QUEUE)
+_ROOT_FIXED: Final = ("capability", "deserved", "guarantee")
+_STATES: Final = ("", names.QUEUE_OPEN, names.QUEUE_CLOSED)
+
+
+def judge(request: Request, found: Findings, around: Surroundings, settings: Settings) -> None:
+    """Judge a queue that is created, changed or deleted."""
+    if request.operation == "DELETE":
+        _judge_deletion(request, found, around, settings)
+        return
+    queue = request.part(found)
+    if request.operation == "UPDATE" and _same(request.object, request.old):
+        return
+    name = queue.record("metadata").text("name") or request.name
+    spec = queue.record("spec")
+    promises.judge(spec)
+    _judge_rest(spec)
+    _judge_state(queue, request.old)
+    _judge_hierarchy(queue, name, around)
+    tree.judge(queue, name, around, settings.most_depth)
+    if name == names.ROOT_QUEUE and request.operation == "UPDATE" and settings.root_protected:
+        for field in _ROOT_FIXED:
+            if (spec.part(field).value or {}) != (surroundings.below(request.old, "spec", field) or {}):
+                spec.refuse("may not change: root holds the whole cluster", field)
+
+
+def _same(new: dict[str, Any], old: dict[str, Any]) -> bool:
+    """Tell whether nothing changed that rules look at, as when a finalizer goes."""
+    fields = (("spec",), ("status", "state"), ("metadata", "annotations"))
+    return all(surroundings.below(new, *field) == surroundings.below(old, *field) for field in fields)
+
+
+def _judge_rest(spec: Part) -> None:
+    spec.whole("weight", least=1, most=_LARGEST_WEIGHT)
+    spec.whole("priority", least=0)
+    spec.truth("reclaimable")
+    spec.among("dequeueStrategy", (names.DEQUEUE_TRAVERSE, names.DEQUEUE_FIFO))
+
+
+def _judge_state(queue: Part, old: dict[str, Any]) -> None:
+    """Judge the state; one that is as it was is not the writer's doing."""
+    status = queue.record("status")
+    state = status.text("state")
+    if state not in _STATES and state != surroundings.below(old, "status", "state"):
+        status.refuse(f"is {documents.quoted(state)}, and may only be set to Open or Closed", "state")
+
+
+def _judge_hierarchy(queue: Part, name: str, around: Surroundings) -> None:
+    annotations = queue.record("metadata", "annotations")
+    path, weights = annotations.text(names.HIERARCHY), annotations.text(names.HIERARCHY_WEIGHTS)
+    if not path and not weights:
+        return
+    steps, numbers = path.split("/"), weights.split("/")
+    if len(steps) != len(numbers) or not path or not weights:
+        counts = f"{len(steps) if path else 0} names and {len(numbers) if weights else 0} weights"
+        annotations.refuse(f"has not as many parts as {names.HIERARCHY}: {counts}", names.HIERARCHY_WEIGHTS)
+    for number in numbers if weights else ():
+        if not _above_zero(number):
+            annotations.refuse(
+                f"holds {documents.quoted(number)}, and a weight is a number above 0", names.HIERARCHY_WEIGHTS
+            )
+    for other in around.queues():
+        theirs = surroundings.below(dict(other), "metadata", "annotations", names.HIERARCHY)
+        called = surroundings.below(dict(other), "metadata", "name")
+        if path and called != name and isinstance(theirs, str) and theirs.startswith(f"{path}/"):
+            annotations.refuse(
+                f"is {documents.quoted(path)}, and queue {called} lies below that ({theirs}); jobs go to leaves alone",
+                names.HIERARCHY,
+            )
+            break
+
+
+def _above_zero(text: str) -> bool:
+    try:
+        return len(text) <= 32 and Fraction(text) > 0 and "/" not in text
+    except (ValueError, ZeroDivisionError):
+        return False
+
+
+def _judge_deletion(request: Request, found: Findings, around: Surroundings, settings: Settings) -> None:
+    name = request.name or str(surroundings.below(request.old, "metadata", "name") or "")
+    where = ("metadata", "name")
+    if name in _PROTECTED:
+        found.add(where, f"is {name}, which every cluster has: it may not be deleted")
+        return
+    children = around.children(name)
+    if children:
+        found.add(
+            where,
+            f"is {name}, which has {len(children)} queues below it ({', '.join(children[:3])}): delete these first",
+        )
+    held = tree.allocated_pods(request.old or dict(around.queue(name) or {}))
+    if settings.allocated_pods_checked and held:
+        found.add(("status", "allocated", "pods"), f"is {held}: wait for the pods of {name} to end, or delete them")

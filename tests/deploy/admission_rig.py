@@ -1,0 +1,165 @@
+"""`pumice admission` beside a real API server, with the account, the roles and the arguments of its manifests; the API server finds it by its address."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING, Self
+
+import pytest
+from audited import use
+
+from pumice.admission import rules
+from pumice.kube import admission_permissions
+from pumice.manifests import admission, installation, objects, release, text
+from testbed import processes
+from testbed.server import ApiServer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RELEASE = release.Release(parts=("admission",), admission_paths=tuple(rules.BY_PATH))
+ACCOUNT = f"system:serviceaccount:{RELEASE.namespace}:{RELEASE.admission}"
+POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [{"level": "Metadata", "users": [ACCOUNT]}, {"level": "None"}],
+}
+PATIENCE = 60.0
+
+
+class AdmissionServer:
+    """An API server that writes down what the webhooks' account asks for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._log = folder / "audit.log"
+        self.kubeconfig = folder / "kubeconfig"
+        (folder / "policy.yaml").write_text(json.dumps(POLICY), encoding="utf-8")
+        self.server = ApiServer(
+            arguments=(f"--audit-policy-file={folder / 'policy.yaml'}", f"--audit-log-path={self._log}")
+        )
+
+    def install(self, crds: Path) -> None:
+        """Install the webhooks and write a kubeconfig for their account."""
+        self.server.crds(crds)
+        self.apply(objects.namespace(RELEASE), *installation.manifests(RELEASE))
+        token = self.server.kubectl("create", "token", RELEASE.admission, "-n", RELEASE.namespace).strip()
+        cluster = {"server": self.server.url, "certificate-authority": str(self.server.ca_file)}
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "c",
+            "clusters": [{"name": "c", "cluster": cluster}],
+            "users": [{"name": "c", "user": {"token": token}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+        }
+        self.kubeconfig.write_text(json.dumps(config), encoding="utf-8")
+
+    def apply(self, *manifests: dict) -> str:
+        return self.server.kubectl(
+            "apply", "--server-side", "--force-conflicts", "-f", "-", input=text.stream(manifests)
+        )
+
+    def get(self, *query: str) -> dict:
+        return json.loads(self.server.kubectl("get", *query, "-o", "json"))
+
+    def entries(self) -> list[dict]:
+        return [json.loads(line) for line in self._log.read_text(encoding="utf-8").splitlines()]
+
+    def forbidden(self) -> list[str]:
+        refused = [entry for entry in self.entries() if entry.get("responseStatus", {}).get("code") == 403]
+        return [f"{entry['verb']} {entry['requestURI']}" for entry in refused]
+
+    def used(self) -> set:
+        return {use(entry) for entry in self.entries() if "objectRef" in entry}
+
+
+def granted() -> set:
+    table = (*admission_permissions.PERMISSIONS, admission_permissions.NAMESPACES)
+    return {each for permission in table for each in permission.uses}
+
+
+class Running:
+    """A process of ours with its log."""
+
+    def __init__(self, log: Path, *arguments: str) -> None:
+        self._log = log
+        with log.open("wb") as stream:
+            command = [sys.executable, "-c", "from pumice.cli import main; main()", *arguments]
+            self.process = subprocess.Popen(command, stdout=stream, stderr=stream)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text(encoding="utf-8")
+
+    def end(self) -> int:
+        self.process.terminate()
+        return self.process.wait(timeout=40)
+
+    def until(self, condition) -> None:
+        """Wait for something, and show the log if it does not come."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline and self.process.poll() is None:
+            try:
+                if condition():
+                    return
+            except OSError:
+                pass
+            time.sleep(0.1)
+        pytest.fail(f"nothing came of it; the log:\n{self.log[-4000:]}")
+
+
+class SchedulerBefore(Running):
+    """A scheduler on the same API server."""
+
+    def __init__(self, rig: AdmissionServer) -> None:
+        flags = (f"--kubeconfig={rig.server.kubeconfig}", "--leader-elect=false")
+        super().__init__(rig.folder / "scheduler.log", "scheduler", *flags)
+
+
+class RunningAdmission(Running):
+    """The webhooks, with the arguments of their Deployment; addresses and the mounted file are this machine's."""
+
+    def __init__(self, rig: AdmissionServer, *more: str) -> None:
+        self.port, self.health = (processes.free_port() for _ in range(2))
+        conf = rig.folder / "volcano-admission.conf"
+        conf.write_text(admission.CONFIGURATION, encoding="utf-8")
+        replaced = {
+            "/admission.local.config/configmap": str(rig.folder),
+            "[$(POD_IP)]": "127.0.0.1",
+            ":11251": f":{self.health}",
+            "--port=8443": f"--port={self.port}",
+        }
+        arguments = admission.arguments(RELEASE)
+        for old, new in replaced.items():
+            arguments = [argument.replace(old, new) for argument in arguments]
+        arguments += [f"--kubeconfig={rig.kubeconfig}", f"--webhook-url=https://127.0.0.1:{self.port}", *more]
+        super().__init__(rig.folder / f"admission-{self.port}.log", "admission", *arguments)
+
+    def __enter__(self) -> Self:
+        try:
+            self.until(lambda: self.ready()[0] == 200)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def ready(self) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.health}/readyz?verbose", timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
