@@ -94,7 +94,7 @@ class ApiThread(threading.Thread):
     async def _run(self) -> None:
         self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()
         gc.disable()  # until everything that stays is there: looking through it again and again would take longer than making it
-        store = ObjectStore(clock.wall, new_uid, resources.has_generation)
+        store = ObjectStore(clock.whole_seconds, new_uid, resources.has_generation)
         keeper = journal.open_journal(self._options.data, store) if self._options.data else None
         made = cluster.Cluster(store, clock.wall, keeper.durability if keeper else None)
         if keeper:
