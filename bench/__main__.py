@@ -22,6 +22,7 @@ from bench import (
     recording,
     scalars,
     sharing,
+    top,
     topology,
     trees,
     volumes,
@@ -55,6 +56,7 @@ def main() -> None:
         *decision_record.everything(),
         *recording.everything(),
         *explaining.everything(),
+        *top.everything(),
         *admission.everything(),
         workload.figures,
     ]

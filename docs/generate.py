@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
 
+import command_pages  # noqa: E402  stands beside this file
 import members  # noqa: E402  stands beside this file
 import plugin_types  # noqa: E402  stands beside this file
 import why_output  # noqa: E402  stands beside this file
@@ -57,6 +58,7 @@ def pages() -> dict[str, str]:
         "docs/reference/plugin-types.md": _plugin_types(),
         "docs/reference/flags.md": _flags(),
         "docs/reference/controller-flags.md": _controller_flags(),
+        "docs/reference/commands.md": command_pages.page(NOTICE),
         "docs/reference/admission-flags.md": _admission_flags(),
         "docs/reference/metrics.md": _metrics(),
         "README.md": _readme(plugins, actions),

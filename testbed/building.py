@@ -73,15 +73,21 @@ class Recipe(NamedTuple):
     def mark(self) -> str:
         """Return a digest of everything that decides what the program is."""
         digest = hashlib.sha256(f"{self.package}\n{self.linking}\n".encode())
-        for name in ("go.mod", "go.sum"):
-            digest.update((MODULES / self.module / name).read_bytes())
+        folder = MODULES / self.module
+        for path in (folder / "go.mod", folder / "go.sum", *sorted(self._own(folder))):
+            digest.update(path.read_bytes())
         return digest.hexdigest()
+
+    def _own(self, folder: Path) -> Iterator[Path]:
+        """Give the sources that are ours: those of a package beside the pins."""
+        return (folder / self.package).glob("*.go") if self.package.startswith("./") else iter(())
 
 
 RECIPES = {
     "etcd": Recipe("etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3"),
     "helm": Recipe("helm", "helm.sh/helm/v3/cmd/helm", "helm.sh/helm/v3"),
     "kube-apiserver": Recipe("kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes"),
+    "kube-controllers": Recipe("kubernetes", "./controllers", "k8s.io/kubernetes"),
     "kube-scheduler": Recipe("kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", "k8s.io/kubernetes"),
     "kubectl": Recipe("kubernetes", "k8s.io/kubernetes/cmd/kubectl", "k8s.io/kubernetes"),
 }

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PROGRAMS = ("etcd", "kube-apiserver", "kubectl")
-EXTRAS = ("helm", "kube-scheduler", old_etcd.NAME)
+GO_CLIENTS = ("kube-scheduler", "kube-controllers")
+EXTRAS = ("helm", *GO_CLIENTS, old_etcd.NAME)
 HOW = "run `make kube` to get one"
 _ABSENT = 3
 
@@ -48,9 +49,10 @@ def program(name: str) -> Path | None:
     return Path(found) if found else None
 
 
-def how(extra: str) -> str:
-    """Say how to get one of the extras."""
-    return f"run `make kube WITH={extra}` to get one"
+def how(*extras: str) -> str:
+    """Say how to get some of the extras."""
+    named = extras[0] if len(extras) == 1 else f'"{" ".join(extras)}"'
+    return f"run `make kube WITH={named}` to get {'one' if len(extras) == 1 else 'them'}"
 
 
 def _in_assets() -> Path | None:

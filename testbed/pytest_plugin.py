@@ -20,11 +20,14 @@ _IMPLIED = (
     ("fixture", "old_api_server", "old_etcd"),
     ("marker", "old_etcd", "kube"),
     ("fixture", "helm", "helm"),
+    ("fixture", "go_clients", "go_clients"),
+    ("marker", "go_clients", "kube"),
 )
 _NEEDS = {
     "kube": ("a real API server", provide.HOW),
     "old_etcd": ("an API server over an old etcd", provide.how(old_etcd.NAME)),
     "helm": ("helm", provide.how("helm")),
+    "go_clients": ("kube-scheduler and Kubernetes' controllers", provide.how(*provide.GO_CLIENTS)),
 }
 _LEFT_OUT = pytest.StashKey[dict[str, int]]()
 _MISSING = pytest.StashKey[tuple[str, ...]]()
@@ -35,6 +38,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "kube: needs a real API server (implied by the fixture api_server)")
     config.addinivalue_line("markers", "old_etcd: needs an old etcd besides (implied by the fixture old_api_server)")
     config.addinivalue_line("markers", "helm: needs helm (implied by the fixture helm)")
+    config.addinivalue_line(
+        "markers", "go_clients: needs kube-scheduler and Kubernetes' controllers (implied by the fixture go_clients)"
+    )
     config.stash[_LEFT_OUT] = {}
 
 
@@ -76,8 +82,15 @@ def _missing(items: Sequence[pytest.Item]) -> tuple[str, ...]:
         "kube": provide.binaries,
         "old_etcd": old_etcd.find,
         "helm": lambda: provide.program("helm"),
+        "go_clients": _go_clients,
     }
     return tuple(marker for marker in wanted if found[marker]() is None)
+
+
+def _go_clients() -> Path | None:
+    """Return where one of them is, if all are there."""
+    places = [provide.program(name) for name in provide.GO_CLIENTS]
+    return places[0] if all(places) else None
 
 
 def _lacking(item: pytest.Item, missing: tuple[str, ...]) -> str:

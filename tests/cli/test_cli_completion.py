@@ -16,18 +16,18 @@ from pumice.cli import completing
 from pumice.cli.program import COMMANDS, program
 
 ROOT = Path(__file__).parents[2]
-RUN = "from pumice.cli import main; import sys; sys.argv = ['pumice']; main()"
+RUN = "from pumice.cli import main; import sys; sys.argv = ['{name}']; main()"
 
 
-def completed(*words, **environment):
+def completed(*words, name="pumice", **environment):
     """Give what a shell is told about the last word, as pairs of kind and value."""
     asked = {
-        "COMP_WORDS": " ".join(("pumice", *words)),
+        "COMP_WORDS": " ".join((name, *words)),
         "COMP_CWORD": str(len(words)),
-        "_PUMICE_COMPLETE": "bash_complete",
+        f"_{name.upper()}_COMPLETE": "bash_complete",
     }
     done = subprocess.run(
-        [sys.executable, "-c", RUN],
+        [sys.executable, "-c", RUN.format(name=name)],
         env={**os.environ, **asked, **environment},
         capture_output=True,
         text=True,
@@ -53,10 +53,31 @@ def completed(*words, **environment):
         (("scheduler", "--scheduler-conf", "./x"), [("file", "./x")]),
         (("scheduler", "--kubeconfig", "/nowhere", "--default-queue", ""), []),
         (("install", "--names"), [("plain", "--namespace")]),
+        (("to",), [("plain", "top")]),
+        (("job", "re"), [("plain", "resume")]),
+        (("job", "list", "--sel"), [("plain", "--selector")]),
+        (("job", "view", "--kubeconfig", "/nowhere", "-N", ""), []),
+        (("queue", "operate", "-a", "o"), [("plain", "open")]),
+        (("jobflow", "create", "-f", "x"), [("file", "x")]),
+        (("top", "--sort", ""), [("plain", "waiting"), ("plain", "use"), ("plain", "name")]),
     ],
 )
 def test_last_word_is_completed(words, found):
     assert completed(*words) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "found"),
+    [
+        ("vcctl", ("jobt",), [("plain", "jobtemplate")]),
+        ("vcctl", ("queue", "op"), [("plain", "operate")]),
+        ("vsub", ("--schedu",), [("plain", "--scheduler")]),
+    ],
+)
+def test_other_names_of_the_program_are_completed_too(name, words, found):
+    assert completed(*words, name=name) == found
+    script = CliRunner().invoke(program, ["completion", "bash", "--for", name], prog_name="pumice").output
+    assert f"_{name.upper()}_COMPLETE=bash_complete" in script
 
 
 def test_every_command_is_completed_without_importing_any():
@@ -113,4 +134,8 @@ def test_names_are_those_of_the_cluster(api_server):
     assert completed(*there, "--scheduler-conf", f"{namespace}/w") == [("plain", f"{namespace}/with")]
     assert completed(*there, "--scheduler-conf", f"{namespace}/o") == [("file", f"{namespace}/o")]
     assert completed(*there, "--default-queue", "of-") == [("plain", f"of-{namespace}")]
+    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "train"}}
+    job["spec"] = {"tasks": [{"replicas": 1, "template": {"spec": {"containers": [{"name": "c", "image": "x"}]}}}]}
+    api_server.kubectl("create", "-n", namespace, "-f", "-", input=json.dumps(job))
+    assert completed("job", "view", "-k", conf, "-n", namespace, "-N", "t") == [("plain", "train")]
     api_server.kubectl("delete", "queue.scheduling.volcano.sh", f"of-{namespace}")

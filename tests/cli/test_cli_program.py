@@ -12,6 +12,13 @@ from click.testing import CliRunner
 import pumice
 from pumice.cli.program import COMMANDS, program
 
+VERBS = {
+    "job": ("run", "list", "view", "suspend", "resume", "delete"),
+    "queue": ("create", "delete", "get", "list", "operate"),
+    "pod": ("list",),
+    "jobflow": ("create", "delete", "list", "get", "describe"),
+    "jobtemplate": ("create", "delete", "list", "get", "describe"),
+}
 RUN = "import sys; sys.argv = {argv!r}; from pumice.cli import main; main()"
 
 
@@ -48,6 +55,9 @@ def test_help_lists_every_command_with_examples():
         ["config", "show"],
         ["completion"],
         ["plugin", "new"],
+        *([kind, verb] for kind, verbs in VERBS.items() for verb in verbs),
+        ["links"],
+        ["top"],
     ],
 )
 def test_every_command_has_help(command):
@@ -60,10 +70,7 @@ def test_every_command_has_help(command):
     ("typed", "told"),
     [
         ("tset", "no command 'tset'; did you mean 'test'?"),
-        (
-            "xyzzy",
-            "no command 'xyzzy'; there are admission, completion, config, controllers, demo, explain, install, nodes, plugin, replay, scheduler, shrink, test",
-        ),
+        ("xyzzy", f"no command 'xyzzy'; there are {', '.join(COMMANDS)}"),
     ],
 )
 def test_unknown_command_names_the_nearest(typed, told):

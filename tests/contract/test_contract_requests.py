@@ -231,3 +231,33 @@ def test_both_servers_answer_the_same_requests_alike(up_server, definitions):
                 f"{method} {where} {json.dumps(sent)[:80]}\n  ours   {ours.status} {left}\n  theirs {theirs.status} {right}"
             )
     assert not problems, "\n".join(problems)
+
+
+GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/NS/podgroups"
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"), [(MAPS, ("v1", "ConfigMap")), (GROUPS, ("scheduling.volcano.sh/v1beta1", "PodGroup"))]
+)
+@pytest.mark.parametrize("content_type", [None, MERGE, JSON_PATCH])
+def test_metadata_that_holds_nothing_is_left_out(server, path, kind, content_type):
+    path = path.replace("NS", server.new_namespace())
+    empty = {"labels": {}, "annotations": {}, "finalizers": [], "ownerReferences": []}
+    metadata = {"name": "a", **(empty if content_type is None else {})}
+    made = server.call("POST", path, {"apiVersion": kind[0], "kind": kind[1], "metadata": metadata})
+    if content_type is not None:
+        patch = {"metadata": empty}
+        if content_type == JSON_PATCH:
+            patch = [{"op": "add", "path": f"/metadata/{name}", "value": value} for name, value in empty.items()]
+        made = server.call("PATCH", f"{path}/a", patch, content_type=content_type)
+    assert empty.keys() & made["metadata"].keys() == set()
+
+
+def test_the_last_owner_taken_away_by_a_strategic_patch_leaves_no_list(server):
+    path = f"/api/v1/namespaces/{server.new_namespace()}/configmaps"
+    owner = server.call("POST", path, {"metadata": {"name": "owner"}})["metadata"]
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["uid"]}
+    server.call("POST", path, {"metadata": {"name": "owned", "ownerReferences": [reference]}})
+    patch = {"metadata": {"ownerReferences": [{"$patch": "delete", "uid": owner["uid"]}]}}
+    changed = server.call("PATCH", f"{path}/owned", patch, content_type=STRATEGIC)
+    assert "ownerReferences" not in changed["metadata"]

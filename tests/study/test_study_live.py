@@ -126,6 +126,13 @@ def test_who_may_not_list_everything_gets_what_is_written_and_the_missing_right(
     }
 
 
+def test_what_was_read_is_not_written_down_whole(waiting):
+    """The event loop writes the result of its main task down when it takes its signal handler back: seconds for a large cluster."""
+    server, _ = waiting
+    state = live.read(live.Access(kubeconfig=str(server.kubeconfig)))
+    assert repr(state) == f"State({state.source}, {len(state.objects)} objects)"
+
+
 def test_progress_is_told_while_kinds_are_read(waiting):
     server, _ = waiting
     told = []

@@ -1,4 +1,5 @@
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ def test_versions_come_from_the_pinned_modules():
         "etcd": "v3.6.8",
         "helm": "v3.22.0",
         "kube-apiserver": "v1.36.3",
+        "kube-controllers": "v1.36.3",
         "kube-scheduler": "v1.36.3",
         "kubectl": "v1.36.3",
     }
@@ -91,6 +93,17 @@ def test_a_changed_pin_makes_the_old_program_count_as_missing(bare, on_path, mon
     changed = building.RECIPES["etcd"]._replace(package="example.com/other")
     monkeypatch.setitem(building.RECIPES, "etcd", changed)
     assert not building.is_built("etcd")
+
+
+def test_a_changed_source_of_our_own_makes_the_old_program_count_as_missing(bare, on_path, monkeypatch, tmp_path):
+    shutil.copytree(building.MODULES, tmp_path / "go")
+    monkeypatch.setattr(building, "MODULES", tmp_path / "go")
+    on_path(go(bare / "go").parent)
+    building.build(["kube-controllers", "kube-scheduler"], silent)
+    with (tmp_path / "go" / "kubernetes" / "controllers" / "main.go").open("a") as file:
+        file.write("// changed\n")
+    assert not building.is_built("kube-controllers")
+    assert building.is_built("kube-scheduler")
 
 
 def test_what_is_built_already_stays_when_another_program_is_missing(bare, on_path):

@@ -163,6 +163,34 @@ def test_a_circle_of_owners_is_refused_with_the_field(server):
         assert refused.body["details"]["causes"][0]["field"].startswith("metadata.ownerReferences")
 
 
+@pytest.mark.parametrize(
+    ("field", "bound"),
+    [
+        ({"type": "integer", "minimum": 5, "maximum": 1}, "minimum"),
+        ({"type": "string", "minLength": 5, "maxLength": 1}, "minLength"),
+        ({"type": "array", "items": {"type": "string"}, "minItems": 5, "maxItems": 1}, "minItems"),
+    ],
+)
+def test_a_schema_that_no_value_could_satisfy_is_refused_with_the_field(server, field, bound):
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"a": field}}}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "nevers.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "nevers", "kind": "Never"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+    refused = server.caller.answer("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+    assert refused.status == 422
+    [cause] = refused.body["details"]["causes"]
+    assert cause["field"].endswith(f".properties[a].{bound}")
+    assert "no value could be valid" in cause["message"]
+
+
 def test_a_rule_that_is_not_evaluated_is_refused_by_name(server):
     schema = {
         "type": "object",

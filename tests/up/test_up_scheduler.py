@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 from running_cluster import RunningCluster, until
 
@@ -27,6 +28,45 @@ def test_another_process_schedules_a_cluster_that_has_no_scheduler(tmp_path):
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as scheduler:
             until(lambda: caller.call("GET", f"{PODS}/p")["status"]["phase"] == "Running")
             scheduler.terminate()
+
+
+WAITING = """
+actions: "enqueue"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: nodeorder}]
+"""
+
+
+def test_a_change_of_the_configuration_is_followed_and_a_mistake_in_it_is_not(tmp_path):
+    config = tmp_path / "scheduler.yaml"
+    config.write_text(WAITING)
+    with RunningCluster(tmp_path, "--nodes", "2", "--config", str(config)) as running:
+        caller = running.caller
+
+        def phase(name):
+            return caller.call("GET", f"{PODS}/{name}")["status"]["phase"]
+
+        caller.call("POST", PODS, pod("first"))
+        groups = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
+        until(
+            lambda: [each.get("status", {}).get("phase") for each in caller.call("GET", groups)["items"]] == ["Inqueue"]
+        )
+        assert "nodeName" not in caller.call("GET", f"{PODS}/first")["spec"]
+        arrive(config, WAITING.replace("enqueue", "enqueue, allocate, backfill"))
+        until(lambda: phase("first") == "Running")
+        arrive(config, WAITING.replace("enqueue", "enqueue, no-such-action"))
+        log = Path(running.kubeconfig).parent / "scheduler.log"
+        until(lambda: "no-such-action" in log.read_text())
+        caller.call("POST", PODS, pod("second"))
+        until(lambda: phase("second") == "Running")
+
+
+def arrive(path, text):
+    """Replace a file as editors and ConfigMaps do: at once."""
+    new = path.with_suffix(".new")
+    new.write_text(text)
+    new.replace(path)
 
 
 def test_a_dump_is_where_a_cluster_starts(tmp_path):

@@ -6,7 +6,7 @@ import ipaddress
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds, quantity
-from pumice.apiserver import statuses
+from pumice.apiserver import quota_scopes, statuses
 from pumice.apiserver.built_in import defaults
 from pumice.sim import deletion, priorities, structure
 from pumice.sim.identity import Key
@@ -114,7 +114,7 @@ class Admission:
         if not wanted:
             return
         for quota in self._store.scan(kinds.RESOURCE_QUOTA):
-            if quota["metadata"]["namespace"] != namespace:
+            if quota["metadata"]["namespace"] != namespace or not _concerns(quota, manifest, resource):
                 continue
             hard = structure.mapping(quota, "spec", "hard")
             missing = sorted(
@@ -126,7 +126,7 @@ class Admission:
                 listed = "; ".join(f"{each} for: {container}" for each in missing)
                 why = f"failed quota: {quota['metadata']['name']}: must specify {listed}"
                 raise statuses.forbidden(resource.plural, resource.group, name, why)
-            used = self.used(namespace, hard)
+            used = self.used(quota)
             over = [
                 each
                 for each in sorted(wanted)
@@ -139,20 +139,28 @@ class Admission:
                 )
                 raise statuses.forbidden(resource.plural, resource.group, name, why)
 
-    def used(self, namespace: str, names: Mapping[str, Any]) -> dict[str, int]:
+    def used(self, quota: Mapping[str, Any]) -> dict[str, int]:
         """Add up what the objects of a namespace take, of the resources that a quota names."""
-        used = dict.fromkeys(names, 0)
-        for pod in self._store.scan(kinds.POD):
-            if pod["metadata"]["namespace"] == namespace and not deletion.is_finished(pod):
+        namespace, scoped = quota["metadata"]["namespace"], quota_scopes.is_scoped(quota)
+        used = dict.fromkeys(structure.mapping(quota, "spec", "hard"), 0)
+        for pod in self._store.inside(kinds.POD, namespace):
+            if not deletion.is_finished(pod) and (not scoped or quota_scopes.counts(quota, pod)):
                 for name, amount in pod_charges(pod).items():
                     if name in used:
                         used[name] += amount
-        for kind in _COUNTED:
-            counted = f"count/{kind.plural}" if not kind.group else f"count/{kind.plural}.{kind.group}"
-            if kind.plural in used or counted in used:
-                count = sum(1000 for each in self._store.scan(kind) if each["metadata"]["namespace"] == namespace)
-                used |= {name: count for name in (kind.plural, counted) if name in used}
-        return used
+        return used if scoped else used | self._counted(namespace, used)
+
+    def _counted(self, namespace: str, names: Mapping[str, int]) -> dict[str, int]:
+        """Count objects other than pods, and add up what claims ask for."""
+        found: dict[str, int] = {}
+        for kind in self._store.known_kinds():
+            stated = {f"count/{statuses.qualified(kind.plural, kind.group)}"} | ({kind.plural} & _PLAINLY)
+            if kind is not kinds.POD and (asked := stated & names.keys()):
+                found |= dict.fromkeys(asked, sum(1000 for _ in self._store.inside(kind, namespace)))
+        if _STORAGE in names:
+            claims = self._store.inside(kinds.PERSISTENT_VOLUME_CLAIM, namespace)
+            found[_STORAGE] = sum(_claimed(claim) for claim in claims)
+        return found
 
     # ---- other kinds
 
@@ -181,7 +189,16 @@ class Admission:
 
 
 _MUST_STATE: Final = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
-_COUNTED: Final = (kinds.PERSISTENT_VOLUME_CLAIM, kinds.SERVICE, kinds.REPLICATION_CONTROLLER, kinds.REPLICA_SET, kinds.BATCH_JOB, kinds.STATEFUL_SET)  # fmt: skip
+_STORAGE: Final = "requests.storage"
+_PLAINLY: Final = frozenset({"configmaps", "persistentvolumeclaims", "replicationcontrollers", "resourcequotas", "secrets", "services"})  # fmt: skip
+"""Kinds that a quota may name without `count/`."""
+
+
+def _concerns(quota: Mapping[str, Any], manifest: Mapping[str, Any], resource: Resource) -> bool:
+    """Tell whether a quota counts a new object: one with scopes counts the pods that fit them."""
+    if not quota_scopes.is_scoped(quota):
+        return True
+    return resource.kind is kinds.POD and quota_scopes.counts(quota, manifest)
 
 
 def charges(manifest: Mapping[str, Any], resource: Resource) -> dict[str, int]:
@@ -191,9 +208,12 @@ def charges(manifest: Mapping[str, Any], resource: Resource) -> dict[str, int]:
     counted = f"count/{statuses.qualified(resource.plural, resource.group)}"
     found = {counted: 1000, resource.plural: 1000}
     if resource.kind is kinds.PERSISTENT_VOLUME_CLAIM:
-        size = structure.mapping(manifest, "spec", "resources", "requests").get("storage")
-        found |= {"requests.storage": _thousandths(size)} if size is not None else {}
+        found[_STORAGE] = _claimed(manifest)
     return found
+
+
+def _claimed(claim: Mapping[str, Any]) -> int:
+    return _thousandths(structure.mapping(claim, "spec", "resources", "requests").get("storage", 0))
 
 
 def pod_charges(pod: Mapping[str, Any]) -> dict[str, int]:
@@ -222,7 +242,7 @@ def _thousandths(amount: Any) -> int:
 
 
 def _amounts(names: list[str], amounts: Mapping[str, int]) -> str:
-    return ",".join(f"{name}={_amount(amounts.get(name, 0))}" for name in names)
+    return ",".join(f"{name}={amount_text(name, amounts.get(name, 0))}" for name in names)
 
 
 def _amount(thousandths: int) -> str:

@@ -71,12 +71,13 @@ async def read(request: web.BaseRequest, decoder: protobuf.Decoder) -> Body:
         raise statuses.Problem(415, f"the body is {media}, and only JSON, YAML and protobuf are read here")
     if request.content_length is not None and request.content_length > MOST_BYTES:
         raise _too_large(request.content_length)
-    data = bytearray()
-    async for piece in request.content.iter_any():
-        data += piece
+    content = request.content
+    data = b"" if content.at_eof() else await content.readany()
+    while not content.at_eof():  # most bodies come in one piece
+        data += await content.readany()
         if len(data) > MOST_BYTES:
             raise _too_large(len(data))
-    return Body(bytes(data), media, decoder)
+    return Body(data, media, decoder)
 
 
 def _too_large(size: int) -> statuses.Problem:

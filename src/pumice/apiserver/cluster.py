@@ -113,7 +113,9 @@ def select_pods(job: Document) -> None:
     if spec.get("selector") is None:
         spec["selector"] = {"matchLabels": {_JOB_UID: uid}}
     template = spec.setdefault("template", {}).setdefault("metadata", {})
+    stated = metadata.get("labels")
+    shared = not stated or stated is template.get("labels")  # a Job that states no labels has those of its pods
     labels = template["labels"] = dict(template.get("labels") or {})
     labels |= {_JOB_UID: uid, _JOB_NAME: name, "controller-uid": uid, "job-name": name}
-    if not metadata.get("labels"):
+    if shared:
         metadata["labels"] = dict(labels)

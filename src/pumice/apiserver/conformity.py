@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pumice.apiserver import statuses
 from pumice.apiserver.schemas import conforming
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pumice.apiserver.resources import Resource
 
 Document = dict[str, Any]
+_OMITTED_IF_EMPTY: Final = ("annotations", "finalizers", "labels", "ownerReferences")
 
 
 def decoded(
@@ -41,7 +42,23 @@ def decoded(
         conforming.drop_nulls(new["metadata"])
         if defaulted:
             conforming.fill_defaults(new, resource.node)
+    _drop_empty(new["metadata"])
     return new
+
+
+def plain(body: Document, resource: Resource) -> Document:
+    """Give a body whose fields are known to be of the right types."""
+    body.setdefault("apiVersion", resource.api_version)
+    body.setdefault("kind", resource.kind_name)
+    _drop_empty(body["metadata"])
+    return body
+
+
+def _drop_empty(metadata: Document) -> None:
+    """Leave out what holds nothing, as the type does that a real server reads metadata into."""
+    for name in _OMITTED_IF_EMPTY:
+        if name in metadata and not metadata[name]:
+            del metadata[name]
 
 
 def _check_kind(body: Document, resource: Resource) -> None:

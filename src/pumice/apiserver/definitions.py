@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pumice.api import kinds, timestamp
 from pumice.apiserver import statuses
 from pumice.apiserver.resources import Resource, stored_kind
-from pumice.apiserver.schemas import cel, nodes, validating
+from pumice.apiserver.schemas import cel, nodes, structural, validating
 from pumice.sim import deletion, structure
 from pumice.sim.identity import Key
 
@@ -38,15 +38,15 @@ class Definitions:
         self._store = store
         self._registry = registry
         self._now = now
-        self._plans: dict[
-            kinds.Kind, Key
-        ] = {}  # what a custom kind's objects are held for, while its definition is going
+        self._going: dict[str, None] = {}  # names of definitions that go once their objects are gone
         store.observe(self._seen)
 
     def serve_all(self) -> None:
         """Serve what an earlier run has left in the store."""
         for manifest in self._store.scan(DEFINITION):
             self._serve(manifest)
+            if deletion.is_terminating(manifest):
+                self._going[manifest["metadata"]["name"]] = None
 
     def complete(self, manifest: Document) -> None:
         """Fill in what the server says about a definition: accepted names, conditions, stored versions, the finalizer of its objects."""
@@ -94,6 +94,8 @@ class Definitions:
     def _seen(self, key: Key, event_type: WatchEventType, manifest: Mapping[str, Any]) -> None:
         if key.kind != DEFINITION:
             return
+        if deletion.is_terminating(manifest):
+            self._going[key.name] = None
         if event_type == "DELETED":
             spec = manifest["spec"]
             self._registry.drop(spec["group"], spec["names"]["plural"])
@@ -110,7 +112,11 @@ class Definitions:
     def clean(self) -> int:
         """Delete the objects of definitions that are going, and let those go that have none left; gives how much was done."""
         done = 0
-        for manifest in list(self._store.scan(DEFINITION)):
+        for name in list(self._going):
+            manifest = self._store.find(Key(DEFINITION, "", name))
+            if manifest is None:
+                del self._going[name]
+                continue
             if not deletion.is_terminating(manifest) or CLEANUP not in (manifest["metadata"].get("finalizers") or ()):
                 continue
             kind = kind_of(manifest["spec"])
@@ -274,7 +280,7 @@ def _own_problems(schema: Document, path: str) -> Causes:
     free = (
         schema.get("x-kubernetes-int-or-string") is True or schema.get("x-kubernetes-preserve-unknown-fields") is True
     )
-    if stated is None and not free:
+    if stated is None and not free and "$ref" not in schema:
         found.append(
             ("FieldValueRequired", f"{path}.type", "Required value: must not be empty for specified object fields")
         )
@@ -287,7 +293,7 @@ def _own_problems(schema: Document, path: str) -> Causes:
         text = "Forbidden: additionalProperties and properties are mutual exclusive"
         found.append(("FieldValueForbidden", f"{path}.additionalProperties", text))
     if stated == "array" and not isinstance(schema.get("items"), dict):
-        found.append(("FieldValueRequired", f"{path}.items", "Required value: must be specified for an array"))
+        found.append(("FieldValueRequired", f"{path}.items", "Required value: must be specified"))
     for low, high in (
         ("minimum", "maximum"),
         ("minLength", "maxLength"),
@@ -310,6 +316,7 @@ def _own_problems(schema: Document, path: str) -> Causes:
                 "Required value: must not be empty if x-kubernetes-list-type is map",
             )
         )
+    found += structural.problems(schema, path, is_metadata=path.endswith("openAPIV3Schema.properties[metadata]"))
     found += _pattern_problems(schema, path)
     found += _rule_problems(schema, path)
     return found or _default_problems(schema, path)

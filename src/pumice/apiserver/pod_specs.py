@@ -7,7 +7,7 @@ that change.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
@@ -25,20 +25,22 @@ LONGEST: Final = 64 * 1024
 class KnownSpec:
     """A spec that was found good: as it is stored, the class of service of its pods, and whose fields they are."""
 
-    def __init__(self, spec: Document, quality: str, node: Node) -> None:
+    def __init__(self, spec: Document, quality: str, node: Node, filled: frozenset[str]) -> None:
         self.spec = spec
         self.quality = quality
-        self._fields = fieldsets.of_value(spec, node.child("spec"), whole=True)
-        self._owned: dict[bytes, FieldSet] = {}
+        owned = {name: value for name, value in spec.items() if name not in filled}
+        self._fields = fieldsets.of_value(owned, node.child("spec"), whole=True)
+        self._owned: dict[tuple[tuple[str, Any], ...], FieldSet] = {}
 
-    def fields(self, metadata: FieldSet) -> FieldSet:
+    def fields(self, metadata: Document, node: Node) -> FieldSet:
         """Give the fields of a pod with such metadata; one set for all that have the same."""
-        key = msgspec.json.encode(metadata)
+        key = tuple((name, tuple(value) if type(value) is dict else repr(value) if type(value) is list else "") for name, value in metadata.items())  # fmt: skip
         found = self._owned.get(key)
         if found is None:
             if len(self._owned) >= 64:
                 self._owned.clear()
-            whole = {"f:metadata": metadata} if metadata else {}
+            owned = fieldsets.of_metadata(metadata, node)
+            whole = {"f:metadata": owned} if owned else {}
             found = self._owned[key] = managed.share({**whole, "f:spec": self._fields})
         return found
 
@@ -56,12 +58,35 @@ class PodSpecs:
             self._known.move_to_end(raw)
         return found
 
-    def keep(self, raw: bytes, spec: Document, quality: str, node: Node) -> None:
-        """Remember a spec that was found good."""
+    def keep(self, raw: bytes, spec: Document, quality: str, node: Node, filled: frozenset[str]) -> None:
+        """Remember a spec that was found good, of which nobody owns what the server has filled in."""
         if len(raw) <= LONGEST:
-            self._known[raw] = KnownSpec(spec, quality, node)
+            self._known[raw] = KnownSpec(spec, quality, node, filled)
             if len(self._known) > MOST:
                 self._known.popitem(last=False)
+
+
+class _PlainMetadata(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    name: str = ""
+    generate_name: str = ""
+    namespace: str = ""
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+
+class _PlainPod(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    metadata: _PlainMetadata
+    api_version: Literal["v1"] = "v1"
+    kind: Literal["Pod"] = "Pod"
+
+
+def is_plain(body: Document) -> bool:
+    """Tell whether a pod but for its spec states a name, labels and annotations and nothing else, each as it should be: most do, and need no closer look."""
+    try:
+        msgspec.convert(body, _PlainPod)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def split(data: bytes) -> tuple[Document, bytes]:

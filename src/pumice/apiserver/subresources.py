@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pumice.api import kinds
-from pumice.apiserver import deleting, requests, selectors, statuses
+from pumice.apiserver import budgets, deleting, requests, statuses
 from pumice.sim import deletion, errors, structure
 from pumice.sim.identity import Key
 
@@ -80,18 +80,32 @@ class Subresources:
         ready = deletion.is_bound(pod) and not deletion.is_finished(pod) and not deletion.is_terminating(pod)
         if ready:
             self._check_budgets(key, pod)
+            if not dry_run:
+                self._tell_eviction(key, pod)
         self._deleting.delete(target, options, dry_run=dry_run)
         return SUCCESS
 
+    def _tell_eviction(self, key: Key, pod: Mapping[str, Any]) -> None:
+        """Say on a pod why it goes, so that whoever made it can tell an eviction from a failure."""
+        told = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "EvictionByEvictionAPI",
+            "message": "Eviction API: evicting",
+            "lastTransitionTime": self._writing.stamp(),
+        }
+        self._store.overwrite(key, structure.with_condition(dict(pod), told))
+
     def _check_budgets(self, key: Key, pod: Mapping[str, Any]) -> None:
-        budgets = [each for each in self._store.scan(kinds.POD_DISRUPTION_BUDGET) if _covers(each, pod)]
-        if len(budgets) > 1:
+        stated = self._store.scan(kinds.POD_DISRUPTION_BUDGET)
+        covering = [each for each in stated if budgets.covers(each, pod, selector_text)]
+        if len(covering) > 1:
             raise statuses.Problem(
                 500, "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
             )
-        for budget in budgets:
+        for budget in covering:
             figures = budget_figures(budget, self._store)
-            if figures["disruptionsAllowed"] > 0 or not _is_ready(pod):
+            if budgets.lets_go(budget, figures, pod):
                 continue
             name = budget["metadata"]["name"]
             message = f"The disruption budget {name} needs {figures['desiredHealthy']} healthy pods and has {figures['currentHealthy']} currently"
@@ -223,42 +237,6 @@ def _at(manifest: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     return structure.mapping(manifest, *path[:-1]).get(path[-1])
 
 
-# ---- budgets
-
-
-def budget_figures(budget: Mapping[str, Any], store: ObjectStore) -> dict[str, int]:
+def budget_figures(budget: Mapping[str, Any], store: ObjectStore) -> Document:
     """Count what a disruption budget allows now."""
-    pods = [pod for pod in store.scan(kinds.POD) if _covers(budget, pod) and not deletion.is_finished(pod)]
-    expected = len(pods)
-    healthy = sum(_is_ready(pod) and not deletion.is_terminating(pod) for pod in pods)
-    spec = structure.mapping(budget, "spec")
-    if spec.get("maxUnavailable") is not None:
-        desired = max(0, expected - _share(spec["maxUnavailable"], expected))
-    else:
-        desired = _share(spec.get("minAvailable", 1), expected)
-    return {
-        "expectedPods": expected,
-        "currentHealthy": healthy,
-        "desiredHealthy": desired,
-        "disruptionsAllowed": max(0, healthy - desired) if expected else 0,
-    }
-
-
-def _covers(budget: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
-    if budget["metadata"]["namespace"] != pod["metadata"]["namespace"]:
-        return False
-    selector = structure.mapping(budget, "spec").get("selector")
-    if not isinstance(selector, dict):
-        return False
-    text = selector_text(selector) if selector else ""
-    return selectors.labels(text)(pod) if text else True
-
-
-def _share(amount: Any, whole: int) -> int:
-    if isinstance(amount, str) and amount.endswith("%") and amount[:-1].isdecimal():
-        return -(-whole * int(amount[:-1]) // 100)
-    return int(amount) if isinstance(amount, int) or str(amount).isdecimal() else 0
-
-
-def _is_ready(pod: Mapping[str, Any]) -> bool:
-    return structure.mapping(structure.condition(pod, "Ready")).get("status") == "True"
+    return budgets.figures(budget, store, selector_text)

@@ -10,7 +10,7 @@ import msgspec
 from pumice.api import timestamp
 from pumice.apiserver import conformity, pod_specs, statuses, versions
 from pumice.apiserver.built_in import defaults, validity
-from pumice.apiserver.ownership import applying, fieldsets, managed
+from pumice.apiserver.ownership import applying, managed
 from pumice.apiserver.patching import json_patch, strategic
 from pumice.apiserver.schemas import conforming, validating
 from pumice.sim import errors, structure
@@ -65,24 +65,26 @@ class Writing:
     ) -> Mapping[str, Any]:
         """Create an object and give it as it is stored."""
         resource = target.resource
-        new, namespace = self._begun(target, body, options, warnings)
+        new, namespace = self._begun(target, body, options, warnings, defaulted=not applied)
         metadata = new["metadata"]
         if resource.has_status and resource.kind_name not in _STATUS_AT_CREATION:
             new.pop("status", None)
-        self._complete(new, resource)
-        if self.volcano_rules is not None:
-            new = self.volcano_rules.completed(new, resource, namespace)
-            metadata = new["metadata"]
-        self._judge(new, resource, None)
-        self._review("CREATE", target, new, None, warnings)
-        if raw and not warnings:
-            self._specs.keep(raw, new["spec"], new["status"]["qosClass"], resource.node)
-        self._admission.admit(new, resource, namespace)
+        filled = managed.filled_by_server(new, resource.kind_name)
         writer = self._writer(resource, options, "")
         if applied:
             applying.created(new, resource.node, writer)
-        else:
-            managed.after_create(new, resource.node, writer)
+        self._default(new, resource)
+        if self.volcano_rules is not None:
+            new = self.volcano_rules.completed(new, resource, namespace)
+            metadata = new["metadata"]
+        if not applied:
+            managed.after_create(new, resource.node, writer, filled)
+        self._finish(new, resource)
+        self._judge(new, resource, None)
+        self._review("CREATE", target, new, None, warnings)
+        if raw and not warnings:
+            self._specs.keep(raw, new["spec"], new["status"]["qosClass"], resource.node, filled)
+        self._admission.admit(new, resource, namespace)
         new = versions.stored(new, resource)
         return self._adopt(
             new, resource, namespace, options, generated=bool(metadata.get("generateName")) and not target.name
@@ -125,9 +127,11 @@ class Writing:
         metadata["namespace"] = target.namespace
         return target.namespace
 
-    def _begun(self, target: Target, body: Any, options: Options, warnings: list[str]) -> tuple[Document, str]:
+    def _begun(self, target: Target, body: Any, options: Options, warnings: list[str], *, defaulted: bool = True) -> tuple[Document, str]:  # fmt: skip
         """Read what is to be created, without what only the server writes; returns it with its name, and its namespace."""
-        new = conformity.decoded(body, target.resource, options, warnings)
+        return self._started(target, conformity.decoded(body, target.resource, options, warnings, defaulted=defaulted))
+
+    def _started(self, target: Target, new: Document) -> tuple[Document, str]:
         metadata = new["metadata"]
         if metadata.get("resourceVersion"):
             raise statuses.bad_request("resourceVersion should not be set on objects to be created")
@@ -151,13 +155,16 @@ class Writing:
             spec = msgspec.json.decode(raw) if raw else None
             return self.create(target, {**body, "spec": spec} if spec is not None else body, options, warnings, raw=raw)
         resource = target.resource
-        new, namespace = self._begun(target, body, options, warnings)
+        if pod_specs.is_plain(body):
+            new, namespace = self._started(target, conformity.plain(body, resource))
+        else:
+            new, namespace = self._begun(target, body, options, warnings)
         metadata = new["metadata"]
         new |= {"spec": known.spec, "status": {"phase": "Pending", "qosClass": known.quality}}
         if found := validity.metadata(new, "Pod") + owner_problems(new):
             raise statuses.invalid("Pod", "", metadata.get("name", ""), found)
         self._admission.admit(new, resource, namespace)
-        fields = known.fields(fieldsets.of_metadata(metadata, resource.node))
+        fields = known.fields(metadata, resource.node)
         metadata["managedFields"] = [self._writer(resource, options, "").entry("Update", fields, shared=True)]
         return self._adopt(new, resource, namespace, options, generated=bool(metadata.get("generateName")))
 
@@ -292,10 +299,18 @@ class Writing:
     # ---- what all of them share
 
     def _complete(self, new: Document, resource: Resource) -> None:
+        self._default(new, resource)
+        self._finish(new, resource)
+
+    def _default(self, new: Document, resource: Resource) -> None:
+        """Fill in what a kind's schema says of fields that are not stated; whoever writes the object owns them."""
         if not resource.custom:
             defaults.fill(new, resource.group, resource.kind_name)
         elif "metadata" in new:
             conforming.fill_defaults(new, resource.node)
+
+    def _finish(self, new: Document, resource: Resource) -> None:
+        """Fill in what the server says about an object; nobody owns that."""
         complete = self.completes.get((resource.group, resource.kind_name))
         if complete is not None:
             complete(new)

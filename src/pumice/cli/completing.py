@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     import click
 
@@ -49,6 +49,19 @@ def queues(context: click.Context, _parameter: click.Parameter, incomplete: str)
     return _plain((each["metadata"]["name"] for each in _listed(context, kinds.QUEUE)), incomplete)
 
 
+def jobs(context: click.Context, _parameter: click.Parameter, incomplete: str) -> Items:
+    """Name the jobs of the namespace that is given so far, else of the default one."""
+    from pumice.api import kinds  # noqa: PLC0415  as above
+
+    namespace = context.params.get("namespace") or "default"
+    return _plain((each["metadata"]["name"] for each in _listed(context, kinds.JOB, namespace)), incomplete)
+
+
+def words(*known: str) -> Callable[[click.Context, click.Parameter, str], Items]:
+    """Name a few words."""
+    return lambda _context, _parameter, incomplete: _plain(known, incomplete)
+
+
 def contexts(context: click.Context, _parameter: click.Parameter, incomplete: str) -> Items:
     """Name the contexts of the kubeconfig."""
     from pumice.api import documents  # noqa: PLC0415  as above
@@ -82,24 +95,24 @@ def _plain(names: Iterable[str], incomplete: str) -> Items:
     return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
 
 
-def _listed(context: click.Context, kind: Kind) -> list[dict[str, Any]]:
+def _listed(context: click.Context, kind: Kind, namespace: str = "") -> list[dict[str, Any]]:
     """List objects of the cluster that the command would talk to."""
     import asyncio  # noqa: PLC0415  as above
 
     given = {name: context.params.get(name) or "" for name in ("kubeconfig", "context_name", "master")}
     try:
-        return asyncio.run(asyncio.wait_for(_asked(kind, given), PATIENCE))
+        return asyncio.run(asyncio.wait_for(_asked(kind, given, namespace), PATIENCE))
     except Exception:  # noqa: BLE001  a cluster that does not answer has no names, and a prompt is no place to say why
         return []
 
 
-async def _asked(kind: Kind, given: dict[str, str]) -> list[dict[str, Any]]:
+async def _asked(kind: Kind, given: dict[str, str], namespace: str) -> list[dict[str, Any]]:
     import msgspec  # noqa: PLC0415  as above
 
     from pumice.kube.access import connection  # noqa: PLC0415  as above
     from pumice.kube.calls.client import Client  # noqa: PLC0415  as above
 
     async with Client(connection.load(given["kubeconfig"], given["context_name"], given["master"])) as client:
-        page = msgspec.json.decode(await client.list_page(kind, query={"limit": MOST}))
+        page = msgspec.json.decode(await client.list_page(kind, namespace=namespace, query={"limit": MOST}))
     items: list[dict[str, Any]] = page["items"]
     return items

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 import pumice
+from pumice.cli.volcano import programs
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -22,12 +23,19 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "demo": ("pumice.cli.demo", "Watch gangs being scheduled on a simulated cluster."),
     "explain": ("pumice.cli.explain", "Say why a pod, job, queue or node stands as it does, and what would change it."),
     "install": ("pumice.cli.install", "Print what a cluster needs to run scheduler and controllers."),
+    "job": ("pumice.cli.volcano.job", "Run, list, view, suspend, resume and delete jobs of Volcano."),
+    "jobflow": ("pumice.cli.volcano.jobflow", "Create, delete, list, get and describe flows of jobs."),
+    "jobtemplate": ("pumice.cli.volcano.jobtemplate", "Create, delete, list, get and describe templates of jobs."),
+    "links": ("pumice.cli.volcano.links", "Make the commands vcctl, vsub, vjobs … of this program."),
     "nodes": ("pumice.cli.nodes", "Run simulated nodes on a real API server."),
     "plugin": ("pumice.cli.plugin", "Start a plugin of your own."),
+    "pod": ("pumice.cli.volcano.pod", "List the pods of jobs and queues."),
+    "queue": ("pumice.cli.volcano.queue", "Create, delete, get, list and operate queues."),
     "replay": ("pumice.cli.replay", "Run a recording of the scheduler again, and see whether the same is decided."),
     "scheduler": ("pumice.cli.scheduler", "Schedule the pods of a real cluster."),
     "shrink": ("pumice.cli.shrink", "Make a small scenario of what a recording shows of a job."),
     "test": ("pumice.cli.test", "Run scenario files, the unit tests of a scheduling policy."),
+    "top": ("pumice.cli.top", "Watch queues, jobs and nodes of a real cluster."),
     "up": ("pumice.cli.up", "Run a batch cluster on this machine, for kubectl and everything else."),
     "uninstall": ("pumice.cli.uninstall", "Print what pumice install has installed, to delete it."),
     "vet": ("pumice.cli.vet", "Find mistakes in manifests before they are applied."),
@@ -43,6 +51,8 @@ Examples:
   pumice demo                          watch a small cluster at work
   pumice test scenarios/               run every scenario of a folder
   pumice explain job llama -n train    why it waits, and the smallest change that would start it
+  pumice job list --watch              Volcano's jobs, with vcctl's verbs and columns
+  pumice top                           queues, jobs and nodes of a real cluster, live
   pumice config check scheduler.yaml   find mistakes before the scheduler does
   pumice scheduler --kubeconfig FILE   schedule the pods of a real cluster
 """
@@ -100,6 +110,8 @@ def program() -> None:
 
 
 def main() -> None:
-    """Run the program under the name it was called by."""
+    """Run the program under the name it was called by: as itself, as a plugin of kubectl, as vcctl or one of its companions."""
     called = PurePath(sys.argv[0]).name if sys.argv else ""
+    if called in programs.NAMES:
+        programs.find(called)(prog_name=called)
     program(prog_name="kubectl pumice" if called.startswith("kubectl-pumice") else "pumice")

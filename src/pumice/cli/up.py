@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
+from click.core import ParameterSource
 
 from pumice.cli import completing
 
 if TYPE_CHECKING:
+    from pumice.local_cluster.options import Options
     from pumice.local_cluster.pools import Pool
 
 _EXAMPLES = """\b
@@ -19,6 +22,7 @@ Examples:
   pumice up --nodes pools.yaml --config my.yaml  nodes as a file describes them, and a policy of your own
   pumice up --data ~/.pumice                     keep everything: the next start goes on from here
   pumice up --scheduler none                     leave scheduling to another process
+  pumice up --demo                               the story of `pumice demo`, for kubectl to look at
   pumice up --controllers none                   leave Jobs, Deployments and the like to controllers of your own
 
 \b
@@ -98,6 +102,11 @@ Exit status: 0 ended by Ctrl-C or SIGTERM, 1 could not start or had to give up, 
     help="start from a dump of a scheduler",
 )
 @click.option(
+    "--demo",
+    is_flag=True,
+    help="let the jobs of `pumice demo` arrive on four nodes, ten times as fast, and tell what happens",
+)
+@click.option(
     "-v",
     "verbosity",
     type=int,
@@ -118,6 +127,8 @@ def command(  # noqa: PLR0917  click gives each option by its name
     speed: float,
     load: Path | None,
     verbosity: int,
+    *,
+    demo: bool,
 ) -> None:
     """Run a batch cluster on this machine: API server, nodes, controllers and scheduler in one process."""
     from pumice.local_cluster import options, starting  # noqa: PLC0415  imports aiohttp, which help does not need
@@ -136,9 +147,26 @@ def command(  # noqa: PLR0917  click gives each option by its name
         verbosity=verbosity,
     )
     try:
-        context.exit(starting.run(wanted, click.echo))
+        context.exit(_perform(context, wanted) if demo else starting.run(wanted, click.echo))
     except starting.UpError as error:
         raise click.ClickException(str(error)) from None
+
+
+def _perform(context: click.Context, wanted: Options) -> int:
+    """Run the demonstration's story; what was asked for on the command line comes before what the story has."""
+    from pumice.cli.demo import performing, story  # noqa: PLC0415
+    from pumice.local_cluster import pools, starting  # noqa: PLC0415
+
+    asked = {name for name in context.params if context.get_parameter_source(name) is not ParameterSource.DEFAULT}
+    of_story: dict[str, Any] = {
+        "nodes": {"pools": [pools.Pool(name="node", count=story.NODES, cpu=story.NODE_CPU, memory=story.NODE_MEMORY)]},
+        "speed": {"speed": performing.SPEED},
+        "config": {"policy": story.CONFIGURATION},
+    }
+    for name, change in of_story.items():
+        if name not in asked and not (name == "nodes" and wanted.load is not None):
+            wanted = msgspec.structs.replace(wanted, **change)
+    return starting.run(wanted, click.echo, performing.Performance())
 
 
 def _pools(text: str) -> list[Pool]:

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds, timestamp
-from pumice.apiserver import subresources
+from pumice.apiserver import budgets, subresources
 from pumice.apiserver.admission import amount_text
 from pumice.sim import structure
 from pumice.sim.identity import Key
@@ -22,9 +22,7 @@ EVERY: Final = 1.0
 LEASES: Final = "kube-node-lease"
 LEASE_SECONDS: Final = 40
 MOST_LEASES: Final = 500  # more nodes than that beat no heart: nobody here listens, and the writes would be felt
-_COUNTED: Final = frozenset(
-    {kinds.POD, kinds.POD_DISRUPTION_BUDGET, kinds.RESOURCE_QUOTA, kinds.SERVICE, kinds.PERSISTENT_VOLUME_CLAIM}
-)
+_UNCOUNTED: Final = frozenset({kinds.EVENT, kinds.LEASE, kinds.NODE})  # they change all the time
 
 
 class Figures:
@@ -36,7 +34,7 @@ class Figures:
         cluster.store.observe(self._seen)
 
     def _seen(self, key: Key, _: WatchEventType, __: Mapping[str, Any]) -> None:
-        if key.kind in _COUNTED:
+        if key.kind not in _UNCOUNTED:
             self._changed = True
 
     async def keep(self) -> None:
@@ -51,17 +49,20 @@ class Figures:
             return
         self._changed = False
         for budget in list(self._cluster.store.scan(kinds.POD_DISRUPTION_BUDGET)):
-            figures = subresources.budget_figures(budget, self._cluster.store)
-            self._put(
-                kinds.POD_DISRUPTION_BUDGET,
-                budget,
-                {**figures, "observedGeneration": budget["metadata"].get("generation", 1)},
-            )
+            self._put(kinds.POD_DISRUPTION_BUDGET, budget, self._of_budget(budget))
         for quota in list(self._cluster.store.scan(kinds.RESOURCE_QUOTA)):
             hard = structure.mapping(quota, "spec", "hard")
-            used = self._cluster.admission.used(quota["metadata"]["namespace"], hard)
+            used = self._cluster.admission.used(quota)
             told = {name: amount_text(name, amount) for name, amount in used.items()}
             self._put(kinds.RESOURCE_QUOTA, quota, {"hard": dict(hard), "used": told})
+
+    def _of_budget(self, budget: Mapping[str, Any]) -> Document:
+        figures = subresources.budget_figures(budget, self._cluster.store)
+        generation = budget["metadata"].get("generation", 1)
+        before = structure.mapping(structure.condition(budget, "DisruptionAllowed"))
+        told = budgets.condition(figures, generation, before, self._cluster.writing.stamp())
+        figures.pop("problem", None)
+        return {**figures, "observedGeneration": generation, "conditions": [told]}
 
     def _put(self, kind: kinds.Kind, manifest: Mapping[str, Any], status: Document) -> None:
         before = structure.mapping(manifest, "status")

@@ -22,18 +22,25 @@ class LiveLine(threading.Thread):
         self._figures = figures
         self._stream = stream or sys.stdout
         self._ending = threading.Event()
+        self._shown = ""
 
     def run(self) -> None:
-        """Draw the line whenever it has changed."""
+        """Draw the line whenever it has changed, or was written over."""
         if not self._stream.isatty():
             return
-        shown = ""
         while not self._ending.wait(EVERY):
             line = text(self._figures)
-            if line != shown:
+            if line != self._shown:
                 self._stream.write(f"\r\x1b[K{line}")
                 self._stream.flush()
-                shown = line
+                self._shown = line
+
+    def print_above(self, words: str) -> None:
+        """Print something that stays; the line goes on below it."""
+        clear = "\r\x1b[K" if self._stream.isatty() else ""
+        self._stream.write(f"{clear}{words}\n")
+        self._stream.flush()
+        self._shown = ""
 
     def stop(self) -> None:
         """Leave the line as it is, and end it."""

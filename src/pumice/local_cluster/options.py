@@ -23,6 +23,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     controllers: Literal["pumice", "none"] = "pumice"
     admission: Literal["pumice", "none"] = "pumice"
     config: str = ""
+    policy: str = ""  # the text of a configuration, for a scheduler that is given no file
     plugins_dir: str = ""
     speed: float = 1.0
     load: Path | None = None

@@ -8,13 +8,17 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import msgspec
 
 from pumice.local_cluster import access_files, api_thread, controlling, live_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pumice.apiserver import cluster
+    from pumice.local_cluster import clock
     from pumice.local_cluster.options import Options
 
 SERVED: Final = ("volcano", "default-scheduler")
@@ -34,30 +38,53 @@ class UpError(Exception):
     """Why a cluster cannot be started."""
 
 
-def run(options: Options, tell: Callable[[str], None]) -> int:
+class Beside(Protocol):
+    """Something that runs beside the API server, in its thread; `start` tells it where it can print, and which configuration the scheduler has."""
+
+    def start(self, tell: Callable[[str], None], config: str) -> None:
+        """Hear where it is before it runs."""
+
+    async def run(self, made: cluster.Cluster, time: clock.WallClock) -> None:
+        """Run until it is cancelled."""
+
+
+def run(options: Options, tell: Callable[[str], None], beside: Beside | None = None) -> int:
     """Run a cluster until a signal ends it; returns the exit status."""
     folder = options.data or Path(tempfile.mkdtemp(prefix="pumice-up-"))
     try:
-        return _run(options, folder, tell)
+        return _run(_with_file(options, folder), folder, tell, beside)
     finally:
         if options.data is None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _run(options: Options, folder: Path, tell: Callable[[str], None]) -> int:
+def _with_file(options: Options, folder: Path) -> Options:
+    """Write a policy that was given as text into a file, which can be changed like any other."""
+    if not options.policy or options.config:
+        return options
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "scheduler.yaml"
+    if not path.exists():
+        path.write_text(options.policy)
+    return msgspec.structs.replace(options, config=str(path))
+
+
+def _run(options: Options, folder: Path, tell: Callable[[str], None], beside: Beside | None) -> int:
     ending = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ending.set())
     access = access_files.AccessFiles(folder)
     controllers = (controlling.run,) if options.controllers == "pumice" else ()
-    api = api_thread.ApiThread(options, access, controllers)
+    api = api_thread.ApiThread(options, access, controllers if beside is None else (*controllers, beside.run))
+    line = live_line.LiveLine(api.figures)
+    if beside is not None:
+        beside.start(line.print_above, options.config)
     api.start()
     try:
         api.await_ready()
     except api_thread.StartError as error:
         raise UpError(str(error)) from error
     tell(_guide(options, api, access))
-    line = live_line.LiveLine(api.figures)
     line.start()
     try:
         status = _schedule(options, access, folder, ending) if options.scheduler == "pumice" else _wait(ending)

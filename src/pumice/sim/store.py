@@ -116,6 +116,10 @@ class ObjectStore:
         """Go over the objects of a kind in a namespace, to be read and never changed."""
         return (each for (home, _), each in self._objects.get(kind, {}).items() if home == namespace)
 
+    def known_kinds(self) -> Iterator[kinds.Kind]:
+        """Go over the kinds of which there are, or have been, objects."""
+        return iter(self._objects)
+
     def everything(self) -> Iterator[tuple[Key, Mapping[str, Any]]]:
         """Go over all objects with their keys, to be read and never changed."""
         for kind, objects in self._objects.items():

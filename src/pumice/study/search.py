@@ -121,7 +121,7 @@ def _reason(session: Session, job: Job) -> str:
     for failure in session.findings.errors(job).values():
         return str(failure)
     said = [verdict.text for verdict in session.record.verdicts(job.key)]
-    return said[-1] if said else job.bad
+    return said[-1] if said else job.bad or closing.reason(session, job)
 
 
 def search(

@@ -49,6 +49,10 @@ class State(msgspec.Struct, kw_only=True):
     denied: tuple[Denied, ...] = ()
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        """Say it in a few words: asyncio writes down what a task has returned, and that would be the whole cluster."""
+        return f"State({self.source}, {len(self.objects)} objects)"
+
     def of(self, kind: kinds.Kind) -> Iterator[KubeObject]:
         """Walk over the readable objects of a kind, of every group that has one of its name."""
         for found_kind, found in self.objects:

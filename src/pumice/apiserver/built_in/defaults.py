@@ -198,6 +198,9 @@ def _daemon_set(manifest: Document) -> None:
 
 def _job(manifest: Document) -> None:
     job_spec(_child(manifest, "spec"))
+    labels = structure.mapping(manifest, "spec", "template", "metadata").get("labels")
+    if labels and not manifest["metadata"].get("labels"):
+        manifest["metadata"]["labels"] = labels  # the same map: what selects the pods will be in both
     _child(manifest, "status")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -19,6 +19,10 @@ Document = dict[str, Any]
 Entry = dict[str, Any]
 _MOST_SHARED = 4096
 _shared: dict[bytes, FieldSet] = {}
+_FILLED: Final[dict[str, frozenset[str]]] = {
+    "Pod": frozenset({"serviceAccount", "serviceAccountName", "tolerations"}),
+    "Service": frozenset({"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"}),
+}
 
 
 class Writer(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,9 +76,21 @@ def entries(manifest: Mapping[str, Any]) -> list[Entry]:
     )
 
 
-def after_create(new: Document, node: Node, writer: Writer) -> None:
-    """Write down who made an object."""
-    new["metadata"]["managedFields"] = [writer.entry("Update", fieldsets.of_object(new, node, whole=True))]
+def filled_by_server(stated: Mapping[str, Any], kind: str) -> frozenset[str]:
+    """Name the fields of a new object's spec that the server is going to fill in by itself, which nobody owns."""
+    names = _FILLED.get(kind)
+    if not names:
+        return frozenset()
+    spec = stated.get("spec")
+    return names.difference(spec) if isinstance(spec, dict) else names
+
+
+def after_create(new: Document, node: Node, writer: Writer, filled: frozenset[str] = frozenset()) -> None:
+    """Write down who made an object: what was stated, with its defaults, and without what the server has filled in."""
+    owned = {name: value for name, value in new.items() if name != "status"}
+    if filled:
+        owned["spec"] = {name: value for name, value in new["spec"].items() if name not in filled}
+    new["metadata"]["managedFields"] = [writer.entry("Update", fieldsets.of_object(owned, node, whole=True))]
 
 
 def after_update(old: Mapping[str, Any], new: Document, node: Node, writer: Writer) -> None:

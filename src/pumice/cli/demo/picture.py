@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from rich.columns import Columns
 from rich.console import Group
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from pumice.api import names, quantity
+from pumice.cli import drawing
 from pumice.cli.demo import snapshot
 from pumice.cli.demo.snapshot import State
 
@@ -22,13 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console, RenderableType
+    from rich.table import Table
 
     from pumice.cli.demo.changes import Change
     from pumice.cli.demo.snapshot import Job, Node, Snapshot
 
-COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "red")
 BLOCKS = {State.WAITING: "□", State.PLACED: "▣", State.RUNNING: "■", State.DONE: "▪", State.FAILED: "✗"}
-WIDE = 110
 CELLS = 3  # of a bar, per cpu
 HIGH = 30
 MOST_NEWS = 12
@@ -48,7 +47,7 @@ class Picture:
         self._news.extend(told)
         self._seen = seen
         for job in seen.jobs:
-            self._colours.setdefault(job.key, COLOURS[len(self._colours) % len(COLOURS)])
+            self._colours.setdefault(job.key, drawing.COLOURS[len(self._colours) % len(drawing.COLOURS)])
 
     def draw(self, console: Console) -> RenderableType:
         """Draw everything, the news as far as there is room."""
@@ -62,7 +61,7 @@ class Picture:
         if seen is None:
             return Text("")
         overview: list[RenderableType] = [self._nodes(seen), self._queues(seen)]
-        if console.width >= WIDE:
+        if console.width >= drawing.WIDE:
             overview = [Columns(overview, padding=(0, 4))]
         parts = [self._title(seen), *overview, self._jobs(seen, console.width), _legend()]
         gap = 1 if console.height >= HIGH else 0
@@ -75,7 +74,7 @@ class Picture:
         return text.append(f"cycle {seen.cycle}, {seen.binds} pods bound, {seen.evictions} evicted", style="dim")
 
     def _nodes(self, seen: Snapshot) -> Table:
-        table = _table()
+        table = drawing.table()
         table.add_column("NODE", no_wrap=True)
         table.add_column("CPU IN USE", no_wrap=True)
         table.add_column("", no_wrap=True, justify="right")
@@ -87,16 +86,11 @@ class Picture:
 
     def _bar(self, node: Node) -> Text:
         """Draw each pod as a piece in the colour of its job, as long as its share of the node."""
-        bar = Text()
-        for job, cpu in node.parts:
-            cells = cpu * CELLS // 1000
-            if cells:
-                bar.append("▇" * (cells - 1) + " ", style=self._colours.get(job, ""))
-        bar.append("·" * (node.cpu * CELLS // 1000 - len(bar)), style="dim")
-        return bar
+        parts = ((cpu * CELLS // 1000, self._colours.get(job, "")) for job, cpu in node.parts)
+        return drawing.pieces(parts, node.cpu * CELLS // 1000)
 
     def _queues(self, seen: Snapshot) -> Table:
-        table = _table()
+        table = drawing.table()
         table.add_column("QUEUE", no_wrap=True)
         for heading in ("CPU", "PENDING", "INQUEUE", "RUNNING", "COMPLETED"):
             table.add_column(heading, no_wrap=True, justify="right")
@@ -107,10 +101,10 @@ class Picture:
 
     def _jobs(self, seen: Snapshot, width: int) -> Table:
         """Draw a row per job; the widths are fixed, so that nothing jumps when a job arrives."""
-        table = _table()
+        table = drawing.table()
         for heading, size in (("JOB", 18), ("MEMBERS", 20), ("NEEDS", 8), ("PHASE", 9)):
             table.add_column(heading, no_wrap=True, width=size)
-        if width >= WIDE:
+        if width >= drawing.WIDE:
             table.add_column("WHY IT WAITS", no_wrap=True, width=width - 64)
         for job in seen.jobs:
             cells: list[RenderableType] = [
@@ -119,7 +113,7 @@ class Picture:
                 f"{job.minimum} of {len(job.members)}",
                 Text(job.phase, style="dim" if job.phase == names.PHASE_COMPLETED else ""),
             ]
-            if width >= WIDE:
+            if width >= drawing.WIDE:
                 cells.append(Text(job.reason.partition(";")[0] if job.waits else "", style="dim"))
             table.add_row(*cells)
         return table
@@ -133,7 +127,7 @@ class Picture:
         return row
 
     def _latest(self, rows: int, width: int) -> RenderableType:
-        table = _table()
+        table = drawing.table()
         table.add_column("TIME", no_wrap=True)
         table.add_column("WHAT HAPPENED", no_wrap=True)
         for change in list(self._news)[-rows:]:
@@ -141,10 +135,6 @@ class Picture:
             line.truncate(width - 9, overflow="ellipsis")
             table.add_row(snapshot.clock(change.time), line)
         return table
-
-
-def _table() -> Table:
-    return Table(box=None, header_style="dim", padding=(0, 2, 0, 0), pad_edge=False)
 
 
 def _legend() -> RenderableType:

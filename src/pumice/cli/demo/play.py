@@ -46,10 +46,26 @@ class Play:
             self.record = self._scheduler.cycle()
             self.busy += not self.record.skipped
             self._cluster.settle()
-            seen = snapshot.look(self._cluster, self.record, self._start)
+            seen = self._look()
             yield seen
             idle = 0 if self._arrivals or any(node.parts for node in seen.nodes) else idle + 1
             self._cluster.advance(PERIOD)
+
+    def _look(self) -> snapshot.Snapshot:
+        counts = self._cluster.counts
+        how = snapshot.Look(
+            now=self._cluster.clock.now(),
+            start=self._start,
+            cycle=self.record.cycle,
+            binds=counts.binds,
+            evictions=counts.evictions,
+            why=self._why,
+        )
+        return snapshot.look(self._cluster.store, how)
+
+    def _why(self, job: str) -> str:
+        verdicts = self.record.verdicts(job)
+        return verdicts[-1].text if verdicts else ""
 
     def _submit(self) -> None:
         """Let everything arrive that is due."""

@@ -11,10 +11,9 @@ from pumice.api import duration, kinds, names, timestamp
 from pumice.scenario import manifests, requests
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from pumice.framework.record import CycleRecord
-    from pumice.sim.cluster import SimulatedCluster
+    from pumice.sim.store import ObjectStore
 
 FRESH = 4 * duration.SECOND  # for how long a placement counts as new
 
@@ -95,23 +94,38 @@ class Snapshot(msgspec.Struct, frozen=True):
     queues: tuple[Queue, ...]
 
 
-def look(cluster: SimulatedCluster, record: CycleRecord, start: int) -> Snapshot:
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """When and how a cluster is looked at: the present and the start as its objects write time, and how much of the story passes in a second."""
+
+    now: int
+    start: int
+    speed: float = 1.0
+    cycle: int = 0
+    binds: int = 0
+    evictions: int = 0
+    why: Callable[[str], str] | None = None  # what the decision record says of a job; else its group's condition does
+
+    def since(self, moment: int) -> int:
+        """Give how much of the story had passed at a moment."""
+        return round((moment - self.start) * self.speed)
+
+
+def look(store: ObjectStore, how: Look) -> Snapshot:
     """Read the cluster as it is now."""
-    pods = list(cluster.store.scan(kinds.POD))
+    pods = list(store.scan(kinds.POD))
     by_group: dict[str, list[Mapping[str, Any]]] = {}
     for pod in pods:
         group = manifests.dig(pod, "metadata", "annotations", names.GROUP_NAME) or ""
         by_group.setdefault(f"{pod['metadata']['namespace']}/{group}", []).append(pod)
-    now = cluster.clock.now()
-    groups = sorted(cluster.store.scan(kinds.POD_GROUP), key=lambda g: (_moment(g), _key(g)))
+    groups = sorted(store.scan(kinds.POD_GROUP), key=lambda g: (_moment(g), _key(g)))
     return Snapshot(
-        time=now - start,
-        cycle=record.cycle,
-        binds=cluster.counts.binds,
-        evictions=cluster.counts.evictions,
-        jobs=tuple(_job(group, by_group.get(_key(group), []), record, now, start) for group in groups),
-        nodes=tuple(_node(node, pods) for node in cluster.store.scan(kinds.NODE)),
-        queues=tuple(_queue(q) for q in cluster.store.scan(kinds.QUEUE) if q["metadata"]["name"] != names.ROOT_QUEUE),
+        time=how.since(how.now),
+        cycle=how.cycle,
+        binds=how.binds,
+        evictions=how.evictions,
+        jobs=tuple(_job(group, by_group.get(_key(group), []), how) for group in groups),
+        nodes=tuple(_node(node, pods) for node in store.scan(kinds.NODE)),
+        queues=tuple(_queue(q) for q in store.scan(kinds.QUEUE) if q["metadata"]["name"] != names.ROOT_QUEUE),
     )
 
 
@@ -121,26 +135,26 @@ def clock(time: int) -> str:
     return f"{minutes:02}:{seconds:02}"
 
 
-def _job(group: Mapping[str, Any], pods: list[Mapping[str, Any]], record: CycleRecord, now: int, start: int) -> Job:
+def _job(group: Mapping[str, Any], pods: list[Mapping[str, Any]], how: Look) -> Job:
     key = _key(group)
     owner = next((o for o in group["metadata"].get("ownerReferences", []) if o["kind"] == "Pod"), None)
-    verdicts = record.verdicts(key)
+    condition = _condition(group, names.CONDITION_UNSCHEDULABLE)
     return Job(
         key=key,
         title=f"{group['metadata']['namespace']}/{owner['name']}" if owner else key,
         queue=manifests.dig(group, "spec", "queue") or names.DEFAULT_QUEUE,
         minimum=manifests.dig(group, "spec", "minMember") or 0,
         phase=manifests.dig(group, "status", "phase") or names.PHASE_PENDING,
-        created=_moment(group) - start,
-        members=tuple(_member(pod, now, start) for pod in sorted(pods, key=lambda p: (_moment(p), _key(p)))),
-        reason=verdicts[-1].text if verdicts else "",
-        condition=_condition(group, names.CONDITION_UNSCHEDULABLE),
+        created=how.since(_moment(group)),
+        members=tuple(_member(pod, how) for pod in sorted(pods, key=lambda p: (_moment(p), _key(p)))),
+        reason=how.why(key) if how.why is not None else condition.partition(": ")[2],
+        condition=condition,
     )
 
 
-def _member(pod: Mapping[str, Any], now: int, start: int) -> Member:
+def _member(pod: Mapping[str, Any], how: Look) -> Member:
     began = manifests.dig(pod, "status", "startTime")
-    started = timestamp.parse(began) if began else None
+    started = how.since(timestamp.parse(began)) if began else None
     node = manifests.dig(pod, "spec", "nodeName") or ""
     match manifests.dig(pod, "status", "phase"):
         case names.PHASE_SUCCEEDED:
@@ -150,8 +164,8 @@ def _member(pod: Mapping[str, Any], now: int, start: int) -> Member:
         case _ if not node:
             state = State.WAITING
         case _:
-            state = State.PLACED if started is None or now - started < FRESH else State.RUNNING
-    return Member(pod["metadata"]["name"], state, node, _cpu(pod), None if started is None else started - start)
+            state = State.PLACED if started is None or how.since(how.now) - started < FRESH else State.RUNNING
+    return Member(pod["metadata"]["name"], state, node, _cpu(pod), started)
 
 
 def _node(node: Mapping[str, Any], pods: list[Any]) -> Node:

@@ -12,6 +12,7 @@ Manifest = dict[str, Any]
 
 NODES = 4
 NODE_CPU = 8
+NODE_MEMORY = "32Gi"
 QUEUES = ("production", "research")
 
 # Gangs only: nobody is kept from taking the whole cluster, so that what waits waits for room.
@@ -32,16 +33,20 @@ class Arrival(msgspec.Struct, frozen=True):
 
 def cluster() -> list[Manifest]:
     """Give four equal nodes and two queues."""
-    queues = [
-        {"apiVersion": kinds.QUEUE.api_version, "kind": "Queue", "metadata": {"name": name}, "spec": {"weight": 1}}
-        for name in QUEUES
-    ]
-    room = {"cpu": str(NODE_CPU), "memory": "32Gi", "pods": "110"}
+    room = {"cpu": str(NODE_CPU), "memory": NODE_MEMORY, "pods": "110"}
     nodes = [
         {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"node-{n}"}, "status": {"allocatable": room}}
         for n in range(1, NODES + 1)
     ]
-    return [*queues, *nodes]
+    return [*queues(), *nodes]
+
+
+def queues() -> list[Manifest]:
+    """Give the two queues."""
+    return [
+        {"apiVersion": kinds.QUEUE.api_version, "kind": "Queue", "metadata": {"name": name}, "spec": {"weight": 1}}
+        for name in QUEUES
+    ]
 
 
 def arrivals() -> list[Arrival]:

@@ -13,9 +13,10 @@ from pumice.framework.explaining.explanations import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pumice.framework.explaining.explanations import (
+        ActionVerdict,
         Claim,
         Dimension,
         EvictionVerdict,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         MissingMember,
         NodeGroup,
         Placement,
+        PluginVote,
         QueueDimension,
     )
 
@@ -54,12 +56,30 @@ def _(explanation: JobExplanation) -> list[str]:
     ]
     lines += [f"  {verdict.action}: {eviction_text(verdict)}" for verdict in explanation.evictions]
     lines += [f"  {hold_text(hold)}" for hold in explanation.holds]
-    for vote in explanation.votes:
-        lines.append(f"  {vote.point}: {vote.plugin} {vote.answer}{': ' + vote.reason if vote.reason else ''}")
-    for action in explanation.actions:
-        said = f"(cycle {action.cycle}) {action.said}" if action.cycle else action.said or "had nothing to do with it"
-        lines.append(f"  action {action.action}: {said}")
-    return lines
+    return [*lines, *_votes(explanation.votes), *_actions(explanation.actions)]
+
+
+def _votes(votes: Sequence[PluginVote]) -> Iterator[str]:
+    """Write each vote that says why, and name the others together."""
+    plain: dict[tuple[str, str], list[str]] = {}
+    for vote in votes:
+        if vote.reason:
+            yield f"  {vote.point}: {vote.plugin} {vote.answer}: {vote.reason}"
+        else:
+            plain.setdefault((vote.answer, vote.plugin), []).append(vote.point)
+    for answer in dict.fromkeys(answer for answer, _ in plain):
+        named = (f"{plugin} ({', '.join(points)})" for (said, plugin), points in plain.items() if said == answer)
+        yield f"  {answer} it: {', '.join(named)}"
+
+
+def _actions(actions: Sequence[ActionVerdict]) -> Iterator[str]:
+    """Write what each action said of a job, and name those that had nothing to do with it together."""
+    for action in actions:
+        if action.said:
+            yield f"  action {action.action}: {f'(cycle {action.cycle}) ' if action.cycle else ''}{action.said}"
+    idle = [action.action for action in actions if not action.said]
+    if idle:
+        yield f"  had nothing to do with it: {', '.join(idle)}"
 
 
 @text.register

@@ -9,7 +9,9 @@ from pumice.kube import errors
 from pumice.kube.watches import arrivals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    import msgspec
 
     from pumice.cache.reflector import Listing
     from pumice.kube.watches.arrivals import Arrival
@@ -60,20 +62,31 @@ class PagedList:
         return listing, await self._pages(listing, size)
 
     async def _pages(self, listing: Listing[Arrival], size: int) -> str:
-        """Read page after page and return the version that they all have."""
-        spec, query, version = self._spec, {**self._spec.query, "limit": str(size)}, ""
-        progress = _Progress(spec)
-        while True:
-            page = arrivals.page(await self._source.list_page(spec.kind, query=query))
-            version = version or page.version
-            for index, raw in enumerate(page.items, start=1):
-                listing.add(arrivals.arrival(spec.kind, raw, keep=spec.keep_raw, squeeze=spec.squeeze))
-                if index % CHUNK == 0:
-                    await asyncio.sleep(0)
-            if not page.token:
-                return version
-            progress.check(len(listing.found), page.token)
-            query["continue"] = page.token
+        """Read page after page and return the version that they all have; the server writes the next one while we read this one."""
+        progress, version = _Progress(self._spec), ""
+        asked = self._ask(size)
+        try:
+            while True:
+                page = arrivals.page(await asked)
+                version = version or page.version
+                if page.token:
+                    asked = self._ask(size, page.token)
+                await self._take(listing, page.items)
+                if not page.token:
+                    return version
+                progress.check(len(listing.found), page.token)
+        finally:
+            asked.cancel()
+
+    def _ask(self, size: int, token: str = "") -> asyncio.Task[bytes]:
+        query = {**self._spec.query, "limit": str(size), **({"continue": token} if token else {})}
+        return asyncio.ensure_future(self._source.list_page(self._spec.kind, query=query))
+
+    async def _take(self, listing: Listing[Arrival], items: Sequence[msgspec.Raw]) -> None:
+        for index, raw in enumerate(items):
+            if index % CHUNK == 0:
+                await asyncio.sleep(0)
+            listing.add(arrivals.arrival(self._spec.kind, raw, keep=self._spec.keep_raw, squeeze=self._spec.squeeze))
 
 
 class _Progress:

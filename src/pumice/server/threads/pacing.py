@@ -1,6 +1,6 @@
 """When the next cycle starts: at once when something has changed, or after a fixed pause if one was asked for.
 
-At once means: a few milliseconds after the first of a burst of changes, so that gangs arrive whole, and after a pause as long as the last cycle was, so that deciding
+At once means: a millisecond after the first of a burst of changes, so that gangs arrive whole, and after a pause as long as the last cycle was, so that deciding
 takes no more than half of the time. Whatever waits for a moment wakes the scheduler then; in any case it looks around once a second.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-GATHER: Final = 0.003  # seconds for which a burst is gathered
+GATHER: Final = 0.001  # seconds for which a burst is gathered
 LOOK: Final = 1.0  # seconds after which a cycle starts though nobody asked for one; it is skipped if nothing is due
 LONGEST: Final = 1.0  # the longest pause after a cycle
 

@@ -8,6 +8,7 @@ import msgspec
 
 from pumice.api import duration
 from pumice.controllers.workloads import manifests, pods
+from pumice.controllers.workloads.jobs import failure_policy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,6 +43,8 @@ def judge(job: Manifest, tally: Tally, moment: Moment) -> Verdict:
         if found.get("status") == "True":
             reason, message = str(found.get("reason", "")), str(found.get("message", ""))
             return Verdict("failing" if state == "failing" else "succeeding", reason, message)
+    if tally.fatal:
+        return Verdict("failing", failure_policy.REASON, tally.fatal)
     limit = manifests.number(spec, "backoffLimit", 6)
     if tally.failed > limit or (_restarts_in_place(spec) and _restarted(tally) > limit):
         return Verdict("failing", "BackoffLimitExceeded", "Job has reached the specified backoff limit")

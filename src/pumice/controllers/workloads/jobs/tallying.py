@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds, names
 from pumice.controllers.workloads import manifests, pods, steps_to
-from pumice.controllers.workloads.jobs import indexes
+from pumice.controllers.workloads.jobs import failure_policy, indexes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +23,10 @@ INDEX: Final = "batch.kubernetes.io/job-completion-index"
 
 
 class Tally:
-    """The pods of a Job, told apart; `succeeded` and `failed` are the counts as they will be once all is written."""
+    """The pods of a Job, told apart; `succeeded` and `failed` are the counts as they will be once all is written.
+
+    `fatal` says which failure ends the Job, by its policy; those that the policy ignores are not counted.
+    """
 
     def __init__(self, job: Manifest, owned: Sequence[Manifest]) -> None:
         spec, status = manifests.mapping(job, "spec"), manifests.mapping(job, "status")
@@ -43,7 +46,10 @@ class Tally:
 
     def _count(self, status: Mapping[str, Any]) -> None:
         ended_well = [pod for pod in self._tracked.values() if pods.phase(pod) == names.PHASE_SUCCEEDED]
-        ended_badly = [pod for pod in self._tracked.values() if self.is_failed(pod)]
+        failed = [(pod, failure_policy.rule(self.job, pod)) for pod in self._tracked.values() if self.is_failed(pod)]
+        ended_badly = [pod for pod, ruling in failed if ruling.action != failure_policy.IGNORE]
+        self._ignored = {manifests.uid(pod): None for pod, ruling in failed if ruling.action == failure_policy.IGNORE}
+        self.fatal = next((ruling.message for _, ruling in failed if ruling.action == failure_policy.FAIL_JOB), "")
         bad = {**dict.fromkeys(self._bad), **{manifests.uid(pod): None for pod in ended_badly}}
         self.failed = manifests.number(status, "failed") + len(bad)
         self.new_failures = [pod for pod in ended_badly if manifests.uid(pod) not in self._bad]
@@ -85,7 +91,7 @@ class Tally:
 
     def released(self, *, over: bool) -> list[Step]:
         """Take the finalizer off the pods that the status, once written, accounts for; all of them if the Job is over."""
-        done = {*self.left_succeeded, *self.left_failed}
+        done = {*self.left_succeeded, *self.left_failed, *self._ignored}
         found: list[Step] = []
         for uid, pod in self._tracked.items():
             counted = self.indexed and pods.phase(pod) == names.PHASE_SUCCEEDED

@@ -1,0 +1,125 @@
+"""Reads a cluster for `pumice top` by list and watch, as far as the user may."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import time
+from typing import TYPE_CHECKING, Final
+
+from pumice.api import kinds
+from pumice.cli.top.tracking import Tracker
+from pumice.cli.volcano import calls, failing
+from pumice.kube.watches import watching
+from pumice.kube.watches.following import Follower
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from pumice.kube.calls.client import Client
+
+MOST_FAILURES: Final = 6
+AGAIN: Final = 30.0
+"""Seconds until somebody who lacked a right, or a kind that was not served, is tried again."""
+PAGE: Final = 1000
+NEEDED: Final = {
+    "queues": (kinds.QUEUE, kinds.POD_GROUP, kinds.NODE),
+    "jobs": (kinds.POD_GROUP, kinds.POD),
+    "nodes": (kinds.NODE, kinds.POD),
+}
+"""What each table is made from."""
+
+
+class Reading:
+    """The watches of one cluster, and what they say about it."""
+
+    def __init__(self, client: Client, sections: Sequence[str], namespace: str) -> None:
+        self.tracker = Tracker()
+        self._namespace = namespace
+        self._told = asyncio.Event()
+        wanted = dict.fromkeys(kind for section in sections for kind in NEEDED[section])
+        self._followers = [self._follower(client, kind) for kind in wanted]
+
+    def _follower(self, client: Client, kind: kinds.Kind) -> Follower:
+        patience = _Patience(self._told)
+        around = watching.Surroundings(
+            calls.Scoped(client, self._namespace),
+            self.tracker,
+            watching.Settings(page_size=PAGE),
+            rng=random.Random(),  # noqa: S311  jitter
+            now=time.monotonic,
+            sleep=patience,
+        )
+        patience.follower = Follower(watching.WatchSpec(kind), around, self._told.set)
+        return patience.follower
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Follow everything while the body runs; who cannot be reached at all is an error."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(follower.run()) for follower in self._followers]
+                yield
+                for task in tasks:
+                    task.cancel()
+        except BaseExceptionGroup as failed:
+            raise failed.exceptions[0] from None
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything is there that may be read."""
+        return all(follower.synced or follower.state == "forbidden" for follower in self._followers)
+
+    async def wait(self, seconds: float | None = None) -> None:
+        """Wait until the lists are complete, but not for longer than so many seconds."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not self.complete:
+                    self._told.clear()
+                    await self._told.wait()
+
+    def missing(self) -> tuple[str, ...]:
+        """Say what is not shown, and why."""
+        return tuple(line for follower in self._followers if (line := self._gap(follower)))
+
+    def refused(self) -> bool:
+        """Tell whether nothing at all may be read."""
+        return all(follower.state == "forbidden" for follower in self._followers)
+
+    def _gap(self, follower: Follower) -> str:
+        kind = follower.spec.kind
+        resource = f"{kind.plural}.{kind.group}" if kind.group else kind.plural
+        if follower.state == "forbidden":
+            inside = (
+                f"in namespace {self._namespace}" if self._namespace and kind.namespaced else "in the whole cluster"
+            )
+            advice = "; -n NAMESPACE shows one" if kind.namespaced and not self._namespace else ""
+            return f"{resource} are left out: you may not list and watch them {inside}{advice}"
+        if follower.state == "absent":
+            return failing.unserved(kind)
+        if follower.state == "waiting" and follower.last_heard is not None:
+            silent = int(time.monotonic() - follower.last_heard)
+            return f"{resource} are as they were {silent} s ago: {follower.error}"
+        return "" if follower.synced else f"{resource}: reading, {len(follower)} so far"
+
+
+class _Patience:
+    """Waits between two attempts: for ever once a list was complete, else up to a number of failures in a row."""
+
+    def __init__(self, told: asyncio.Event) -> None:
+        self.follower: Follower | None = None
+        self._told = told
+        self._failures = 0
+
+    async def __call__(self, seconds: float) -> None:
+        """Wait, or raise."""
+        follower = self.follower
+        self._told.set()
+        if follower is None or follower.state in ("forbidden", "absent"):
+            await asyncio.sleep(max(seconds, AGAIN))
+            return
+        self._failures += 1
+        if not follower.synced and self._failures > MOST_FAILURES:
+            raise failing.CommandError(f"the cluster cannot be read: {follower.error}")
+        await asyncio.sleep(seconds)

@@ -1,0 +1,116 @@
+"""The ways to show a cluster: once, as a live picture, or as JSON again and again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import click
+import msgspec
+
+from pumice.cli.top import scene as scenes
+from pumice.cli.top.picture import Picture
+from pumice.cli.top.reading import Reading
+from pumice.cli.volcano import calls, failing
+from pumice.model import resources
+
+if TYPE_CHECKING:
+    from pumice.cli.top.scene import Order, Scene
+
+TERMINATED: Final = 143
+PIPED: Final = 160
+"""Characters of a line where no terminal says how many there are."""
+
+
+class Wanted(NamedTuple):
+    """What is to be shown, and how."""
+
+    sections: tuple[str, ...]
+    order: Order
+    interval: float
+    form: str
+    namespace: str = ""
+    queue: str = ""
+    rows: int | None = None
+    once: bool = False
+
+
+def show(place: calls.Place, wanted: Wanted) -> None:
+    """Show a cluster until somebody ends it."""
+    try:
+        asyncio.run(_show(place, wanted))
+    except asyncio.CancelledError:
+        raise click.exceptions.Exit(TERMINATED) from None
+
+
+async def _show(place: calls.Place, wanted: Wanted) -> None:
+    async with place.client() as client:
+        reading = Reading(client, wanted.sections, wanted.namespace)
+        task = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            # Ends as Ctrl-C does, so that the terminal is left as it was.
+            loop.add_signal_handler(number, task.cancel if task is not None else loop.stop)
+        async with reading.running():
+            if wanted.form == "json":
+                await _json(reading, wanted)
+            else:
+                await _drawn(reading, wanted, client.connection.server)
+
+
+async def _json(reading: Reading, wanted: Wanted) -> None:
+    while True:
+        await reading.wait()
+        plain = document(_scene(reading, wanted))
+        encoded = msgspec.json.encode(plain)
+        click.echo(msgspec.json.format(encoded, indent=2 if wanted.once else 0).decode())
+        if wanted.once:
+            return
+        await asyncio.sleep(wanted.interval)
+
+
+async def _drawn(reading: Reading, wanted: Wanted, title: str) -> None:
+    from rich.console import Console  # noqa: PLC0415  JSON does not need it
+    from rich.live import Live  # noqa: PLC0415  as above
+
+    piped = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED
+    console = Console(highlight=False, markup=False, width=piped)
+    if wanted.once:
+        await reading.wait()
+        picture = Picture(title, wanted.sections, wanted.rows if wanted.rows is not None else 0)
+        console.print(picture.draw(_scene(reading, wanted), console))
+        return
+    picture = Picture(title, wanted.sections, wanted.rows)
+    await reading.wait(wanted.interval)
+    with Live(console=console, screen=True, auto_refresh=False, transient=True) as shown:
+        while True:
+            shown.update(picture.draw(_scene(reading, wanted), console), refresh=True)
+            await (asyncio.sleep(wanted.interval) if reading.complete else reading.wait(wanted.interval))
+
+
+def _scene(reading: Reading, wanted: Wanted) -> Scene:
+    if reading.refused():
+        raise failing.CommandError("; ".join(reading.missing()))
+    seen = reading.tracker.look(time.time_ns() // 1000, reading.missing())
+    if wanted.queue:
+        seen = msgspec.structs.replace(seen, jobs=tuple(job for job in seen.jobs if job.queue == wanted.queue))
+    return scenes.ordered(seen, wanted.order)
+
+
+def document(seen: Scene) -> dict[str, Any]:
+    """Give a scene as JSON has it, amounts written as Kubernetes writes them."""
+    plain: dict[str, Any] = msgspec.to_builtins(seen)
+    plain["total"] = _written(plain["total"])
+    for row in (*plain["queues"], *plain["nodes"]):
+        for field in ("allocated", "deserved", "capability", "allocatable", "used"):
+            if field in row:
+                row[field] = _written(row[field])
+    return plain
+
+
+def _written(amounts: dict[str, int]) -> dict[str, str]:
+    return {name: resources.shown(name, units) for name, units in amounts.items()}

@@ -1,0 +1,175 @@
+"""`pumice job`: run, list, view, suspend, resume and delete jobs of Volcano."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import click
+
+from pumice.cli import completing
+from pumice.cli.volcano import options
+
+IMAGE: Final = "busybox"
+SCHEDULER: Final = "volcano"
+AMOUNTS: Final = "cpu=1000m,memory=100Mi"
+
+_EXAMPLES = """\b
+Examples:
+  pumice job run -N train -r 4 -m 4 -R cpu=2,memory=4Gi -i my/image
+  pumice job run -f job.yaml                 one job, or several, from a file
+  pumice job list -n research --watch
+  pumice job view -N train                   what it wants, how it stands, its events
+  pumice job suspend -N train                give its pods' room back; resume starts it again
+  pumice explain job train                   why it waits
+"""
+
+
+@click.group(epilog=_EXAMPLES)
+def command() -> None:
+    """Run, list, view, suspend, resume and delete jobs of Volcano."""
+
+
+_RUN = """\b
+Examples:
+  pumice job run -N train                                  one pod of busybox with 1 cpu and 100Mi
+  pumice job run -N train -r 8 -m 4 -i my/image -q research
+  pumice job run -N hello -c 'echo "hello world"'
+  pumice job run -f job.yaml                               - reads standard input
+"""
+
+
+@command.command("run", cls=options.VerbCommand, epilog=_RUN)
+@options.name("job")
+@options.namespace("job", default=None)
+@click.option("-i", "--image", default=IMAGE, show_default=True, help="Image of the container.")
+@click.option(
+    "-m",
+    "--min",
+    "minimum",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Pods without which it does not start.",
+)
+@click.option(
+    "-r", "--replicas", type=click.IntRange(min=0), default=1, show_default=True, metavar="N", help="Pods in all."
+)
+@click.option("-R", "--requests", default=AMOUNTS, show_default=True, metavar="AMOUNTS", help="What each pod asks for.")
+@click.option(
+    "-L",
+    "--limits",
+    default="",
+    metavar="AMOUNTS",
+    help=f"What each pod may use.  [default: {AMOUNTS}, or what it asks for if that is more]",
+)
+@click.option("-S", "--scheduler", default=SCHEDULER, show_default=True, metavar="NAME", help="Scheduler of its pods.")
+@click.option(
+    "-q",
+    "--queue",
+    default="",
+    metavar="NAME",
+    shell_complete=completing.queues,
+    help="Queue of the job; else the default one.",
+)
+@click.option("-c", "--command", "command_line", default="", metavar="TEXT", help="What its container runs.")
+@click.option(
+    "-f",
+    "--filename",
+    "file",
+    default="",
+    metavar="FILE",
+    shell_complete=completing.files,
+    help="A file of jobs instead of the flags above.",
+)
+@options.cluster
+def run(**given: Any) -> None:
+    """Create a job from flags, or from a file."""
+    from pumice.cli.volcano import job_verbs  # noqa: PLC0415  imports aiohttp, which help does not need
+
+    given["name"] = options.chosen_name(given, "job", required=not given["file"])
+    job_verbs.run(options.place(given), given)
+
+
+_LIST = """\b
+Examples:
+  pumice job list -n research
+  pumice job list --all-namespaces -q training -o wide
+  pumice job list --selector bert --watch
+  pumice job list -o name | xargs -n 1 kubectl describe
+"""
+
+
+@command.command("list", cls=options.VerbCommand, epilog=_LIST)
+@options.namespace("jobs")
+@options.all_namespaces
+@click.option(
+    "-q", "--queue", default="", metavar="NAME", shell_complete=completing.queues, help="Only those of a queue."
+)
+@click.option("-S", "--scheduler", default="", metavar="NAME", help="Only those of a scheduler.")
+@click.option("--selector", default="", metavar="TEXT", help="Only those with this part in their name.")
+@options.output
+@options.watch
+@options.cluster
+def list_jobs(**given: Any) -> None:
+    """List jobs with their phase and how many of their pods stand how."""
+    from pumice.cli.volcano import job_verbs  # noqa: PLC0415  as above
+
+    job_verbs.show_list(options.place(given), given)
+
+
+@command.command(
+    "view",
+    cls=options.VerbCommand,
+    epilog="\b\nExamples:\n  pumice job view -N train -n research\n  pumice job view train -o yaml",
+)
+@options.name("job", complete=completing.jobs)
+@options.namespace("job")
+@click.option(
+    "-o", "--output", type=click.Choice(["json", "yaml", "name"]), default=None, help="The object itself, or its name."
+)
+@options.cluster
+def view(**given: Any) -> None:
+    """Show what a job wants, how it stands and what happened to it."""
+    from pumice.cli.volcano import job_verbs  # noqa: PLC0415  as above
+
+    job_verbs.view(options.place(given), given["namespace"], options.chosen_name(given, "job"), given["output"])
+
+
+@command.command(
+    "suspend",
+    cls=options.VerbCommand,
+    epilog="\b\nExamples:\n  pumice job suspend -N train -n research\n  pumice job resume -N train -n research",
+)
+@options.name("job", complete=completing.jobs)
+@options.namespace("job")
+@options.cluster
+def suspend(**given: Any) -> None:
+    """Abort a job: its pods end, and it can be resumed."""
+    _order(given, "AbortJob")
+
+
+@command.command("resume", cls=options.VerbCommand, epilog="\b\nExamples:\n  pumice job resume -N train -n research")
+@options.name("job", complete=completing.jobs)
+@options.namespace("job")
+@options.cluster
+def resume(**given: Any) -> None:
+    """Start a job again that was suspended."""
+    _order(given, "ResumeJob")
+
+
+@command.command("delete", cls=options.VerbCommand, epilog="\b\nExamples:\n  pumice job delete -N train -n research")
+@options.name("job", complete=completing.jobs)
+@options.namespace("job")
+@options.cluster
+def delete(**given: Any) -> None:
+    """Delete a job with its pods."""
+    from pumice.cli.volcano import job_verbs  # noqa: PLC0415  as above
+
+    job_verbs.delete(options.place(given), given["namespace"], options.chosen_name(given, "job"), "delete")
+
+
+def _order(given: dict[str, Any], action: str) -> None:
+    from pumice.cli.volcano import job_verbs  # noqa: PLC0415  as above
+
+    job_verbs.order(options.place(given), given["namespace"], options.chosen_name(given, "job"), action)

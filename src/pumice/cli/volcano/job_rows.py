@@ -1,0 +1,75 @@
+"""The rows of Volcano's Jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pumice.api import names
+from pumice.cli.volcano import columns
+from pumice.cli.volcano.columns import Column
+from pumice.sim import structure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+BATCH: Final = "Batch"
+
+
+def tasks(job: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Give the tasks of a job."""
+    found = structure.mapping(job, "spec").get("tasks")
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def replicas(job: Mapping[str, Any], _: int = 0) -> int:
+    """Count the pods that a job wants."""
+    return sum(each["replicas"] for each in tasks(job) if isinstance(each.get("replicas"), int))
+
+
+def queue(job: Mapping[str, Any], _: int = 0) -> str:
+    """Give the queue of a job."""
+    return str(structure.mapping(job, "spec").get("queue") or names.DEFAULT_QUEUE)
+
+
+def _created(job: Mapping[str, Any], _: int) -> str:
+    return str(structure.mapping(job, "metadata").get("creationTimestamp") or "").partition("T")[0]
+
+
+def _type(job: Mapping[str, Any], _: int) -> str:
+    return str(structure.mapping(job, "metadata", "labels").get(names.JOB_TYPE) or BATCH)
+
+
+NAMESPACE: Final = Column("Namespace", columns.namespace, gap=3)
+COLUMNS: Final = (
+    Column("Name", columns.name, gap=3),
+    Column("Creation", _created, 15),
+    Column("Phase", columns.field("status", "state", "phase"), 12, is_state=True),
+    Column("JobType", _type, 12),
+    Column("Replicas", replicas, 12),
+    Column("Min", columns.count("status", "minAvailable"), 6),
+    Column("Pending", columns.count("status", "pending"), 10),
+    Column("Running", columns.count("status", "running"), 10),
+    Column("Succeeded", columns.count("status", "succeeded"), 12),
+    Column("Failed", columns.count("status", "failed"), 10),
+    Column("Unknown", columns.count("status", "unknown"), 12),
+    Column("RetryCount", columns.count("status", "retryCount"), 10),
+)
+WIDE: Final = (
+    Column("Queue", queue, gap=3),
+    Column("Scheduler", columns.field("spec", "schedulerName", otherwise=columns.NONE), gap=3),
+    Column("Priority", columns.field("spec", "priorityClassName", otherwise=columns.NONE), gap=3),
+    Column("Age", columns.age, moves=True),
+)
+
+
+def chosen(
+    jobs: list[dict[str, Any]], *, queue_name: str = "", scheduler: str = "", part: str = ""
+) -> Iterator[dict[str, Any]]:
+    """Give the jobs of a queue and a scheduler whose name has some part."""
+    for job in jobs:
+        if queue_name and queue(job) != queue_name:
+            continue
+        if scheduler and structure.mapping(job, "spec").get("schedulerName") != scheduler:
+            continue
+        if part in columns.name(job):
+            yield job

@@ -1,0 +1,57 @@
+"""`pumice up --demo`: the demonstration's story on a cluster that kubectl can look at, and afterwards change."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from running_cluster import RunningCluster, until
+
+GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/research/podgroups"
+PODS = "/api/v1/namespaces/research/pods"
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """The cluster when the story is over, and the lines that were told."""
+    with RunningCluster(tmp_path_factory.mktemp("demo"), "--demo", "--speed", "40") as running:
+        lines = []
+        for line in running.process.stdout:
+            lines.append(line.rstrip("\n"))
+            if line.rstrip().endswith("and it starts"):
+                break
+        yield running, lines
+
+
+def test_every_job_is_told_from_its_arrival_to_its_end(told):
+    _, lines = told
+    assert lines[0].endswith("cluster: 4 nodes with 32 cpu, queues default, production, research")
+    text = "\n".join(lines)
+    jobs = ("research/resnet", "production/nightly", "research/bert", "production/crawler", "tools/probe")
+    for job in jobs:
+        order = [text.index(f"{job}: submitted"), text.index(f"{job}: ", text.index(f"{job}: submitted") + 1)]
+        assert order == sorted(order)
+        assert re.search(rf"{job}: \d+ pods? finished, 0 still running", text)
+    assert "research/bert: waits: " in text
+    assert "research/bert: 6 pods placed after" in text
+    assert "research/giant: waits: 9/9 tasks in gang unschedulable" in text
+
+
+def test_a_gang_is_never_told_in_part(told):
+    _, lines = told
+    has = [re.search(r"has (\d+) of \d+, needs (\d+)", line) for line in lines]
+    assert all(int(found[1]) >= int(found[2]) for found in has if found)
+    assert sum(found is not None for found in has) >= 4
+
+
+def test_the_end_says_who_waits_and_what_helps_does(told):
+    running, lines = told
+    assert "research/giant still waits: it needs 9 pods at once, and 8 fit." in "\n".join(lines)
+    patch = {"spec": {"minMember": 8}}
+    running.caller.call("PATCH", f"{GROUPS}/giant", patch, content_type="application/merge-patch+json")
+
+    def started():
+        pods = running.caller.call("GET", PODS)["items"]
+        return sum(pod["metadata"]["name"].startswith("giant-") and "nodeName" in pod["spec"] for pod in pods) >= 8
+
+    until(started)
