@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import structs
 
-from pumice.admission import findings, rules, surroundings
+from pumice.admission import remarks, rules, surroundings
 from pumice.admission.requests import Settings, written
 from pumice.api import kinds
 
@@ -113,7 +113,7 @@ def judged(
     around: surroundings.KnownObjects | None = None,
     settings: Settings | None = None,
     operation: str = "",
-) -> findings.Findings:
+) -> remarks.Remarks:
     """Complete and judge an object as all paths together would."""
     around, settings = around or known(), settings or Settings()
     kind = kinds.find(manifest["apiVersion"], manifest["kind"])

@@ -9,7 +9,7 @@ import admission_objects as objects
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.admission import findings, patches, rules
+from pumice.admission import patches, remarks, rules
 from pumice.admission.requests import Request, Settings
 from pumice.api import kinds
 
@@ -165,7 +165,7 @@ def test_a_single_mistake_is_found_at_its_field(data):
 
     found = objects.refusals(objects.edited(job, path, value))
 
-    assert findings.field(where) in [field for field, _ in found], (path, value, found)
+    assert remarks.field(where) in [field for field, _ in found], (path, value, found)
 
 
 # ---- anything at all

@@ -110,6 +110,8 @@ VALID = [
     ((*POD, "tolerations"), [{"operator": "Exists"}, {"key": "a", "value": "b", "effect": "NoExecute", "tolerationSeconds": 3}]),
     ((*POD, "volumes"), [{"name": "a", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}, {"name": "b", "configMap": {"name": "c"}}]),
     ((*POD, "restartPolicy"), "OnFailure"),
+    ((*POD, "initContainers"), [{"name": "first", "image": "x", "restartPolicy": "Never"}]),
+    ((*POD, "volumes"), [{"name": "a", "sourceOfTheFuture": {}}]),
 ]  # fmt: skip
 
 

@@ -165,3 +165,36 @@ def test_kinds_are_counted():
     for name in ("x", "y"):
         known.feed(kinds.POD, "ADDED", pod(name, name=name))
     assert (known.count(kinds.POD), known.count(kinds.JOB)) == (2, 0)
+
+
+class Sparing(Watchful):
+    """Keeps of pods who they are, and wants only some of them."""
+
+    selectors = {kinds.POD: "x"}  # noqa: RUF012  read and never changed
+
+    def trimmed(self, kind, manifest):
+        return {"metadata": manifest["metadata"]} if kind is kinds.POD else manifest
+
+
+def test_what_a_controller_does_not_read_is_not_kept_unless_another_one_reads_it():
+    alone, shared = engine.Engine([Sparing()]), engine.Engine([Sparing(), Watchful()])
+    for turns in (alone, shared):
+        turns.feed(kinds.POD, "ADDED", pod(spec={"large": True}))
+    assert "spec" not in alone.observed.find(kinds.POD, "a", "p")
+    assert "spec" in shared.observed.find(kinds.POD, "a", "p")
+    assert [turns.selector(kinds.POD) for turns in (alone, shared)] == ["x", ""]
+    assert alone.selector(kinds.COMMAND) == ""
+
+
+def test_answers_are_trimmed_like_events():
+    sparing = Sparing(lambda _: requests.Reconciled(steps=[_creation()]))
+    turns = engine.Engine([sparing])
+    turns.feed(kinds.JOB, "ADDED", job())
+    turn = turns.take(requests.Moment(0))
+    (step,) = turns.next_steps(turn)
+    turns.answered(turn, step, requests.Answer(object=pod("new", "7", spec={"large": True})), 0)
+    assert turns.observed.find(kinds.POD, "a", "p") == {"metadata": pod("new", "7")["metadata"]}
+
+
+def _creation():
+    return requests.Step(request=effects.Create(kind=kinds.POD, manifest=pod("", "")))

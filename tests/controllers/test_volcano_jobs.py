@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from test_volcano_job_cuts import CutWorld, job
 from unreliable_world import UnreliableWorld
 
-from pumice.api import duration, kinds
+from pumice.api import duration, kinds, timestamp
 from pumice.controllers.queueing import engine, requests
 from pumice.controllers.volcano.jobs import reading, states
 from pumice.controllers.volcano.jobs.controlling import Jobs
@@ -196,8 +196,6 @@ def test_a_hundred_jobs_of_ten_pods_cost_at_most_one_and_six_tenths_writes_for_e
 
 
 def _created(pod):
-    from pumice.api import timestamp
-
     return timestamp.parse(pod["metadata"]["creationTimestamp"])
 
 
@@ -249,22 +247,28 @@ def test_a_job_that_volcano_has_started_is_taken_over_without_a_write(older):
 # ---- refusals
 
 
-def test_a_job_whose_pods_are_refused_is_given_up_after_fifteen_tries_and_says_why():
+def test_a_job_whose_pods_are_refused_is_given_up_at_the_fifteenth_try_and_says_why():
     world = CountingWorld()
     plain = world.perform
 
     def perform(request, fault=""):
         pod = isinstance(request, requests.effects.Create) and request.kind is kinds.POD
+        tried.extend([world.clock.now()] if pod else [])
         return requests.Answer(code="refused", message="exceeded quota: q") if pod else plain(request)
 
-    world.perform = perform
+    world.perform, tried = perform, []
     world.create(job())
     world.calm()
     assert world.told()[0]["state"] == {"phase": "Terminated", "reason": "TerminateJob"}
     said = {(note.type, note.reason): note.message for note in world.notes}
     assert "exceeded quota: q" in said["Warning", "FailedCreate"]
     assert said["Warning", "ExecuteAction"] == "Job failed on action SyncJob for retry limit reached"
-    assert sum(note.reason == "FailedCreate" for note in world.notes) == 15
+    assert sum(note.reason == "FailedCreate" for note in world.notes) == 14  # the last try is to end it
+    (given_up,) = [
+        each for each in world.get(kinds.JOB, "j")["status"]["conditions"] if each["status"] == "Terminating"
+    ]
+    took = timestamp.parse(given_up["lastTransitionTime"]) - tried[0]
+    assert 160 * duration.SECOND < took < 180 * duration.SECOND
 
 
 def test_a_job_is_not_given_up_because_the_server_is_away():

@@ -111,15 +111,20 @@ class Running:
 
     def until(self, condition) -> None:
         """Wait for something, and show the log if it does not come."""
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline and self.process.poll() is None:
-            try:
-                if condition():
-                    return
-            except OSError:
-                pass
-            time.sleep(0.1)
-        pytest.fail(f"nothing came of it; the log:\n{self.log[-4000:]}")
+        wait_until(condition, lambda: self.process.poll() is None, lambda: self.log[-4000:])
+
+
+def wait_until(condition, going=lambda: True, told=str) -> None:
+    """Ask again and again until something is so."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline and going():
+        try:
+            if condition():
+                return
+        except OSError:
+            pass
+        time.sleep(0.1)
+    pytest.fail(f"nothing came of it; the log:\n{told()}")
 
 
 class SchedulerBefore(Running):

@@ -9,7 +9,7 @@ import json
 
 import pytest
 import yaml
-from admission_rig import RELEASE, AdmissionServer, RunningAdmission, SchedulerBefore, granted
+from admission_rig import RELEASE, AdmissionServer, RunningAdmission, SchedulerBefore, granted, wait_until
 from charting import ROOT
 from click.testing import CliRunner
 
@@ -177,7 +177,7 @@ def test_installing_again_keeps_the_certificate_that_was_injected(rig, webhooks)
     removed = CliRunner().invoke(
         program, ["uninstall", "--print", "--part=admission", "--name=again", "--namespace=default"]
     )
-    rig.server.kubectl("delete", "-f", "-", input=removed.stdout)
+    rig.server.kubectl("delete", "--ignore-not-found", "-f", "-", input=removed.stdout)
 
 
 def test_replicas_share_a_certificate_and_one_that_comes_later_is_believed_at_once(rig, webhooks):
@@ -270,8 +270,17 @@ def test_a_cluster_without_webhooks_takes_jobs_again(rig, webhooks):
     assert webhooks.end() == 0
     told = refusal(rig, "create", "-f", "-", manifest=named(objects.job(), "stuck"))
     assert "failed calling webhook" in told
+    for policy in ("Ignore", "Fail"):
+        patch = json.dumps([{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": policy}])
+        for kind, path in (("mutating", "jobs-mutate"), ("validating", "jobs-validate")):
+            name = f"pumice-admission-service-{path}"
+            rig.server.kubectl("patch", f"{kind}webhookconfiguration", name, "--type=json", "-p", patch)
+        if policy == "Ignore":
+            wait_until(lambda: accepts(rig, named(objects.job(minAvailable=9), "unjudged")))
+    wait_until(lambda: not accepts(rig, named(objects.job(), "stuck")))
     removed = CliRunner().invoke(program, ["uninstall", "--print", "--part=admission"]).stdout
     assert removed.index("WebhookConfiguration") < removed.index("kind: Deployment")
     rig.server.kubectl("delete", "--ignore-not-found", "-f", "-", input=removed)
 
-    rig.server.kubectl("create", "-f", "-", input=json.dumps(named(objects.job(), "free")))
+    wait_until(lambda: accepts(rig, named(objects.job(), "free")))
+    assert not rig.get("mutatingwebhookconfigurations,validatingwebhookconfigurations")["items"]

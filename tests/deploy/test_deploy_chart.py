@@ -201,7 +201,7 @@ def read_controller_flags(args):
 
 @pytest.mark.parametrize("values", UNUSUAL.values(), ids=UNUSUAL)
 def test_the_controllers_understand_their_arguments(helm, values):
-    read = read_controller_flags(arguments(helm.template(values=values), "controllers"))
+    read = read_controller_flags(arguments(helm.template(values=values), "controller"))
     assert not read.unheard
     assert (read.healthz_address, read.listen_address) == ("[fd00::7]:11251", "[fd00::7]:8081")
 
@@ -217,7 +217,7 @@ def test_values_reach_the_flags_of_the_controllers(helm):
         "controller_extra_args": ["--max-requeue-num=-1"],
     }
     manifests = helm.template(values={"custom": custom})
-    args = arguments(manifests, "controllers")
+    args = arguments(manifests, "controller")
     assert "--controllers=*,-gc-controller,-hyperNode-controller" in args
     if "hyperNode-controller" in registry.REGISTERED:
         read = read_controller_flags(args)
@@ -304,8 +304,8 @@ def test_labels_and_placement_go_where_volcano_puts_them(helm):
 def test_without_a_lease_the_old_scheduler_ends_before_the_new_one_starts(helm):
     manifests = helm.template(values={"custom": {"leader_elect_enable": False}})
     assert one(manifests, "Deployment")["spec"]["strategy"] == {"type": "Recreate"}
-    assert one(manifests, "Deployment", "controllers")["spec"]["strategy"] == {"type": "Recreate"}
-    assert not [each for each in manifests if each["kind"] == "Role" and of(each, "scheduler")]
+    assert one(manifests, "Deployment", "controller")["spec"]["strategy"] == {"type": "Recreate"}
+    assert not [each for each in manifests if each["kind"] == "Role" and not of(each, "admission")]
     assert not [each for each in manifests if each["metadata"]["name"].endswith("-lease")]
 
 

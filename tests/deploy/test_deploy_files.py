@@ -18,7 +18,7 @@ from pumice.api import documents, quantity
 from pumice.cli import install
 from pumice.cli.program import program
 from pumice.kube import admission_permissions, controller_permissions, permissions
-from pumice.manifests import component, installation, release, resources, text, workload
+from pumice.manifests import component, installation, objects, release, resources, text, workload
 from pumice.server import dump
 
 ROOT = Path(__file__).parents[2]
@@ -160,7 +160,7 @@ def test_crds_can_be_printed_alone_and_left_out():
 
 def test_volcanos_names_take_the_place_of_its_scheduler():
     manifests = printed("--without-crds", "--without-config", "--name=volcano", "--replace-volcano")
-    deployment, controllers = named(manifests, "Deployment")
+    (deployment,), (controllers,) = named(manifests, "Deployment"), named(manifests, "Deployment", "controller")
     assert deployment["metadata"]["name"] == "volcano-scheduler"
     assert controllers["metadata"]["name"] == "volcano-controllers"
     assert controllers["spec"]["selector"] == {"matchLabels": {"app": "volcano-controller"}}
@@ -199,7 +199,9 @@ def test_two_installations_share_no_name_no_lease_and_no_selector():
 )
 def test_volcanos_lease_is_taken_by_choice_only(options, lease):
     found = [
-        each["spec"]["template"]["spec"]["containers"][0]["args"] for each in named(printed(*options), "Deployment")
+        each["spec"]["template"]["spec"]["containers"][0]["args"]
+        for part in ("scheduler", "controller")
+        for each in named(printed(*options), "Deployment", part)
     ]
     leases = [
         arg.partition("=")[2] for args in found for arg in args if arg.startswith("--leader-elect-resource-name=")
@@ -218,9 +220,11 @@ def test_single_puts_controllers_in_the_schedulers_process_with_one_account_that
     assert names == [["pumice"], ["pumice-controllers"]]
 
 
-def test_controllers_are_not_installed_where_others_are_kept():
+def test_the_scheduler_alone_is_installed_where_controllers_are_kept():
     manifests = printed("--without-crds", "--without-controllers")
     assert manifests == installation.manifests(release.Release(controllers="none"))
+    assert not [each for each in manifests if "controller" in each["metadata"]["name"]]
+    assert printed("--without-crds", "--part=scheduler") == objects.scheduler(release.Release(controllers="none"))
     assert "contradict" in refused("--print", "--single", "--without-controllers")
 
 
@@ -228,7 +232,7 @@ def test_a_configuration_is_checked_before_it_is_printed(tmp_path):
     good, bad = tmp_path / "good.conf", tmp_path / "bad.conf"
     good.write_text('actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n', encoding="utf-8")
     bad.write_text('actions: "alocate"\n', encoding="utf-8")
-    config_map, _ = named(printed("--config", str(good)), "ConfigMap")
+    (config_map,) = named(printed("--config", str(good)), "ConfigMap")
     assert config_map["data"] == {"volcano-scheduler.conf": good.read_text(encoding="utf-8")}
     assert "is not valid, 1 problem; see pumice config check" in refused("--print", "--config", str(bad))
     assert "cannot be read" in refused("--print", "--config", str(tmp_path / "none"))
@@ -265,7 +269,8 @@ def identity(manifest):
 
 def test_uninstalling_names_exactly_what_was_installed_last_first_and_says_what_it_leaves():
     removed, left = uninstalled()
-    assert removed == [identity(each) for each in reversed(installation.manifests(release.Release()))]
+    every = release.Release(admission_paths=tuple(rules.BY_PATH))  # no webhook may stay, whichever were asked for
+    assert removed == [identity(each) for each in reversed(installation.manifests(every))]
     for told in ("Namespace pumice-system", "--namespace-too", "custom resource definitions", "--crds", "Lease"):
         assert told in left
 
@@ -290,15 +295,16 @@ def test_webhooks_go_before_whoever_answers_them_also_in_place_of_volcanos():
         removed, left = uninstalled(*options)
         webhooks = [kind.endswith("WebhookConfiguration") for kind, _ in removed]
         assert webhooks == sorted(webhooks, reverse=True)
-        assert sum(webhooks) == len(rules.INSTALLED_PATHS)
+        assert sum(webhooks) == len(rules.RULES)
         assert "-admission-secret, the certificate of the webhooks" in left
 
 
 def test_the_parts_can_be_printed_apart():
-    both, scheduler, admission = (
-        printed("--without-crds", *options) for options in ([], ["--part=scheduler"], ["--part=admission"])
+    everything, scheduler, controllers, admission = (
+        printed("--without-crds", *(f"--part={part}" for part in parts))
+        for parts in ([], ["scheduler"], ["controllers"], ["admission"])
     )
-    assert scheduler + admission == both
+    assert scheduler + controllers + admission == everything
     assert not [each for each in scheduler if "admission" in each["metadata"]["name"]]
 
 

@@ -98,7 +98,7 @@ def test_a_verdict_over_https_is_that_of_the_function(manifest):
     path = f"/{kind.plural}/validate"
     request = review(manifest)
     found = rules.BY_PATH[path]
-    wanted = objects.findings.Findings()
+    wanted = objects.remarks.Remarks()
     found.judge(objects.written("CREATE", manifest), wanted, objects.known(), Settings())
 
     status, answer, _ = ask(path, request)

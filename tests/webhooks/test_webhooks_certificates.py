@@ -197,7 +197,7 @@ class Script:
         return step
 
 
-def kept(script, seconds, *, usable=lambda _: True):
+def kept(script, seconds, *, usable=lambda _: True, announced=lambda _: True):
     """Keep a certificate for a while; tells what was trusted, shown and said, each with its time."""
     told = []
 
@@ -210,7 +210,8 @@ def kept(script, seconds, *, usable=lambda _: True):
 
         keeper = keeping.Keeper(
             script,
-            trust=lambda authorities: told.append((round(loop.time()), "trust", authorities)),
+            trust=lambda bundle: told.append((round(loop.time()), "trust", bundle)),
+            announced=lambda: announced(loop.time()),
             show=show,
             warn=lambda what, why: told.append((round(loop.time()), "warn", f"{what}: {why}")),
         )
@@ -229,12 +230,18 @@ def test_a_new_certificate_is_shown_when_api_servers_had_time_to_hear_of_it():
     told, shown = kept(Script(FIRST, FIRST, SECOND), 200)
 
     assert told == [
-        (0, "trust", FIRST.authorities),
+        (0, "trust", FIRST),
         (0, "show", FIRST),
-        (60, "trust", SECOND.authorities),
+        (60, "trust", SECOND),
         (90, "show", SECOND),
     ]
     assert shown == SECOND
+
+
+def test_a_certificate_that_could_not_be_announced_waits_for_that():
+    told, _ = kept(Script(FIRST, SECOND), 400, announced=lambda moment: moment > 200)
+
+    assert told[2:] == [(30, "trust", SECOND), (232, "show", SECOND)]
 
 
 def test_a_secret_that_cannot_be_read_costs_nothing_while_a_certificate_is_shown():
@@ -243,7 +250,7 @@ def test_a_secret_that_cannot_be_read_costs_nothing_while_a_certificate_is_shown
 
     assert [each[1:] for each in told] == [
         ("warn", "no certificate yet: away"),
-        ("trust", FIRST.authorities),
+        ("trust", FIRST),
         ("show", FIRST),
         ("warn", "the certificate cannot be looked after: away"),
     ]

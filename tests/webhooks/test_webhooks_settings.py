@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import datetime as dt
 import io
 import json
 
@@ -17,7 +18,7 @@ from pumice.cli.admission import command
 from pumice.cli.program import program
 from pumice.kube import errors
 from pumice.manifests import admission, release
-from pumice.server.admission import flags, following, injecting, settings
+from pumice.server.admission import certificates, flags, following, injecting, settings
 from pumice.server.flags.settings import SettingsError
 from pumice.server.logs.logs import Log
 
@@ -172,7 +173,8 @@ def seen(found, name, client, event="MODIFIED"):
 
 NAME = "volcano-admission-service-jobs-validate"
 SERVICE = {"service": {"name": "s", "namespace": "n", "path": "/jobs/validate"}}
-TRUSTED = base64.b64encode(b"authorities").decode()
+BUNDLE = certificates.make(["x"], dt.datetime(2030, 1, 1, tzinfo=dt.UTC))
+TRUSTED = base64.b64encode(BUNDLE.authorities).decode()
 
 
 def test_a_configuration_gets_the_authorities_and_keeps_the_rest():
@@ -181,7 +183,7 @@ def test_a_configuration_gets_the_authorities_and_keeps_the_rest():
     seen(found, NAME, SERVICE)
     seen(found, "somebody-elses", SERVICE)
     assert not found.settled
-    found.trust(b"authorities")
+    found.trust(BUNDLE)
 
     assert asyncio.run(found._mend())
     assert api.patches == [
@@ -198,10 +200,28 @@ def test_a_configuration_gets_the_authorities_and_keeps_the_rest():
     assert len(api.patches) == 1
 
 
+def test_a_replica_that_is_behind_takes_no_authority_away():
+    """Else the two would write over each other, and the newer certificate would be unknown in between. The first authority has ended since."""
+    now = dt.datetime(2030, 1, 1, tzinfo=dt.UTC)
+    first = certificates.make(["x"], now)
+    old = certificates.make(["x"], now + dt.timedelta(days=300), first.authorities)
+    new = certificates.make(["x"], now + dt.timedelta(days=600), old.authorities)
+    behind, ahead = Api(), Api()
+    for api, bundle, present in ((behind, old, new), (ahead, new, old)):
+        found = injector(api)
+        found.trust(bundle)
+        seen(found, NAME, {**SERVICE, "caBundle": base64.b64encode(present.authorities).decode()})
+        assert asyncio.run(found._mend())
+        assert found.settled
+
+    assert behind.patches == []
+    assert ahead.patches[0][1][1]["value"]["caBundle"] == base64.b64encode(new.authorities).decode()
+
+
 def test_a_process_with_an_address_of_its_own_is_asked_there():
     api = Api()
     found = injector(api, "--webhook-url=https://10.0.0.7:8443/")
-    found.trust(b"authorities")
+    found.trust(BUNDLE)
     seen(found, NAME, SERVICE)
     asyncio.run(found._mend())
 
@@ -211,7 +231,7 @@ def test_a_process_with_an_address_of_its_own_is_asked_there():
 def test_a_write_that_fails_is_tried_again():
     api = Api(refusing=1)
     found = injector(api)
-    found.trust(b"authorities")
+    found.trust(BUNDLE)
     seen(found, NAME, SERVICE)
 
     assert not asyncio.run(found._mend())

@@ -13,7 +13,7 @@ from pumice.api import documents
 from pumice.controllers.volcano.cron_jobs import cron_fields, schedules
 
 if TYPE_CHECKING:
-    from pumice.admission.findings import Findings
+    from pumice.admission.remarks import Remarks
     from pumice.admission.requests import Request, Settings
     from pumice.admission.surroundings import Surroundings
 
@@ -22,7 +22,7 @@ _ZONED: Final = ("TZ=", "CRON_TZ=")
 _POLICIES: Final = ("Allow", "Forbid", "Replace")
 
 
-def judge(request: Request, found: Findings, _: Surroundings, settings: Settings) -> None:
+def judge(request: Request, found: Remarks, _: Surroundings, settings: Settings) -> None:
     """Judge a cron job that is created or changed; a template that was there before is not judged again."""
     if request.operation == "UPDATE" and request.object.get("spec") == request.old.get("spec"):
         return
@@ -60,7 +60,7 @@ def _judge_schedule(spec: Part) -> None:
         spec.refuse(problem, "timeZone")
 
 
-def _judge_template(spec: Part, found: Findings, settings: Settings) -> None:
+def _judge_template(spec: Part, found: Remarks, settings: Settings) -> None:
     """Judge the jobs that would be made, as they would be after what is filled in."""
     template = spec.record("jobTemplate")
     if not template:

@@ -10,15 +10,15 @@ from pumice.api import documents
 from pumice.model import pattern_parsing, patterns
 
 if TYPE_CHECKING:
-    from pumice.admission.findings import Findings
     from pumice.admission.parts import Part
+    from pumice.admission.remarks import Remarks
     from pumice.admission.requests import Request, Settings
     from pumice.admission.surroundings import Surroundings
 
 _WAYS: Final = ("exactMatch", "regexMatch", "labelMatch")
 
 
-def judge(request: Request, found: Findings, _: Surroundings, __: Settings) -> None:
+def judge(request: Request, found: Remarks, _: Surroundings, __: Settings) -> None:
     """Judge a hyper-node that is created or changed."""
     if request.operation == "UPDATE" and request.object.get("spec") == request.old.get("spec"):
         return

@@ -9,12 +9,12 @@ from pumice.admission.jobs import dependencies, validity
 from pumice.api import documents
 
 if TYPE_CHECKING:
-    from pumice.admission.findings import Findings
+    from pumice.admission.remarks import Remarks
     from pumice.admission.requests import Request, Settings
     from pumice.admission.surroundings import Surroundings
 
 
-def judge(request: Request, found: Findings, _: Surroundings, __: Settings) -> None:
+def judge(request: Request, found: Remarks, _: Surroundings, __: Settings) -> None:
     """Judge a flow that is created or changed."""
     if request.operation == "UPDATE" and request.object.get("spec") == request.old.get("spec"):
         return
@@ -33,6 +33,6 @@ def judge(request: Request, found: Findings, _: Surroundings, __: Settings) -> N
     dependencies.judge(needs, "flow")
 
 
-def judge_template(request: Request, found: Findings, _: Surroundings, settings: Settings) -> None:
+def judge_template(request: Request, found: Remarks, _: Surroundings, settings: Settings) -> None:
     """Judge what jobs of flows are made from."""
     validity.judge_spec(request.part(found).record("spec"), settings)

@@ -9,26 +9,26 @@ from pumice.api import documents
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pumice.admission.findings import Findings, Path
+    from pumice.admission.remarks import Path, Remarks
 
 
 class Part:
-    """A value with its place; absent parts are None. What is found wrong goes to the list of findings."""
+    """A value with its place; absent parts are None. What is found wrong goes to the list of remarks."""
 
-    __slots__ = ("_findings", "path", "value")
+    __slots__ = ("_remarks", "path", "value")
 
-    def __init__(self, value: Any, findings: Findings, path: Path = ()) -> None:
+    def __init__(self, value: Any, remarks: Remarks, path: Path = ()) -> None:
         self.value = value
         self.path = path
-        self._findings = findings
+        self._remarks = remarks
 
     def refuse(self, message: str, *below: str | int) -> None:
         """Note a broken rule here, or at a part below."""
-        self._findings.add((*self.path, *below), message)
+        self._remarks.add((*self.path, *below), message)
 
     def warn(self, message: str, *below: str | int) -> None:
         """Note something that refuses nothing."""
-        self._findings.add((*self.path, *below), message, refuses=False)
+        self._remarks.add((*self.path, *below), message, refuses=False)
 
     def __bool__(self) -> bool:
         return self.value is not None
@@ -43,13 +43,13 @@ class Part:
         value = self.value
         for step in steps:
             value = value.get(step) if isinstance(value, dict) else None
-        return Part(value, self._findings, (*self.path, *steps))
+        return Part(value, self._remarks, (*self.path, *steps))
 
     def record(self, *steps: str) -> Part:
         """Give a part below that is an object or absent."""
         found = self
         for step in steps:
-            found = Part(found._at(step), self._findings, (*found.path, step))
+            found = Part(found._at(step), self._remarks, (*found.path, step))
             if found.value is not None and type(found.value) is not dict:
                 found.refuse(f"must be an object, not {type_of(found.value)}")
                 found.value = None
@@ -73,13 +73,13 @@ class Part:
         if not isinstance(value, list):
             self.refuse(f"must be a list, not {type_of(value)}", name)
             return []
-        return [Part(each, self._findings, (*self.path, name, index)) for index, each in enumerate(value)]
+        return [Part(each, self._remarks, (*self.path, name, index)) for index, each in enumerate(value)]
 
     def entries(self, name: str) -> Iterator[tuple[str, Part]]:
         """Give the entries of a map."""
         below = self.record(name)
         for key, value in (below.value or {}).items():
-            yield str(key), Part(value, self._findings, (*below.path, key))
+            yield str(key), Part(value, self._remarks, (*below.path, key))
 
     def text(self, name: str) -> str:
         """Give a string; an absent one is empty."""

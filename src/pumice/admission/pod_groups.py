@@ -8,7 +8,7 @@ from pumice.admission import patches, queue_references, surroundings, topology
 from pumice.api import names
 
 if TYPE_CHECKING:
-    from pumice.admission.findings import Findings
+    from pumice.admission.remarks import Remarks
     from pumice.admission.requests import Request, Settings
     from pumice.admission.surroundings import Surroundings
 
@@ -31,7 +31,7 @@ def complete(request: Request, around: Surroundings, _: Settings) -> Document:
     return group
 
 
-def judge(request: Request, found: Findings, around: Surroundings, __: Settings) -> None:
+def judge(request: Request, found: Remarks, around: Surroundings, __: Settings) -> None:
     """Judge a group that is created."""
     spec = request.part(found).record("spec")
     spec.whole("minMember", least=0)

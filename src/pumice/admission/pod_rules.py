@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
-from pumice.admission import findings, parts
+from pumice.admission import parts, remarks
 from pumice.admission.pod_templates import placing, template
 from pumice.admission.requests import PodRule
 from pumice.api import documents, names
@@ -35,7 +35,7 @@ def load(text: str, source: str) -> tuple[PodRule, ...]:
         return ()
     if len(read) > 1:
         raise PodRulesError(source, [f"has {len(read)} documents, and must have one"])
-    found = findings.Findings()
+    found = remarks.Remarks()
     if not isinstance(read[0].data, dict):
         raise PodRulesError(source, [f"must be a map, not {documents.described(read[0].data)}"])
     top = parts.Part(read[0].data, found)
@@ -95,7 +95,7 @@ def _affinity(entry: Part) -> dict[str, Any] | None:
     if not isinstance(read, dict):
         entry.refuse(f"must be a JSON object, not {documents.described(read)}", "affinity")
         return None
-    inner = findings.Findings()
+    inner = remarks.Remarks()
     placing.judge_affinity(parts.Part(read, inner))
     for each in inner.refusals:
         entry.refuse(str(each), "affinity")

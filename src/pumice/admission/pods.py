@@ -9,7 +9,7 @@ from pumice.admission import patches, surroundings
 from pumice.api import documents, names
 
 if TYPE_CHECKING:
-    from pumice.admission.findings import Findings
+    from pumice.admission.remarks import Remarks
     from pumice.admission.requests import PodRule, Request, Settings
     from pumice.admission.surroundings import Surroundings
 
@@ -18,7 +18,7 @@ _BUDGETS: Final = (names.BUDGET_MIN_AVAILABLE, names.BUDGET_MAX_UNAVAILABLE)
 _BUDGET: Final = re.compile(r"[1-9][0-9]{0,8}|[1-9][0-9]?%")
 
 
-def judge(request: Request, found: Findings, _: Surroundings, settings: Settings) -> None:
+def judge(request: Request, found: Remarks, _: Surroundings, settings: Settings) -> None:
     """Judge a pod of ours that is created."""
     pod = request.part(found)
     if pod.record("spec").text("schedulerName") not in settings.scheduler_names:

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from pumice.admission import findings, parts
+from pumice.admission import parts, remarks
 
 Document = dict[str, Any]
 Operation = Literal["CREATE", "UPDATE", "DELETE"]
@@ -46,7 +46,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str = ""
     name: str = ""
 
-    def part(self, found: findings.Findings) -> parts.Part:
+    def part(self, found: remarks.Remarks) -> parts.Part:
         """Give the object as a part to read."""
         return parts.Part(self.object, found)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pumice.admission import findings, patches
+from pumice.admission import patches, remarks
 from pumice.admission.requests import Operation, Request
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def answer(rule: Rule, question: Question, around: Surroundings, settings: Setti
     if rule.complete is not None:
         completed = rule.complete(request, around, settings)
         return allowed(question.uid, patches.difference(request.object, completed))
-    found = findings.Findings()
+    found = remarks.Remarks()
     if rule.judge is not None:
         rule.judge(request, found, around, settings)
     response = allowed(question.uid)
@@ -103,14 +103,14 @@ def allowed(uid: str, operations: list[patches.Operation] | None = None) -> Docu
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
-def warnings(found: findings.Findings) -> list[str]:
+def warnings(found: remarks.Remarks) -> list[str]:
     """Give what clients are told beside the verdict, each line as long as is passed on whole."""
     return [str(each)[:LONGEST_WARNING] for each in found.warnings[:MOST_WARNINGS]]
 
 
-def status(rule: Rule, request: Request, found: findings.Findings) -> Document:
+def status(rule: Rule, request: Request, found: remarks.Remarks) -> Document:
     """Give the Status of a refusal: a client such as kubectl writes one line for each cause."""
     causes = [{"reason": "FieldValueInvalid", "field": each.field, "message": each.message} for each in found.refusals]
     about = {"name": request.name, "group": rule.kind.group, "kind": rule.kind.name}
     details = {**{key: value for key, value in about.items() if value}, "causes": causes}
-    return {"code": 422, "reason": "Invalid", "message": findings.listed(found.refusals), "details": details}
+    return {"code": 422, "reason": "Invalid", "message": remarks.listed(found.refusals), "details": details}

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pumice.admission import cron_jobs, findings, hyper_nodes, job_flows, pod_groups, pods
+from pumice.admission import cron_jobs, hyper_nodes, job_flows, pod_groups, pods, remarks
 from pumice.admission.jobs import completing as job_completing
 from pumice.admission.jobs import validity as job_validity
 from pumice.admission.queues import completing as queue_completing
@@ -17,7 +17,7 @@ from pumice.admission.surroundings import Surroundings
 from pumice.api import kinds
 
 Document = dict[str, Any]
-Judge = Callable[[Request, findings.Findings, Surroundings, Settings], None]
+Judge = Callable[[Request, remarks.Remarks, Surroundings, Settings], None]
 Complete = Callable[[Request, Surroundings, Settings], Document]
 
 
@@ -80,9 +80,9 @@ def completed(
 
 def judged(
     rules: tuple[Rule, ...], kind: kinds.Kind, request: Request, around: Surroundings, settings: Settings
-) -> findings.Findings:
+) -> remarks.Remarks:
     """Give what the rules of a kind find wrong with an object."""
-    found = findings.Findings()
+    found = remarks.Remarks()
     for rule in rules:
         if rule.judge is not None and rule.kind is kind and request.operation in rule.operations:
             rule.judge(request, found, around, settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.admission import findings, patches, reviewing, rules, surroundings
+from pumice.admission import job_plugins, patches, remarks, reviewing, rules, surroundings
 from pumice.admission.requests import Request, Settings
 from pumice.api import names
 from pumice.apiserver import statuses
@@ -29,7 +29,7 @@ class VolcanoRules:
     def __init__(
         self, store: ObjectStore, settings: Settings | None = None, paths: tuple[str, ...] = rules.INSTALLED_PATHS
     ) -> None:
-        self._settings = settings or Settings()
+        self._settings = settings or Settings(job_plugins=job_plugins.installed())
         self._rules = rules.named(paths)
         self._kinds = frozenset(rule.kind.plural for rule in self._rules)
         self._around = surroundings.KnownObjects()
@@ -72,7 +72,7 @@ class VolcanoRules:
         for rule in self._rules:
             if rule.judge is None or rule.kind is not resource.kind or operation not in rule.operations:
                 continue
-            found = findings.Findings()
+            found = remarks.Remarks()
             rule.judge(request, found, self._around, self._settings)
             if warnings is not None:
                 warnings += reviewing.warnings(found)

@@ -23,8 +23,8 @@ Examples:
                                        a second installation, beside the first
   pumice install --print --replace-volcano --without-crds ...
                                        take the place of Volcano's scheduler and controllers
-  pumice install --print --part scheduler ...
-                                       without controllers and admission webhooks
+  pumice install --print --part scheduler --part controllers ...
+                                       without the admission webhooks
   pumice install --print --crds-only   only the custom resource definitions
 """
 _ACCESS = frozenset({"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "FlowSchema"})
@@ -129,7 +129,7 @@ def command(
     create_namespace: bool,
     **chosen: Any,
 ) -> None:
-    """Print the manifests of scheduler, controllers and admission webhooks: custom resources, roles, flow schemas, configurations, Deployments and Services."""
+    """Print the manifests of scheduler, controllers and admission webhooks: custom resources, roles, configurations, Deployments and Services."""
     if not printed:
         raise click.UsageError(
             "nothing is installed by this command itself: pipe pumice install --print to kubectl apply --server-side -f -"

@@ -78,23 +78,24 @@ def chosen(
     *,
     namespace: str | None,
     replace_volcano: bool,
+    parts: tuple[str, ...],
     single: bool = False,
     without_controllers: bool = False,
-    parts: tuple[str, ...] = (),
     **options: Any,
 ) -> release.Release:
     """Give the installation that was named; one that would take Volcano's names by accident is refused."""
     home = release.VOLCANO_NAMESPACE if replace_volcano else _DEFAULTS.namespace
     # A cluster needs controllers once: those of a second installation would have nothing to do.
     usual = options["name"] == _DEFAULTS.name or replace_volcano
-    apart: Literal["apart", "none"] = "apart" if usual and not without_controllers else "none"
-    if single and without_controllers:
-        raise click.UsageError("--single and --without-controllers contradict each other")
+    wanted = "controllers" in (parts or release.PARTS) and not without_controllers
+    apart: Literal["apart", "none"] = "apart" if wanted and (usual or parts) else "none"
+    if single and (without_controllers or "controllers" in parts):
+        raise click.UsageError("--single contradicts --without-controllers and --part controllers")
     found = release.Release(
         namespace=namespace or home,
         replace_volcano=replace_volcano,
-        controllers="single" if single else apart,
         parts=parts or release.PARTS,
+        controllers="single" if single else apart,
         **options,
     )
     if found.in_place and not replace_volcano:

@@ -75,7 +75,7 @@ _FOLLOWED: Final = (
 
 
 def may(kind: kinds.Kind, verbs: str, code: str, *, of: str = "", place: Place = "cluster") -> Permission:
-    """Give a permission, its verbs separated by blanks."""
+    """Write one line of a table."""
     return Permission(kind=kind, verbs=tuple(verbs.split()), code=f"pumice.{code}", subresource=of, place=place)
 
 

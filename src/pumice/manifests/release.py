@@ -95,6 +95,11 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.scheduler}-configmap"
 
     @property
+    def service(self) -> str:
+        """The Service in front of the metrics."""
+        return f"{self.scheduler}-service"
+
+    @property
     def admission(self) -> str:
         """The name of the webhooks' Deployment, ServiceAccount, roles and container."""
         return f"{self.name}-admission"
@@ -109,6 +114,16 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
         """The Secret that replicas of the webhooks share their certificate through."""
         return f"{self.admission}-secret"
 
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels of every object of the scheduler."""
+        return self.labels_of(self.scheduler)
+
     def labels_of(self, part: str) -> dict[str, str]:
         """Give the labels of every object of a part."""
         return {"app": part, "app.kubernetes.io/name": "pumice", "app.kubernetes.io/instance": self.name}
+
+    @property
+    def selector(self) -> dict[str, str]:
+        """The label that finds the pods, of this installation alone; in place of Volcano's it is that of its Deployment, which cannot be changed."""
+        return {"app": self.scheduler}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from pumice.admission import rules
 from pumice.manifests import installation, objects, resources
 
 if TYPE_CHECKING:
@@ -31,7 +32,9 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 def objects_of(release: Release, wanted: Wanted) -> list[Manifest]:
     """Name every object that goes, last installed first; nothing but what identifies it."""
     kept = _kept(release, wanted)
-    own = [each for each in reversed(installation.manifests(release)) if each["kind"] not in kept]
+    # Webhooks of every path: one that is forgotten would have nobody to answer it, and refuse what it is asked about.
+    whole = msgspec.structs.replace(release, admission_paths=tuple(rules.BY_PATH))
+    own = [each for each in reversed(installation.manifests(whole)) if each["kind"] not in kept]
     groups = (resources.CURRENT if wanted.crds else ()) + (resources.KUBE_BATCH if wanted.kube_batch_crds else ())
     definitions = [resources.definition(each) for each in groups]
     home = [objects.namespace(release)] if wanted.namespace else []

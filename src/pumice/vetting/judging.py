@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pumice.admission import findings, job_flows, rules, surroundings
-from pumice.admission.findings import Finding
+from pumice.admission import job_flows, remarks, rules, surroundings
 from pumice.admission.pod_templates import template
+from pumice.admission.remarks import Remark
 from pumice.admission.requests import Settings, written
 from pumice.api import kinds, names
 from pumice.vetting import files, schema_check
@@ -23,7 +23,7 @@ _RULES: Final = rules.named(tuple(rules.BY_PATH))
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One finding, as it is printed."""
+    """One remark, as it is printed."""
 
     file: str
     line: int
@@ -80,7 +80,7 @@ class Vetting:
     def _lines(self, entry: Entry, unknown: list[str]) -> Iterable[Line]:
         manifest = entry.manifest
         request = written("CREATE", manifest, namespace=names.DEFAULT_NAMESPACE)
-        found = self._findings(manifest, request, unknown)
+        found = self._remarks(manifest, request, unknown)
         kind = str(manifest.get("kind"))
         resource = self._schemas.find(manifest)
         namespace = request.namespace if resource is None or resource.namespaced else ""
@@ -99,14 +99,14 @@ class Vetting:
         ]
         return sorted(lines, key=lambda line: line.line)
 
-    def _findings(self, manifest: dict[str, Any], request: Request, unknown: list[str]) -> list[Finding]:
+    def _remarks(self, manifest: dict[str, Any], request: Request, unknown: list[str]) -> list[Remark]:
         resource = self._schemas.find(manifest)
         if resource is None:
             called = f"{manifest.get('apiVersion')} {manifest.get('kind')}"
             near = self._schemas.near(manifest)
             if near:
                 return [
-                    Finding(
+                    Remark(
                         ("apiVersion",),
                         f"is {manifest.get('apiVersion')}, and {manifest.get('kind')} is served as {near}",
                     )
@@ -118,12 +118,12 @@ class Vetting:
         told = {each.path for each in ruled}
         return ruled + [each for each in self._schemas.check(manifest, resource) if each.path not in told]
 
-    def _ruled(self, kind: kinds.Kind, request: Request) -> list[Finding]:
+    def _ruled(self, kind: kinds.Kind, request: Request) -> list[Remark]:
         made = rules.completed(_RULES, kind, request, self._around, self._settings)
         request = msgspec.structs.replace(request, object=made)
         found = rules.judged(_RULES, kind, request, self._around, self._settings)
         if kind is kinds.JOB_TEMPLATE:
-            found = findings.Findings()
+            found = remarks.Remarks()
             job_flows.judge_template(request, found, self._around, self._settings)
         elif kind is kinds.POD:
             template.judge_spec(request.part(found).record("spec"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.admission.findings import Finding
 from pumice.admission.patches import copied
+from pumice.admission.remarks import Remark
 from pumice.api import documents, kinds
 from pumice.apiserver import definitions
 from pumice.apiserver.built_in import defaults, validity
@@ -15,7 +15,7 @@ from pumice.apiserver.schemas import conforming, validating
 from pumice.manifests import resources as custom
 
 if TYPE_CHECKING:
-    from pumice.admission.findings import Path
+    from pumice.admission.remarks import Path
     from pumice.apiserver.resources import Resource
     from pumice.apiserver.schemas.nodes import Node
     from pumice.apiserver.statuses import Causes
@@ -50,27 +50,27 @@ class Schemas:
         same = [each for each in known if each.group == group]
         return (same or known)[0].api_version if known else ""
 
-    def check(self, manifest: Document, resource: Resource) -> list[Finding]:
+    def check(self, manifest: Document, resource: Resource) -> list[Remark]:
         """Give what is wrong with a manifest by its schema."""
         new = copied(manifest)
         metadata = new.get("metadata")
         if metadata is None:
             metadata = new["metadata"] = {}
         if not isinstance(metadata, dict):
-            return [Finding(("metadata",), f"must be an object, not {documents.described(metadata)}")]
+            return [Remark(("metadata",), f"must be an object, not {documents.described(metadata)}")]
         if not metadata.get("name") and metadata.get("generateName"):
             metadata["name"] = f"{metadata['generateName']}xxxxx"
         return self._custom(new, manifest, resource) if resource.custom else self._built_in(new, manifest, resource)
 
-    def _custom(self, new: Document, manifest: Document, resource: Resource) -> list[Finding]:
+    def _custom(self, new: Document, manifest: Document, resource: Resource) -> list[Remark]:
         found = [_unknown(path, manifest, resource.node) for path in conforming.prune(new, resource.node, root=True)]
         conforming.fill_defaults(new, resource.node)
         causes = _metadata(new, resource.kind_name)
         causes += validating.causes({key: value for key, value in new.items() if key != "metadata"}, resource.node)
-        found += [_finding(cause, manifest) for cause in causes]
+        found += [_remark(cause, manifest) for cause in causes]
         return found + self._templates(manifest)
 
-    def _built_in(self, new: Document, manifest: Document, resource: Resource) -> list[Finding]:
+    def _built_in(self, new: Document, manifest: Document, resource: Resource) -> list[Remark]:
         conforming.drop_nulls(new)
         new.setdefault("metadata", {})
         wrong = conforming.mistyped(new, resource.node)
@@ -81,9 +81,9 @@ class Schemas:
         causes = _metadata(new, resource.kind_name) + validity.required(new, resource.node)
         told = {field for _, field, _ in causes}
         special = validity.built_in(new, resource.group, resource.kind_name, None)
-        return found + [_finding(each, manifest) for each in causes + [each for each in special if each[1] not in told]]
+        return found + [_remark(each, manifest) for each in causes + [each for each in special if each[1] not in told]]
 
-    def _templates(self, manifest: Document) -> list[Finding]:
+    def _templates(self, manifest: Document) -> list[Remark]:
         """Look into templates of pods, of which a custom resource's schema says nothing: what is unknown there is lost without a word."""
         if self._template is None:
             return []
@@ -94,7 +94,7 @@ class Schemas:
                 found.append(_moved(_mistyped(wrong, template), path))
             for field in conforming.prune(copied(template), self._template):
                 unknown = _unknown(field, template, self._template, ", and is dropped from the pods")
-                found.append(Finding((*path, *unknown.path), unknown.message, refuses=False))
+                found.append(Remark((*path, *unknown.path), unknown.message, refuses=False))
         return found
 
 
@@ -132,32 +132,32 @@ def _pod_templates(value: Any, path: Path) -> list[tuple[Path, Document]]:
     return []
 
 
-def _finding(cause: tuple[str, str, str], manifest: Document) -> Finding:
+def _remark(cause: tuple[str, str, str], manifest: Document) -> Remark:
     _, field, message = cause
-    return Finding(located(field, manifest), message[:1].lower() + message[1:])
+    return Remark(located(field, manifest), message[:1].lower() + message[1:])
 
 
-def _mistyped(wrong: tuple[str, str, str], manifest: Document) -> Finding:
+def _mistyped(wrong: tuple[str, str, str], manifest: Document) -> Remark:
     field, found, wanted = wrong
     article = "an" if wanted[0] in "aeio" else "a"
     hint = "; put quotes around it" if wanted == "string" and found in ("number", "boolean", "integer") else ""
-    return Finding(
+    return Remark(
         located(field, manifest), f"must be {article} {wanted}, not {'an' if found[0] in 'aeio' else 'a'} {found}{hint}"
     )
 
 
-def _unknown(field: str, manifest: Document, node: Node, lost: str = "") -> Finding:
+def _unknown(field: str, manifest: Document, node: Node, lost: str = "") -> Remark:
     path = located(field, manifest)
     above: Node | None = node
     for step in path[:-1]:
         if above is not None:
             above = above.items if isinstance(step, int) else above.child(step)
     near = documents.nearest(str(path[-1]), above.properties) if above is not None else None
-    return Finding(path, f"is no field that is known here{lost}{f'; did you mean {near}?' if near else ''}")
+    return Remark(path, f"is no field that is known here{lost}{f'; did you mean {near}?' if near else ''}")
 
 
-def _moved(finding: Finding, path: Path) -> Finding:
-    return Finding((*path, *finding.path), finding.message, finding.refuses)
+def _moved(remark: Remark, path: Path) -> Remark:
+    return Remark((*path, *remark.path), remark.message, remark.refuses)
 
 
 def located(field: str, data: Any) -> Path:

@@ -10,8 +10,8 @@ from pumice.admission.pod_templates import amounts, template
 from pumice.api import documents, duration
 
 if TYPE_CHECKING:
-    from pumice.admission.findings import Findings
     from pumice.admission.parts import Part
+    from pumice.admission.remarks import Remarks
     from pumice.admission.requests import Request, Settings
     from pumice.admission.surroundings import Surroundings
 
@@ -21,7 +21,7 @@ _WITH_HOST_NAMES: Final = ("svc", "tensorflow", "mpi", "pytorch", "ray")
 _MPI_MASTER: Final = "master"
 
 
-def judge(request: Request, found: Findings, around: Surroundings, settings: Settings) -> None:
+def judge(request: Request, found: Remarks, around: Surroundings, settings: Settings) -> None:
     """Judge a job that is created or changed."""
     job = request.part(found)
     spec = job.record("spec")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pumice.admission.pod_templates.volumes import Known
 
 _PULL: Final = ("Always", "IfNotPresent", "Never")
+_RESTART: Final = ("Always", "OnFailure", "Never")
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
 _SOURCES: Final = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 _LARGEST_PORT: Final = 65535
@@ -30,7 +31,7 @@ def judge(spec: Part, known: Known) -> None:
         _judge_one(container, known)
         _judge_ports(container, host=spec.truth("hostNetwork"), held=held)
         first = container.path[-2] == "initContainers"
-        if first and container.among("restartPolicy", ("Always",)) != "Always":
+        if first and container.among("restartPolicy", _RESTART) != "Always":
             for name in ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle"):
                 if container.part(name).value is not None:
                     container.refuse("may only be given to an init container whose restartPolicy is Always", name)

@@ -63,7 +63,10 @@ def judge(spec: Part) -> Known:
         unknown = [key for key in sources if key not in _NEEDED]
         for key in unknown:
             near = documents.nearest(key, _NEEDED)
-            volume.refuse(f"is no source of a volume{f'; did you mean {near}?' if near else ''}", key)
+            if near:
+                volume.refuse(f"is no source of a volume; did you mean {near}?", key)
+            else:  # a newer Kubernetes may know it
+                volume.warn("is no source of a volume that is known here", key)
         if len(sources) > 1:
             volume.refuse(f"must have one source, not {len(sources)}: {', '.join(sorted(sources))}")
         if name:

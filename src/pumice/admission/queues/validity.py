@@ -10,8 +10,8 @@ from pumice.admission.queues import promises, tree
 from pumice.api import documents, names
 
 if TYPE_CHECKING:
-    from pumice.admission.findings import Findings
     from pumice.admission.parts import Part
+    from pumice.admission.remarks import Remarks
     from pumice.admission.requests import Request, Settings
     from pumice.admission.surroundings import Surroundings
 
@@ -21,7 +21,7 @@ _ROOT_FIXED: Final = ("capability", "deserved", "guarantee")
 _STATES: Final = ("", names.QUEUE_OPEN, names.QUEUE_CLOSED)
 
 
-def judge(request: Request, found: Findings, around: Surroundings, settings: Settings) -> None:
+def judge(request: Request, found: Remarks, around: Surroundings, settings: Settings) -> None:
     """Judge a queue that is created, changed or deleted."""
     if request.operation == "DELETE":
         _judge_deletion(request, found, around, settings)
@@ -95,7 +95,7 @@ def _above_zero(text: str) -> bool:
         return False
 
 
-def _judge_deletion(request: Request, found: Findings, around: Surroundings, settings: Settings) -> None:
+def _judge_deletion(request: Request, found: Remarks, around: Surroundings, settings: Settings) -> None:
     name = request.name or str(surroundings.below(request.old, "metadata", "name") or "")
     where = ("metadata", "name")
     if name in _PROTECTED:

@@ -84,6 +84,16 @@ def problem(bundle: Bundle, host_names: Sequence[str], now: dt.datetime) -> str:
     return ""
 
 
+def issuers(bundle: Bundle) -> bytes:
+    """Give those of the authorities that have signed the certificate; all of them where that cannot be told."""
+    try:
+        certificate = x509.load_pem_x509_certificate(bundle.certificate)
+    except ValueError:
+        return bundle.authorities
+    found = [each for each in _read_all(bundle.authorities) if _signed(certificate, each)]
+    return b"".join(each.public_bytes(serialization.Encoding.PEM) for each in found) or bundle.authorities
+
+
 def ends(bundle: Bundle) -> str:
     """Say when a certificate ends, for the log."""
     return f"{x509.load_pem_x509_certificate(bundle.certificate).not_valid_after_utc:%Y-%m-%dT%H:%M:%SZ}"

@@ -11,6 +11,7 @@ import msgspec
 from pumice.admission import rules
 from pumice.api import kinds
 from pumice.kube import errors
+from pumice.server.admission import certificates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pumice.api.meta import KubeObject
     from pumice.cache.reflector import EventType
     from pumice.kube.calls.client import Client
+    from pumice.server.admission.certificates import Bundle
     from pumice.server.admission.settings import Settings
     from pumice.server.logs.logs import Log
 
@@ -27,6 +29,7 @@ GROUP: Final = "admissionregistration.k8s.io"
 MUTATING: Final = kinds.Kind(name="MutatingWebhookConfiguration", group=GROUP, version="v1", plural="mutatingwebhookconfigurations", namespaced=False)  # fmt: skip
 VALIDATING: Final = kinds.Kind(name="ValidatingWebhookConfiguration", group=GROUP, version="v1", plural="validatingwebhookconfigurations", namespaced=False)  # fmt: skip
 VOLCANOS: Final = "volcano-admission-service"  # the Service of Volcano's own installation
+_END: Final = b"-----END CERTIFICATE-----"
 AGAIN: Final = 5.0  # seconds before a write that failed is tried again
 
 
@@ -50,6 +53,7 @@ class Injector:
         self._aside: dict[str, None] = {}
         self._present: dict[tuple[kinds.Kind, str], dict[str, Any]] = {}
         self._authorities = ""
+        self._needed: frozenset[bytes] = frozenset()
         self._stirred = asyncio.Event()
 
     def feed(self, kind: kinds.Kind, event_type: EventType, found: KubeObject | decoding.Malformed, raw: bytes) -> None:
@@ -85,9 +89,10 @@ class Injector:
         """Name the paths that are left to Volcano's own webhooks."""
         return sorted(self._aside)
 
-    def trust(self, authorities: bytes) -> None:
-        """Let the API server believe these authorities."""
-        self._authorities = base64.b64encode(authorities).decode()
+    def trust(self, bundle: Bundle) -> None:
+        """Let the API server believe a certificate, and those that other replicas may still show."""
+        self._authorities = base64.b64encode(bundle.authorities).decode()
+        self._needed = _parts(certificates.issuers(bundle))
         self._stirred.set()
 
     @property
@@ -128,15 +133,21 @@ class Injector:
                     content_type="application/json-patch+json",
                 )
             except errors.KubeError as error:
-                good = isinstance(error, errors.ApiError) and error.status in (
-                    404,
-                    422,
-                )  # it is gone or changed: the watch tells
+                # One that is gone or was changed meanwhile is told of by the watch.
+                good = good and isinstance(error, errors.ApiError) and error.status in (404, 422)
                 self._log.warning("a webhook configuration cannot be written", configuration=name, problem=str(error))
                 continue
             self._present[key] = msgspec.json.decode(written)
             self._log.info("certificate injected", configuration=name)
         return good
+
+    def _is_believed(self, present: Any) -> bool:
+        """Tell whether our certificate is believed by whoever believes a bundle."""
+        try:
+            found = base64.b64decode(present, validate=True) if isinstance(present, str) else b""
+        except ValueError:
+            return False
+        return bool(self._needed) and self._needed <= _parts(found)
 
     def _patch(self, key: tuple[kinds.Kind, str]) -> list[dict[str, Any]]:
         """Give what must change of a configuration, against what was seen of it."""
@@ -144,11 +155,18 @@ class Injector:
         operations: list[dict[str, Any]] = []
         for index, webhook in enumerate(present.get("webhooks") or ()):
             current: Mapping[str, Any] = webhook.get("clientConfig") or {}
-            wanted = {**current, "caBundle": self._authorities}
+            # A replica that is ahead of us has announced a newer authority: who took that away would make its certificate unknown.
+            believed = current.get("caBundle") if self._is_believed(current.get("caBundle")) else self._authorities
+            wanted = {**current, "caBundle": believed}
             if self._url:
-                wanted = {"url": f"{self._url}{rule.path}", "caBundle": self._authorities}
+                wanted = {"url": f"{self._url}{rule.path}", "caBundle": believed}
             if wanted != current:
                 where = f"/webhooks/{index}"
                 operations.append({"op": "test", "path": f"{where}/name", "value": webhook.get("name")})
                 operations.append({"op": "replace", "path": f"{where}/clientConfig", "value": wanted})
         return operations
+
+
+def _parts(pem: bytes) -> frozenset[bytes]:
+    """Take a bundle apart, so that two of them can be compared."""
+    return frozenset(part.strip() for part in pem.split(_END) if part.strip())

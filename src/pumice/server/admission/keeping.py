@@ -14,22 +14,28 @@ if TYPE_CHECKING:
 
 SETTLE: Final = 30.0  # seconds that API servers get to hear of a new authority before its certificate is shown
 RETRY: Final = 2.0
+PATIENCE: Final = 24 * 3600.0  # seconds that the announcement of a new certificate may take
 
 
 class Keeper:
-    """Follows a source; `trust` tells API servers whom to believe, `show` changes what clients see and says whether it could."""
+    """Follows a source.
+
+    `trust` lets API servers be told whom to believe, `announced` says whether they were, and `show` changes what clients see and says whether it could.
+    """
 
     def __init__(
         self,
         source: certificate_sources.Source,
         *,
-        trust: Callable[[bytes], None],
+        trust: Callable[[Bundle], None],
+        announced: Callable[[], bool],
         show: Callable[[Bundle], bool],
         warn: Callable[[str, str], None],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._source = source
         self._trust = trust
+        self._announced = announced
         self._show = show
         self._warn = warn
         self._sleep = sleep
@@ -43,7 +49,7 @@ class Keeper:
             if bundle is not None:
                 break
             await self._sleep(RETRY)
-        self._trust(bundle.authorities)
+        self._trust(bundle)
         self._show(bundle)
         self.shown = bundle
 
@@ -54,10 +60,19 @@ class Keeper:
             bundle = await self._read()
             if bundle is None or bundle == self.shown:
                 continue
-            self._trust(bundle.authorities)
+            self._trust(bundle)
+            await self._wait_for_announcement()
             await self._sleep(SETTLE)
             if self._show(bundle):
                 self.shown = bundle
+
+    async def _wait_for_announcement(self) -> None:
+        """Wait until the new authority is written where API servers read it; not for ever, for the old certificate ends."""
+        for _ in range(round(PATIENCE / RETRY)):
+            if self._announced():
+                return
+            await self._sleep(RETRY)
+        self._warn("the API server was not told of the new certificate", "it is shown all the same")
 
     async def _read(self) -> Bundle | None:
         try:

@@ -93,6 +93,7 @@ class Process:
         self._keeper = keeping.Keeper(
             self._source(),
             trust=self._injector.trust,
+            announced=lambda: self._injector.settled,
             show=self._show,
             warn=lambda what, why: log.warning(what, problem=why),
         )

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pumice.controllers.volcano.jobs.reading import Job
 
 Manifest = dict[str, Any]
-MOST_REFUSALS: Final = 15
+MOST_REFUSALS: Final = 15  # which takes about as long as Volcano's fifteen: not quite three minutes
 _AS_LARGE: Final = 167  # as a Job that rests for 50 ms
 _STATUS: Final = ("phase", "containerStatuses", "initContainerStatuses")
 _READ: Final = (
@@ -52,7 +52,7 @@ _READ: Final = (
 
 
 class Jobs:
-    """Reconciles Jobs of batch.volcano.sh; after so many refusals in a row (negative: no number) one is given up."""
+    """Reconciles Jobs of batch.volcano.sh; instead of the last of so many tries in a row (negative: no number) one is given up."""
 
     kind = kinds.JOB
     orders = (kinds.COMMAND,)
@@ -131,7 +131,7 @@ class _Look:
         job = self.job
         if states.is_ending(job.phase):
             return self._ended()
-        if 0 <= most_refusals <= self.moment.refusals:
+        if most_refusals >= 0 and self.moment.refusals >= max(1, most_refusals - 1):
             return self._given_up()
         answers = policies.answers(job, self.found, self.group, self.moment)
         due = [each for each in answers if each.due <= self.moment.now]

@@ -58,10 +58,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         found = self.occurrence
+        if found.role is not None and found.event in (TASK_COMPLETED, TASK_FAILED):
+            return f"{found.event} of task {found.role.name}"
         code = f", exit code {found.exit_code}" if found.exit_code else ""
-        if found.member is not None:
-            return f"{found.event} of {found.member.name}{code}"
-        return f"{found.event} of task {found.role.name}" if found.role is not None else found.event
+        return f"{found.event} of {found.member.name}{code}" if found.member is not None else found.event
 
 
 def answers(job: Job, found: Members, group: Mapping[str, object] | None, moment: Moment) -> list[Answer]:

@@ -1,4 +1,4 @@
-"""What is wrong with an object: one finding for each rule that is broken, with the field."""
+"""What is wrong with an object: one remark for each rule that is broken, with the field."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import msgspec
 
 Path = tuple[str | int, ...]
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-MOST: Final = 100  # findings of one object; a list of ten thousand helps nobody
+MOST: Final = 100  # remarks on one object; a list of ten thousand helps nobody
 MOST_CHARACTERS: Final = 16_000  # of all of them in one message
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Remark(msgspec.Struct, frozen=True):
     """One thing that is wrong: where, and which rule with which numbers; a warning refuses nothing."""
 
     path: Path
@@ -29,29 +29,29 @@ class Finding(msgspec.Struct, frozen=True):
         return f"{self.field}: {self.message}" if self.path else self.message
 
 
-class Findings:
-    """Gathers findings in the order in which they are found, each of them once."""
+class Remarks:
+    """Gathers remarks in the order in which they are made, each of them once."""
 
     def __init__(self) -> None:
-        self._found: dict[Finding, None] = {}
+        self._found: dict[Remark, None] = {}
 
     def add(self, path: Path, message: str, *, refuses: bool = True) -> None:
-        """Note a finding; of very many the rest is left out."""
+        """Note a remark; of very many the rest is left out."""
         if len(self._found) < MOST:
-            self._found[Finding(path, message, refuses)] = None
+            self._found[Remark(path, message, refuses)] = None
 
     @property
-    def all(self) -> list[Finding]:
+    def all(self) -> list[Remark]:
         """Everything that was found."""
         return list(self._found)
 
     @property
-    def refusals(self) -> list[Finding]:
+    def refusals(self) -> list[Remark]:
         """What keeps the object from being stored."""
         return [each for each in self._found if each.refuses]
 
     @property
-    def warnings(self) -> list[Finding]:
+    def warnings(self) -> list[Remark]:
         """What its author should know."""
         return [each for each in self._found if not each.refuses]
 
@@ -67,7 +67,7 @@ def field(path: Path) -> str:
     return text
 
 
-def listed(found: list[Finding]) -> str:
-    """Put findings in one line, as the answer to a client carries them."""
+def listed(found: list[Remark]) -> str:
+    """Put remarks in one line, as the answer to a client carries them."""
     text = "; ".join(map(str, found))
     return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 1] + "…"
