@@ -217,5 +217,5 @@ def test_a_job_of_volcano_runs_with_its_policies_and_plugins(home):
     variables = {each["name"]: each for each in container["env"]}
     assert variables["VC_TASK_INDEX"]["value"] == "1"
     assert variables["VC_WORKER_HOSTS"]["valueFrom"]["configMapKeyRef"]["name"] == "train-svc"
-    assert "Start to execute action CompleteJob: TaskCompleted of train-worker-" in home("describe", "vcjob", "train")
+    assert "Start to execute action CompleteJob: TaskCompleted of task worker" in home("describe", "vcjob", "train")
     assert not objects(home, "podgroups.scheduling.volcano.sh")
