@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from running_cluster import RunningCluster, until
 
 pytestmark = pytest.mark.kube
+
+ROOT = Path(__file__).parents[2]
 
 
 def manifest(kind, name, spec, api_version="apps/v1", app=None):
@@ -200,3 +203,19 @@ def test_without_controllers_a_deployment_stays_what_it_is(tmp_path):
     with RunningCluster(tmp_path, "--nodes", "1", "--scheduler", "none", "--controllers", "none") as bare:
         bare.kubectl("apply", "-f", "-", input=manifest("Deployment", "web", {"replicas": 2}))
         assert "No resources found" in bare.kubectl("get", "replicasets,pods", check=False)
+
+
+def test_a_job_of_volcano_runs_with_its_policies_and_plugins(home):
+    home("apply", "-f", str(ROOT / "docs" / "examples" / "volcano-job.yaml"))
+    until(lambda: home("get", "vcjob", "train", "--no-headers").split()[1] == "Completed")
+    (job,) = objects(home, "jobs.batch.volcano.sh")
+    pods = {pod["metadata"]["name"]: pod for pod in objects(home, "pods")}
+    assert sorted(pods) == ["train-worker-0", "train-worker-1"]
+    group = pods["train-worker-0"]["metadata"]["annotations"]["scheduling.k8s.io/group-name"]
+    assert group == f"train-{job['metadata']['uid']}"
+    (container,) = pods["train-worker-1"]["spec"]["containers"]
+    variables = {each["name"]: each for each in container["env"]}
+    assert variables["VC_TASK_INDEX"]["value"] == "1"
+    assert variables["VC_WORKER_HOSTS"]["valueFrom"]["configMapKeyRef"]["name"] == "train-svc"
+    assert "Start to execute action CompleteJob: TaskCompleted of task worker" in home("describe", "vcjob", "train")
+    assert not objects(home, "podgroups.scheduling.volcano.sh")
