@@ -230,13 +230,11 @@ class Blocks:
         self.expect(())
 
     def expect(self, subjects: Iterable[Subject]) -> None:
-        """Name, in their order, those of whom each will look for a node soon; a single one needs no block."""
+        """Name, in their order, those of whom each will look for a node soon."""
         try:
             self._expected = {self._evaluator.key(subject): subject for subject in subjects} if self._suits else {}
         except Exception:  # noqa: BLE001  as in `row`
             self.give_up()
-        if len(self._expected) < 2:
-            self._expected = {}
         self._order = list(self._expected)
         self._ranks = {key: rank for rank, key in enumerate(self._order)}
         self._size = FIRST

@@ -343,8 +343,11 @@ class Session(Points):
         self.findings.note_fit([task], FitSummary(0, (), reason))
         self.record.say("statement", f"{task.key}: placement refused: {reason}")
 
-    def withheld(self, tasks: Sequence[Task]) -> Mapping[str, str]:
-        """Look once more before binds leave; where one task of a gang is overtaken, or one that it cannot do without is objected to, all of the gang's that would leave now stay."""
+    def withheld(self, tasks: Sequence[Task], *, apart: bool = False) -> Mapping[str, str]:
+        """Look once more before binds leave; where one task of a gang is overtaken, or one that it cannot do without is objected to, all of the gang's that would leave now stay.
+
+        Tasks that leave `apart` are beyond the minimum of their gang, and none of them is needed by another.
+        """
         overtaken = self._outlet.overtaken(tasks)
         refused = {**self._objections(tasks), **overtaken} if self.pre_bind.active else overtaken
         if not refused:
@@ -354,7 +357,7 @@ class Session(Points):
         for task in tasks:
             job = task.job
             spared = job is not None and job.tally.ready - lost[task.job_key] >= job.min_member
-            if task.uid in overtaken or (task.uid in refused and not spared):
+            if not apart and (task.uid in overtaken or (task.uid in refused and not spared)):
                 reasons.setdefault(task.job_key, refused[task.uid])
         for key, reason in reasons.items():
             self.record.judge(key, "commit", f"not bound: {reason}; it is decided anew in the next cycle")
