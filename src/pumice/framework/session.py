@@ -378,8 +378,9 @@ class Session(Points):
             self.cluster.move(sent, [task.node for task in sent], Status.BINDING)
             self.record.binds += len(sent)
             self.progressed = True
-        for task in sent:
-            self.findings.forget_transaction(task)
+        if self.findings.last_transactions:
+            for task in sent:
+                self.findings.forget_transaction(task)
         for uid, reason in refused.items():
             self.record.say("commit", f"{self.cluster.tasks[uid].key}: not bound: {reason}")
         return refused

@@ -276,13 +276,15 @@ class Cluster:
         job, before, source = task.job, task.status, task.node
         if self.kinship.counting:
             self.kinship.moved(task, record, status)
-        self._transfer(task, record)
+        if record is not source:
+            self._transfer(task, record)
         self._tally(task, before, -1)
         task.status = status
         self._tally(task, status, 1)
         self.changed += 1
         if job is not None:
-            self._index(task, job)
+            if PENDING in (before, status):
+                self._index(task, job)
             self.dirty_jobs[job.key] = job
         left, reached = [source.row] if source is not None else [], [record.row] if record is not None else []
         self._account_moved(job, task.shape, (left, before), (reached, status), 1)
