@@ -96,6 +96,7 @@ class Session(Points):
         self.failures: list[Exception] = []  # of actions as a whole; those about somebody are among the breakdowns
         self._plugins: list[Plugin] = []
         self.reads_time = False
+        self.minimums_count = False  # whether no job is ever ready below its minimum
         self.wake: int | None = None
         self.started = now
         self.evicted_for: dict[str, None] = {}
@@ -246,6 +247,13 @@ class Session(Points):
         self.findings.attempt(job)
 
     # -- jobs --------------------------------------------------------------------------------------------------
+
+    def readiness(self, job: Job) -> Callable[[], bool]:
+        """Return the question whether a job is ready, for whoever asks it after every step; where minimums count nobody is asked before that is reached."""
+        if not self.minimums_count:
+            return lambda: self.job_ready(job)
+        tally, least = job.tally, job.min_member
+        return lambda: tally.is_ready(least) and self.job_ready(job)
 
     def queue_of(self, job: Job) -> Queue | None:
         """Return the queue of a job, None if it is missing or invalid."""

@@ -38,7 +38,7 @@ def place_minimum(turn: Turn, tasks: Sequence[Task], order: Sequence[Task] | Non
     session, job = turn.session, turn.job
     if order is None:
         order = minimum.named_first(session, job, tasks)[0]
-    left = {task.uid for task in place_until(turn, order, lambda: session.job_ready(job))}
+    left = {task.uid for task in place_until(turn, order, session.readiness(job))}
     return [task for task in tasks if task.uid in left] if left else []
 
 
