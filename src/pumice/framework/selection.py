@@ -128,7 +128,7 @@ class Steps:
 
     def _work_out(self, which: Rows, start: int, end: int) -> None:
         """Work the scores of some rows out from one step to another, as far as they have room and no filter that reads amounts says no."""
-        length = np.clip(self._room[which] - start, 0, end - start)
+        length = np.minimum(self._room[which] - start, end - start)
         ends = np.cumsum(length)
         repeated = np.repeat(self._rows[which], length)
         steps = np.arange(start, start + len(repeated)) - np.repeat(ends - length, length)

@@ -230,13 +230,16 @@ class Cluster:
                 nodes.non_zero[row, 1] += sign * shape.non_zero[1]
             nodes.touch(row)
             return
-        distinct, times = np.unique(np.array(rows, dtype=np.int64), return_counts=True)
-        signed = (times * sign)[:, None]
+        times: dict[int, int] = {}
+        for row in rows:
+            times[row] = times.get(row, 0) + sign
+        distinct = np.array(list(times), dtype=np.int64)
+        signed = np.array(list(times.values()), dtype=np.int64)[:, None]
         for matrix in matrices:
             matrix[distinct] += signed * vector
         if status != Status.PIPELINED:
             nodes.non_zero[distinct] += signed * np.array(shape.non_zero, dtype=np.int64)
-        nodes.touch_all(distinct.tolist())
+        nodes.touch_all(times)
 
     def move(
         self,
