@@ -156,6 +156,17 @@ class Cluster:
             if status == PENDING and task.best_effort:
                 tally.counts[BEST_EFFORT_PENDING] += sign
 
+    @staticmethod
+    def _change(task: Task, status: Status) -> None:
+        """Give a task another status, and count it under that; asked for every step of every task."""
+        before, task.status = task.status, status
+        for tally in task.tallies:
+            counts = tally.counts
+            counts[before] -= 1
+            counts[status] += 1
+            if task.best_effort:
+                counts[BEST_EFFORT_PENDING] += (status == PENDING) - (before == PENDING)
+
     def _put(self, task: Task, record: NodeRecord) -> None:
         record.tasks[task.uid] = task
         constraints = task.shape.constraints
@@ -219,13 +230,16 @@ class Cluster:
                 nodes.non_zero[row, 1] += sign * shape.non_zero[1]
             nodes.touch(row)
             return
-        distinct, times = np.unique(np.array(rows, dtype=np.int64), return_counts=True)
-        signed = (times * sign)[:, None]
+        times: dict[int, int] = {}
+        for row in rows:
+            times[row] = times.get(row, 0) + sign
+        distinct = np.array(list(times), dtype=np.int64)
+        signed = np.array(list(times.values()), dtype=np.int64)[:, None]
         for matrix in matrices:
             matrix[distinct] += signed * vector
         if status != Status.PIPELINED:
             nodes.non_zero[distinct] += signed * np.array(shape.non_zero, dtype=np.int64)
-        nodes.touch_all(distinct.tolist())
+        nodes.touch_all(times)
 
     def move(
         self,
@@ -246,20 +260,21 @@ class Cluster:
         reached: list[int] = []
         moved = 0
         kinship = self.kinship if self.kinship.counting else None
+        indexed = job if PENDING in (before, status) else None
         try:
             for task, record in zip(tasks, records, strict=False):
-                if task.node is not None:
-                    left.append(task.node.row)
+                source = task.node
+                if source is not None:
+                    left.append(source.row)
                 if record is not None:
                     reached.append(record.row)
                 if kinship is not None:
                     kinship.moved(task, record, status)
-                self._transfer(task, record)
-                self._tally(task, before, -1)
-                task.status = status
-                self._tally(task, status, 1)
-                if job is not None:
-                    self._index(task, job)
+                if record is not source:
+                    self._transfer(task, record)
+                self._change(task, status)
+                if indexed is not None:
+                    self._index(task, indexed)
                 moved += 1
                 if until is not None and until():
                     break
@@ -276,13 +291,13 @@ class Cluster:
         job, before, source = task.job, task.status, task.node
         if self.kinship.counting:
             self.kinship.moved(task, record, status)
-        self._transfer(task, record)
-        self._tally(task, before, -1)
-        task.status = status
-        self._tally(task, status, 1)
+        if record is not source:
+            self._transfer(task, record)
+        self._change(task, status)
         self.changed += 1
         if job is not None:
-            self._index(task, job)
+            if PENDING in (before, status):
+                self._index(task, job)
             self.dirty_jobs[job.key] = job
         left, reached = [source.row] if source is not None else [], [record.row] if record is not None else []
         self._account_moved(job, task.shape, (left, before), (reached, status), 1)
@@ -309,12 +324,11 @@ class Cluster:
 
     def _transfer(self, task: Task, record: NodeRecord | None) -> None:
         """List a task under another node."""
-        if record is not task.node:
-            if task.node is not None:
-                self._take(task, task.node)
-            if record is not None:
-                self._put(task, record)
-            task.node = record
+        if task.node is not None:
+            self._take(task, task.node)
+        if record is not None:
+            self._put(task, record)
+        task.node = record
 
     # -- jobs --------------------------------------------------------------------------------------------------
 

@@ -383,12 +383,17 @@ class NodeTable(Amounts):
             self._forgotten += len(self._changes)
             self._changes.clear()
 
-    def changed_since(self, position: int) -> Rows | None:
+    def rows_since(self, position: int) -> list[int] | None:
         """Return the rows that changed after a position, or None if the log does not reach back so far."""
         if position < self._forgotten:
             return None
-        rows = sorted(set(self._changes[position - self._forgotten :]))
-        return np.array([row for row in rows if row < self.count], dtype=np.int64)
+        count = self.count
+        return sorted({row for row in self._changes[position - self._forgotten :] if row < count})
+
+    def changed_since(self, position: int) -> Rows | None:
+        """Return the same as an array."""
+        rows = self.rows_since(position)
+        return None if rows is None else np.array(rows, dtype=np.int64)
 
     # -- views -------------------------------------------------------------------------------------------------
 

@@ -56,9 +56,9 @@ def ceiling(vocabulary: Vocabulary, capability: Amounts) -> Vector:
 
 def exceeded(asked: Vector, wanted: Vector, limit: Vector) -> list[int]:
     """Return the columns that are asked for, pods aside, in which what is wanted is beyond the limit."""
-    beyond = (asked > 0) & (wanted > limit)
-    beyond[resources.PODS] = False
-    return np.flatnonzero(beyond).tolist() if np.count_nonzero(beyond) else []
+    # Asked for every pod, of few resources: a list is looked through sooner than an array.
+    beyond = ((asked > 0) & (wanted > limit)).tolist()
+    return [column for column, is_beyond in enumerate(beyond) if is_beyond and column != resources.PODS]
 
 
 def told(names: Sequence[str], columns: Sequence[int], held: Vector, demand: Demand, **bounds: Vector) -> str:
