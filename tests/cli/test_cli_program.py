@@ -62,7 +62,7 @@ def test_every_command_has_help(command):
         ("tset", "no command 'tset'; did you mean 'test'?"),
         (
             "xyzzy",
-            "no command 'xyzzy'; there are completion, config, demo, explain, install, nodes, plugin, replay, scheduler, shrink, test",
+            "no command 'xyzzy'; there are bench, completion, config, demo, explain, install, nodes, plugin, replay, scheduler, shrink, test",
         ),
     ],
 )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "bench": ("pumice.cli.bench", "Measure how fast pods are decided on workloads of every kind."),
     "completion": ("pumice.cli.completion", "Print what a shell needs to complete commands and names."),
     "config": ("pumice.cli.config", "Check, show and compare scheduler configurations."),
     "demo": ("pumice.cli.demo", "Watch gangs being scheduled on a simulated cluster."),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pumice.api import printable
 from pumice.framework.breakdowns import Breakdown
 from pumice.server.logs import logs
-from pumice.server.threads import mailbox
+from pumice.server.threads import interpreter, mailbox
 from pumice.server.threads.pacing import Pacing
 
 if TYPE_CHECKING:
@@ -149,9 +148,8 @@ class Decider:
             )
         self._reporter.cycled(record, spent)
         if not self._frozen and not record.skipped:
-            # What was listed at the start stays for long: nobody needs to look for rubbish in it again and again.
             self._frozen = True
-            gc.freeze()
+            interpreter.settle()
 
     def _look_at_failures(self) -> None:
         """Tell of everything that broke down in a cycle that went on all the same."""
