@@ -18,6 +18,7 @@ from pumice.cache.cache import Cache
 from pumice.cache.reflector import Reflector
 from pumice.framework import configuration, registry
 from pumice.kube.watches import arrivals
+from pumice.kube.watches.sharing import Sharing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from pumice.cache.reflector import EventType
 
 START = 1_767_225_600_000_000
-BATCH = 2_000
+BATCH = 500
 """Objects that are written as JSON before they are decoded, which alone is measured."""
 
 Change = tuple[kinds.Kind, "EventType", manifests.Manifest]
@@ -80,6 +81,7 @@ class Stage:
         self._tell = tell
         self._queues = workload.queue_names()
         self._versions = itertools.count(1)
+        self._sharing = Sharing()
         self._reflectors: dict[kinds.Kind, Reflector[arrivals.Arrival]] = {}
         self._living: deque[Live] = deque()
         self._waiting: dict[str, tuple[Live, int]] = {}
@@ -116,7 +118,7 @@ class Stage:
         reflector = self._reflectors.get(kind)
         if reflector is None:
             reflector = self._reflectors[kind] = Reflector(kind, arrivals.identify, arrivals.tombstone)
-        for type_, arrived in reflector.event(event, arrivals.arrival(kind, raw, keep=False)):
+        for type_, arrived in reflector.event(event, arrivals.arrival(kind, raw, keep=False, sharing=self._sharing)):
             self.cache.feed(kind, type_, arrived.object)
 
     def apply(self) -> float:

@@ -18,6 +18,7 @@ from pumice.kube.watches import nested_json
 if TYPE_CHECKING:
     from pumice.api.kinds import Kind
     from pumice.cache.reflector import Edition, Key
+    from pumice.kube.watches.sharing import Sharing
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 """Marks the bookmark after which a stream has sent everything that existed."""
@@ -120,11 +121,13 @@ def bookmark(event: Line) -> tuple[str, bool]:
     return metadata.resource_version, metadata.annotations.get(INITIAL_EVENTS_END) == "true"
 
 
-def arrival(kind: Kind, raw: msgspec.Raw, *, keep: bool) -> Arrival:
-    """Decode an object; with `keep`, its JSON stays with it."""
+def arrival(kind: Kind, raw: msgspec.Raw, *, keep: bool, sharing: Sharing | None = None) -> Arrival:
+    """Decode an object, which shares parts with others if it may; with `keep`, its JSON stays with it."""
     decoded = decoding.decode_json(kind, raw)
     if not decoded.metadata.name:
         decoded = _salvaged(kind, raw, decoded)
+    elif sharing is not None:
+        decoded = sharing.share(decoded)
     return Arrival(decoded, bytes(raw) if keep else b"")
 
 

@@ -144,7 +144,7 @@ class Follower:
 
     async def _list_in_pages(self) -> None:
         self.state, request = "listing", self._requests
-        pages = lists.PagedList(self._around.source, self.spec, self._around.settings.page_size)
+        pages = lists.PagedList(self._around.source, self.spec, self._around.settings.page_size, self._around.sharing)
         listing, version = await pages.read(self._reflector.listing)
         self._listed(listing, version, request)
 
@@ -189,7 +189,7 @@ class Follower:
         self._doubts = self._expired = 0
 
     def _arrival(self, event: Line) -> Arrival:
-        return arrivals.arrival(self.spec.kind, event.object, keep=self.spec.keep_raw)
+        return arrivals.arrival(self.spec.kind, event.object, keep=self.spec.keep_raw, sharing=self._around.sharing)
 
     def _deliver(self, deliveries: list[Delivery[Arrival]]) -> None:
         kind, feed, keep = self.spec.kind, self._around.sink.feed, self.spec.keep_raw

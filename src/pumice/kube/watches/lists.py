@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from pumice.cache.reflector import Listing
     from pumice.kube.watches.arrivals import Arrival
+    from pumice.kube.watches.sharing import Sharing
     from pumice.kube.watches.watching import Source, WatchSpec
 
 CHUNK: Final = 200
@@ -32,8 +33,9 @@ class EndlessListError(errors.KubeError):
 class PagedList:
     """Reads the objects of one watch; a list that falls apart on the way is begun anew, in pages of another size."""
 
-    def __init__(self, source: Source, spec: WatchSpec, page_size: int) -> None:
+    def __init__(self, source: Source, spec: WatchSpec, page_size: int, sharing: Sharing | None = None) -> None:
         self._source = source
+        self._sharing = sharing
         self._spec = spec
         self._page_size = page_size
 
@@ -67,7 +69,7 @@ class PagedList:
             page = arrivals.page(await self._source.list_page(spec.kind, query=query))
             version = version or page.version
             for index, raw in enumerate(page.items, start=1):
-                listing.add(arrivals.arrival(spec.kind, raw, keep=spec.keep_raw))
+                listing.add(arrivals.arrival(spec.kind, raw, keep=spec.keep_raw, sharing=self._sharing))
                 if index % CHUNK == 0:
                     await asyncio.sleep(0)
             if not page.token:

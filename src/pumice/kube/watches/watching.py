@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from pumice.kube.watches.sharing import Sharing
+
 if TYPE_CHECKING:
     import random
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -91,6 +93,7 @@ class Surroundings:
         self.rng = rng
         self.now = now
         self.sleep = sleep
+        self.sharing = Sharing()
         self._declined_until = float("-inf")
 
     @property
