@@ -201,3 +201,40 @@ def _selecting():
     from pumice.scheduler import Options
 
     return Options(node_selector=("pool:batch",))
+
+
+@settings(max_examples=150, deadline=None)
+@given(batches=st.lists(events, max_size=4))
+def test_a_pod_that_moves_on_is_what_it_would_be_if_it_were_taken_anew(batches):
+    quick, slow = Stream(Desk(options=_selecting())), Stream(Desk(options=_selecting()))
+    slow.desk.cache.pods._moves_on = lambda *_: False
+    for batch in batches:
+        for event in batch:
+            quick.take(event)
+            slow.take(event)
+        quick.desk.apply()
+        slow.desk.apply()
+        assert _picture(quick.desk) == _picture(slow.desk)
+
+
+def _picture(desk):
+    """Everything about tasks and jobs that a decision may read, whatever order it is listed in."""
+    cluster = desk.cluster
+    tasks = {
+        uid: (
+            task.status,
+            task.node.name if task.node else "",
+            task.job.key if task.job else "",
+            task.sub_job.key if task.sub_job else "",
+            task.shape.serial,
+            (task.pod, task.priority, task.role, task.gated, task.stays, task.nominated, task.creation, task.index),
+            (task.retry_at, task.refusal, task.eviction_refused),
+        )
+        for uid, task in cluster.tasks.items()
+    }
+    jobs = {
+        key: (job.tally.counts, sorted(job.pending), sorted(job.tasks), {r: t.counts for r, t in job.roles.items()})
+        for key, job in cluster.jobs.items()
+    }
+    sent = [str(effect) for effect in desk.world.effects]
+    return tasks, jobs, sorted(cluster.pending_jobs), sorted(cluster.nominated), sent

@@ -9,6 +9,7 @@ from builders import Desk, group, node, pod
 from pumice.api import core, meta
 from pumice.model import nodes, resources, selectors, shape, subgroups, sums, task, tolerations
 from pumice.model.job import INT32_MAX
+from pumice.model.statuses import Status
 
 # ---- resources
 
@@ -85,12 +86,13 @@ def test_pods_alone_do_not_make_a_request(amounts, best_effort):
     assert resources.Request(amounts).best_effort == best_effort
 
 
-def test_rows_of_sums_are_reused_clean():
+def test_rows_of_sums_are_reused_once_nothing_is_left_in_them():
     made = sums.Sums(resources.Vocabulary())
     rows = [made.take() for _ in range(70)]
     assert rows == list(range(70))
-    for matrix in (made.allocated, made.pending, made.pipelined):
-        matrix[3] = 7
+    asked = np.array([1, 2, 1])
+    made.add(3, Status.PENDING, asked, 2)
+    made.add(3, Status.PENDING, asked, -2)
     made.give_back(3)
     assert made.take() == 3
     assert not any(matrix[3].any() for matrix in (made.allocated, made.pending, made.pipelined))

@@ -39,7 +39,7 @@ class Shapes(Part, frozen=True):
 
 
 class Jobs(Part, frozen=True):
-    """Equal jobs; with `extra`, so many of the first ones have one more pod."""
+    """Equal jobs; with `extra`, so many of them, evenly spread, have one more pod."""
 
     jobs: int
     size: int
@@ -57,11 +57,11 @@ class Jobs(Part, frozen=True):
 
     def size_of(self, job: int) -> int:
         """Return how many pods a job has."""
-        return self.size + (job < self.extra)
+        return self.first_pod(job + 1) - self.first_pod(job)
 
     def first_pod(self, job: int) -> int:
         """Return the number, over all jobs, of the first pod of a job."""
-        return job * self.size + min(job, self.extra)
+        return job * self.size + job * self.extra // self.jobs
 
 
 class Machines(Part, frozen=True):
@@ -129,6 +129,8 @@ class Workload(Part, frozen=True):
             for number, jobs in enumerate(getattr(self, field)):
                 if min(jobs.jobs, jobs.size, jobs.shapes.count) < 1:
                     found.append(f"{field}[{number}]: jobs, size and shapes.count must be at least 1")
+                if not 0 <= jobs.extra <= jobs.jobs:
+                    found.append(f"{field}[{number}].extra is {jobs.extra}, not between 0 and its {jobs.jobs} jobs")
                 if jobs.minimum > jobs.size:
                     found.append(f"{field}[{number}].minimum is {jobs.minimum}, above its size of {jobs.size}")
         return found

@@ -90,6 +90,7 @@ class Cache:
         self._look()
         self._overtaking.clear()
         self.failures = []
+        self.cluster.gather()
         while self._seen:
             kind, event_type, found = self._seen.popleft()
             try:

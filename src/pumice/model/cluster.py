@@ -12,6 +12,7 @@ import numpy as np
 
 from pumice.api import scheduling
 from pumice.model import resources, statuses
+from pumice.model.gathering import GatheredSums
 from pumice.model.hypertree import HyperNodes
 from pumice.model.job import BEST_EFFORT_PENDING, Job, Tally
 from pumice.model.kinship import Kinship
@@ -68,6 +69,7 @@ class Cluster:
         self.changed = 0
         self.gone_jobs: dict[str, None] = {}  # jobs that have left; whoever remembers something of them empties it
         self._recount = False
+        self._gathered: GatheredSums | None = None
         self.phases = Phases()
         self.objects: dict[str, dict[str, meta.KubeObject]] = {}
         self.volumes = Volumes(self.nodes)
@@ -179,6 +181,10 @@ class Cluster:
         if self._recount:
             # The vocabulary has grown: everything is counted anew, in the new width, before the next cycle.
             return
+        if self._gathered is not None:
+            queue_row = None if job is None else self.queue_sums.rows[job.queue]
+            self._gathered.add(shape, rows, status, sign, tasks, None if job is None else job.row, queue_row)
+            return
         request = shape.request
         if rows:
             self._account_nodes(shape, rows, status, sign)
@@ -191,6 +197,18 @@ class Cluster:
         self.queue_sums.changes.append(queue_row)
         self.job_sums.add(job.row, status, request.vector, times)
         self.queue_sums.add(queue_row, status, request.vector, times)
+
+    def gather(self) -> None:
+        """Gather what events change in the sums until `prepare` enters it all at once; nobody reads sums before that."""
+        if self._gathered is None:
+            self._gathered = GatheredSums()
+
+    def _enter_gathered(self) -> None:
+        """Enter what was gathered."""
+        if self._gathered is not None:
+            if not self._recount:
+                self._gathered.enter(self.nodes, self.job_sums, self.queue_sums)
+            self._gathered.clear()
 
     def _fix(self, task: Task, sign: int) -> None:
         """Count a static or daemon pod, which stays with its node whatever is evicted; it counts until it is gone."""
@@ -287,6 +305,12 @@ class Cluster:
         left, reached = [source.row] if source is not None else [], [record.row] if record is not None else []
         self._account_moved(job, task.shape, (left, before), (reached, status), 1)
         return 1
+
+    def progress(self, task: Task, record: NodeRecord | None, status: Status) -> None:
+        """Let a task be what its pod says now, on the node it names; who keeps something of the job looks at it again."""
+        if task.job is not None:
+            task.job.version += 1
+        self._move_one(task, record, status)
 
     def _account_moved(
         self,
@@ -406,13 +430,17 @@ class Cluster:
     def _enter_queue(self, job: Job, name: str) -> None:
         job.queue = name
         self.queue_sums.join(name)
-        self.queue_sums.carry(name, self.job_sums, job.row, 1)
+        if job.tasks:
+            self._enter_gathered()
+            self.queue_sums.carry(name, self.job_sums, job.row, 1)
         queue = self.queues.get(name)
         if queue is not None:
             queue.jobs[job.key] = None
 
     def _leave_queue(self, job: Job) -> None:
-        self.queue_sums.carry(job.queue, self.job_sums, job.row, -1)
+        if job.tasks:
+            self._enter_gathered()
+            self.queue_sums.carry(job.queue, self.job_sums, job.row, -1)
         queue = self.queues.get(job.queue)
         if queue is not None:
             queue.jobs.pop(job.key, None)
@@ -477,6 +505,8 @@ class Cluster:
         """Bring everything that events left for later up to date; called between cycles."""
         if self._recount:
             self.recount()
+        self._enter_gathered()
+        self._gathered = None
         self.nodes.arrange()
         self.queue_sums.changes.clear()
         self.kinship.prepare()
@@ -485,6 +515,7 @@ class Cluster:
     def recount(self) -> None:
         """Compute every sum anew from the tasks."""
         self._recount = False
+        self._gathered = None
         self.job_sums.widen()
         self.queue_sums.widen()
         nodes = self.nodes
