@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod
 from pumice.api import core, meta
@@ -360,3 +362,54 @@ def test_node_selector_terms_for_one_node_and_for_all(case, written, expected):
     assert selectors.term_matches(written, labels, "n1") == expected
     columns = Desk().feed(node("n1", labels=labels)).apply().cluster.nodes.attributes
     assert selectors.term_mask(written, columns).tolist() == [expected]
+
+
+# ---- attributes
+
+STATED = st.fixed_dictionaries(
+    {
+        "row": st.integers(0, 19),
+        "zone": st.sampled_from([None, "a", "b", "c"]),
+        "image": st.sampled_from([None, "x:1", "y:1"]),
+        "taint": st.booleans(),
+        "ready": st.booleans(),
+        "cordoned": st.booleans(),
+    }
+)
+
+
+def stated(desk, each):
+    made = node(f"n-{each['row']:02}", labels={} if each["zone"] is None else {"zone": each["zone"]})
+    made["spec"] = {"unschedulable": each["cordoned"]}
+    made["spec"]["taints"] = [{"key": "k", "effect": "NoSchedule"}] if each["taint"] else []
+    made["status"]["conditions"] = [{"type": "Ready", "status": "True" if each["ready"] else "False"}]
+    made["status"]["images"] = [] if each["image"] is None else [{"names": [each["image"]], "sizeBytes": 7}]
+    desk.feed(made, event="MODIFIED").apply()
+
+
+def shown(columns):
+    sets, numbers = columns.taints
+    zones, values = columns.codes("zone")
+    images = [None if (found := columns.image(name)) is None else found.tolist() for name in ("x:1", "y:1", "z:1")]
+    return (
+        (columns.not_ready.tolist(), columns.cordoned.tolist()),
+        (sets, numbers.tolist()),
+        (zones.tolist(), values),
+        images,
+        columns.derived,
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(batches=st.lists(st.lists(STATED, max_size=3), max_size=6))
+def test_columns_that_are_patched_are_those_that_would_be_made_anew(batches):
+    desk = Desk().feed(*(node(f"n-{number:02}") for number in range(20))).apply()
+    table = desk.cluster.nodes
+    for batch in batches:
+        shown(table.attributes)
+        table.attributes.derived["x"] = 1
+        before = table.static
+        for each in batch:
+            stated(desk, each)
+        if table.static != before:
+            assert shown(table.attributes) == shown(nodes.Attributes(table.records, table.count))

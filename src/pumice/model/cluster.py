@@ -492,7 +492,7 @@ class Cluster:
             self.changed += 1
         if record.state(known, node):
             self.changed += 1
-            self.nodes.restate()
+            self.nodes.restate(record.row)
 
     def remove_node(self, name: str) -> None:
         """Drop a Node; pods that name it stay counted under that name."""

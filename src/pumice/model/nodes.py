@@ -6,6 +6,7 @@ Rows move only in `arrange`, between cycles; whoever keeps vectors over nodes co
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -99,10 +100,50 @@ class Attributes:
         present = records[:count]
         self.not_ready = np.array([not record.ready for record in present], dtype=np.bool_)
         self.cordoned = np.array([record.unschedulable for record in present], dtype=np.bool_)
+        self.taints = self._taints()
+
+    def _taints(self) -> tuple[list[tuple[core.Taint, ...]], npt.NDArray[np.int32]]:
+        """Return the distinct sets of taints, and the number of each node's set."""
         sets: dict[tuple[core.Taint, ...], int] = {}
+        present = self._records[: self.count]
         codes = np.array([sets.setdefault(record.taints, len(sets)) for record in present], dtype=np.int32)
-        # Distinct sets of taints, and the number of each node's set.
-        self.taints: tuple[list[tuple[core.Taint, ...]], npt.NDArray[np.int32]] = (list(sets), codes)
+        return list(sets), codes
+
+    def patched(self, rows: Iterable[int]) -> Attributes:
+        """Return the same columns with some rows read anew; they are what they would be if all rows were."""
+        made = copy.copy(self)
+        made.read_again([row for row in dict.fromkeys(rows) if row < self.count])
+        return made
+
+    def read_again(self, rows: Sequence[int]) -> None:
+        """Read some rows anew, into columns of our own."""
+        self.derived = {}
+        self.not_ready, self.cordoned = self.not_ready.copy(), self.cordoned.copy()
+        for row in rows:
+            self.not_ready[row] = not self._records[row].ready
+            self.cordoned[row] = self._records[row].unschedulable
+        sets, numbers = self.taints
+        if any(sets[numbers[row]] != self._records[row].taints for row in rows):
+            self.taints = self._taints()
+        self._columns = {key: column for key, column in self._columns.items() if self._holds(key, column, rows)}
+        self._images = {name: self._image(name, column, rows) for name, column in self._images.items()}
+
+    def _holds(self, key: str, column: tuple[npt.NDArray[np.int32], list[str]], rows: Sequence[int]) -> bool:
+        """Tell whether a column still says what the labels of some rows say."""
+        codes, values = column
+        said = ((values[codes[row]] if codes[row] >= 0 else None, self._records[row].labels.get(key)) for row in rows)
+        return all(before == now for before, now in said)
+
+    def _image(self, name: str, column: Vector | None, rows: Sequence[int]) -> Vector | None:
+        """Return the column of an image with some rows read anew."""
+        sizes = [self._records[row].images.get(name, -1) for row in rows]
+        if column is None:
+            if max(sizes, default=-1) < 0:
+                return None
+            column = np.full(self.count, -1, dtype=np.int64)
+        made = column.copy()
+        made[list(rows)] = sizes
+        return made if (made >= 0).any() else None
 
     def codes(self, key: str) -> tuple[npt.NDArray[np.int32], list[str]]:
         """Return each node's code of a label, -1 where it is missing, and the values that the codes stand for."""
@@ -246,6 +287,7 @@ class NodeTable(Amounts):
         self.rows: Rows = np.arange(0)
         self._disordered = False
         self._attributes: tuple[int, int, Attributes] | None = None
+        self._restated: list[int] = []  # rows that say something else than the attributes do
         self._changes: list[int] = []
         self._forgotten = 0
         width = len(vocabulary)
@@ -301,9 +343,11 @@ class NodeTable(Amounts):
             self.allocatable[record.row] = 0
             self._disordered = True
 
-    def restate(self) -> None:
-        """Note that labels, taints, conditions or images of some node changed."""
+    def restate(self, row: int | None = None) -> None:
+        """Note that labels, taints, conditions or images of a node changed, or without a row that something did which verdicts about all nodes follow from."""
         self.static += 1
+        if row is not None:
+            self._restated.append(row)
 
     def restate_claims(self) -> None:
         """Note that a claim, a volume, a storage class or a driver changed: verdicts about pods with volumes are void."""
@@ -395,9 +439,15 @@ class NodeTable(Amounts):
     @property
     def attributes(self) -> Attributes:
         """What the Node objects say, as columns; kept until one of them changes."""
-        if self._attributes is None or self._attributes[:2] != (self.structure, self.static):
-            self._attributes = (self.structure, self.static, Attributes(self.records, self.count))
-        return self._attributes[2]
+        known = self._attributes
+        if known is None or known[:2] != (self.structure, self.static):
+            if known is not None and known[0] == self.structure and len(self._restated) < self.count // 8:
+                made = known[2].patched(self._restated)
+            else:
+                made = Attributes(self.records, self.count)
+            self._restated = []
+            known = self._attributes = (self.structure, self.static, made)
+        return known[2]
 
     def view(self, rows: Rows | None = None, *, released: bool = False) -> Nodes:
         """Return some nodes, or all of them, as they are."""
