@@ -196,10 +196,15 @@ class Stage:
             yield kinds.POD, "MODIFIED", self._pod(live, index, bind.node)
 
     def _group(self, live: Live, phase: str) -> Change:
-        queue = self._queues[live.number % len(self._queues)]
-        named = {"priorityClassName": f"priority-{live.jobs.priority}"} if live.jobs.priority else {}
-        # Every group of a job with one more pod has the minimum of the others: the pod is surplus.
-        return kinds.POD_GROUP, "ADDED", manifests.group(live.name, live.jobs.minimum, queue, phase, **named)
+        """Give the group of a job; where groups have to be let in, it says what it needs."""
+        jobs, queue = live.jobs, self._queues[live.number % len(self._queues)]
+        spec: dict[str, Any] = {"priorityClassName": f"priority-{jobs.priority}"} if jobs.priority else {}
+        if self.workload.votes:
+            cpu, memory = jobs.shapes.at(live.number, jobs.first_pod(live.number))
+            needed = {"cpu": f"{cpu * jobs.minimum}m", "memory": f"{memory * jobs.minimum}Mi"}
+            spec["minResources"] = needed
+            phase = "Pending" if phase == "Inqueue" else phase
+        return kinds.POD_GROUP, "ADDED", manifests.group(live.name, jobs.minimum, queue, phase, **spec)
 
     def _pod(self, live: Live, index: int, node: str) -> manifests.Manifest:
         jobs, number = live.jobs, live.jobs.first_pod(live.number) + index

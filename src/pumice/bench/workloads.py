@@ -103,6 +103,7 @@ class Workload(Part, frozen=True):
     existing: tuple[Jobs, ...] = ()
     queues: int = 1
     configuration: str = ""
+    votes: bool = False
     portions: int = 1
     churn: Churn | None = None
     detail: Literal["bare", "full"] = "bare"

@@ -12,6 +12,7 @@ import numpy as np
 
 from pumice.api import scheduling
 from pumice.model import resources, statuses
+from pumice.model.change_log import ChangeLog
 from pumice.model.gathering import GatheredSums
 from pumice.model.hypertree import HyperNodes
 from pumice.model.job import BEST_EFFORT_PENDING, Job, Tally
@@ -60,10 +61,13 @@ class Cluster:
         self.tasks: dict[str, Task] = {}
         self.jobs: dict[str, Job] = {}
         self.queues: dict[str, Queue] = {}
+        self.queue_jobs: dict[str, dict[str, None]] = {}  # the keys of jobs that name a queue, whether or not it exists
         self.priority_classes: dict[str, scheduling.PriorityClass] = {}
         self.nominated: dict[str, Task] = {}
         self.pending_jobs: dict[str, Job] = {}
         self.dirty_jobs: dict[str, Job] = {}
+        self.job_at: dict[int, Job] = {}  # by row
+        self.job_changes = ChangeLog()  # rows of jobs, for whoever adds something up over all of them
         # How often each disruption budget was used here, by the version of the object that it was used in.
         self.disruptions: dict[str, tuple[str, int]] = {}
         self.changed = 0
@@ -129,7 +133,7 @@ class Cluster:
         task.tallies = tuple(tallies)
         self._tally(task, task.status, 1)
         self._index(task, job)
-        self.dirty_jobs[job.key] = job
+        self._note(job)
 
     def _leave(self, task: Task, job: Job) -> None:
         self._tally(task, task.status, -1)
@@ -140,7 +144,7 @@ class Cluster:
             del task.sub_job.tasks[task.uid]
         if not job.pending:
             self.pending_jobs.pop(job.key, None)
-        self.dirty_jobs[job.key] = job
+        self._note(job)
 
     def _index(self, task: Task, job: Job) -> None:
         """Keep the index of pending tasks in step with the task's status."""
@@ -197,6 +201,11 @@ class Cluster:
         self.queue_sums.changes.append(queue_row)
         self.job_sums.add(job.row, status, request.vector, times)
         self.queue_sums.add(queue_row, status, request.vector, times)
+
+    def _note(self, job: Job) -> None:
+        """Note that a job has changed."""
+        self.dirty_jobs[job.key] = job
+        self.job_changes.append(job.row)
 
     def gather(self) -> None:
         """Gather what events change in the sums until `prepare` enters it all at once; nobody reads sums before that."""
@@ -285,7 +294,7 @@ class Cluster:
             # Also when `until`, which asks plugins, breaks down: the sums must agree with the tasks.
             self.changed += 1
             if job is not None:
-                self.dirty_jobs[job.key] = job
+                self._note(job)
             self._account_moved(job, shape, (left, before), (reached, status), moved)
         return moved
 
@@ -301,7 +310,7 @@ class Cluster:
         self.changed += 1
         if job is not None:
             self._index(task, job)
-            self.dirty_jobs[job.key] = job
+            self._note(job)
         left, reached = [source.row] if source is not None else [], [record.row] if record is not None else []
         self._account_moved(job, task.shape, (left, before), (reached, status), 1)
         return 1
@@ -346,6 +355,8 @@ class Cluster:
         job = self.jobs.get(key)
         if job is None:
             job = self.jobs[key] = Job(key, self.job_sums.take())
+            self.job_at[job.row] = job
+            self.job_changes.append(job.row)
             self._enter_queue(job, NO_QUEUE)
         return job
 
@@ -365,7 +376,7 @@ class Cluster:
             self._regroup(job)
         self._change_queue(job, group.spec.queue or self.default_queue)
         self.phases.enter(job)
-        self.dirty_jobs[job.key] = job
+        self._note(job)
         return job
 
     def remove_group(self, key: str) -> None:
@@ -375,6 +386,7 @@ class Cluster:
             self.changed += 1
             self.phases.leave(job)
             job.forget_group()
+            self.job_changes.append(job.row)
             self._change_queue(job, NO_QUEUE)
             self._regroup(job)
             self._collect(job)
@@ -390,7 +402,8 @@ class Cluster:
         if job.group is None and not job.tasks:
             self._leave_queue(job)
             self.job_sums.give_back(job.row)
-            del self.jobs[job.key]
+            del self.jobs[job.key], self.job_at[job.row]
+            self.job_changes.append(job.row)
             self.dirty_jobs.pop(job.key, None)
             self.gone_jobs[job.key] = None
 
@@ -424,6 +437,7 @@ class Cluster:
         self.phases.leave(job)
         job.status = status
         self.phases.enter(job)
+        self.job_changes.append(job.row)
 
     # -- queues ------------------------------------------------------------------------------------------------
 
@@ -433,17 +447,16 @@ class Cluster:
         if job.tasks:
             self._enter_gathered()
             self.queue_sums.carry(name, self.job_sums, job.row, 1)
-        queue = self.queues.get(name)
-        if queue is not None:
-            queue.jobs[job.key] = None
+        self.queue_jobs.setdefault(name, {})[job.key] = None
 
     def _leave_queue(self, job: Job) -> None:
         if job.tasks:
             self._enter_gathered()
             self.queue_sums.carry(job.queue, self.job_sums, job.row, -1)
-        queue = self.queues.get(job.queue)
-        if queue is not None:
-            queue.jobs.pop(job.key, None)
+        jobs = self.queue_jobs[job.queue]
+        del jobs[job.key]
+        if not jobs and job.queue not in self.queues:
+            del self.queue_jobs[job.queue]
         self.queue_sums.part(job.queue)
 
     def _change_queue(self, job: Job, name: str) -> None:
@@ -458,7 +471,7 @@ class Cluster:
         queue = self.queues.get(name)
         if queue is None:
             queue = self.queues[name] = Queue(name, self.queue_sums.join(name))
-            queue.jobs = {key: None for key, job in self.jobs.items() if job.queue == name}
+            queue.jobs = self.queue_jobs.setdefault(name, {})
         queue.bad = ""
         try:
             queue.describe(found)
@@ -473,6 +486,8 @@ class Cluster:
         self.changed += 1
         if self.queues.pop(name, None) is not None:
             self.queue_sums.part(name)
+            if not self.queue_jobs[name]:
+                del self.queue_jobs[name]
 
     def queue_of(self, job: Job) -> Queue | None:
         """Return the queue of a job if it exists and is valid."""

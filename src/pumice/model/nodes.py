@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from pumice.model import totals
 from pumice.model.resources import PODS, Matrix, Vector, Vocabulary
 
 if TYPE_CHECKING:
@@ -302,6 +303,11 @@ class NodeTable(Amounts):
         self.non_zero: Matrix = np.zeros((0, 2), dtype=np.int64)
         # cpu and memory without what oversubscription adds: what Kubernetes' scores go by.
         self.native: Matrix = np.zeros((0, 2), dtype=np.int64)
+        self._totals = {name: totals.Totals(self, name) for name in totals.AMOUNTS}
+
+    def total(self, name: str) -> Vector:
+        """Return a sum over all nodes: what is `offered`, what is `taken`, or what foreign pods leave of it."""
+        return self._totals[name].vector()
 
     # -- rows --------------------------------------------------------------------------------------------------
 
