@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod
 from pumice.api import core, meta
-from pumice.model import nodes, resources, selectors, shape, subgroups, sums, task, tolerations
+from pumice.model import change_log, nodes, resources, selectors, shape, subgroups, sums, task, tolerations
 from pumice.model.job import INT32_MAX
 from pumice.model.statuses import Status
 
@@ -413,3 +413,18 @@ def test_columns_that_are_patched_are_those_that_would_be_made_anew(batches):
             stated(desk, each)
         if table.static != before:
             assert shown(table.attributes) == shown(nodes.Attributes(table.records, table.count))
+
+
+def test_a_log_tells_what_changed_since_or_that_it_does_not_reach_back_so_far(monkeypatch):
+    monkeypatch.setattr(change_log, "LIMIT", 4)
+    log, changes = change_log.ChangeLog(), []
+    for number in range(20):
+        log.append(number % 3)
+        changes.append(number % 3)
+        assert log.position == len(changes)
+        assert list(log.since(log.position)) == []
+        for position in range(-1, log.position):
+            found = log.since(position)
+            assert found is None or list(found) == list(dict.fromkeys(changes[position:]))
+        assert log.since(log.position - 2) is not None or number < 1
+    assert log.since(0) is None

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-LIMIT = 1 << 16
+LIMIT = 1 << 18
 
 
 class ChangeLog:
-    """Numbers of rows, in the order in which they changed; what nobody can need any more, or nobody asked for in long, is forgotten."""
+    """Numbers of rows, in the order in which they changed; the older half is forgotten when there are too many."""
 
     __slots__ = ("_forgotten", "_rows")
 
@@ -28,8 +28,8 @@ class ChangeLog:
         """Note that a row has changed."""
         self._rows.append(row)
         if len(self._rows) > LIMIT:
-            self._forgotten += len(self._rows)
-            self._rows.clear()
+            self._forgotten += LIMIT // 2
+            del self._rows[: LIMIT // 2]
 
     def since(self, position: int) -> Iterable[int] | None:
         """Return the rows that changed after a position, each once; None if the log does not reach back so far."""

@@ -42,15 +42,40 @@ class Minima:
         """Follow the jobs of the cluster."""
         rows, width = cluster.job_sums.allocated.shape
         queues = len(cluster.queue_sums.allocated)
-        places = {name: queue.row for name, queue in cluster.queues.items()}
         changed = cluster.job_changes.since(self._position)
-        shapes = (self.minimum.shape, len(self.lacking))
-        if changed is None or self._places != places or shapes != ((rows, width), queues):
-            self._places = places
+        if changed is None or self.minimum.shape[1] != width:
             self._reset(rows, queues, width)
+            self._places = {}
             changed = cluster.job_at
         self._position = cluster.job_changes.position
+        self._grow(rows)
+        places = {name: queue.row for name, queue in cluster.queues.items()}
+        if self._places != places or len(self.lacking) != queues:
+            self._places = places
+            self._settle(cluster, queues)
         self._follow(cluster, list(changed))
+
+    def _grow(self, rows: int) -> None:
+        """Make room for more jobs."""
+        more = rows - len(self._listed)
+        if more > 0:
+            self._listed += [None] * more
+            self._gates += [(None, -1)] * more
+            self.queue_rows = np.append(self.queue_rows, np.full(more, -1, dtype=np.int64))
+            none = np.zeros((more, self.minimum.shape[1]), dtype=np.int64)
+            self.minimum, self._lacks, self._spares = (
+                np.concatenate([matrix, none]) for matrix in (self.minimum, self._lacks, self._spares)
+            )
+
+    def _settle(self, cluster: Cluster, queues: int) -> None:
+        """Find the queues of all jobs anew, which have come or gone, and add up what is known of the jobs."""
+        rows = list(cluster.job_at)
+        self.queue_rows[:] = -1
+        self.queue_rows[rows] = [self._places.get(job.queue, -1) for job in cluster.job_at.values()]
+        self.lacking = np.zeros((queues, self.minimum.shape[1]), dtype=np.int64)
+        self.elastic = np.zeros((queues, self.minimum.shape[1]), dtype=np.int64)
+        self.lacking_anywhere = np.zeros(self.minimum.shape[1], dtype=np.int64)
+        self._add(range(len(self._listed)), 1)
 
     def _follow(self, cluster: Cluster, rows: Sequence[int]) -> None:
         """Bring some jobs up to date, and the sums of their queues with them."""
@@ -77,11 +102,12 @@ class Minima:
 
     def _add(self, rows: Sequence[int], sign: int) -> None:
         """Add what jobs contribute to the sums of their queues, or take it away."""
-        self.lacking_anywhere += sign * self._lacks[rows].sum(axis=0)
-        places = self.queue_rows[rows]
+        listed = np.asarray(rows, dtype=np.int64)
+        self.lacking_anywhere += sign * self._lacks[listed].sum(axis=0)
+        places = self.queue_rows[listed]
         known = np.flatnonzero(places >= 0)
         if len(known):
-            chosen = np.asarray(rows)[known]
+            chosen = listed[known]
             np.add.at(self.lacking, places[known], sign * self._lacks[chosen])
             np.add.at(self.elastic, places[known], sign * self._spares[chosen])
 
