@@ -26,8 +26,8 @@ def main() -> None:
     for name in sys.argv[1:] or [name for name in finding.names() if name not in HUGE]:
         known[name] = measured(name)
         FILE.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n", encoding="utf-8")
+        PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), known), encoding="utf-8")
         print(row(name, known[name]), flush=True)
-    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), known), encoding="utf-8")
 
 
 def measured(name: str) -> Measured:

@@ -23,8 +23,9 @@ def test_the_table_is_the_one_that_was_measured():
     assert figures.with_table(PAGE, KNOWN) == PAGE, "run `make figures`"
 
 
-def test_every_workload_has_its_row_and_every_row_a_workload():
-    assert sorted(KNOWN) == finding.names()
+def test_every_row_is_of_a_workload_that_exists():
+    assert KNOWN
+    assert set(KNOWN) <= set(finding.names())
 
 
 @pytest.mark.parametrize("line", re.findall(r"pumice bench ([^`\n|]+)", PAGE))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod
 from pumice.api import core, meta
-from pumice.model import change_log, nodes, resources, selectors, shape, subgroups, sums, task, tolerations
+from pumice.model import attributes, change_log, nodes, resources, selectors, shape, subgroups, sums, task, tolerations
 from pumice.model.job import INT32_MAX
 from pumice.model.statuses import Status
 
@@ -412,7 +412,7 @@ def test_columns_that_are_patched_are_those_that_would_be_made_anew(batches):
         for each in batch:
             stated(desk, each)
         if table.static != before:
-            assert shown(table.attributes) == shown(nodes.Attributes(table.records, table.count))
+            assert shown(table.attributes) == shown(attributes.Attributes(table.records, table.count))
 
 
 def test_a_log_tells_what_changed_since_or_that_it_does_not_reach_back_so_far(monkeypatch):
