@@ -73,14 +73,17 @@ async def _stream(client: Client, scheduler: str, tell: Callable[[str], None]) -
     created: dict[str, float] = {}
     started, running = time.perf_counter(), set[asyncio.Task[None]]()
     numbers = itertools.count()
+    # Whoever has to wait for the API server waits here, not with the clock of its pods running.
+    turns = asyncio.Semaphore(load.PARALLEL)
 
     async def job(number: int, size: int) -> None:
         name = f"steady-{number:05}"
-        if scheduler == "volcano":
-            await client.create(kinds.POD_GROUP, load.group(name, size))
-        for manifest in _pods(name, number, size, scheduler):
-            created[manifest["metadata"]["name"]] = time.perf_counter()
-            await client.create(kinds.POD, manifest)
+        async with turns:
+            if scheduler == "volcano":
+                await client.create(kinds.POD_GROUP, load.group(name, size))
+            for manifest in _pods(name, number, size, scheduler):
+                created[manifest["metadata"]["name"]] = time.perf_counter()
+                await client.create(kinds.POD, manifest)
 
     asked, told = 0, started
     while asked < RATE * SECONDS:

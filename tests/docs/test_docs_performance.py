@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -52,7 +53,7 @@ def test_every_measurement_of_a_cluster_that_is_named_can_be_chosen():
     named = re.findall(
         r"^\| `([a-z ]+)` \|", PAGE.partition("## Measure a cluster")[2].partition("## Figures")[0], re.MULTILINE
     )
-    source = open(cluster.__file__, encoding="utf-8").read()  # noqa: PTH123, SIM115
+    source = Path(cluster.__file__).read_text(encoding="utf-8")
     assert named
     for name in named:
         assert f'"{name}":' in source or f'made["{name}"]' in source
