@@ -22,12 +22,18 @@ Measured = dict[str, Any]
 
 def main() -> None:
     """Measure the workloads that are named, and write the table."""
-    known: dict[str, Measured] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     for name in sys.argv[1:] or [name for name in finding.names() if name not in HUGE]:
-        known[name] = measured(name)
+        found = measured(name)
+        known = {**kept(), name: found}
         FILE.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n", encoding="utf-8")
         PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), known), encoding="utf-8")
-        print(row(name, known[name]), flush=True)
+        print(row(name, found), flush=True)
+
+
+def kept() -> dict[str, Measured]:
+    """Return the figures that were taken before."""
+    known: dict[str, Measured] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    return known
 
 
 def measured(name: str) -> Measured:

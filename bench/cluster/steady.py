@@ -81,8 +81,12 @@ async def _stream(client: Client, scheduler: str, tell: Callable[[str], None]) -
         async with turns:
             if scheduler == "volcano":
                 await client.create(kinds.POD_GROUP, load.group(name, size))
+            asked: list[str] = []
             for manifest in _pods(name, number, size, scheduler):
-                created[manifest["metadata"]["name"]] = time.perf_counter()
+                asked.append(manifest["metadata"]["name"])
+                # A gang cannot start before its last pod is there, so its clock starts with that one.
+                counts = asked if scheduler == "volcano" else asked[-1:]
+                created.update(dict.fromkeys(counts, time.perf_counter()))
                 await client.create(kinds.POD, manifest)
 
     asked, told = 0, started
@@ -113,7 +117,7 @@ def _pods(name: str, number: int, size: int, scheduler: str) -> Iterator[load.Ma
 
 def _figures(whose: str, taken: list[float], per_pod: float, late: float) -> list[Figure]:
     cuts = statistics.quantiles(taken, n=100)
-    note = f"{len(taken):,} pods in jobs of {', '.join(map(str, sorted(set(SIZES))))}, {SHAPES} shapes; load {os.getloadavg()[0]:.1f}"
+    note = f"{len(taken):,} pods in jobs of {', '.join(map(str, sorted(set(SIZES))))}, {SHAPES} shapes, of gangs from the request for their last pod; load {os.getloadavg()[0]:.1f}"
     if late > 1:
         note += f"; the API server kept creation back by {late:.0f} s"
     name = f"{RATE} pods/s for {SECONDS} s{whose}"
