@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz lives check bench bench-cluster bench-up kube cluster format docs wheel image clean
+.PHONY: help setup demo test fuzz lives check bench counters figures bench-cluster bench-up kube cluster format docs wheel image clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,12 @@ check: setup  ## what CI runs: format, lint, types, layers, tests
 
 bench: setup  ## measure, beside a plain numpy floor (JSON=FILE writes a report too)
 	$(PY) -m bench $(if $(JSON),--json $(JSON))
+
+counters: setup  ## write down anew what work the workloads cost, after a change that is meant to change it
+	$(PY) -m bench.counters
+
+figures: setup  ## take the figures of docs/performance.md anew (WORKLOADS="a b" only those)
+	$(PY) -m bench.figures $(WORKLOADS)
 
 kube: setup  ## provide etcd, kube-apiserver and kubectl for the tests; the last line is their folder
 	@$(PY) -m testbed.provide $(WITH:%=--with %)

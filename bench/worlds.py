@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pumice.api import kinds
+from pumice.bench.manifests import group, node, pod, queue
 from pumice.cache import effects
 from pumice.cache.cache import Cache
 from pumice.framework import configuration, registry
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pumice.framework.session import Session
+
+__all__ = ["START", "Bench", "Sink", "group", "node", "pod", "queue"]
 
 START = 1_750_000_000_000_000
 
@@ -74,57 +77,3 @@ class Bench:
             raise session.failures[0]
         session.rollback()
         return session
-
-
-def queue(name: str, **spec: Any) -> dict[str, Any]:
-    """Return a Queue."""
-    return {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "Queue",
-        "metadata": {"name": name},
-        "spec": {"weight": 1, **spec},
-        "status": {"state": "Open"},
-    }
-
-
-def node(index: int, cpu: int = 64, memory: int = 256, pods: int = 110, **labels: str) -> dict[str, Any]:
-    """Return a Node."""
-    name = f"node-{index:05d}"
-    amounts = {"cpu": str(cpu), "memory": f"{memory}Gi", "pods": str(pods)}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, "zone": f"z{index % 3}", **labels}},
-        "status": {"allocatable": amounts, "capacity": amounts, "conditions": [{"type": "Ready", "status": "True"}]},
-    }
-
-
-def group(name: str, minimum: int, queue_name: str = "default", phase: str = "Inqueue", **spec: Any) -> dict[str, Any]:
-    """Return a PodGroup."""
-    return {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "PodGroup",
-        "metadata": {"name": name, "namespace": "bench"},
-        "spec": {"minMember": minimum, "queue": queue_name, **spec},
-        "status": {"phase": phase},
-    }
-
-
-def pod(group_name: str, index: int, cpu: str, memory: str, node_name: str = "", **spec: Any) -> dict[str, Any]:
-    """Return a Pod, running if it names a node."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": f"{group_name}-worker-{index}",
-            "namespace": "bench",
-            "annotations": {"scheduling.k8s.io/group-name": group_name},
-        },
-        "spec": {
-            "schedulerName": "volcano",
-            "containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu, "memory": memory}}}],
-            **({"nodeName": node_name} if node_name else {}),
-            **spec,
-        },
-        "status": {"phase": "Running" if node_name else "Pending"},
-    }

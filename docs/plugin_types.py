@@ -11,9 +11,10 @@ from typing import Any
 from pumice.framework.per_node import Node
 from pumice.framework.session import Session
 from pumice.framework.subject import Demand, EvictionContext, Subject, Subjects
+from pumice.model.attributes import Attributes
 from pumice.model.cluster import Cluster
 from pumice.model.job import Job, SubJob, Tally
-from pumice.model.nodes import Attributes, NodeRecord, Nodes
+from pumice.model.nodes import NodeRecord, Nodes
 from pumice.model.queue import Queue
 from pumice.model.resources import Request
 from pumice.model.sums import Sums
@@ -115,7 +116,7 @@ TYPES: dict[type[Any], tuple[Described, str]] = {
                 "a place to keep what you worked out from Node objects; it ends when one of them changes",
             ),
         },
-        "",
+        "patched read_again",
     ),
     NodeRecord: (
         {

@@ -16,7 +16,20 @@ import msgspec
 
 import pumice
 from bench.__main__ import line
-from bench.cluster import controller_load, jobs, latency, load, peer_waiting, peers, rates, recording, starting, waiting
+from bench.cluster import (
+    controller_load,
+    jobs,
+    latency,
+    load,
+    outside,
+    peer_waiting,
+    peers,
+    rates,
+    recording,
+    starting,
+    steady,
+    waiting,
+)
 from pumice.kube.access import connection
 from pumice.kube.calls.client import Client
 from testbed import provide
@@ -66,7 +79,9 @@ def _measurements(server: ApiServer, folder: Path, *, peers_too: bool) -> dict[s
     made: dict[str, Callable[[], list[Figure]]] = {
         "start": lambda: [starting.first_bind(connected, kubeconfig, folder)],
         "latency": lambda: latency.measure(connected, kubeconfig, folder, peers_too=peers_too),
+        "steady": lambda: steady.measure(connected, kubeconfig, folder, _tell, peers_too=peers_too),
         "rates": lambda: rates.measure(connected, _tell),
+        "outside": lambda: outside.measure(connected, kubeconfig, folder, _tell),
         "waiting": lambda: waiting.measure(connected, _tell),
         "jobs": lambda: jobs.measure(connected, kubeconfig, folder, _tell),
         "controllers": lambda: controller_load.measure(connected, kubeconfig, folder, _tell),

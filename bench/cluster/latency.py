@@ -67,7 +67,7 @@ async def _both(connection: Connection, run: AbstractContextManager[object]) -> 
     return grouped, alone
 
 
-async def _peer(connection: Connection, run: AbstractContextManager[None]) -> list[float]:
+async def _peer(connection: Connection, run: AbstractContextManager[object]) -> list[float]:
     async with Client(connection, qps=10_000, burst=10_000) as client:
         await load.clear(client)
         async with _watching(client) as bound:

@@ -62,7 +62,7 @@ async def _all_bound(client: Client) -> tuple[float, float]:
 
 
 @contextlib.contextmanager
-def running(kubeconfig: Path, log: Path) -> Iterator[None]:
+def running(kubeconfig: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Run kube-scheduler for a while, its client limits lifted."""
     program = provide.program("kube-scheduler")
     if program is None:
@@ -73,7 +73,7 @@ def running(kubeconfig: Path, log: Path) -> Iterator[None]:
     with log.open("wb") as file:
         process = subprocess.Popen(command, stdout=file, stderr=file)  # noqa: S603  the program we built
         try:
-            yield
+            yield process
         finally:
             process.terminate()
             process.wait(30)

@@ -261,3 +261,25 @@ def test_the_last_owner_taken_away_by_a_strategic_patch_leaves_no_list(server):
     patch = {"metadata": {"ownerReferences": [{"$patch": "delete", "uid": owner["uid"]}]}}
     changed = server.call("PATCH", f"{path}/owned", patch, content_type=STRATEGIC)
     assert "ownerReferences" not in changed["metadata"]
+
+
+def test_times_of_objects_are_whole_seconds(server):
+    namespace = server.new_namespace()
+    path = PODS.replace("NS", namespace)
+    pod = copy.deepcopy(POD)
+    pod["metadata"]["finalizers"] = ["example.com/held"]
+    server.call("POST", path, pod)
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "p"},
+        "target": {"kind": "Node", "name": "n"},
+    }
+    server.call("POST", f"{path}/p/binding", binding)
+    server.call("DELETE", f"{path}/p")
+    found = server.call("GET", f"{path}/p")
+    [scheduled] = [each for each in found["status"]["conditions"] if each["type"] == "PodScheduled"]
+    times = [found["metadata"]["creationTimestamp"], found["metadata"]["deletionTimestamp"], scheduled["lastTransitionTime"]]  # fmt: skip
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", each) for each in times), times
+    server.call("PATCH", f"{path}/p", {"metadata": {"finalizers": None}}, content_type=MERGE)
+    server.call("DELETE", f"{path}/p?gracePeriodSeconds=0")

@@ -193,6 +193,33 @@ def test_jobs_that_go_missing_or_belong_to_others_are_no_longer_active():
     assert len(reasons(world)) == 3
 
 
+@pytest.mark.parametrize(("phase", "reason"), [("Completed", "SawCompletedJob"), ("", "StaleReference")])
+def test_a_job_that_is_gone_before_anybody_looked_has_run(phase, reason):
+    world = begun()
+    until(world, 1)
+    if phase:
+        end_job(world, f"c-{BEGIN + 1}", phase)
+    world.delete(kinds.JOB, f"c-{BEGIN + 1}")
+    until(world, 1, 30)
+    assert minutes(world) == []
+    assert reasons(world) == ["SuccessfulCreate", reason]
+    assert status(world).get("lastSuccessfulTime") == (stamp(1) if phase else None)
+
+
+def test_a_job_that_is_deleted_before_its_start_is_written_down_is_not_started_again():
+    world = begun()
+    until(world, 0, 59)
+    world.clock.advance(duration.SECOND)
+    turn = world.engine.take(world.moment())
+    (step,) = world.engine.next_steps(turn)
+    world.engine.answered(turn, step, world.perform(step.request), world.clock.now())
+    world.engine.finish(turn, world.moment())
+    world.delete(kinds.JOB, f"c-{BEGIN + 1}")
+    until(world, 1, 30)
+    assert minutes(world) == []
+    assert status(world)["lastScheduleTime"] == stamp(1)
+
+
 def test_a_name_that_somebody_else_has_is_left_alone():
     world = begun()
     metadata = {"name": f"c-{BEGIN + 1}", "namespace": "a"}

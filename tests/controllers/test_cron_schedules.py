@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import zoneinfo
 
 import pytest
@@ -36,6 +37,7 @@ def at(text):
 # ---- the oracle: a second reading of the grammar, and one question for every minute
 
 
+@functools.cache
 def numbers(field, least, most):
     found = set()
     for part in field.split(","):

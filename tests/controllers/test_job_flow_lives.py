@@ -107,6 +107,16 @@ def test_a_job_that_was_removed_after_its_end_is_not_run_again_and_counts():
     assert phase(world) == "Succeed"
 
 
+def test_a_job_that_was_removed_after_its_end_before_anybody_looked_is_not_run_again():
+    world = begun("a", ("b", ["a"]))
+    end_job(world, "f-a")
+    world.delete(kinds.JOB, "f-a")
+    world.settle()
+    assert list(jobs(world)) == ["f-b"]
+    assert status(world)["completedJobs"] == ["f-a"]
+    assert [each["state"] for each in status(world)["jobStatusList"]] == ["Completed", "Pending"]
+
+
 def test_a_job_that_was_removed_before_its_end_is_made_again():
     world = begun("a")
     end(world, "a", "Running")

@@ -322,3 +322,31 @@ def test_counts_of_the_end_are_kept_when_pods_are_cleared_away():
     status = world.told()[0]
     assert (status["state"]["phase"], status["succeeded"]) == ("Completed", 4)
     assert status["taskStatusCount"] == {"a": {"phase": {"Succeeded": 2}}, "b": {"phase": {"Succeeded": 2}}}
+
+
+def test_a_name_that_is_free_again_is_noticed_also_where_others_pods_are_not_watched():
+    world = CutWorld({})
+    plain = world.engine.feed
+    stranger = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "j-a-0", "namespace": "a", "annotations": {"volcano.sh/job-version": "0"}},
+    }
+    world.create(stranger)
+    world.create(job())
+
+    def feed(kind, event_type, manifest):
+        if kind is not kinds.POD or manifest["metadata"].get("ownerReferences"):
+            plain(kind, event_type, manifest)
+
+    world.engine.feed = feed
+    for round_ in range(40):
+        world.let_in(1)
+        for kind, waiting in world.late.items():
+            while waiting:
+                world.engine.feed(kind, *waiting.popleft())
+        engine.run_due(world.engine, world, world.moment)
+        world.clock.advance(duration.SECOND)
+        if round_ == 10:
+            world.store.remove(Key(kinds.POD, "a", "j-a-0"))
+    assert [pod["metadata"]["name"] for pod in world.pods("u")] == ["j-a-1", "j-b-0", "j-b-1", "j-a-0"]

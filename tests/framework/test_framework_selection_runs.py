@@ -197,7 +197,7 @@ def test_choosing_in_runs_equals_choosing_one_by_one(pick):
     nodes, present, run = cluster(pick)
     released = bool(pick.randint(0, 1))
     desk, session = stage(plugins(pick), nodes, present, run)
-    with mock.patch.object(selection, "TABLE_LIMIT", pick.choice([1 << 18, 1 << 18, 1, 7])):
+    with mock.patch.object(selection, "FEWEST", pick.choice([1, 2, 4, 64])):
         together = place(desk, session, run, pick.randint(2, 14), released=released)
     assert together == place(desk, session, run, 1, released=released)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod
 from pumice.api import core, meta
-from pumice.model import nodes, resources, selectors, shape, subgroups, sums, task, tolerations
+from pumice.model import attributes, change_log, nodes, resources, selectors, shape, subgroups, sums, task, tolerations
 from pumice.model.job import INT32_MAX
+from pumice.model.statuses import Status
 
 # ---- resources
 
@@ -85,12 +88,13 @@ def test_pods_alone_do_not_make_a_request(amounts, best_effort):
     assert resources.Request(amounts).best_effort == best_effort
 
 
-def test_rows_of_sums_are_reused_clean():
+def test_rows_of_sums_are_reused_once_nothing_is_left_in_them():
     made = sums.Sums(resources.Vocabulary())
     rows = [made.take() for _ in range(70)]
     assert rows == list(range(70))
-    for matrix in (made.allocated, made.pending, made.pipelined):
-        matrix[3] = 7
+    asked = np.array([1, 2, 1])
+    made.add(3, Status.PENDING, asked, 2)
+    made.add(3, Status.PENDING, asked, -2)
     made.give_back(3)
     assert made.take() == 3
     assert not any(matrix[3].any() for matrix in (made.allocated, made.pending, made.pipelined))
@@ -358,3 +362,69 @@ def test_node_selector_terms_for_one_node_and_for_all(case, written, expected):
     assert selectors.term_matches(written, labels, "n1") == expected
     columns = Desk().feed(node("n1", labels=labels)).apply().cluster.nodes.attributes
     assert selectors.term_mask(written, columns).tolist() == [expected]
+
+
+# ---- attributes
+
+STATED = st.fixed_dictionaries(
+    {
+        "row": st.integers(0, 19),
+        "zone": st.sampled_from([None, "a", "b", "c"]),
+        "image": st.sampled_from([None, "x:1", "y:1"]),
+        "taint": st.booleans(),
+        "ready": st.booleans(),
+        "cordoned": st.booleans(),
+    }
+)
+
+
+def stated(desk, each):
+    made = node(f"n-{each['row']:02}", labels={} if each["zone"] is None else {"zone": each["zone"]})
+    made["spec"] = {"unschedulable": each["cordoned"]}
+    made["spec"]["taints"] = [{"key": "k", "effect": "NoSchedule"}] if each["taint"] else []
+    made["status"]["conditions"] = [{"type": "Ready", "status": "True" if each["ready"] else "False"}]
+    made["status"]["images"] = [] if each["image"] is None else [{"names": [each["image"]], "sizeBytes": 7}]
+    desk.feed(made, event="MODIFIED").apply()
+
+
+def shown(columns):
+    sets, numbers = columns.taints
+    zones, values = columns.codes("zone")
+    images = [None if (found := columns.image(name)) is None else found.tolist() for name in ("x:1", "y:1", "z:1")]
+    return (
+        (columns.not_ready.tolist(), columns.cordoned.tolist()),
+        (sets, numbers.tolist()),
+        (zones.tolist(), values),
+        images,
+        columns.derived,
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(batches=st.lists(st.lists(STATED, max_size=3), max_size=6))
+def test_columns_that_are_patched_are_those_that_would_be_made_anew(batches):
+    desk = Desk().feed(*(node(f"n-{number:02}") for number in range(20))).apply()
+    table = desk.cluster.nodes
+    for batch in batches:
+        shown(table.attributes)
+        table.attributes.derived["x"] = 1
+        before = table.static
+        for each in batch:
+            stated(desk, each)
+        if table.static != before:
+            assert shown(table.attributes) == shown(attributes.Attributes(table.records, table.count))
+
+
+def test_a_log_tells_what_changed_since_or_that_it_does_not_reach_back_so_far(monkeypatch):
+    monkeypatch.setattr(change_log, "LIMIT", 4)
+    log, changes = change_log.ChangeLog(), []
+    for number in range(20):
+        log.append(number % 3)
+        changes.append(number % 3)
+        assert log.position == len(changes)
+        assert list(log.since(log.position)) == []
+        for position in range(-1, log.position):
+            found = log.since(position)
+            assert found is None or list(found) == list(dict.fromkeys(changes[position:]))
+        assert log.since(log.position - 2) is not None or number < 1
+    assert log.since(0) is None

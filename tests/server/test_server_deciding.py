@@ -99,6 +99,42 @@ def test_the_period_runs_from_the_end_of_a_cycle():
     assert time.monotonic() - started < 5
 
 
+def test_what_comes_in_a_long_pause_is_in_the_model_before_the_next_cycle():
+    bench = Bench(period=3600)
+    bench.desk.feed(builders.node("n1"))
+    told = bench.notes.cycled
+
+    def seen():
+        return "n2" in bench.desk.cluster.nodes.by_name
+
+    def come(record, microseconds):
+        told(record, microseconds)
+        bench.desk.feed(builders.node("n2"), builders.group("g"), builders.pod("p", "g", cpu="1"))
+        bench.box.ring()
+
+    bench.notes.cycled = come
+    bench.run(mailbox.Begin(), until=seen)
+    assert seen()
+    assert bench.notes.cycles == [False]
+    assert bench.desk.world.binds == {}
+
+
+def test_what_broke_down_in_a_pause_is_told_of_after_the_next_cycle():
+    bench = Bench()
+    applied = bench.desk.cache.objects.apply
+
+    def broken(kind, event_type, found):
+        if found.metadata.name == "n1":
+            raise RuntimeError("cannot take it in")
+        applied(kind, event_type, found)
+
+    bench.desk.cache.objects.apply = broken
+    bench.desk.feed(builders.node("n1"))
+    bench.desk.cache.apply(builders.NOW, standby=True)
+    bench.run(mailbox.Begin(), until=lambda: len(bench.notes.cycles) > 1)
+    assert bench.notes.broken == [("", "")]
+
+
 def test_messages_are_answered_between_cycles_and_one_that_breaks_down_ends_nothing():
     bench = Bench()
     bench.run(mailbox.Summarise(), mailbox.Dump(), mailbox.Begin(), until=lambda: bench.notes.cycles)

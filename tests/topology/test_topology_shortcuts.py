@@ -14,6 +14,7 @@ from builders import Desk, group, node, pod, priority_class, queue
 from pumice.actions.eviction import gang_rules
 from pumice.actions.eviction.planning import Plan
 from pumice.actions.eviction.search import Search
+from pumice.actions.placing.domain_capacity import DomainCapacity
 from pumice.framework import walking
 from pumice.plugins.network_topology.scores import Cells, Fill, Weights
 
@@ -87,6 +88,39 @@ def test_leaving_out_domains_and_choosing_ahead_changes_no_plan(config, seed):
         patched.setattr(Search, "_made_again", lambda self, wanted, best: self._plan(wanted, best.domain))
         patched.setattr(Plan, "_choose_ahead", lambda _self, _run: [])
         assert outcome(world(seed, config)) == short
+
+
+def unequal(seed):
+    """A small cluster in tiers, partly full and partly about to be freed, and gangs of unequal members."""
+    choose = random.Random(seed)  # noqa: S311  a world, not a secret
+    names = [f"n{i:02d}" for i in range(choose.randint(4, 14))]
+    desk = Desk(ALLOCATE).feed(*(node(name, cpu="8", memory="16Gi") for name in names), *tiers(choose, names))
+    desk.feed(group("old", phase="Running"))
+    for i, name in enumerate(names):
+        cpu, going = str(choose.randint(1, 6)), choose.random() < 0.3
+        desk.feed(pod(f"old-{i}", "old", cpu=cpu, memory="2Gi", node=name, deleting=going))
+    for g in range(4):
+        size = choose.randint(2, 8)
+        wish = choose.choice([{"mode": "hard", "highestTierAllowed": choose.choice([1, 2])}, {"mode": "soft"}])
+        desk.feed(group(f"g{g}", size, created=g, networkTopology=wish, phase="Inqueue"))
+        for i in range(size + choose.choice([0, 0, 1])):
+            desk.feed(pod(f"g{g}-{i}", f"g{g}", cpu=str(choose.randint(1, 6)), memory=f"{choose.randint(1, 9)}Gi"))
+    return desk
+
+
+def placed(desk):
+    desk.cycle()
+    assert not desk.scheduler.failures
+    return desk.world.binds, {task.name: task.status for task in desk.cluster.tasks.values()}
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=100, deadline=None)
+def test_hyper_nodes_left_out_by_what_is_free_in_sum_would_have_held_no_gang(seed):
+    short = placed(unequal(seed))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(DomainCapacity, "_together", lambda _self, *, released: 10**6 + released)
+        assert placed(unequal(seed)) == short
 
 
 @pytest.mark.parametrize("rules", [gang_rules.GangPreempt, gang_rules.GangReclaim])

@@ -43,7 +43,7 @@ def condition(home, name):
     ],
 )
 def test_a_budget_says_how_many_may_go(cluster, rule, expected):
-    name = f"budget-{abs(hash(rule)) % 10_000}"
+    name = rule.strip("-").replace("=", "-").replace("%", "-of-100")
     cluster.kubectl("create", "namespace", name)
 
     def home(*arguments):

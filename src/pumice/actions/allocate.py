@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.actions.placing import gang_fit, inside_domains, known_failures, largest_first, minimum, task_runs, turns
+from pumice.actions.placing import (
+    expected_subjects,
+    gang_fit,
+    inside_domains,
+    known_failures,
+    largest_first,
+    minimum,
+    surplus,
+    task_runs,
+    turns,
+)
 from pumice.api import names
 from pumice.framework import reservations, subject
 from pumice.framework.configuration import Configured, Settings, settings
@@ -16,7 +25,7 @@ from pumice.framework.reasons import FitSummary
 from pumice.model.statuses import TENTATIVE, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pumice.framework.explaining.explanations import GangVerdict
     from pumice.framework.ordering import PriorityQueue
@@ -52,11 +61,12 @@ class Allocate(Action):
     def execute(self, session: Session) -> None:
         """Serve gangs that were left incomplete, then the first job of the first queue until no queue has a job left."""
         self._failures = known_failures.KnownFailures()
+        self._surplus = surplus.Surplus()
         self._gated: dict[str, None] = {}
         members, work = self._work(session)
         jobs = {name: session.job_order.queue(listed) for name, listed in members.items()}
         expected = {name: waiting.waiting() for name, waiting in jobs.items()}
-        session.evaluator.blocks.expect(_expected(session, expected, work))
+        session.evaluator.blocks.expect(expected_subjects.listed(session, expected, work))
         if session.gangs_are_kept:
             interrupted = [name for name, listed in members.items() if any(job.is_interrupted for job in listed)]
             self._finish(session, interrupted, jobs, work)
@@ -68,10 +78,10 @@ class Allocate(Action):
                 continue
             if not len(jobs[queue.name]):
                 continue
-            self._serve_while_nothing_changes(session, queue, jobs[queue.name], work)
+            self._serve_while_nothing_changes(session, queue, queues, jobs[queue.name], work)
             # Where no other queue waits nobody could come first, wherever this one would stand.
             while not len(queues) and len(jobs[queue.name]) and session.overused(queue) is None:
-                self._serve_while_nothing_changes(session, queue, jobs[queue.name], work)
+                self._serve_while_nothing_changes(session, queue, queues, jobs[queue.name], work)
             queues.push(queue)
 
     def gang(self, session: Session, job: Job) -> GangVerdict | None:
@@ -110,7 +120,12 @@ class Allocate(Action):
         return False
 
     def _serve_while_nothing_changes(
-        self, session: Session, queue: Queue, jobs: PriorityQueue[Job], work: dict[str, list[Task]]
+        self,
+        session: Session,
+        queue: Queue,
+        queues: PriorityQueue[Queue],
+        jobs: PriorityQueue[Job],
+        work: dict[str, list[Task]],
     ) -> None:
         """Serve jobs of a queue until one changes anything; before that no other queue could come first."""
         table = session.cluster.nodes
@@ -121,7 +136,12 @@ class Allocate(Action):
             tasks = work[job.key]
             if self._is_known_to_fail(session, job, tasks):
                 continue
-            work[job.key] = left = self._serve(session, queue, job, tasks)
+
+            def is_next(job: Job = job) -> bool:
+                """Tell whether the next turn would be this job's again."""
+                return session.overused(queue) is None and queues.all_follow(queue) and jobs.all_follow(job)
+
+            work[job.key] = left = self._serve(session, queue, job, tasks, is_next)
             if left:
                 jobs.push(job)
             if left or table.position != position:
@@ -177,9 +197,17 @@ class Allocate(Action):
         finally:
             reservations.put_back(session, session.reservations, lifted)
 
-    def _serve(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> list[Task]:
+    def _serve(
+        self,
+        session: Session,
+        queue: Queue,
+        job: Job,
+        tasks: list[Task],
+        is_next: Callable[[], bool] | None = None,
+    ) -> list[Task]:
         """Try to bring one job forward; returns the tasks for another turn, none if it should have no other."""
         session.findings.attempt(job)
+        again = self._surplus.begin(job)
         if session.gates.enabled and job.key not in self._gated:
             self._gated[job.key] = None
             with session.attempt(job):
@@ -188,7 +216,7 @@ class Allocate(Action):
         lifted = reservations.lift(session, job)
         try:
             with session.attempt(job):
-                return self._try(session, queue, job, tasks)
+                return self._try(session, queue, job, tasks, is_next if again and not lifted else None)
             return []
         finally:
             if lifted:
@@ -225,7 +253,9 @@ class Allocate(Action):
             self._failures.begin(queue, session.cluster.nodes.position)
             self._failures.add(job.tasks[uid], failure)
 
-    def _try(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> list[Task]:
+    def _try(
+        self, session: Session, queue: Queue, job: Job, tasks: list[Task], is_next: Callable[[], bool] | None
+    ) -> list[Task]:
         statement = session.statement()
         # Only commit, hold and discard end the attempt; anything still in a statement when the session closes is undone.
         turn = turns.Turn(session, statement, queue, job)
@@ -235,8 +265,13 @@ class Allocate(Action):
         elif len(tasks) == 1:
             left = []
             task_runs.place_one(turn, tasks[0])
+        elif session.job_ready(job):
+            # Beyond its minimum a job gets one pod per turn; the first one that finds a node ends the turn.
+            if is_next is not None:
+                tasks = self._give_ahead(turn, tasks, is_next)
+            left = self._surplus.place_next(turn, tasks)
         else:
-            left = task_runs.place_job(turn, tasks)
+            left = task_runs.place_minimum(turn, tasks)
         if (after := self._conclude(session, statement, job, left)) is not None:
             return after
         placed = len(statement)
@@ -249,6 +284,15 @@ class Allocate(Action):
         if session.findings.phase(job) == names.PHASE_INQUEUE:
             session.never_running.say(job)
         return []
+
+    def _give_ahead(self, turn: turns.Turn, tasks: list[Task], is_next: Callable[[], bool]) -> list[Task]:
+        """Bind what a job would get in turns of its own before this one; returns the other tasks."""
+        session, statement = turn.session, turn.session.statement()
+        given = self._surplus.place_ahead(msgspec.structs.replace(turn, statement=statement), tasks, is_next)
+        if not given:
+            return tasks
+        self._commit(session, statement, turn.job, tasks[given:], apart=True)
+        return tasks[given:]
 
     def _try_largest_first(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> list[Task] | None:
         """Try a gang of unequal members in another order; if that is no better, None, and what the first order said stays."""
@@ -263,7 +307,7 @@ class Allocate(Action):
             session.findings.forget_fit(job)
             for task in tasks:
                 session.findings.forget_transaction(task)
-            left = task_runs.place_job(turn, tasks, ordered)
+            left = task_runs.place_minimum(turn, tasks, ordered)
             after = self._conclude(session, statement, job, left)
             if after is not None:
                 trial.keep()
@@ -285,10 +329,12 @@ class Allocate(Action):
         statement.keep()
         return []
 
-    def _commit(self, session: Session, statement: Statement, job: Job, left: list[Task]) -> None:
+    def _commit(
+        self, session: Session, statement: Statement, job: Job, left: list[Task], *, apart: bool = False
+    ) -> None:
         """Bind what was placed."""
         placed = len(statement)
-        statement.commit()
+        statement.commit(apart=apart)
         if placed:
             session.record.say(self.name, f"{placed} pods placed, {len(left)} left", job.key)
             session.record.acquit(job.key, self.name)
@@ -303,25 +349,6 @@ def _hold_again(session: Session, lifted: Sequence[Task]) -> None:
             # It still waits, and a stronger job may still take its room over.
             session.reserved[task.uid] = task
     reservations.put_back(session, session.reservations, [task for task in lifted if task.status == Status.PENDING])
-
-
-def _expected(
-    session: Session, jobs: Mapping[str, list[Job]], work: Mapping[str, list[Task]]
-) -> Iterable[subject.Subject]:
-    """Give those who will look for a node in about the order in which they will, one of each kind: job by job, queues taking turns."""
-    seen: set[Hashable] = set()
-    for job in itertools.chain.from_iterable(itertools.zip_longest(*jobs.values())):
-        if job is None:
-            continue
-        before: Task | None = None
-        for task in work[job.key]:
-            if before is not None and task.shape is before.shape and task.bond is before.bond:
-                continue
-            before = task
-            kind = (task.shape.serial, task.bond, job.queue)
-            if kind not in seen:
-                seen.add(kind)
-                yield subject.Subject(task, session.cluster.queues[job.queue])
 
 
 def _eligible(session: Session, job: Job, waiting: Iterable[Task]) -> list[Task]:

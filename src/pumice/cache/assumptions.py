@@ -108,11 +108,22 @@ class Assumptions:
     def carry_over(self, known: Task, made: Task, node: str) -> str:
         """Keep what is assumed of a pod that has changed in some other way; returns the node it counts on."""
         made.retry_at, made.refusal, made.eviction_refused = known.retry_at, known.refusal, known.eviction_refused
+        node, made.status = self._as_assumed(known, made, node, made.status)
+        return node
+
+    def settle_on(self, known: Task, pod: core.Pod) -> tuple[str, Status]:
+        """Say where a known pod counts, and as what, now that it says something new of its node or phase alone."""
+        deleting = bool(pod.metadata.deletion_timestamp)
+        status = statuses.from_pod(pod.status.phase, pod.spec.node_name, deleting=deleting)
+        return self._as_assumed(known, known, pod.spec.node_name, status)
+
+    def _as_assumed(self, known: Task, made: Task, node: str, status: Status) -> tuple[str, Status]:
+        """Return node and status of a pod, as far as what was sent and is not seen yet does not say otherwise; what is seen is assumed no longer."""
         if made.uid in self._evictions:
-            if made.status in (Status.RELEASING, Status.SUCCEEDED, Status.FAILED):
+            if status in (Status.RELEASING, Status.SUCCEEDED, Status.FAILED):
                 del self._evictions[made.uid]
-            elif made.status in ALLOCATED_LIKE:
-                made.status = Status.EVICTING
+            elif status in ALLOCATED_LIKE:
+                status = Status.EVICTING
         if node:
             made.refusal = ""
             binding = self._bindings.pop(made.uid, None)
@@ -120,10 +131,9 @@ class Assumptions:
             if binding is not None and binding.doubtful and binding.effect.node == node:
                 # The reply was lost, the bind was not.
                 self._announce(made, binding.effect)
-        elif known.status == Status.BINDING and made.uid in self._bindings and made.status == Status.PENDING:
-            made.status = Status.BINDING
-            return known.node.name if known.node else ""
-        return node
+        elif known.status == Status.BINDING and made.uid in self._bindings and status == Status.PENDING:
+            return (known.node.name if known.node else ""), Status.BINDING
+        return node, status
 
     def forget(self, uid: str) -> None:
         """Drop everything about a pod that is gone."""

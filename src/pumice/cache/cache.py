@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 
 INVALID = "InvalidObject"
+FAILURES = 16  # of those that nobody has been told of yet, so many are remembered
 
 
 class Cache:
@@ -63,7 +64,8 @@ class Cache:
         self.publisher = publishing.Publisher(self)
         self._overtaking = handover.Overtaking(self.cluster)
         self._queues_ensured = False
-        self.failures: list[Exception] = []  # of the last `apply`
+        self.failures: list[Exception] = []  # of the last `apply`, and of those between it and the cycle before
+        self._early_failures: list[Exception] = []
 
     # -- what comes in -----------------------------------------------------------------------------------------
 
@@ -84,12 +86,14 @@ class Cache:
     def apply(self, now: int, *, standby: bool = False) -> None:
         """Bring the model up to date with everything that has come in by now; what comes in meanwhile waits for the next time.
 
-        Who stands by only keeps up: nothing is due, and nothing is asked for.
+        Who stands by, or rests between two cycles, only keeps up: nothing is due, and nothing is asked for.
         """
         self.inputs.begins(now, standby=standby)
         self._look()
         self._overtaking.clear()
-        self.failures = []
+        self.failures, self._early_failures = self._early_failures, []
+        known = len(self.failures)
+        self.cluster.gather()
         while self._seen:
             kind, event_type, found = self._seen.popleft()
             try:
@@ -108,13 +112,14 @@ class Cache:
             self.unserved.review(now)
             self._ensure_queues()
         self._forget_jobs()
-        if self.failures:
+        if len(self.failures) > known:
             self.cluster.recount()  # whatever was left half done counts as what it is now
         self.cluster.prepare()
         self.objects.hyper_nodes.review()
         if not standby:
             self.publisher.catch_up(now)
         else:
+            self._early_failures = self.failures[-FAILURES:]
             self.inputs.ends(skipped=True)
 
     def _look(self, watcher: handover.Overtaking | None = None) -> None:

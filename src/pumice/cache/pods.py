@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from pumice.api import core, decoding, kinds, meta, names
 from pumice.cache import reflector
-from pumice.model import resources, task
+from pumice.model import resources, shape, statuses, task
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
@@ -47,7 +49,30 @@ class Pods:
         if known is not None and _decides_alike(known, pod):
             known.pod = pod
             return
-        self._enter(pod, known, now)
+        if known is None or not self._moves_on(pod, known, now):
+            self._enter(pod, known, now)
+
+    def _moves_on(self, pod: core.Pod, known: task.Task, now: int) -> bool:
+        """Give a task that only got its node, its next phase or its first reports what is new, in its place; False if more has changed."""
+        before = known.pod
+        if known.stays or known.shape.constraints.has_volumes or known.nominated != pod.status.nominated_node_name:
+            return False
+        if not _is_same_pod(before, pod) or not self._has_same_shape(pod, known):
+            return False
+        node, status = self._cache.assumptions.settle_on(known, pod)
+        known.pod = pod
+        placed = node and status not in statuses.FINISHED
+        self._cluster.progress(known, self._cluster.nodes.record(node) if placed else None, status)
+        self._watch_group(known, now)
+        return True
+
+    def _has_same_shape(self, pod: core.Pod, known: task.Task) -> bool:
+        """Tell whether a pod with an unchanged spec asks for what it asked for: reports of its containers may say otherwise."""
+        was, now = known.pod.status, pod.status
+        if was.container_statuses == now.container_statuses and not now.container_statuses:
+            return True
+        blueprint = shape.blueprint_of(pod)
+        return blueprint is not None and self._cluster.shapes.known(blueprint) is known.shape
 
     def _enter(self, pod: core.Pod, known: task.Task | None, now: int) -> None:
         """Make a pod a task, in the place of what was known of it."""
@@ -165,6 +190,17 @@ def _decides_alike(known: task.Task, pod: core.Pod) -> bool:
         return False
     was, now = old.status, pod.status
     return (was.phase, was.resize, was.container_statuses) == (now.phase, now.resize, now.container_statuses)
+
+
+def _is_same_pod(before: core.Pod, after: core.Pod) -> bool:
+    """Tell whether nothing has changed of a pod but its node and its status."""
+    old, new = before.metadata, after.metadata
+    if (old.labels, old.annotations) != (new.labels, new.annotations) or old.owner_references != new.owner_references:
+        return False
+    if old.deletion_timestamp != new.deletion_timestamp or (old.uid, old.name) != (new.uid, new.name):
+        return False
+    left, right = before.spec, after.spec
+    return left == right or structs.replace(left, node_name=right.node_name) == right
 
 
 def _job_key(metadata: meta.ObjectMeta) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "admission": ("pumice.cli.admission", "Judge and complete objects before a real cluster stores them."),
+    "bench": ("pumice.cli.bench", "Measure how fast pods are decided on workloads of every kind."),
     "completion": ("pumice.cli.completion", "Print what a shell needs to complete commands and names."),
     "config": ("pumice.cli.config", "Check, show and compare scheduler configurations."),
     "controllers": ("pumice.cli.controllers", "Run the controllers of Jobs, Queues and flows on a real cluster."),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pumice.model.nodes import Nodes, NodeTable, Rows
 
 # How many answers are worked out in one go, so that what numpy makes on the way stays near the processor; and the most that a block, all blocks and a memo hold.
-AT_ONCE = 1 << 16
+AT_ONCE = 1 << 15
 BLOCK_LIMIT = 1 << 21
 KEPT_LIMIT = 1 << 23
 MEMO_LIMIT = 1 << 18
@@ -86,12 +86,12 @@ class Block:
         table = self._table
         if self.position == table.position:
             return
-        rows = table.changed_since(self.position)
+        rows = table.rows_since(self.position)
         if rows is None or 2 * len(rows) > table.count:
             self._work_out()
             return
         if self._memo is None or len(rows) > PATIENCE:
-            for some in _pieces(rows, max(1, AT_ONCE // len(self._subjects))):
+            for some in _pieces(np.array(rows, dtype=np.int64), max(1, AT_ONCE // len(self._subjects))):
                 self.keys[:, some] = self._worked_out(some)
         else:
             self._recall(rows, self._memo)
@@ -101,17 +101,16 @@ class Block:
         """Ask everything about some nodes."""
         return self._finished(self._asked(self._subjects, self._table.view(rows)), slice(None), rows)
 
-    def _recall(self, rows: Rows, memo: dict[bytes, Floats]) -> None:
+    def _recall(self, rows: list[int], memo: dict[bytes, Floats]) -> None:
         """Answer from what was answered about nodes with the same amounts, asking only about new ones."""
-        listed = rows.tolist()
-        states = [self._state(row) for row in listed]
-        new = {state: row for state, row in zip(states, listed, strict=True) if state not in memo}
+        states = [self._state(row) for row in rows]
+        new = {state: row for state, row in zip(states, rows, strict=True) if state not in memo}
         if new:
             if len(memo) * len(self._subjects) > MEMO_LIMIT:
                 memo.clear()
-                new = dict(zip(states, listed, strict=True))
+                new = dict(zip(states, rows, strict=True))
             memo.update(zip(new, self._worked_out(np.array(list(new.values()))).T, strict=True))
-        for state, row in zip(states, listed, strict=True):
+        for state, row in zip(states, rows, strict=True):
             self.keys[:, row] = memo[state]
         self._missed += len(new)
         self._found += len(states) - len(new)
@@ -230,13 +229,11 @@ class Blocks:
         self.expect(())
 
     def expect(self, subjects: Iterable[Subject]) -> None:
-        """Name, in their order, those of whom each will look for a node soon; a single one needs no block."""
+        """Name, in their order, those of whom each will look for a node soon."""
         try:
             self._expected = {self._evaluator.key(subject): subject for subject in subjects} if self._suits else {}
         except Exception:  # noqa: BLE001  as in `row`
             self.give_up()
-        if len(self._expected) < 2:
-            self._expected = {}
         self._order = list(self._expected)
         self._ranks = {key: rank for rank, key in enumerate(self._order)}
         self._size = FIRST

@@ -124,6 +124,10 @@ class TreeQueue(Generic[T]):
         """Order everything anew before the next pop."""
         self._stale = True
 
+    def all_follow(self, item: T) -> bool:  # noqa: ARG002  what one item is given may move whole branches
+        """Tell whether everything that waits is known to come after an item: only if nothing waits."""
+        return not self._items
+
     def pop(self) -> T:
         """Take the first item out."""
         self._catch_up()

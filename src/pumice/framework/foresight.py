@@ -35,7 +35,7 @@ def capacity(table: NodeTable, rows: Rows, shape: Shape, limit: int, *, released
     if not len(positive):
         return np.full(len(rows), limit, dtype=np.int64)
     fits = (room[:, positive] // request.vector[positive]).min(axis=1)
-    clipped: npt.NDArray[np.int64] = np.clip(fits, 0, limit)
+    clipped: npt.NDArray[np.int64] = np.minimum(np.maximum(fits, 0), limit)
     return clipped
 
 

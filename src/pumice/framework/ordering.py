@@ -47,6 +47,9 @@ class PriorityQueue(Protocol[T]):
     def pop(self) -> T:
         """Take the first item out."""
 
+    def all_follow(self, item: T) -> bool:
+        """Tell whether everything that waits is known to come after an item that does not wait."""
+
 
 class ComparatorError(Exception):
     """A comparator broke down, or said what is no number."""
@@ -369,6 +372,26 @@ class HeapQueue(Generic[T]):
             except Exception as error:  # noqa: BLE001  as above; whoever waits still has its ticket
                 self._mend(error)
 
+    def all_follow(self, item: T) -> bool:
+        """Tell whether everything that waits is known to come after an item that does not wait."""
+        if not self._tickets:
+            return True
+        try:
+            self._catch_up()
+            first = min(self._leading(), key=_KEY)
+            return bool(self._ordering.key(item) < first[0])
+        except Exception:  # noqa: BLE001  keys that cannot be compared are left out when somebody leaves
+            return False
+
+    def _leading(self) -> list[Entry[T]]:
+        """Return the entries one of which is the first, letting go of void ones before them."""
+        ahead, heap, tickets = self._sorted, self._heap, self._tickets
+        while ahead and tickets.get(id(ahead[-1][2])) is not ahead[-1]:
+            ahead.pop()
+        while heap and tickets.get(id(heap[0][2])) is not heap[0]:
+            heapq.heappop(heap)
+        return ahead[-1:] + heap[:1]
+
     def waiting(self) -> list[T]:
         """Return what waits, in the order it had at first, then what was put in later."""
         begun = [entry[2] for entry in reversed(self._sorted)]
@@ -456,6 +479,10 @@ class BranchQueue(Generic[T]):
             item = self._waiting.pop()
         del self._items[id(item)]
         return item
+
+    def all_follow(self, item: T) -> bool:
+        """Tell whether everything that waits is known to come after an item that does not wait."""
+        return self._waiting.all_follow(item)
 
     def waiting(self) -> list[T]:
         """Return what waits, as it came."""

@@ -8,7 +8,6 @@ that a gang of thousands costs a few numpy calls. Where a placement changes what
 from __future__ import annotations
 
 import heapq
-import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,11 +15,15 @@ import numpy.typing as npt
 
 from pumice.framework import walking
 from pumice.framework.blocks import REFUSED
-from pumice.framework.foresight import TABLE_LIMIT, capacity, rounded
+from pumice.framework.foresight import capacity, rounded
 
 if TYPE_CHECKING:
     from pumice.framework.evaluation import Evaluation, Floats
     from pumice.model.nodes import NodeTable, Rows
+
+# How many steps of each row are worked out at the least.
+FEWEST = 4
+ENDLESS = np.iinfo(np.int64).max
 
 
 def choose(
@@ -92,63 +95,74 @@ def _run(
     else:
         top = np.arange(size)
     rows = candidates[top]
-    depth = max(1, TABLE_LIMIT // len(rows))
-    room = capacity(table, rows, evaluation.subject.shape, count, released=released)
-    cut = room > depth
-    ahead, room = _ahead(evaluation, table, rows, np.minimum(room, depth), normalised[top], released=released)
-    # A node that is full may change what the others score; of one that was cut short it is not known what comes next.
-    ends = np.ones(len(rows), dtype=np.bool_) if until_exit else cut
+    steps = Steps(evaluation, table, rows, normalised[top], count, released=released)
     ranks: list[int] = (size - 1 - top).tolist()
     names: list[int] = rows.tolist()
-    return [names[i] for i in _merge(ahead, room.tolist(), ranks, ends.tolist(), count)]
+    # A node that is full may change what the others score.
+    return [names[i] for i in _merge(steps, ranks, count, until_exit=until_exit)]
 
 
-def _ahead(
-    evaluation: Evaluation,
-    table: NodeTable,
-    rows: Rows,
-    room: npt.NDArray[np.int64],
-    normalised: Floats,
-    *,
-    released: bool,
-) -> tuple[list[int], npt.NDArray[np.int64]]:
-    """Return the rounded scores of each row with 0, 1, 2 … more tasks on it, row after row, and how many steps each row has."""
-    starts = np.cumsum(room) - room
-    repeated = np.repeat(rows, room)
-    steps = np.arange(len(repeated)) - np.repeat(starts, room)
-    nodes = table.ahead(repeated, steps, evaluation.subject.shape, waiting=released)
-    passed = evaluation.passes_ahead(nodes)
-    # Scores are always those of the nodes as they are, also where the tasks will wait for release.
-    nodes.released = False
-    scores = rounded(evaluation.plain_scores(nodes) + np.repeat(normalised, room))
-    if passed is not None and not passed.all():
-        # A row ends where a filter that reads amounts first says no.
-        first = np.minimum.reduceat(np.where(passed, np.iinfo(np.int64).max, steps), starts)
-        shorter = np.minimum(room, first)
-        scores = scores[steps < np.repeat(shorter, room)]
-        room = shorter
-    return scores.tolist(), room
+class Steps:
+    """What each of some rows scores with 0, 1, 2 … more tasks on it, in whole thousandths, worked out a few steps beyond what is looked at."""
+
+    __slots__ = ("_evaluation", "_normalised", "_released", "_room", "_rows", "_table", "scores")
+
+    def __init__(
+        self, evaluation: Evaluation, table: NodeTable, rows: Rows, normalised: Floats, count: int, *, released: bool
+    ) -> None:
+        self._evaluation = evaluation
+        self._table = table
+        self._rows = rows
+        self._normalised = normalised
+        self._released = released
+        self._room = capacity(table, rows, evaluation.subject.shape, count, released=released)
+        self.scores: list[list[int]] = [[] for _ in rows]
+        self._work_out(np.arange(len(rows)), 0, max(FEWEST, 2 * count // len(rows)))
+
+    def reaches(self, i: int, step: int) -> bool:
+        """Tell whether a row takes so many tasks and one more; its score is then known."""
+        known = len(self.scores[i])
+        if step >= known and known < self._room[i]:
+            self._work_out(np.array([i]), known, 2 * known)
+        return step < len(self.scores[i])
+
+    def _work_out(self, which: Rows, start: int, end: int) -> None:
+        """Work the scores of some rows out from one step to another, as far as they have room and no filter that reads amounts says no."""
+        length = np.minimum(self._room[which] - start, end - start)
+        ends = np.cumsum(length)
+        repeated = np.repeat(self._rows[which], length)
+        steps = np.arange(start, start + len(repeated)) - np.repeat(ends - length, length)
+        nodes = self._table.ahead(repeated, steps, self._evaluation.subject.shape, waiting=self._released)
+        passed = self._evaluation.passes_ahead(nodes)
+        # Scores are always those of the nodes as they are, also where the tasks will wait for release.
+        nodes.released = False
+        points = self._evaluation.plain_scores(nodes) + np.repeat(self._normalised[which], length)
+        scores: list[int] = rounded(points).tolist()
+        if passed is not None and not passed.all():
+            # A row ends where such a filter first says no.
+            first = np.minimum.reduceat(np.append(np.where(passed, ENDLESS, steps), ENDLESS), ends - length)
+            self._room[which] = np.minimum(self._room[which], np.where(length > 0, first, self._room[which]))
+        last = np.minimum(self._room[which] - start, length).tolist()
+        for i, begin, taken in zip(which.tolist(), (ends - length).tolist(), last, strict=True):
+            self.scores[i] += scores[begin : begin + taken]
 
 
-def _merge(ahead: list[int], limits: list[int], ranks: list[int], stops: list[bool], count: int) -> list[int]:
-    """Take the best next step `count` times and return whose it was; ties go to the higher rank.
-
-    `ahead` holds the scores of the first one's steps, then the second one's, as many each as its limit. It ends early when one that `stops` has no step left.
-    """
+def _merge(steps: Steps, ranks: list[int], count: int, *, until_exit: bool) -> list[int]:
+    """Take the best next step `count` times and return whose it was; ties go to the higher rank. It may end early, when one has no step left."""
     size = max(ranks, default=0) + 1
-    nexts = [0, *itertools.accumulate(limits)][:-1]
-    ends = list(itertools.accumulate(limits))
-    heap = [(-(ahead[nexts[i]] * size + ranks[i]), i) for i in range(len(limits)) if limits[i]]
+    scores = steps.scores
+    nexts = [0] * len(ranks)
+    heap = [(-(known[0] * size + rank), i) for i, (known, rank) in enumerate(zip(scores, ranks, strict=True)) if known]
     heapq.heapify(heap)
     chosen: list[int] = []
     while heap and len(chosen) < count:
         _, i = heap[0]
         chosen.append(i)
-        nexts[i] += 1
-        if nexts[i] < ends[i]:
-            heapq.heapreplace(heap, (-(ahead[nexts[i]] * size + ranks[i]), i))
+        nexts[i] = step = nexts[i] + 1
+        if step < len(scores[i]) or steps.reaches(i, step):
+            heapq.heapreplace(heap, (-(scores[i][step] * size + ranks[i]), i))
         else:
             heapq.heappop(heap)
-            if stops[i]:
+            if until_exit:
                 break
     return chosen

@@ -96,6 +96,7 @@ class Session(Points):
         self.failures: list[Exception] = []  # of actions as a whole; those about somebody are among the breakdowns
         self._plugins: list[Plugin] = []
         self.reads_time = False
+        self.minimums_count = False  # whether no job is ever ready below its minimum
         self.wake: int | None = None
         self.started = now
         self.evicted_for: dict[str, None] = {}
@@ -247,6 +248,13 @@ class Session(Points):
 
     # -- jobs --------------------------------------------------------------------------------------------------
 
+    def readiness(self, job: Job) -> Callable[[], bool]:
+        """Return the question whether a job is ready, for whoever asks it after every step; where minimums count nobody is asked before that is reached."""
+        if not self.minimums_count:
+            return lambda: self.job_ready(job)
+        tally, least = job.tally, job.min_member
+        return lambda: tally.is_ready(least) and self.job_ready(job)
+
     def queue_of(self, job: Job) -> Queue | None:
         """Return the queue of a job, None if it is missing or invalid."""
         return self.cluster.queue_of(job)
@@ -343,8 +351,11 @@ class Session(Points):
         self.findings.note_fit([task], FitSummary(0, (), reason))
         self.record.say("statement", f"{task.key}: placement refused: {reason}")
 
-    def withheld(self, tasks: Sequence[Task]) -> Mapping[str, str]:
-        """Look once more before binds leave; where one task of a gang is overtaken, or one that it cannot do without is objected to, all of the gang's that would leave now stay."""
+    def withheld(self, tasks: Sequence[Task], *, apart: bool = False) -> Mapping[str, str]:
+        """Look once more before binds leave; where one task of a gang is overtaken, or one that it cannot do without is objected to, all of the gang's that would leave now stay.
+
+        Tasks that leave `apart` are beyond the minimum of their gang, and none of them is needed by another.
+        """
         overtaken = self._outlet.overtaken(tasks)
         refused = {**self._objections(tasks), **overtaken} if self.pre_bind.active else overtaken
         if not refused:
@@ -354,7 +365,7 @@ class Session(Points):
         for task in tasks:
             job = task.job
             spared = job is not None and job.tally.ready - lost[task.job_key] >= job.min_member
-            if task.uid in overtaken or (task.uid in refused and not spared):
+            if not apart and (task.uid in overtaken or (task.uid in refused and not spared)):
                 reasons.setdefault(task.job_key, refused[task.uid])
         for key, reason in reasons.items():
             self.record.judge(key, "commit", f"not bound: {reason}; it is decided anew in the next cycle")
@@ -375,8 +386,9 @@ class Session(Points):
             self.cluster.move(sent, [task.node for task in sent], Status.BINDING)
             self.record.binds += len(sent)
             self.progressed = True
-        for task in sent:
-            self.findings.forget_transaction(task)
+        if self.findings.last_transactions:
+            for task in sent:
+                self.findings.forget_transaction(task)
         for uid, reason in refused.items():
             self.record.say("commit", f"{self.cluster.tasks[uid].key}: not bound: {reason}")
         return refused

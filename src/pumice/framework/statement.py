@@ -350,11 +350,15 @@ class Statement:
 
     # -- making real -------------------------------------------------------------------------------------------
 
-    def commit(self) -> None:
-        """Send binds and evictions on their way; pipelined tasks stay held until the session ends."""
+    def commit(self, *, apart: bool = False) -> None:
+        """Send binds and evictions on their way; pipelined tasks stay held until the session ends.
+
+        What has become known meanwhile keeps everything of a gang here, or only those whom it is about if they are bound `apart` from each other.
+        """
         self._check_that_all_is_meant()
         runs, self.runs = self.runs, []
-        withheld = self._session.withheld([task for run in runs if run.step is Step.ALLOCATE for task in run.tasks])
+        leaving = [task for run in runs if run.step is Step.ALLOCATE for task in run.tasks]
+        withheld = self._session.withheld(leaving, apart=apart)
         for run in runs:
             if run.step is Step.EVICT:
                 self._session.send_evictions(run)

@@ -13,10 +13,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import secrets
 import signal
 import threading
 import traceback
-import uuid
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds, names
@@ -94,7 +94,7 @@ class ApiThread(threading.Thread):
     async def _run(self) -> None:
         self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()
         gc.disable()  # until everything that stays is there: looking through it again and again would take longer than making it
-        store = ObjectStore(clock.wall, lambda: str(uuid.uuid4()), resources.has_generation)
+        store = ObjectStore(clock.whole_seconds, new_uid, resources.has_generation)
         keeper = journal.open_journal(self._options.data, store) if self._options.data else None
         made = cluster.Cluster(store, clock.wall, keeper.durability if keeper else None)
         if keeper:
@@ -200,6 +200,12 @@ async def _serve(made: cluster.Cluster, pods: kubelets.Kubelets, health: node_he
         if health.react() + pods.react() == 0:
             await stirred.wait()
         await asyncio.sleep(_PAUSE)
+
+
+def new_uid() -> str:
+    """Make up a uid, as `uuid.uuid4` does and in a third of its time: every object that is created has one."""
+    text = secrets.token_hex(16)
+    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{'89ab'[int(text[16], 16) & 3]}{text[17:20]}-{text[20:]}"
 
 
 def _settle_memory() -> None:

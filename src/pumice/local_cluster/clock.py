@@ -17,6 +17,11 @@ def wall() -> int:
     return time.time_ns() // 1000
 
 
+def whole_seconds() -> int:
+    """Return the time as objects state it: in whole seconds, as microseconds since the epoch."""
+    return time.time_ns() // 1_000_000_000 * 1_000_000
+
+
 class WallClock(VirtualClock):
     """The clock of kubelets and controllers: what is due in a minute comes after a second at a speed of 60."""
 

@@ -12,6 +12,8 @@ import numpy as np
 
 from pumice.api import scheduling
 from pumice.model import resources, statuses
+from pumice.model.change_log import ChangeLog
+from pumice.model.gathering import GatheredSums
 from pumice.model.hypertree import HyperNodes
 from pumice.model.job import BEST_EFFORT_PENDING, Job, Tally
 from pumice.model.kinship import Kinship
@@ -59,15 +61,19 @@ class Cluster:
         self.tasks: dict[str, Task] = {}
         self.jobs: dict[str, Job] = {}
         self.queues: dict[str, Queue] = {}
+        self.queue_jobs: dict[str, dict[str, None]] = {}  # the keys of jobs that name a queue, whether or not it exists
         self.priority_classes: dict[str, scheduling.PriorityClass] = {}
         self.nominated: dict[str, Task] = {}
         self.pending_jobs: dict[str, Job] = {}
         self.dirty_jobs: dict[str, Job] = {}
+        self.job_at: dict[int, Job] = {}  # by row
+        self.job_changes = ChangeLog()  # rows of jobs, for whoever adds something up over all of them
         # How often each disruption budget was used here, by the version of the object that it was used in.
         self.disruptions: dict[str, tuple[str, int]] = {}
         self.changed = 0
         self.gone_jobs: dict[str, None] = {}  # jobs that have left; whoever remembers something of them empties it
         self._recount = False
+        self._gathered: GatheredSums | None = None
         self.phases = Phases()
         self.objects: dict[str, dict[str, meta.KubeObject]] = {}
         self.volumes = Volumes(self.nodes)
@@ -127,7 +133,7 @@ class Cluster:
         task.tallies = tuple(tallies)
         self._tally(task, task.status, 1)
         self._index(task, job)
-        self.dirty_jobs[job.key] = job
+        self._note(job)
 
     def _leave(self, task: Task, job: Job) -> None:
         self._tally(task, task.status, -1)
@@ -138,7 +144,7 @@ class Cluster:
             del task.sub_job.tasks[task.uid]
         if not job.pending:
             self.pending_jobs.pop(job.key, None)
-        self.dirty_jobs[job.key] = job
+        self._note(job)
 
     def _index(self, task: Task, job: Job) -> None:
         """Keep the index of pending tasks in step with the task's status."""
@@ -155,6 +161,17 @@ class Cluster:
             tally.counts[status] += sign
             if status == PENDING and task.best_effort:
                 tally.counts[BEST_EFFORT_PENDING] += sign
+
+    @staticmethod
+    def _change(task: Task, status: Status) -> None:
+        """Give a task another status, and count it under that; asked for every step of every task."""
+        before, task.status = task.status, status
+        for tally in task.tallies:
+            counts = tally.counts
+            counts[before] -= 1
+            counts[status] += 1
+            if task.best_effort:
+                counts[BEST_EFFORT_PENDING] += (status == PENDING) - (before == PENDING)
 
     def _put(self, task: Task, record: NodeRecord) -> None:
         record.tasks[task.uid] = task
@@ -179,6 +196,10 @@ class Cluster:
         if self._recount:
             # The vocabulary has grown: everything is counted anew, in the new width, before the next cycle.
             return
+        if self._gathered is not None:
+            queue_row = None if job is None else self.queue_sums.rows[job.queue]
+            self._gathered.add(shape, rows, status, sign, tasks, None if job is None else job.row, queue_row)
+            return
         request = shape.request
         if rows:
             self._account_nodes(shape, rows, status, sign)
@@ -191,6 +212,23 @@ class Cluster:
         self.queue_sums.changes.append(queue_row)
         self.job_sums.add(job.row, status, request.vector, times)
         self.queue_sums.add(queue_row, status, request.vector, times)
+
+    def _note(self, job: Job) -> None:
+        """Note that a job has changed."""
+        self.dirty_jobs[job.key] = job
+        self.job_changes.append(job.row)
+
+    def gather(self) -> None:
+        """Gather what events change in the sums until `prepare` enters it all at once; nobody reads sums before that."""
+        if self._gathered is None:
+            self._gathered = GatheredSums()
+
+    def _enter_gathered(self) -> None:
+        """Enter what was gathered."""
+        if self._gathered is not None:
+            if not self._recount:
+                self._gathered.enter(self.nodes, self.job_sums, self.queue_sums)
+            self._gathered.clear()
 
     def _fix(self, task: Task, sign: int) -> None:
         """Count a static or daemon pod, which stays with its node whatever is evicted; it counts until it is gone."""
@@ -219,13 +257,16 @@ class Cluster:
                 nodes.non_zero[row, 1] += sign * shape.non_zero[1]
             nodes.touch(row)
             return
-        distinct, times = np.unique(np.array(rows, dtype=np.int64), return_counts=True)
-        signed = (times * sign)[:, None]
+        times: dict[int, int] = {}
+        for row in rows:
+            times[row] = times.get(row, 0) + sign
+        distinct = np.array(list(times), dtype=np.int64)
+        signed = np.array(list(times.values()), dtype=np.int64)[:, None]
         for matrix in matrices:
             matrix[distinct] += signed * vector
         if status != Status.PIPELINED:
             nodes.non_zero[distinct] += signed * np.array(shape.non_zero, dtype=np.int64)
-        nodes.touch_all(distinct.tolist())
+        nodes.touch_all(times)
 
     def move(
         self,
@@ -246,20 +287,21 @@ class Cluster:
         reached: list[int] = []
         moved = 0
         kinship = self.kinship if self.kinship.counting else None
+        indexed = job if PENDING in (before, status) else None
         try:
             for task, record in zip(tasks, records, strict=False):
-                if task.node is not None:
-                    left.append(task.node.row)
+                source = task.node
+                if source is not None:
+                    left.append(source.row)
                 if record is not None:
                     reached.append(record.row)
                 if kinship is not None:
                     kinship.moved(task, record, status)
-                self._transfer(task, record)
-                self._tally(task, before, -1)
-                task.status = status
-                self._tally(task, status, 1)
-                if job is not None:
-                    self._index(task, job)
+                if record is not source:
+                    self._transfer(task, record)
+                self._change(task, status)
+                if indexed is not None:
+                    self._index(task, indexed)
                 moved += 1
                 if until is not None and until():
                     break
@@ -267,7 +309,7 @@ class Cluster:
             # Also when `until`, which asks plugins, breaks down: the sums must agree with the tasks.
             self.changed += 1
             if job is not None:
-                self.dirty_jobs[job.key] = job
+                self._note(job)
             self._account_moved(job, shape, (left, before), (reached, status), moved)
         return moved
 
@@ -276,17 +318,23 @@ class Cluster:
         job, before, source = task.job, task.status, task.node
         if self.kinship.counting:
             self.kinship.moved(task, record, status)
-        self._transfer(task, record)
-        self._tally(task, before, -1)
-        task.status = status
-        self._tally(task, status, 1)
+        if record is not source:
+            self._transfer(task, record)
+        self._change(task, status)
         self.changed += 1
         if job is not None:
-            self._index(task, job)
-            self.dirty_jobs[job.key] = job
+            if PENDING in (before, status):
+                self._index(task, job)
+            self._note(job)
         left, reached = [source.row] if source is not None else [], [record.row] if record is not None else []
         self._account_moved(job, task.shape, (left, before), (reached, status), 1)
         return 1
+
+    def progress(self, task: Task, record: NodeRecord | None, status: Status) -> None:
+        """Let a task be what its pod says now, on the node it names; who keeps something of the job looks at it again."""
+        if task.job is not None:
+            task.job.version += 1
+        self._move_one(task, record, status)
 
     def _account_moved(
         self,
@@ -309,12 +357,11 @@ class Cluster:
 
     def _transfer(self, task: Task, record: NodeRecord | None) -> None:
         """List a task under another node."""
-        if record is not task.node:
-            if task.node is not None:
-                self._take(task, task.node)
-            if record is not None:
-                self._put(task, record)
-            task.node = record
+        if task.node is not None:
+            self._take(task, task.node)
+        if record is not None:
+            self._put(task, record)
+        task.node = record
 
     # -- jobs --------------------------------------------------------------------------------------------------
 
@@ -322,6 +369,8 @@ class Cluster:
         job = self.jobs.get(key)
         if job is None:
             job = self.jobs[key] = Job(key, self.job_sums.take())
+            self.job_at[job.row] = job
+            self.job_changes.append(job.row)
             self._enter_queue(job, NO_QUEUE)
         return job
 
@@ -341,7 +390,7 @@ class Cluster:
             self._regroup(job)
         self._change_queue(job, group.spec.queue or self.default_queue)
         self.phases.enter(job)
-        self.dirty_jobs[job.key] = job
+        self._note(job)
         return job
 
     def remove_group(self, key: str) -> None:
@@ -351,6 +400,7 @@ class Cluster:
             self.changed += 1
             self.phases.leave(job)
             job.forget_group()
+            self.job_changes.append(job.row)
             self._change_queue(job, NO_QUEUE)
             self._regroup(job)
             self._collect(job)
@@ -366,7 +416,8 @@ class Cluster:
         if job.group is None and not job.tasks:
             self._leave_queue(job)
             self.job_sums.give_back(job.row)
-            del self.jobs[job.key]
+            del self.jobs[job.key], self.job_at[job.row]
+            self.job_changes.append(job.row)
             self.dirty_jobs.pop(job.key, None)
             self.gone_jobs[job.key] = None
 
@@ -400,22 +451,26 @@ class Cluster:
         self.phases.leave(job)
         job.status = status
         self.phases.enter(job)
+        self.job_changes.append(job.row)
 
     # -- queues ------------------------------------------------------------------------------------------------
 
     def _enter_queue(self, job: Job, name: str) -> None:
         job.queue = name
         self.queue_sums.join(name)
-        self.queue_sums.carry(name, self.job_sums, job.row, 1)
-        queue = self.queues.get(name)
-        if queue is not None:
-            queue.jobs[job.key] = None
+        if job.tasks:
+            self._enter_gathered()
+            self.queue_sums.carry(name, self.job_sums, job.row, 1)
+        self.queue_jobs.setdefault(name, {})[job.key] = None
 
     def _leave_queue(self, job: Job) -> None:
-        self.queue_sums.carry(job.queue, self.job_sums, job.row, -1)
-        queue = self.queues.get(job.queue)
-        if queue is not None:
-            queue.jobs.pop(job.key, None)
+        if job.tasks:
+            self._enter_gathered()
+            self.queue_sums.carry(job.queue, self.job_sums, job.row, -1)
+        jobs = self.queue_jobs[job.queue]
+        del jobs[job.key]
+        if not jobs and job.queue not in self.queues:
+            del self.queue_jobs[job.queue]
         self.queue_sums.part(job.queue)
 
     def _change_queue(self, job: Job, name: str) -> None:
@@ -430,7 +485,7 @@ class Cluster:
         queue = self.queues.get(name)
         if queue is None:
             queue = self.queues[name] = Queue(name, self.queue_sums.join(name))
-            queue.jobs = {key: None for key, job in self.jobs.items() if job.queue == name}
+            queue.jobs = self.queue_jobs.setdefault(name, {})
         queue.bad = ""
         try:
             queue.describe(found)
@@ -445,6 +500,8 @@ class Cluster:
         self.changed += 1
         if self.queues.pop(name, None) is not None:
             self.queue_sums.part(name)
+            if not self.queue_jobs[name]:
+                del self.queue_jobs[name]
 
     def queue_of(self, job: Job) -> Queue | None:
         """Return the queue of a job if it exists and is valid."""
@@ -464,7 +521,7 @@ class Cluster:
             self.changed += 1
         if record.state(known, node):
             self.changed += 1
-            self.nodes.restate()
+            self.nodes.restate(record.row)
 
     def remove_node(self, name: str) -> None:
         """Drop a Node; pods that name it stay counted under that name."""
@@ -477,6 +534,8 @@ class Cluster:
         """Bring everything that events left for later up to date; called between cycles."""
         if self._recount:
             self.recount()
+        self._enter_gathered()
+        self._gathered = None
         self.nodes.arrange()
         self.queue_sums.changes.clear()
         self.kinship.prepare()
@@ -485,6 +544,7 @@ class Cluster:
     def recount(self) -> None:
         """Compute every sum anew from the tasks."""
         self._recount = False
+        self._gathered = None
         self.job_sums.widen()
         self.queue_sums.widen()
         nodes = self.nodes

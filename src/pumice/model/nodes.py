@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from pumice.model import totals
+from pumice.model.attributes import Attributes
 from pumice.model.resources import PODS, Matrix, Vector, Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pumice.api import core
     from pumice.model.shape import Constraints, Shape
@@ -82,61 +84,6 @@ class NodeRecord:
 
     def __repr__(self) -> str:
         return f"<node {self.name} with {len(self.tasks)} tasks>"
-
-
-class Attributes:
-    """What Node objects say, as columns: labels as integer codes (one column per key that was asked for), taints, states."""
-
-    __slots__ = ("_columns", "_images", "_names", "_records", "cordoned", "count", "derived", "not_ready", "taints")
-
-    def __init__(self, records: list[NodeRecord], count: int) -> None:
-        self._records = records
-        self.count = count
-        self._columns: dict[str, tuple[npt.NDArray[np.int32], list[str]]] = {}
-        self._images: dict[str, Vector | None] = {}
-        self.derived: dict[Hashable, Any] = {}  # what others worked out from these columns, and which ends with them
-        self._names: dict[str, int] = {records[row].name: row for row in range(count)}
-        present = records[:count]
-        self.not_ready = np.array([not record.ready for record in present], dtype=np.bool_)
-        self.cordoned = np.array([record.unschedulable for record in present], dtype=np.bool_)
-        sets: dict[tuple[core.Taint, ...], int] = {}
-        codes = np.array([sets.setdefault(record.taints, len(sets)) for record in present], dtype=np.int32)
-        # Distinct sets of taints, and the number of each node's set.
-        self.taints: tuple[list[tuple[core.Taint, ...]], npt.NDArray[np.int32]] = (list(sets), codes)
-
-    def codes(self, key: str) -> tuple[npt.NDArray[np.int32], list[str]]:
-        """Return each node's code of a label, -1 where it is missing, and the values that the codes stand for."""
-        column = self._columns.get(key)
-        if column is None:
-            values: dict[str, int] = {}
-            codes = np.full(self.count, -1, dtype=np.int32)
-            for row in range(self.count):
-                value = self._records[row].labels.get(key)
-                if value is not None:
-                    codes[row] = values.setdefault(value, len(values))
-            column = self._columns[key] = (codes, list(values))
-        return column
-
-    def mask(self, key: str, holds: Callable[[str | None], bool]) -> npt.NDArray[np.bool_]:
-        """Ask a question once per value of a label, and answer it for all nodes."""
-        codes, values = self.codes(key)
-        answers = np.array([*(holds(value) for value in values), holds(None)], dtype=np.bool_)
-        return answers[codes]
-
-    def image(self, name: str) -> Vector | None:
-        """Return the bytes of an image on each node, -1 where it is missing; None if no node has it."""
-        if name not in self._images:
-            column = np.array([self._records[row].images.get(name, -1) for row in range(self.count)], dtype=np.int64)
-            self._images[name] = column if (column >= 0).any() else None
-        return self._images[name]
-
-    def named(self, name: str) -> npt.NDArray[np.bool_]:
-        """Mark the node of one name."""
-        mask = np.zeros(self.count, dtype=np.bool_)
-        row = self._names.get(name)
-        if row is not None:
-            mask[row] = True
-        return mask
 
 
 class Amounts:
@@ -246,6 +193,7 @@ class NodeTable(Amounts):
         self.rows: Rows = np.arange(0)
         self._disordered = False
         self._attributes: tuple[int, int, Attributes] | None = None
+        self._restated: list[int] = []  # rows that say something else than the attributes do
         self._changes: list[int] = []
         self._forgotten = 0
         width = len(vocabulary)
@@ -260,6 +208,11 @@ class NodeTable(Amounts):
         self.non_zero: Matrix = np.zeros((0, 2), dtype=np.int64)
         # cpu and memory without what oversubscription adds: what Kubernetes' scores go by.
         self.native: Matrix = np.zeros((0, 2), dtype=np.int64)
+        self._totals = {name: totals.Totals(self, name) for name in totals.AMOUNTS}
+
+    def total(self, name: str) -> Vector:
+        """Return a sum over all nodes: what is `offered`, what is `taken`, or what foreign pods leave of it."""
+        return self._totals[name].vector()
 
     # -- rows --------------------------------------------------------------------------------------------------
 
@@ -301,9 +254,11 @@ class NodeTable(Amounts):
             self.allocatable[record.row] = 0
             self._disordered = True
 
-    def restate(self) -> None:
-        """Note that labels, taints, conditions or images of some node changed."""
+    def restate(self, row: int | None = None) -> None:
+        """Note that labels, taints, conditions or images of a node changed, or without a row that something did which verdicts about all nodes follow from."""
         self.static += 1
+        if row is not None:
+            self._restated.append(row)
 
     def restate_claims(self) -> None:
         """Note that a claim, a volume, a storage class or a driver changed: verdicts about pods with volumes are void."""
@@ -383,21 +338,32 @@ class NodeTable(Amounts):
             self._forgotten += len(self._changes)
             self._changes.clear()
 
-    def changed_since(self, position: int) -> Rows | None:
+    def rows_since(self, position: int) -> list[int] | None:
         """Return the rows that changed after a position, or None if the log does not reach back so far."""
         if position < self._forgotten:
             return None
-        rows = sorted(set(self._changes[position - self._forgotten :]))
-        return np.array([row for row in rows if row < self.count], dtype=np.int64)
+        count = self.count
+        return sorted({row for row in self._changes[position - self._forgotten :] if row < count})
+
+    def changed_since(self, position: int) -> Rows | None:
+        """Return the same as an array."""
+        rows = self.rows_since(position)
+        return None if rows is None else np.array(rows, dtype=np.int64)
 
     # -- views -------------------------------------------------------------------------------------------------
 
     @property
     def attributes(self) -> Attributes:
         """What the Node objects say, as columns; kept until one of them changes."""
-        if self._attributes is None or self._attributes[:2] != (self.structure, self.static):
-            self._attributes = (self.structure, self.static, Attributes(self.records, self.count))
-        return self._attributes[2]
+        known = self._attributes
+        if known is None or known[:2] != (self.structure, self.static):
+            if known is not None and known[0] == self.structure and len(self._restated) < self.count // 8:
+                made = known[2].patched(self._restated)
+            else:
+                made = Attributes(self.records, self.count)
+            self._restated = []
+            known = self._attributes = (self.structure, self.static, made)
+        return known[2]
 
     def view(self, rows: Rows | None = None, *, released: bool = False) -> Nodes:
         """Return some nodes, or all of them, as they are."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pumice.api import core, meta
-    from pumice.model.nodes import Attributes
+    from pumice.model.attributes import Attributes
     from pumice.model.shape import Constraints
 
 Mask = npt.NDArray[np.bool_]

@@ -140,6 +140,10 @@ class Shapes:
             shape.users += 1
         return shape
 
+    def known(self, blueprint: bytes) -> Shape | None:
+        """Return the shape of pods that are written alike, for whoever only compares."""
+        return self._blueprints.get(blueprint)
+
     def remember(self, blueprint: bytes, shape: Shape) -> None:
         """Have the next pod that is written like this one found without working its shape out."""
         self._blueprints[blueprint] = shape

@@ -35,7 +35,7 @@ class Sums:
         self.evicting: Matrix = np.zeros((64, len(vocabulary)), dtype=np.int64)
 
     def take(self) -> int:
-        """Return a row of zeros."""
+        """Return a row that nobody has."""
         if self._free:
             return self._free.pop()
         row = self._used
@@ -45,9 +45,7 @@ class Sums:
         return row
 
     def give_back(self, row: int) -> None:
-        """Clear a row for the next one who needs it."""
-        for matrix in (self.allocated, self.pending, self.pipelined, self.evicting):
-            matrix[row] = 0
+        """Leave a row to the next one who needs it: whoever had it has nothing left, so that it comes to zeros with what is still to be entered."""
         self._free.append(row)
 
     def widen(self) -> None:

@@ -11,7 +11,7 @@ from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.extensions import PERMIT, Vote, reject
 from pumice.framework.plugin import Plugin
 from pumice.model import resources
-from pumice.plugins.sharing import admission, queue_limits
+from pumice.plugins.sharing import admission, minima, queue_limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,7 +50,7 @@ class Overcommit(Plugin):
 
     def __init__(self, settings: Settings, switches: Mapping[str, bool]) -> None:
         super().__init__(settings, switches)
-        self.minima = admission.Minima()
+        self.minima = minima.Minima()
 
     def open(self, session: Session) -> None:
         """Register the vote; what it counts is counted when it is first asked."""
@@ -108,19 +108,17 @@ class Overcommit(Plugin):
     def _count(self) -> tuple[Vector, Vector]:
         """Return the budget, and what was let in and may still be taken."""
         if self._counted is None:
-            nodes = self.cluster.nodes
             self.minima.refresh(self.cluster)
             # Only whole units can be exceeded, so the budget may be rounded down.
             total = queue_limits.total(self.cluster).tolist()
             offered = [min(int(units * self.factor), queue_limits.UNLIMITED) for units in total]
-            used = nodes.used[: nodes.count].sum(axis=0)
-            self._counted = (np.array(offered, dtype=np.int64) - used, self._waiting(self.cluster))
+            left = np.array(offered, dtype=np.int64) - self.cluster.nodes.total("taken")
+            self._counted = (left, self._waiting(self.cluster))
         return self._counted
 
     def _waiting(self, cluster: Cluster) -> Vector:
-        inside, beyond = admission.let_in(cluster), admission.running(cluster)
+        inside = admission.let_in(cluster)
         # A group that is Inqueue counts in full, though some of its pods may be placed already, as in Volcano (test_inqueue_counts_in_full).
         full = self.minima.deducted(self.minima.minimum[[job.row for job in inside]], inside)
-        lacking = self.minima.deducted(self.minima.reserved(cluster, beyond), beyond)
-        waiting: Vector = full.sum(axis=0) + lacking.sum(axis=0)
+        waiting: Vector = full.sum(axis=0) + self.minima.lacking_anywhere
         return waiting

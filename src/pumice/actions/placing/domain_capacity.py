@@ -1,6 +1,7 @@
 """How many members each hyper-node can hold, found for all of them at once before any is tried.
 
-For pods of one shape the count is exact, as far as filters do not depend on what is placed meanwhile; otherwise it is never too low.
+For pods of one shape the count is exact, as far as filters do not depend on what is placed meanwhile; otherwise it is never too low: so many of each kind as there is room for if it were alone, but
+no more together than the smallest of them could be by what is free in sum.
 """
 
 from __future__ import annotations
@@ -92,9 +93,22 @@ class DomainCapacity:
     def counts(self, *, released: bool) -> Vector:
         """Return how many of the tasks each hyper-node can hold, on free room or on what will be free."""
         total = np.zeros(len(self._session.topology.tree.domains), dtype=np.int64)
-        for kind in self._by_kind():
+        kinds = self._by_kind()
+        for kind in kinds:
             total += np.minimum(self._copies(kind[0], released=released), len(kind))
-        return total
+        return np.minimum(total, self._together(released=released)) if len(kinds) > 1 else total
+
+    def _together(self, *, released: bool) -> Vector:
+        """Return how many of the tasks, the smallest first in each resource, each hyper-node can hold by what is free in sum."""
+        table, tree = self._session.cluster.nodes, self._session.topology.tree
+        free = table.idle_at(slice(table.count))
+        later = table.after_release(free, slice(table.count))
+        room = tree.sums(np.maximum(later if released else np.minimum(free, later), 0))
+        asked = np.sort(np.array([task.shape.request.vector for task in self._tasks]), axis=0)
+        most: Vector = np.full(len(tree.domains), len(self._tasks), dtype=np.int64)
+        for column in np.flatnonzero(asked[-1]).tolist():
+            most = np.minimum(most, np.searchsorted(asked[:, column].cumsum(), room[:, column], side="right"))
+        return most
 
     def _copies(self, task: Task, *, released: bool) -> Vector:
         """Return how many copies of one task each hyper-node can hold."""

@@ -77,8 +77,8 @@ def _single(turn: Turn, stage: Progress, tasks: Sequence[Task]) -> Progress:
 def _whole_job(turn: Turn, _stage: Progress, tasks: Sequence[Task]) -> Progress:
     session, job = turn.session, turn.job
     before = len(turn.statement)
-    done = session.is_pipelined if turn.scope.waits else session.job_ready
-    task_runs.place_until(turn, tasks, lambda: done(job))
+    done = (lambda: session.is_pipelined(job)) if turn.scope.waits else session.readiness(job)
+    task_runs.place_until(turn, tasks, done)
     if len(turn.statement) == before:
         return Progress.NOTHING
     return domain_search.reached(ready=session.job_ready(job), pipelined=session.is_pipelined(job))

@@ -30,18 +30,15 @@ class Tried(msgspec.Struct, frozen=True):
     enough: bool = False
 
 
-def place_job(turn: Turn, tasks: Sequence[Task], order: Sequence[Task] | None = None) -> list[Task]:
+def place_minimum(turn: Turn, tasks: Sequence[Task], order: Sequence[Task] | None = None) -> list[Task]:
     """Place tasks until the job is ready, a task that must not be missing fails, or none is left; returns those to try in its next turn.
 
-    Until it is ready they are tried in the order that is given, by default those first that the minimum names.
+    They are tried in the order that is given, by default those first that the minimum names.
     """
     session, job = turn.session, turn.job
-    if session.job_ready(job):
-        # Beyond its minimum a job gets one pod per turn; the first one that finds a node ends the turn.
-        return place_until(turn, tasks, lambda: True)
     if order is None:
         order = minimum.named_first(session, job, tasks)[0]
-    left = {task.uid for task in place_until(turn, order, lambda: session.job_ready(job))}
+    left = {task.uid for task in place_until(turn, order, session.readiness(job))}
     return [task for task in tasks if task.uid in left] if left else []
 
 
@@ -68,17 +65,37 @@ def place_one(turn: Turn, task: Task) -> None:
     session.findings.note_fit(run, turn.scope.failure(evaluation))
 
 
-def place_until(turn: Turn, tasks: Sequence[Task], done: Callable[[], bool]) -> list[Task]:
+def place_equal_ahead(turn: Turn, run: list[Task], is_next: Callable[[], bool]) -> int:
+    """Place equal tasks on free room, the fewer the sooner the next turn is somebody else's; returns how many. Nothing is said of those that find no node."""
+    session, statement = turn.session, turn.statement
+    looked_for = subject.Subject(run[0], turn.queue)
+    allowed = _allowed(turn, run)[0]
+    if not allowed or session.pre_predicate(looked_for) is not None:
+        return 0
+    rows = _choose(session, session.evaluate(looked_for), run[:allowed], turn.scope, released=False)
+    records = [session.cluster.nodes.records[row] for row in rows]
+    mark, count = statement.checkpoint(), len(records)
+    while count:
+        if statement.allocate(run[:count], records[:count]) == count and is_next():
+            return count
+        statement.rollback(mark)
+        count //= 2
+    return 0
+
+
+def place_until(
+    turn: Turn, tasks: Sequence[Task], done: Callable[[], bool], first: list[Task] | None = None
+) -> list[Task]:
     """Place tasks until it is enough, a task that must not be missing fails, or none is left; returns those that were not tried.
 
-    They are tried in the given order until one is missing; then those come first that the minimum now asks for.
+    They are tried in the given order until one is missing; then those come first that the minimum now asks for. The equal ones that come first may be given.
     """
     session, job = turn.session, turn.job
     failed = misfits.begin(turn)
     rest = tasks
     position = 0
     while position < len(rest):
-        run = next_run(session, rest, position)
+        run, first = first or next_run(session, rest, position), None
         start, position = position, position + len(run)
         if run[0].gated:
             continue

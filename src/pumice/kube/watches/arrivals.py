@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from pumice.api.kinds import Kind
     from pumice.cache.reflector import Edition, Key
+    from pumice.kube.watches.sharing import Sharing
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 """Marks the bookmark after which a stream has sent everything that existed."""
@@ -123,8 +124,15 @@ def bookmark(event: Line) -> tuple[str, bool]:
     return metadata.resource_version, metadata.annotations.get(INITIAL_EVENTS_END) == "true"
 
 
-def arrival(kind: Kind, raw: msgspec.Raw, *, keep: bool, squeeze: Callable[[bytes], bytes] | None = None) -> Arrival:
-    """Decode an object; with `keep`, its JSON stays with it, or what `squeeze` makes of it, and then nothing but its metadata is decoded."""
+def arrival(
+    kind: Kind,
+    raw: msgspec.Raw,
+    *,
+    keep: bool,
+    squeeze: Callable[[bytes], bytes] | None = None,
+    sharing: Sharing | None = None,
+) -> Arrival:
+    """Decode an object, which shares parts with others if it may; with `keep`, its JSON stays with it, or what `squeeze` makes of it, and then nothing but its metadata is decoded."""
     if squeeze is not None:
         try:
             return _squeezed(kind, squeeze(bytes(raw)))
@@ -133,6 +141,8 @@ def arrival(kind: Kind, raw: msgspec.Raw, *, keep: bool, squeeze: Callable[[byte
     decoded = decoding.decode_json(kind, raw)
     if not decoded.metadata.name:
         decoded = _salvaged(kind, raw, decoded)
+    elif sharing is not None:
+        decoded = sharing.share(decoded)
     return Arrival(decoded, bytes(raw) if keep else b"")
 
 

@@ -144,7 +144,7 @@ class Follower:
 
     async def _list_in_pages(self) -> None:
         self.state, request = "listing", self._requests
-        pages = lists.PagedList(self._around.source, self.spec, self._around.settings.page_size)
+        pages = lists.PagedList(self._around.source, self.spec, self._around.settings.page_size, self._around.sharing)
         listing, version = await pages.read(self._reflector.listing)
         self._listed(listing, version, request)
 
@@ -189,8 +189,8 @@ class Follower:
         self._doubts = self._expired = 0
 
     def _arrival(self, event: Line) -> Arrival:
-        spec = self.spec
-        return arrivals.arrival(spec.kind, event.object, keep=spec.keep_raw, squeeze=spec.squeeze)
+        spec, sharing = self.spec, self._around.sharing
+        return arrivals.arrival(spec.kind, event.object, keep=spec.keep_raw, squeeze=spec.squeeze, sharing=sharing)
 
     def _deliver(self, deliveries: list[Delivery[Arrival]]) -> None:
         kind, feed, keep = self.spec.kind, self._around.sink.feed, self.spec.keep_raw

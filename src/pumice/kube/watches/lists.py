@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from pumice.cache.reflector import Listing
     from pumice.kube.watches.arrivals import Arrival
+    from pumice.kube.watches.sharing import Sharing
     from pumice.kube.watches.watching import Source, WatchSpec
 
 CHUNK: Final = 200
@@ -34,8 +35,9 @@ class EndlessListError(errors.KubeError):
 class PagedList:
     """Reads the objects of one watch; a list that falls apart on the way is begun anew, in pages of another size."""
 
-    def __init__(self, source: Source, spec: WatchSpec, page_size: int) -> None:
+    def __init__(self, source: Source, spec: WatchSpec, page_size: int, sharing: Sharing | None = None) -> None:
         self._source = source
+        self._sharing = sharing
         self._spec = spec
         self._page_size = page_size
 
@@ -83,10 +85,11 @@ class PagedList:
         return asyncio.ensure_future(self._source.list_page(self._spec.kind, query=query))
 
     async def _take(self, listing: Listing[Arrival], items: Sequence[msgspec.Raw]) -> None:
+        spec, sharing = self._spec, self._sharing
         for index, raw in enumerate(items):
             if index % CHUNK == 0:
                 await asyncio.sleep(0)
-            listing.add(arrivals.arrival(self._spec.kind, raw, keep=self._spec.keep_raw, squeeze=self._spec.squeeze))
+            listing.add(arrivals.arrival(spec.kind, raw, keep=spec.keep_raw, squeeze=spec.squeeze, sharing=sharing))
 
 
 class _Progress:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from pumice.kube.watches.sharing import Sharing
+
 if TYPE_CHECKING:
     import random
     from collections.abc import AsyncGenerator, Awaitable, Mapping
@@ -96,6 +98,7 @@ class Surroundings:
         self.rng = rng
         self.now = now
         self.sleep = sleep
+        self.sharing = Sharing()
         self._declined_until = float("-inf")
 
     @property

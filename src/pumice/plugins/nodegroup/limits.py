@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from pumice.framework.reasons import ReasonVector
     from pumice.framework.session import Session
     from pumice.framework.statement import Run
-    from pumice.model.nodes import Attributes, Rows
+    from pumice.model.attributes import Attributes
+    from pumice.model.nodes import Rows
     from pumice.model.queue import Queue
     from pumice.model.resources import Amounts, Request, Vector
 

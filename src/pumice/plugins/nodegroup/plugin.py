@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from pumice.framework.reasons import ReasonVector
     from pumice.framework.session import Session
     from pumice.framework.subject import Demand
-    from pumice.model.nodes import Attributes, Nodes, NodeTable
+    from pumice.model.attributes import Attributes
+    from pumice.model.nodes import Nodes, NodeTable
     from pumice.model.queue import Queue
 
 NO_LABEL = "node group label not found"

@@ -11,7 +11,8 @@ from pumice.plugins.sharing.scoring import MAX_SCORE
 if TYPE_CHECKING:
     from pumice.framework.evaluation import Floats
     from pumice.framework.subject import Subject
-    from pumice.model.nodes import Attributes, Nodes
+    from pumice.model.attributes import Attributes
+    from pumice.model.nodes import Nodes
 
 MEBIBYTE = 2**20
 LEAST = 23 * MEBIBYTE

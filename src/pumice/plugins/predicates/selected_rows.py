@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pumice.api import meta
-    from pumice.model.nodes import Attributes, Rows
+    from pumice.model.attributes import Attributes
+    from pumice.model.nodes import Rows
 
 Ints = npt.NDArray[np.int64]
 

@@ -16,7 +16,8 @@ from pumice.plugins.predicates import claims, selected_rows
 
 if TYPE_CHECKING:
     from pumice.api import storage, volumes
-    from pumice.model.nodes import Attributes, NodeTable
+    from pumice.model.attributes import Attributes
+    from pumice.model.nodes import NodeTable
     from pumice.model.volumes import Volumes
 
 Ints = npt.NDArray[np.int64]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pumice.api import affinity, volumes
-    from pumice.model.nodes import Attributes
+    from pumice.model.attributes import Attributes
     from pumice.model.volumes import Volumes
 
 Ints = npt.NDArray[np.int64]

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pumice.framework.subject import Subject
-    from pumice.model.nodes import Attributes, Nodes
+    from pumice.model.attributes import Attributes
+    from pumice.model.nodes import Nodes
     from pumice.plugins.predicates.claims import StorageObjects
 
 NO_ZONE = "node(s) had no available volume zone"

@@ -160,7 +160,9 @@ class Proportion(Plugin):
         """Say what a queue holds if it is all that it deserves."""
         held = self.cluster.queue_sums.held(queue.row)
         deserved = self.deserved[queue.row]
-        return victims.told(self.cluster.vocabulary.names, held, deserved) if (deserved <= held).all() else None
+        if False in (deserved <= held).tolist():
+            return None
+        return victims.told(self.cluster.vocabulary.names, held, deserved)
 
     def refuse(self, queue: Queue, demand: Demand) -> str | None:
         """Refuse tasks that would take the queue beyond what it deserves, or into what others are guaranteed."""

@@ -39,7 +39,8 @@ class Victims:
         held = self._cluster.queue_sums.held(queue.row) if held is None else held
         due = self._due[queue.row]
         names = self._cluster.vocabulary.names
-        if not (held > due).any():
+        # Asked about thousands of pods: lists of a few resources are looked through sooner than arrays.
+        if True not in (held > due).tolist():
             return f"queue {queue.name} holds no more than it deserves: {told(names, held, due)}"
         unit = self._units.unit(task)
         amounts: Vector = (
@@ -47,11 +48,11 @@ class Victims:
             if len(unit) == 1
             else np.sum([each.shape.request.vector for each in unit], axis=0)
         )
-        guarantee = self._guarantee[queue.row]
-        if ((amounts > 0) & (held - amounts < guarantee)).any():
-            numbers = told(names, held - amounts, guarantee, "guaranteed")
+        guarantee, left = self._guarantee[queue.row], held - amounts
+        if True in ((amounts > 0) & (left < guarantee)).tolist():
+            numbers = told(names, left, guarantee, "guaranteed")
             return f"queue {queue.name} would hold less than is guaranteed to it: {numbers}"
-        self._left[queue.name] = held - amounts
+        self._left[queue.name] = left
         self._units.take(unit)
         return None
 

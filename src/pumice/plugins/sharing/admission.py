@@ -15,8 +15,8 @@ from pumice.api import names
 from pumice.framework.extensions import PERMIT, Vote, reject
 from pumice.framework.subject import Demand
 from pumice.model import resources
-from pumice.model.statuses import Status
 from pumice.plugins.sharing.evictable import EvictableRoom
+from pumice.plugins.sharing.minima import Minima
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,63 +35,6 @@ def freed_by_eviction(session: Session, job: Job, queue_rows: Sequence[int] | No
     if not isinstance(evictable, EvictableRoom):
         evictable = session.scratch["evictable room"] = EvictableRoom(session)
     return evictable.anywhere(job) if queue_rows is None else evictable.inside(job, queue_rows)
-
-
-class Minima:
-    """What the `minResources` of jobs say and what their gated pods ask for; a row is laid out again when its job changes."""
-
-    __slots__ = ("_gates", "_listed", "_width", "gated", "minimum", "queue_rows")
-
-    def __init__(self) -> None:
-        self._width = 0
-        self._reset(0, 0)
-
-    def _reset(self, rows: int, width: int) -> None:
-        self._width = width
-        self._listed: list[Amounts | None] = [None] * rows
-        self._gates: list[tuple[Job | None, int]] = [(None, -1)] * rows
-        self.minimum: Matrix = np.zeros((rows, width), dtype=np.int64)
-        self.queue_rows: Vector = np.zeros(rows, dtype=np.int64)
-        self.gated: dict[int, Vector] = {}
-
-    def refresh(self, cluster: Cluster) -> None:
-        """Follow the jobs of the cluster."""
-        rows, width = cluster.job_sums.allocated.shape
-        if len(self._listed) != rows or self._width != width:
-            self._reset(rows, width)
-        listed, vocabulary = self._listed, cluster.vocabulary
-        for job in cluster.jobs.values():
-            amounts = job.min_resources
-            if listed[job.row] is not amounts:
-                listed[job.row] = amounts
-                self.minimum[job.row] = 0 if amounts is None else vocabulary.vector(amounts)
-        places = {name: queue.row for name, queue in cluster.queues.items()}
-        jobs = cluster.jobs.values()
-        self.queue_rows[[job.row for job in jobs]] = [places.get(job.queue, -1) for job in jobs]
-
-    def reserved(self, cluster: Cluster, jobs: Sequence[Job]) -> Matrix:
-        """Return what jobs still lack to their minimum."""
-        rows = [job.row for job in jobs]
-        missing: Matrix = np.maximum(self.minimum[rows] - cluster.job_sums.allocated[rows], 0)
-        return missing
-
-    def deducted(self, amounts: Matrix, jobs: Sequence[Job]) -> Matrix:
-        """Take the requests of gated pods off amounts of jobs, down to 0; a gate that only waits for the queue does not count."""
-        for position, job in enumerate(jobs):
-            gated = self._gated(job)
-            if gated is not None:
-                amounts[position] = np.maximum(amounts[position] - gated, 0)
-        return amounts
-
-    def _gated(self, job: Job) -> Vector | None:
-        """Return what the gated pods of a job ask for, looking at them only if they changed."""
-        if self._gates[job.row] != (job, job.version):
-            self._gates[job.row] = (job, job.version)
-            requests = [task.shape.request.vector for task in job.pending.values() if task.externally_gated]
-            self.gated.pop(job.row, None)
-            if requests:
-                self.gated[job.row] = np.sum(requests, axis=0)
-        return self.gated.get(job.row)
 
 
 class Admitted:
@@ -133,7 +76,7 @@ class Admitted:
         """What was let in and is not taken yet: what is missing to the minimum of groups that are Inqueue, or Running with all their members."""
         if self._inqueue is None:
             self.minima.refresh(self._cluster)
-            self._inqueue = self.claims([*let_in(self._cluster), *running(self._cluster)])
+            self._inqueue = self.claims(let_in(self._cluster)) + self._with_ancestors(self.minima.lacking)
         return self._inqueue
 
     @property
@@ -141,9 +84,7 @@ class Admitted:
         """What jobs hold beyond their `minResources`; without any, all they hold."""
         if self._elastic is None:
             self.minima.refresh(self._cluster)
-            rows = [job.row for job in self._cluster.jobs.values()]
-            beyond = self._cluster.job_sums.allocated[rows] - self.minima.minimum[rows]
-            self._elastic = self._by_queue(rows, np.maximum(beyond, 0))
+            self._elastic = self._with_ancestors(self.minima.elastic)
         return self._elastic
 
     def enter(self, job: Job) -> None:
@@ -161,8 +102,12 @@ class Admitted:
         places = self.minima.queue_rows[rows]
         known = places >= 0
         np.add.at(sums, places[known], amounts[known])
+        return self._with_ancestors(sums)
+
+    def _with_ancestors(self, sums: Matrix) -> Matrix:
+        """Return sums by queue, and in a tree those of the queues above."""
         if not self._above:
-            return sums
+            return sums.copy()
         # In a tree, what is not in a leaf counts for nothing.
         total = np.zeros(sums.shape, dtype=np.int64)
         for row, ancestors in self._above.items():
@@ -179,21 +124,6 @@ def let_in(cluster: Cluster) -> list[Job]:
 def never_running(session: Session) -> list[Job]:
     """Return the jobs that were let in, say what they need and can never run; they are told so."""
     return [job for job in let_in(session.cluster) if session.never_running.passes_over(job)]
-
-
-def running(cluster: Cluster) -> list[Job]:
-    """Return the jobs whose group is Running with all its members placed, and says what it needs."""
-    return [
-        job
-        for job in cluster.phases.jobs(names.PHASE_RUNNING)
-        if job.min_resources is not None and placed(job) >= job.min_member
-    ]
-
-
-def placed(job: Job) -> int:
-    """Count the tasks of a job that hold room."""
-    counts = job.tally.counts
-    return counts[Status.ALLOCATED] + counts[Status.BINDING] + counts[Status.BOUND] + counts[Status.RUNNING]
 
 
 class Guard:

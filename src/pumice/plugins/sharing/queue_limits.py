@@ -24,20 +24,19 @@ HOLDING = statuses.PLACED - {statuses.Status.RELEASING}
 
 def total(cluster: Cluster) -> Vector:
     """Return what all nodes offer."""
-    nodes = cluster.nodes
-    offered: Vector = nodes.allocatable[: nodes.count].sum(axis=0)
-    return offered
+    return cluster.nodes.total("offered")
 
 
 def available(cluster: Cluster, taking_part: Container[str]) -> Vector:
     """Return what each node offers less what foreign pods hold there, never below 0: pods that are not terminating and are in no queue that takes part."""
     nodes, sums, count = cluster.nodes, cluster.queue_sums, cluster.nodes.count
-    foreign: Matrix = nodes.foreign[:count]
-    strange = {name for name, row in sums.rows.items() if name not in taking_part and sums.allocated[row].any()}
-    if strange:
-        foreign = foreign.copy()
-        for job in cluster.jobs.values():
-            for task in job.tasks.values() if job.queue in strange else ():
+    strange = [name for name, row in sums.rows.items() if name not in taking_part and sums.allocated[row].any()]
+    if not strange:
+        return nodes.total("left by foreigners")
+    foreign: Matrix = nodes.foreign[:count].copy()
+    for name in strange:
+        for key in cluster.queue_jobs.get(name, ()):
+            for task in cluster.jobs[key].tasks.values():
                 if task.node is not None and task.node.row < count and task.status in HOLDING:
                     foreign[task.node.row] += task.shape.request.vector
     left: Vector = np.maximum(nodes.allocatable[:count] - foreign, 0).sum(axis=0)
@@ -56,9 +55,9 @@ def ceiling(vocabulary: Vocabulary, capability: Amounts) -> Vector:
 
 def exceeded(asked: Vector, wanted: Vector, limit: Vector) -> list[int]:
     """Return the columns that are asked for, pods aside, in which what is wanted is beyond the limit."""
-    beyond = (asked > 0) & (wanted > limit)
-    beyond[resources.PODS] = False
-    return np.flatnonzero(beyond).tolist() if np.count_nonzero(beyond) else []
+    # Asked for every pod, of few resources: a list is looked through sooner than an array.
+    beyond = ((asked > 0) & (wanted > limit)).tolist()
+    return [column for column, is_beyond in enumerate(beyond) if is_beyond and column != resources.PODS]
 
 
 def told(names: Sequence[str], columns: Sequence[int], held: Vector, demand: Demand, **bounds: Vector) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pumice.api import printable
 from pumice.framework.breakdowns import Breakdown
 from pumice.server.logs import logs
-from pumice.server.threads import mailbox
+from pumice.server.threads import interpreter, mailbox
 from pumice.server.threads.pacing import Pacing
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from pumice.server.logs.logs import Log
     from pumice.server.threads.mailbox import Mailbox
 
+EARLY: Final = 0.02  # for how long changes are gathered in a pause before they are taken in, in seconds
 WARM: Final = 0.25  # how often a standby takes in what has come, in seconds
 REMIND: Final = 60.0  # how often a failure that stays the same is told of again
 REMEMBERED: Final = 64  # failures that are known to have been told of
@@ -97,9 +97,16 @@ class Decider:
         return None if wake is None else max(0.0, (wake - self._now()) / 1e6)
 
     def _wait(self, due: float) -> mailbox.Stop | mailbox.Fatal | None:
-        """Take messages until it is time for the next cycle."""
-        while (message := self._box.take(due)) is not None:
+        """Take messages until it is time for the next cycle; what comes in a long pause is taken in there, so that the cycle begins with little to take in."""
+        early = due
+        while True:
+            message = self._box.take(min(due, early))
             match message:
+                case None if early < due:
+                    early = due
+                    self._take_in()
+                case None:
+                    return None
                 case mailbox.Stop() | mailbox.Fatal():
                     return message
                 case mailbox.Begin():
@@ -109,17 +116,29 @@ class Decider:
                     self._reconfigure(message.configuration)
                     due = min(due, self._pacing.after_change(time.monotonic()))
                 case mailbox.Changed():
-                    due = min(due, self._pacing.after_change(time.monotonic()))
-                case mailbox.Dump():
-                    self._guarded("dump", self._reporter.dump)
-                case mailbox.View():
-                    # Who asked may have given up meanwhile; nobody could be answered then.
-                    if message.reply.set_running_or_notify_cancel():
-                        self._guarded("gathering numbers", self._reporter.view)
-                        message.reply.set_result(None)
-                case mailbox.Summarise():
-                    self._guarded("summary", self._reporter.summarise)
-        return None
+                    now = time.monotonic()
+                    due = min(due, self._pacing.after_change(now))
+                    early = now + EARLY if self._deciding and due - now > 2 * EARLY else due
+                case mailbox.Dump() | mailbox.View() | mailbox.Summarise():
+                    self._answer(message)
+
+    def _answer(self, message: mailbox.Dump | mailbox.View | mailbox.Summarise) -> None:
+        """Do what somebody outside wants."""
+        match message:
+            case mailbox.Dump():
+                self._guarded("dump", self._reporter.dump)
+            case mailbox.Summarise():
+                self._guarded("summary", self._reporter.summarise)
+            case mailbox.View():
+                # Who asked may have given up meanwhile; nobody could be answered then.
+                if message.reply.set_running_or_notify_cancel():
+                    self._guarded("gathering numbers", self._reporter.view)
+                    message.reply.set_result(None)
+
+    def _take_in(self) -> None:
+        """Bring the model up to date without deciding anything."""
+        self._box.hush()
+        self._guarded("taking in events", lambda: self._scheduler.cache.apply(self._now(), standby=True))
 
     def _reconfigure(self, found: Configuration) -> None:
         self._guarded("a new configuration, which is left alone,", lambda: self._scheduler.reconfigure(found))
@@ -131,7 +150,7 @@ class Decider:
                 self.trouble = f"the last cycle broke down: {_said(broken)}"
                 self._reporter.broke("", "")
         else:
-            self._guarded("taking in events", lambda: self._scheduler.cache.apply(self._now(), standby=True))
+            self._take_in()
 
     def _cycle(self) -> None:
         started = time.perf_counter_ns()
@@ -149,9 +168,8 @@ class Decider:
             )
         self._reporter.cycled(record, spent)
         if not self._frozen and not record.skipped:
-            # What was listed at the start stays for long: nobody needs to look for rubbish in it again and again.
             self._frozen = True
-            gc.freeze()
+            interpreter.settle()
 
     def _look_at_failures(self) -> None:
         """Tell of everything that broke down in a cycle that went on all the same."""

@@ -17,3 +17,8 @@ def tune() -> None:
     """Tune the interpreter of this process."""
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.set_threshold(*THRESHOLDS)
+
+
+def settle() -> None:
+    """Take what there is now as there to stay: what was listed at the start lives for long, and nobody needs to look for rubbish in it again and again."""
+    gc.freeze()

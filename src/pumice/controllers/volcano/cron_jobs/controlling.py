@@ -39,6 +39,7 @@ class CronJobs:
 
     kind = kinds.CRON_JOB
     watched = (kinds.JOB, kinds.NAMESPACE)
+    remembered = (kinds.JOB,)
 
     def concerns(self, kind: kinds.Kind, manifest: Mapping[str, Any], observed: Observed) -> Iterable[tuple[str, str]]:
         """Name the CronJob that a Job belongs to."""
@@ -53,9 +54,10 @@ class CronJobs:
         if cron_job is None or manifests.is_going(cron_job):
             return requests.Reconciled()
         jobs = observed.owned(kinds.JOB, manifests.uid(cron_job))
-        told = records.notes(cron_job, jobs, observed)
-        written = steps_to.write_status(self.kind, cron_job, records.status(cron_job, jobs))
-        plan = _start(cron_job, jobs, observed, moment)
+        gone = observed.vanished(kinds.JOB, self.kind, cron_job)
+        told = records.notes(cron_job, jobs, gone, observed)
+        written = steps_to.write_status(self.kind, cron_job, records.status(cron_job, jobs, gone))
+        plan = _start(cron_job, jobs, records.last_start(cron_job, [*jobs, *gone]), observed, moment)
         return requests.Reconciled(
             steps=[*written, *records.pruned(cron_job, jobs), *plan.steps],
             notes=[*told, *plan.notes],
@@ -64,7 +66,7 @@ class CronJobs:
         )
 
 
-def _start(cron_job: Manifest, jobs: list[Manifest], observed: Observed, moment: Moment) -> _Plan:
+def _start(cron_job: Manifest, jobs: list[Manifest], last: int | None, observed: Observed, moment: Moment) -> _Plan:
     """Start what is due, unless the CronJob is suspended or cannot be understood."""
     spec = manifests.mapping(cron_job, "spec")
     if spec.get("suspend") is True:
@@ -82,7 +84,7 @@ def _start(cron_job: Manifest, jobs: list[Manifest], observed: Observed, moment:
     except ScheduleError as error:
         told = f"unparseable schedule for cronjob: {error}"
         return _Plan(notes=[*warnings, ("Warning", "UnParseableCronJobSchedule", told)])
-    due = slots.due(cron_job, schedule, moment, records.last_start(cron_job, jobs))
+    due = slots.due(cron_job, schedule, moment, last)
     if due.next is None and due.slot is None:
         told = f"invalid schedule: {text[:60]!r} does not come within five years"
         return _Plan(notes=[*warnings, ("Warning", "InvalidSchedule", told)])

@@ -38,11 +38,11 @@ def active(jobs: Sequence[Manifest]) -> list[Manifest]:
     return _by_age([job for job in jobs if is_active(job)])
 
 
-def status(cron_job: Mapping[str, Any], jobs: Sequence[Manifest]) -> Manifest:
-    """Recount a status: what runs, when the last start was, and the last success."""
+def status(cron_job: Mapping[str, Any], jobs: Sequence[Manifest], gone: Sequence[Manifest]) -> Manifest:
+    """Recount a status: what runs, when the last start was, and the last success; also of Jobs that are gone since the last look."""
     found = {**manifests.mapping(cron_job, "status"), "active": [_reference(job) for job in active(jobs)]}
-    found["lastScheduleTime"] = _stamped(last_start(cron_job, jobs))
-    ended = [_ended(job) for job in jobs if phase_of(job) == COMPLETED]
+    found["lastScheduleTime"] = _stamped(last_start(cron_job, [*jobs, *gone]))
+    ended = [_ended(job) for job in (*jobs, *gone) if phase_of(job) == COMPLETED]
     known = manifests.moment_of(manifests.mapping(cron_job, "status").get("lastSuccessfulTime"))
     found["lastSuccessfulTime"] = _stamped(max([each for each in (*ended, known) if each is not None], default=None))
     return {field: value for field, value in found.items() if value}
@@ -62,9 +62,12 @@ def slot_of(cron_job: Mapping[str, Any], job: Mapping[str, Any]) -> int | None:
     return found if found is not None and slots.job_name(cron_job, found) == manifests.name(job) else None
 
 
-def notes(cron_job: Mapping[str, Any], jobs: Sequence[Manifest], observed: Observed) -> list[Note]:
+def notes(
+    cron_job: Mapping[str, Any], jobs: Sequence[Manifest], gone: Sequence[Manifest], observed: Observed
+) -> list[Note]:
     """Tell what has become of the Jobs that were active, and of Jobs that nobody here has made."""
-    by_uid = {manifests.uid(job): job for job in jobs}
+    ended = [job for job in gone if phase_of(job) in _FINISHED]
+    by_uid = {manifests.uid(job): job for job in (*ended, *jobs)}
     listed = [manifests.mapping(each) for each in manifests.items(cron_job, "status", "active")]
     found = [_ending(cron_job, entry, by_uid, observed) for entry in listed]
     known = {entry.get("uid") for entry in listed}

@@ -27,6 +27,7 @@ class JobFlows:
 
     kind = kinds.JOB_FLOW
     watched = (kinds.JOB, kinds.JOB_TEMPLATE)
+    remembered = (kinds.JOB,)
 
     def concerns(self, kind: kinds.Kind, manifest: Mapping[str, Any], observed: Observed) -> Iterable[tuple[str, str]]:
         """Name the flow of a Job, and the flows that have yet to make a Job of a template."""
@@ -47,7 +48,7 @@ class JobFlows:
         flow = observed.find(self.kind, namespace, name)
         if flow is None or manifests.is_going(flow):
             return requests.Reconciled()
-        jobs = observed.owned(kinds.JOB, manifests.uid(flow))
+        jobs = [*_ended(flow, observed), *observed.owned(kinds.JOB, manifests.uid(flow))]
         steps, known = flows.steps_of(flow), flows.phases(flow, jobs)
         status = reporting.status(flow, steps, jobs, known, moment)
         done = steps_to.write_status(self.kind, flow, status)
@@ -57,9 +58,16 @@ class JobFlows:
             return requests.Reconciled(steps=[*done, *made], notes=notes if not done else [], size=len(jobs))
         cleans = manifests.mapping(flow, "spec").get("jobRetainPolicy") == "delete"
         if reporting.phase_of(flow) == reporting.SUCCEED and cleans and not done:
-            left = [steps_to.delete(kinds.JOB, job) for job in jobs if not manifests.is_going(job)]
+            here = observed.owned(kinds.JOB, manifests.uid(flow))
+            left = [steps_to.delete(kinds.JOB, job) for job in here if not manifests.is_going(job)]
             return requests.Reconciled(steps=left, size=len(jobs))
         return requests.Reconciled(steps=done, size=len(jobs))
+
+
+def _ended(flow: Manifest, observed: Observed) -> list[Manifest]:
+    """Give the Jobs that have ended and are gone since the last look: a time to live may be over before anybody looks."""
+    gone = observed.vanished(kinds.JOB, kinds.JOB_FLOW, flow)
+    return [job for job in gone if flows.phase_of(job) in flows.ENDED]
 
 
 def _made(flow: Manifest, ready: list[flows.Step], observed: Observed) -> tuple[list[requests.Step], list[Note]]:

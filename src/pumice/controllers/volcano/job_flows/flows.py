@@ -29,7 +29,7 @@ LISTS: Final = {
 }
 """The list of the status in which Jobs of a phase stand; all others stand among the unknown."""
 UNKNOWN: Final = "unKnowJobs"
-_ENDED: Final = (COMPLETED, FAILED, TERMINATED)
+ENDED: Final = (COMPLETED, FAILED, TERMINATED)
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ def phase_of(job: Mapping[str, Any]) -> str:
 def phases(flow: Mapping[str, Any], jobs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Give the phases of a flow's Jobs by name, those that have ended and are gone included."""
     found: dict[str, str] = {}
-    for phase in _ENDED:
+    for phase in ENDED:
         listed = manifests.items(flow, "status", LISTS[phase])
         found.update(dict.fromkeys((each for each in listed if isinstance(each, str)), phase))
     return found | {manifests.name(job): phase_of(job) for job in jobs}

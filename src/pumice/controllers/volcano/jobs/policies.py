@@ -66,7 +66,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 def answers(job: Job, found: Members, group: Mapping[str, object] | None, moment: Moment) -> list[Answer]:
     """Give what policies say to all that has happened, in the order in which it is due."""
-    if not job.asked.has_policies:
+    if not job.asked.heard and not job.asked.hears_codes:
         return []
     answered: list[Answer] = []
     for each in _occurrences(job, found, group, moment):
@@ -116,7 +116,10 @@ def _place(occurrence: Occurrence) -> tuple[int, int]:
 
 
 def _occurrences(job: Job, found: Members, group: Mapping[str, object] | None, moment: Moment) -> Iterator[Occurrence]:
+    quiet = () if _hears(job, POD_PENDING) or _hears(job, POD_EVICTED) else (names.PHASE_PENDING,)
     for member in found.all:
+        if not member.is_going and member.phase in (names.PHASE_RUNNING, names.PHASE_SUCCEEDED, *quiet):
+            continue
         role = _role(job, member)
         if role is not None:
             yield from _of_pod(job, member, role, moment)
@@ -127,7 +130,9 @@ def _occurrences(job: Job, found: Members, group: Mapping[str, object] | None, m
             if not waits_for_eviction(job, role):
                 yield Occurrence(event=POD_EVICTED, at=moment.now, role=role, member=member)
     for role in job.roles:
-        yield from _of_role(job, role, [each for each in found.by_role[role.name] if not each.is_going])
+        present = [each for each in found.by_role[role.name] if not each.is_going]
+        yield from _of_completed(job, role, present) if _hears(job, TASK_COMPLETED) else ()
+        yield from _of_restarts(job, role, present) if _hears(job, TASK_FAILED) else ()
     phase = manifests.mapping(group, "status").get("phase") if group is not None else None
     if phase == names.PHASE_UNKNOWN and job.version == 0:
         # The event says nothing of a version, so it counts as of the first, as Volcano has it.
@@ -168,11 +173,18 @@ def _of_failed(member: Member, role: Role) -> Iterator[Occurrence]:
         yield Occurrence(event=POD_FAILED, at=ended, role=role, member=member, exit_code=code)
 
 
-def _of_role(job: Job, role: Role, present: list[Member]) -> Iterator[Occurrence]:
+def _hears(job: Job, event: str) -> bool:
+    return event in job.asked.heard or ANY in job.asked.heard
+
+
+def _of_completed(job: Job, role: Role, present: list[Member]) -> Iterator[Occurrence]:
     done = [each for each in present if each.phase == names.PHASE_SUCCEEDED]
     if role.replicas and len(done) >= role.replicas and any(each.version >= job.version for each in done):
         last = max(done, key=lambda each: (reading_pods.ended_at(each.pod) or 0, each.index))
         yield Occurrence(event=TASK_COMPLETED, at=reading_pods.ended_at(last.pod), role=role, member=last)
+
+
+def _of_restarts(job: Job, role: Role, present: list[Member]) -> Iterator[Occurrence]:
     limit = role.max_retry or _DEFAULT_RESTARTS
     if limit == _FOR_EVER:
         return

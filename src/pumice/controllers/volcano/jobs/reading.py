@@ -87,7 +87,10 @@ class Spec:
             self.by_name.setdefault(role.name, role)  # of two with one name only the first can have pods
         self.roles = tuple(role for role in listed if self.by_name[role.name] is role)
         self.policies = _policies(spec)
-        self.has_policies = bool(self.policies) or any(role.policies for role in self.roles)
+        policies = [*self.policies, *(each for role in self.roles for each in role.policies)]
+        self.heard = frozenset(event for each in policies for event in each.events)
+        """The events that some policy speaks of."""
+        self.hears_codes = any(each.exit_code is not None for each in policies)
         self.min_available = _count(spec, "minAvailable")
         self.min_success = _optional(spec, "minSuccess")
         self.max_retry = _count(spec, "maxRetry", _DEFAULT_RETRIES)

@@ -31,6 +31,11 @@ class Staffing(msgspec.Struct, kw_only=True):
     creations: list[Step] = []
     taken: list[str] = []
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether the next look has more to make."""
+        return len(self.creations) >= _AT_ONCE
+
 
 def staff(job: Job, found: Members, maker: PodMaker, observed: Observed) -> Staffing:
     """Delete what is too many or marked, and create what is missing and not kept waiting by its dependencies."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pumice.api import duration, kinds, names
+from pumice.cache import effects
 from pumice.controllers.queueing import requests
 from pumice.controllers.volcano.job_plugins.protocol import PluginError
 from pumice.controllers.volcano.jobs import (
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 Manifest = dict[str, Any]
 MOST_PODS: Final = 200_000  # more than any cluster runs
 _NO_CLAIM: Final = "PVCError"
+_READ_AT_ONCE: Final = 10
 _EXECUTE: Final = "ExecuteAction"
 
 
@@ -96,10 +98,12 @@ class Work:
         moving = bool(staffing.deletions or staffing.creations)
         # Counts would be old before they are written: those who come and go are looked at again.
         now = written if phase != self._job.phase or not moving else []
+        # Not all pods of others are watched everywhere: whether they are still there has to be read.
+        reads = [self._read(name) for name in staffing.taken[:_READ_AT_ONCE]]
         return requests.Reconciled(
-            steps=steps + staffing.deletions + staffing.creations + now,
+            steps=steps + reads + staffing.deletions + staffing.creations + now,
             again=again,
-            size=len(self._found.all),
+            size=0 if staffing.is_partial else len(self._found.all),  # nobody rests before all are made
             when_refused=lambda _: written,
             stuck=f"{', '.join(staffing.taken)}: the name is taken" if staffing.taken else "",
             notes=[
@@ -107,6 +111,9 @@ class Work:
                 for each in staffing.taken
             ],
         )
+
+    def _read(self, pod: str) -> Step:
+        return requests.Step(request=effects.Read(kind=kinds.POD, namespace=self._job.namespace, name=pod))
 
     def _staffing(self, plugins: list[JobPlugin], *, forwarded: bool) -> syncing.Staffing:
         group = self._group

@@ -1,0 +1,38 @@
+"""A log of what has changed, for whoever derives something from it and wants to derive only that again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+LIMIT = 1 << 18
+
+
+class ChangeLog:
+    """Numbers of rows, in the order in which they changed; the older half is forgotten when there are too many."""
+
+    __slots__ = ("_forgotten", "_rows")
+
+    def __init__(self) -> None:
+        self._rows: list[int] = []
+        self._forgotten = 0
+
+    @property
+    def position(self) -> int:
+        """The end of the log; what is read now is up to date with it."""
+        return self._forgotten + len(self._rows)
+
+    def append(self, row: int) -> None:
+        """Note that a row has changed."""
+        self._rows.append(row)
+        if len(self._rows) > LIMIT:
+            self._forgotten += LIMIT // 2
+            del self._rows[: LIMIT // 2]
+
+    def since(self, position: int) -> Iterable[int] | None:
+        """Return the rows that changed after a position, each once; None if the log does not reach back so far."""
+        if position < self._forgotten:
+            return None
+        return dict.fromkeys(self._rows[position - self._forgotten :])

@@ -1,0 +1,106 @@
+"""What many events change in the sums of nodes, jobs and queues, gathered and entered at once: the cost of calling numpy is shared.
+
+A change and its opposite cancel out before they reach a column: a pod that was bound and now runs takes the same room on the same node.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pumice.model import statuses
+from pumice.model.statuses import Status
+from pumice.model.sums import SUMMED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pumice.model.nodes import NodeTable
+    from pumice.model.resources import Matrix
+    from pumice.model.shape import Shape
+    from pumice.model.sums import QueueSums, Sums
+
+    Times = dict[tuple[int, Shape], int]
+
+# The columns of nodes that a status counts in.
+_COLUMNS: dict[Status, tuple[str, ...]] = {
+    **dict.fromkeys(Status, ()),
+    **dict.fromkeys(statuses.PLACED, ("used", "non_zero")),
+    **dict.fromkeys(statuses.GOING, ("used", "non_zero", "releasing")),
+    Status.PIPELINED: ("pipelined",),
+}
+
+
+class GatheredSums:
+    """How many more tasks of each shape there are in each row."""
+
+    __slots__ = ("_jobs", "_nodes", "_queues", "_touched")
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, Times] = {}
+        self._jobs: dict[str, Times] = {}
+        self._queues: dict[str, Times] = {}
+        self._touched: list[int] = []
+
+    def add(  # noqa: PLR0917  as `Cluster.account` has them, with the rows of job and queue
+        self,
+        shape: Shape,
+        rows: Sequence[int],
+        status: Status,
+        sign: int,
+        tasks: int,
+        job_row: int | None,
+        queue_row: int | None,
+    ) -> None:
+        """Take in what equal tasks contribute in a status."""
+        for row in rows:
+            columns = _COLUMNS[status]
+            for name in columns:
+                _count(self._nodes, name, row, shape, sign)
+            if columns:
+                self._touched.append(row)
+            if job_row is None and status in statuses.PLACED and status != Status.RELEASING:
+                _count(self._nodes, "foreign", row, shape, sign)
+        name = SUMMED.get(status, "")
+        if name and job_row is not None and queue_row is not None:
+            _count(self._jobs, name, job_row, shape, sign * tasks)
+            _count(self._queues, name, queue_row, shape, sign * tasks)
+
+    def enter(self, nodes: NodeTable, jobs: Sums, queues: QueueSums) -> None:
+        """Add everything to the columns."""
+        for table, gathered in ((nodes, self._nodes), (jobs, self._jobs), (queues, self._queues)):
+            for name, times in gathered.items():
+                _enter(getattr(table, name), times, zeros=name == "non_zero")
+        if self._touched:
+            nodes.touch_all(self._touched)
+
+    def clear(self) -> None:
+        """Forget what was gathered."""
+        self._nodes, self._jobs, self._queues, self._touched = {}, {}, {}, []
+
+
+def _count(gathered: dict[str, Times], name: str, row: int, shape: Shape, times: int) -> None:
+    """Count tasks in a row; what comes to nothing is dropped when it is entered."""
+    column = gathered.get(name)
+    if column is None:
+        column = gathered[name] = {}
+    key = (row, shape)
+    column[key] = column.get(key, 0) + times
+
+
+def _enter(matrix: Matrix, times: Times, *, zeros: bool) -> None:
+    """Add shapes, so many times each, to rows; with `zeros`, what stands for them in scores."""
+    found = [(row, shape, count) for (row, shape), count in times.items() if count]
+    if not found:
+        return
+    numbers: dict[Shape, int] = {}
+    shapes = [numbers.setdefault(shape, len(numbers)) for _, shape, _ in found]
+    vectors = np.array(_vectors(numbers, zeros=zeros), dtype=np.int64)
+    counts = np.array([count for _, _, count in found], dtype=np.int64)
+    rows = np.array([row for row, _, _ in found], dtype=np.int64)
+    np.add.at(matrix, rows, vectors[shapes] * counts[:, None])
+
+
+def _vectors(shapes: Iterable[Shape], *, zeros: bool) -> list[object]:
+    return [shape.non_zero if zeros else shape.request.vector for shape in shapes]
