@@ -44,7 +44,9 @@ class Controllers:
 
     def writes(self) -> float:
         """Return how many writes it has sent, events aside."""
-        counted = re.findall(r'pumice_controllers_requests_total\{.*verb="(create|patch|delete)"\} (\S+)', self.text())
+        counted = re.findall(
+            r'pumice_controllers_requests_total\{.*verb="(create|patch|apply|delete)"\} (\S+)', self.text()
+        )
         return sum(float(count) for _, count in counted)
 
     def text(self) -> str:
