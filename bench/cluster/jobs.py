@@ -130,20 +130,20 @@ class Stage:
                 await self._heard.wait()
 
     async def set_phases(self, phase: str) -> None:
-        """Write the phase of all pods."""
-        state = {"running": {}} if phase == "Running" else {"terminated": {"exitCode": 0}}
-        status = {
-            "name": "c",
-            "ready": phase == "Running",
-            "restartCount": 0,
-            "image": "x",
-            "imageID": "",
-            "state": state,
-        }
-        body = {"status": {"phase": phase, "containerStatuses": [status]}}
-        await load.each(
-            list(self.pods), lambda name: self.client.patch(kinds.POD, load.NAMESPACE, name, body, subresource="status")
-        )
+        """Write the phase of all pods, with the times that kubelets write."""
+
+        async def write(name: str) -> None:
+            await self.client.patch(kinds.POD, load.NAMESPACE, name, _pod_status(phase), subresource="status")
+
+        await load.each(list(self.pods), write)
+
+
+def _pod_status(phase: str) -> Manifest:
+    now, running = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), phase == "Running"
+    state = {"running": {"startedAt": now}} if running else {"terminated": {"exitCode": 0, "finishedAt": now}}
+    container = {"name": "c", "image": "x", "imageID": "", "restartCount": 0, "ready": running, "state": state}
+    ready = {"type": "Ready", "status": "True" if running else "False", "lastTransitionTime": now}
+    return {"status": {"phase": phase, "conditions": [ready], "containerStatuses": [container]}}
 
 
 @contextlib.asynccontextmanager
