@@ -18,6 +18,10 @@ from pumice.cli.program import COMMANDS, program
 ROOT = Path(__file__).parents[2]
 RUN = "from pumice.cli import main; import sys; sys.argv = ['{name}']; main()"
 
+PATIENT = (
+    "from pumice.cli import completing; completing.PATIENCE = 60.0; "  # a busy machine is no cluster without answers
+)
+
 
 def completed(*words, name="pumice", **environment):
     """Give what a shell is told about the last word, as pairs of kind and value."""
@@ -27,7 +31,7 @@ def completed(*words, name="pumice", **environment):
         f"_{name.upper()}_COMPLETE": "bash_complete",
     }
     done = subprocess.run(
-        [sys.executable, "-c", RUN.format(name=name)],
+        [sys.executable, "-c", PATIENT + RUN.format(name=name)],
         env={**os.environ, **asked, **environment},
         capture_output=True,
         text=True,
