@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Manifest = dict[str, Any]
 
 JOBS, SIZE, ROUNDS = 1000, 10, 2
-LIVES = 300  # Jobs whose pods live to their end
+LIVES = 1000  # Jobs whose pods live to their end
 PATIENCE = 600.0
 _UNSTORED = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "ownerReferences", "generation")
 
