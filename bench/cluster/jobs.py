@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 Manifest = dict[str, Any]
 
 JOBS, SIZE, ROUNDS = 1000, 10, 2
-LIVES = 300  # Jobs whose pods live to their end
-PATIENCE = 180.0
+LIVES = 1000  # Jobs whose pods live to their end
+PATIENCE = 600.0
 _UNSTORED = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "ownerReferences", "generation")
 
 
@@ -44,7 +44,9 @@ class Controllers:
 
     def writes(self) -> float:
         """Return how many writes it has sent, events aside."""
-        counted = re.findall(r'pumice_controllers_requests_total\{.*verb="(create|patch|delete)"\} (\S+)', self.text())
+        counted = re.findall(
+            r'pumice_controllers_requests_total\{.*verb="(create|patch|apply|delete)"\} (\S+)', self.text()
+        )
         return sum(float(count) for _, count in counted)
 
     def text(self) -> str:
@@ -128,20 +130,20 @@ class Stage:
                 await self._heard.wait()
 
     async def set_phases(self, phase: str) -> None:
-        """Write the phase of all pods."""
-        state = {"running": {}} if phase == "Running" else {"terminated": {"exitCode": 0}}
-        status = {
-            "name": "c",
-            "ready": phase == "Running",
-            "restartCount": 0,
-            "image": "x",
-            "imageID": "",
-            "state": state,
-        }
-        body = {"status": {"phase": phase, "containerStatuses": [status]}}
-        await load.each(
-            list(self.pods), lambda name: self.client.patch(kinds.POD, load.NAMESPACE, name, body, subresource="status")
-        )
+        """Write the phase of all pods, with the times that kubelets write."""
+
+        async def write(name: str) -> None:
+            await self.client.patch(kinds.POD, load.NAMESPACE, name, _pod_status(phase), subresource="status")
+
+        await load.each(list(self.pods), write)
+
+
+def _pod_status(phase: str) -> Manifest:
+    now, running = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), phase == "Running"
+    state = {"running": {"startedAt": now}} if running else {"terminated": {"exitCode": 0, "finishedAt": now}}
+    container = {"name": "c", "image": "x", "imageID": "", "restartCount": 0, "ready": running, "state": state}
+    ready = {"type": "Ready", "status": "True" if running else "False", "lastTransitionTime": now}
+    return {"status": {"phase": phase, "conditions": [ready], "containerStatuses": [container]}}
 
 
 @contextlib.asynccontextmanager
@@ -188,17 +190,18 @@ async def _created(connection: Connection, kubeconfig: Path, log: Path) -> tuple
     return rate, found
 
 
-async def _bare(connection: Connection, pods: list[Manifest]) -> float:
-    """Create equal pods with as many connections, and with the same watches open."""
+async def _bare(connection: Connection, kubeconfig: Path, log: Path, pods: list[Manifest]) -> float:
+    """Create equal pods, which are of no Job, with as many connections and the same watches open: those of the controllers too."""
     bodies = []
     for pod in pods:
         metadata = {field: value for field, value in pod["metadata"].items() if field not in _UNSTORED}
         bodies.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod["spec"]})
     async with staged(connection) as stage:
-        started = time.perf_counter()
-        await load.each(bodies, lambda body: stage.client.create(kinds.POD, body))
-        await stage.await_pods(len(bodies))
-        rate = len(bodies) / (time.perf_counter() - started)
+        with controllers(kubeconfig, log):
+            started = time.perf_counter()
+            await load.each(bodies, lambda body: stage.client.create(kinds.POD, body))
+            await stage.await_pods(len(bodies))
+            rate = len(bodies) / (time.perf_counter() - started)
         await clear(stage.client)
     return rate
 
@@ -236,7 +239,7 @@ def measure(connection: Connection, kubeconfig: Path, folder: Path, tell: Callab
     for number in range(ROUNDS):
         rate, pods = asyncio.run(_created(connection, kubeconfig, folder / f"jobs-{number}.log"))
         made.append(rate)
-        bare.append(asyncio.run(_bare(connection, pods)))
+        bare.append(asyncio.run(_bare(connection, kubeconfig, folder / f"bare-{number}.log", pods)))
         tell(f"round {number + 1} of {ROUNDS}: {made[-1]:,.0f} pods/s for Jobs, {bare[-1]:,.0f} bare")
     share = max(made) / max(bare)
     writes = asyncio.run(_lives(connection, kubeconfig, folder / "lives.log"))

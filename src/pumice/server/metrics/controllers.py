@@ -169,4 +169,6 @@ def _verb(request: Request) -> str:
             return "patch"
         case requests.Delete():
             return "delete"
+        case requests.Apply():
+            return "apply"
     return "get"

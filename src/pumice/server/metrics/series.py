@@ -179,7 +179,7 @@ CONTROLLERS: Final[tuple[Series, ...]] = (
         "pumice_controllers_requests_total",
         "counter",
         ("verb", "resource"),
-        "requests of controllers, by verb (create, patch, delete, get) and resource",
+        "requests of controllers, by verb (create, patch, apply, delete, get) and resource",
     ),
     Series("pumice_controllers_request_failures_total", "counter", ("verb", "code"), "those that failed"),
     Series(

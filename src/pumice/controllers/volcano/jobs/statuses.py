@@ -32,6 +32,7 @@ _COUNTED: Final = {
 }
 _OF_THE_END: Final = (names.PHASE_SUCCEEDED, names.PHASE_FAILED)
 _PAUSE: Final = duration.SECOND  # between two writes of counts, and since a pod last changed
+_RESOLUTION: Final = duration.SECOND
 _PAUSE_PER_GROUP: Final = 20 * duration.MILLISECOND
 _LONGEST_PAUSE: Final = 15 * duration.SECOND
 
@@ -87,7 +88,9 @@ def _due(job: Job, found: Members, moment: Moment, groups: int) -> int:
     written = min(job.written or 0, moment.now)
     if written + pause > moment.now:
         return written + pause
-    changes = [min(moment.now, changed) for each in found.all if (changed := pods_of.changed_at(each)) > written]
+    # Times are told in whole seconds: a change may be a second later than its pod says.
+    told = (pods_of.changed_at(each) + _RESOLUTION for each in found.all)
+    changes = [min(moment.now, changed) for changed in told if changed > written]
     return min(max(changes) + pause, min(changes) + 3 * pause) if changes else moment.now
 
 
