@@ -140,6 +140,22 @@ def evicting() -> list[cases.Figure]:
     return figures
 
 
+def refused() -> cases.Figure:
+    """Measure what a gang of 64 unequal pods costs that no rack has room for, on nodes that are two thirds full."""
+    bench = worlds.Bench(WITH)
+    bench.feed(tree())
+    bench.feed([worlds.group("old", 1, phase="Running")])
+    bench.feed(worlds.pod("old", i, "40", "10Gi", f"node-{i:05d}") for i in range(NODES))
+    for g in range(STARVING):
+        bench.feed([worlds.group(f"gang-{g}", SIZE, networkTopology={"mode": "hard", "highestTierAllowed": 1})])
+        bench.feed(worlds.pod(f"gang-{g}", i, f"{8 + i % 8}", f"{2 + i % 5}Gi") for i in range(SIZE))
+    bench.apply()
+    spent = cases.seconds(bench.decide) / STARVING
+    if bench.world.binds:
+        raise RuntimeError(f"{len(bench.world.binds)} pods were bound where no rack has room for a gang")
+    return cases.Figure("a gang of 64 unequal pods that no rack has room for", spent, "s", "<= 0.05", spent <= 0.05)
+
+
 def idle() -> list[cases.Figure]:
     """Measure an idle cycle, skipped and run in full, with the plugin and without it, beside 20,000 running pods of gangs with a limit."""
     benches = {name: _running(config) for name, config in (("with", WITH), ("without", WITHOUT))}
@@ -184,4 +200,4 @@ def _running(config: str) -> worlds.Bench:
 
 def everything() -> list[Callable[[], cases.Figure | list[cases.Figure]]]:
     """Return all measurements, in the order in which they are shown."""
-    return [blocks, large, ordinary, evicting, idle]
+    return [blocks, large, ordinary, refused, evicting, idle]
