@@ -64,8 +64,12 @@ def test_a_deployment_gets_its_pods_through_http_and_is_scaled_down_again(server
         server.kubectl("-n", home, "scale", "deployment/web", "--replicas=1")
         await until(lambda: len(items(server, pods)) == 1)
         await until(lambda: server.call("GET", f"{apps}/deployments/web")["status"].get("replicas") == 1)
-        told = json.loads(server.kubectl("-n", home, "get", "events", "-o", "json"))["items"]
-        assert "SuccessfulCreate" in {each["reason"] for each in told}
+
+        def told():
+            events = json.loads(server.kubectl("-n", home, "get", "events", "-o", "json"))["items"]
+            return {each["reason"] for each in events}
+
+        await until(lambda: "SuccessfulCreate" in told())
 
     asyncio.run(controlled(server, script))
 

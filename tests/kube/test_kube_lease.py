@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -301,7 +302,7 @@ class Time:
 
 def make(server, identity, monkeypatch, said=None):
     api, time = Api(server), Time()
-    monkeypatch.setattr(election.asyncio, "sleep", time.sleep)
+    monkeypatch.setattr(election, "asyncio", SimpleNamespace(**vars(asyncio) | {"sleep": time.sleep}))
     run = election.Election(
         api,
         lease.Candidate(identity, TIMING),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -256,7 +257,8 @@ class Clock:
     def __init__(self, monkeypatch, during=lambda _: None):
         self.now = 0
         self._during = during
-        monkeypatch.setattr(election.asyncio, "sleep", self.sleep)
+        for module in (election, rivals):
+            monkeypatch.setattr(module, "asyncio", SimpleNamespace(**vars(asyncio) | {"sleep": self.sleep}))
 
     async def sleep(self, seconds):
         self.now += round(seconds * SECOND)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from types import SimpleNamespace
 
 import pytest
 from server_desk import Lines
@@ -174,7 +175,7 @@ def follow(made, source, *things, monkeypatch, refused=None):
     first = source.read_now() if isinstance(source, sources.FileSource) else read(source)
     made.use(first, source.name)
     loaded = []
-    monkeypatch.setattr(policy.asyncio, "sleep", Ticks(*things))
+    monkeypatch.setattr(policy, "asyncio", SimpleNamespace(**vars(asyncio) | {"sleep": Ticks(*things)}))
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(made.follow(source, loaded.append, refused or unheard))
     return [each.action_names for each in loaded]

@@ -12,6 +12,7 @@ import builders
 from pumice.cache.cache import Cache
 from pumice.cache.effects import Bind, Evict, Failure, Outcome, Patch, Read
 from pumice.framework import configuration, registry
+from pumice.model import change_log
 from pumice.scheduler import Scheduler
 from pumice.server import reporting
 from pumice.server.configuration import policy
@@ -53,6 +54,8 @@ SPARE = {
     "Reporter._job_samples._retries": job_samples.SPARE,
     "Reporter.meter.placed": job_samples.SPARE,
     "Cache.publisher._retry_pauses._kept": 2,  # of the queues that stay
+    "Cache.cluster.job_changes._rows": change_log.LIMIT,
+    "Cache.cluster.nodes._restated": 2,  # until somebody asks about attributes again
 }
 
 

@@ -49,6 +49,7 @@ class Block:
         "_functions",
         "_memo",
         "_missed",
+        "_observer",
         "_points",
         "_subjects",
         "_table",
@@ -59,6 +60,7 @@ class Block:
 
     def __init__(self, evaluator: Evaluator, members: Sequence[Subject]) -> None:
         self._functions = evaluator.functions
+        self._observer = evaluator.observer
         self._table = evaluator.table
         self._subjects = together(members, self._table.vocabulary)
         self._allowed = _alike([evaluator.static_mask(member, bare_answers) for member in members])
@@ -127,13 +129,17 @@ class Block:
 
     def _asked(self, subjects: Subjects, nodes: Nodes) -> Floats:
         """Ask about room, and every filter and score that reads amounts or tasks of the node itself."""
+        mark = self._observer.mark()
         passed = fitting.room_for_many(subjects, nodes)
         for answer in answers_about_many(self._functions.filters_local, subjects, nodes, "iu"):
             passed &= answer == 0
+        self._observer.spent("predicate", "", mark)
+        mark = self._observer.mark()
         total = np.zeros(passed.shape)
         for answer in answers_about_many(self._functions.scores, subjects, nodes, "fiu"):
             total += answer
         np.copyto(total, REFUSED, where=~passed)
+        self._observer.spent("scoring", "", mark)
         return total
 
     def _finished(self, answers: Floats, some: slice, rows: Rows) -> Floats:

@@ -113,10 +113,7 @@ class Evaluation:
         """
         if released or (count > 1 and self._evaluator.functions.many_read_tasks):
             return None
-        mark = self._evaluator.observer.mark()
-        row = self._evaluator.blocks.row(self)
-        self._evaluator.observer.spent("scoring", "", mark)
-        return row
+        return self._evaluator.blocks.row(self)
 
     # -- verdicts ----------------------------------------------------------------------------------------------
 
