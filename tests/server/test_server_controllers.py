@@ -46,7 +46,7 @@ def test_pods_are_grouped_by_the_controllers_while_they_lead_and_by_the_schedule
         wait_for(lambda: "before" in placed(server, namespace), scheduler)
         with Controllers(server, *lock) as controllers:
             controllers.deciding()
-            assert controllers.get("health", "/readyz?verbose")[0] == 200
+            wait_for(lambda: controllers.get("health", "/readyz?verbose")[0] == 200, controllers)
             pod(server, namespace, "during")
             wait_for(lambda: "during" in placed(server, namespace), controllers)
             controllers.kill()
