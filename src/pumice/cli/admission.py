@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
+from typing import Any
 
-import click
-
-import pumice
-from pumice.cli import go_flags
+from pumice.cli import process_command
 from pumice.server.admission import flags
 
 _EXAMPLES = """\b
@@ -22,28 +19,16 @@ The same rules without a cluster: pumice vet FILE.
 """
 
 
-def _run() -> None:
-    """Serve the admission webhooks of Volcano's kinds, in place of Volcano's webhook manager."""
-    context = click.get_current_context()
-    given = go_flags.given(context, flags.FLAGS)
-    if given.get("version"):
-        click.echo(f"pumice {pumice.__version__}\nPython {sys.version.split()[0]}")
-        return
+def _run(given: dict[str, Any]) -> int:
     from pumice.server.admission import process, settings  # noqa: PLC0415  imports aiohttp, which help does not need
-    from pumice.server.flags.settings import SettingsError  # noqa: PLC0415
 
-    try:
-        read = settings.read(given)
-    except SettingsError as error:
-        raise click.UsageError(str(error), context) from None
-    context.exit(process.run(read))
+    return process.run(settings.read(given))
 
 
-command = go_flags.GoCommand(
+command = process_command.made(
     "admission",
     flags.FLAGS,
-    callback=lambda **_: _run(),
-    help=_run.__doc__,
-    epilog=_EXAMPLES,
-    options_metavar="[FLAGS]",
+    _run,
+    meaning="Serve the admission webhooks of Volcano's kinds, in place of Volcano's webhook manager.",
+    examples=_EXAMPLES,
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pumice.cli import completing, plugins_dir
+from pumice.cli import completing, kube_options, plugins_dir
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -51,22 +51,9 @@ OPTIONS = (
         metavar="NAME",
         help="Whose pods are scheduled; else whoever the pods name.",
     ),
-    click.option(
-        "--kubeconfig",
-        default="",
-        metavar="FILE",
-        shell_complete=completing.files,
-        help="else $KUBECONFIG, else ~/.kube/config",
-    ),
-    click.option(
-        "--context",
-        "context_name",
-        default="",
-        metavar="NAME",
-        shell_complete=completing.contexts,
-        help="Context of the kubeconfig.",
-    ),
-    click.option("--master", default="", metavar="URL", help="Address of the API server."),
+    kube_options.kubeconfig(),
+    kube_options.context(),
+    kube_options.master(),
     plugins_dir.option,
 )
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
+from typing import Any
 
-import click
-
-import pumice
-from pumice.cli import go_flags
+from pumice.cli import process_command
 from pumice.server.flags import controller_flags
 
 _EXAMPLES = """\b
@@ -23,28 +20,17 @@ Exit status: 0 stopped by SIGTERM or SIGINT, 1 refused to start, or lost the lea
 """
 
 
-def _run() -> None:
-    """Run the controllers of Jobs, Queues, CronJobs, JobFlows and HyperNodes, in place of Volcano's controller manager."""
-    context = click.get_current_context()
-    given = go_flags.given(context, controller_flags.FLAGS)
-    if given.get("version"):
-        click.echo(f"pumice {pumice.__version__}\nPython {sys.version.split()[0]}")
-        return
+def _run(given: dict[str, Any]) -> int:
     from pumice.server.controlling import process  # noqa: PLC0415  imports aiohttp, which help does not need
-    from pumice.server.flags import controller_settings, process_settings  # noqa: PLC0415
+    from pumice.server.flags import controller_settings  # noqa: PLC0415
 
-    try:
-        read = controller_settings.read(given)
-    except process_settings.SettingsError as error:
-        raise click.UsageError(str(error), context) from None
-    context.exit(process.run(read))
+    return process.run(controller_settings.read(given))
 
 
-command = go_flags.GoCommand(
+command = process_command.made(
     "controllers",
     controller_flags.FLAGS,
-    callback=lambda **_: _run(),
-    help=_run.__doc__,
-    epilog=_EXAMPLES,
-    options_metavar="[FLAGS]",
+    _run,
+    meaning="Run the controllers of Jobs, Queues, CronJobs, JobFlows and HyperNodes, in place of Volcano's controller manager.",
+    examples=_EXAMPLES,
 )

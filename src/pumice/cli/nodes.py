@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pumice.cli import completing
+from pumice.cli import kube_options
 
 if TYPE_CHECKING:
     from pumice.fleet import plan as plans
@@ -42,22 +42,9 @@ and stay until they are deleted; stop with Ctrl-C and start again to go on servi
 )
 @click.option("--kubelet/--no-kubelet", default=True, show_default=True, help="serve the pods that are bound to them")
 @click.option("--delete", is_flag=True, help="remove every simulated node of the cluster, and end")
-@click.option(
-    "--kubeconfig",
-    default="",
-    metavar="FILE",
-    shell_complete=completing.files,
-    help="else $KUBECONFIG, else ~/.kube/config",
-)
-@click.option(
-    "--context",
-    "context_name",
-    default="",
-    metavar="NAME",
-    shell_complete=completing.contexts,
-    help="context of the kubeconfig",
-)
-@click.option("--master", default="", metavar="URL", help="address of the API server")
+@kube_options.kubeconfig()
+@kube_options.context()
+@kube_options.master()
 def command(  # noqa: PLR0917  one parameter per option
     count: int,
     prefix: str,

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
+from typing import Any
 
-import click
-
-import pumice
-from pumice.cli import go_flags
+from pumice.cli import process_command
 from pumice.server.flags import flags
 
 _EXAMPLES = """\b
@@ -22,28 +19,17 @@ SIGUSR1 writes what the scheduler knows to a file that a scenario can start from
 """
 
 
-def _run() -> None:
-    """Schedule the pods of a cluster, in place of Volcano's or kube-batch's scheduler."""
-    context = click.get_current_context()
-    given = go_flags.given(context, flags.FLAGS)
-    if given.get("version"):
-        click.echo(f"pumice {pumice.__version__}\nPython {sys.version.split()[0]}")
-        return
+def _run(given: dict[str, Any]) -> int:
     from pumice.server import process  # noqa: PLC0415  imports numpy and aiohttp, which help does not need
-    from pumice.server.flags import settings  # noqa: PLC0415  imports numpy and aiohttp, which help does not need
+    from pumice.server.flags import settings  # noqa: PLC0415
 
-    try:
-        read = settings.read(given)
-    except settings.SettingsError as error:
-        raise click.UsageError(str(error), context) from None
-    context.exit(process.run(read))
+    return process.run(settings.read(given))
 
 
-command = go_flags.GoCommand(
+command = process_command.made(
     "scheduler",
     flags.FLAGS,
-    callback=lambda **_: _run(),
-    help=_run.__doc__,
-    epilog=_EXAMPLES,
-    options_metavar="[FLAGS]",
+    _run,
+    meaning="Schedule the pods of a cluster, in place of Volcano's or kube-batch's scheduler.",
+    examples=_EXAMPLES,
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pumice.cli import completing
+from pumice.cli import completing, kube_options
 
 if TYPE_CHECKING:
     from pumice.vetting.judging import Line, Report
@@ -31,21 +31,10 @@ Exit status: 0 nothing would be refused, 1 something would be, 2 wrong options, 
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print."
 )
 @click.option("--strict", is_flag=True, help="Warnings count as refusals.")
-@click.option(
-    "--kubeconfig",
-    default="",
-    metavar="FILE",
-    shell_complete=completing.files,
-    help="Look up queues, namespaces and priority classes in this cluster; nothing is written there.",
+@kube_options.kubeconfig(
+    meaning="Look up queues, namespaces and priority classes in this cluster; nothing is written there."
 )
-@click.option(
-    "--context",
-    "context_name",
-    default="",
-    metavar="NAME",
-    shell_complete=completing.contexts,
-    help="Context of the kubeconfig.",
-)
+@kube_options.context()
 @click.option(
     "--scheduler-name", "schedulers", multiple=True, metavar="NAME", help="Whose pods are judged.  [default: volcano]"
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pumice.cli import completing
+from pumice.cli import completing, kube_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,23 +52,9 @@ class VerbCommand(click.Command):
 
 
 _CLUSTER: Final = (
-    click.option("-s", "--master", default="", metavar="URL", help="Address of the API server."),
-    click.option(
-        "-k",
-        "--kubeconfig",
-        default="",
-        metavar="FILE",
-        shell_complete=completing.files,
-        help="else $KUBECONFIG, else ~/.kube/config",
-    ),
-    click.option(
-        "--context",
-        "context_name",
-        default="",
-        metavar="NAME",
-        shell_complete=completing.contexts,
-        help="Context of the kubeconfig.",
-    ),
+    kube_options.master("-s"),
+    kube_options.kubeconfig("-k"),
+    kube_options.context(),
     click.option(
         "--request-timeout",
         "timeout",
