@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from types import MappingProxyType
 
 import msgspec
@@ -237,3 +239,27 @@ def test_any_manifest_is_an_object_or_a_named_error_and_bytes_agree(manifest):
         assert decoded.field in decoded.message
     else:
         assert isinstance(decoded, kinds.find(manifest["apiVersion"], manifest["kind"]).struct)
+
+
+FIRST_OBJECTS_IN_SEVERAL_THREADS = """
+import sys, threading
+from pumice.api import decoding, kinds
+sys.setswitchinterval(1e-6)
+together = threading.Barrier(4)
+def read(kind):
+    together.wait()
+    decoding.decode_json(kind, b'{"metadata": {"name": "a"}}')
+    decoding.decode({"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": "a"}})
+for kind in kinds.KINDS:
+    readers = [threading.Thread(target=read, args=(kind,)) for _ in range(4)]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+"""
+
+
+def test_several_threads_may_read_the_first_objects_of_a_kind_at_the_same_moment():
+    # In a process of its own: it ended with a segmentation fault where msgspec looked at a struct in two threads.
+    done = subprocess.run([sys.executable, "-c", FIRST_OBJECTS_IN_SEVERAL_THREADS], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -476,6 +476,24 @@ def test_release_lets_the_next_one_lead_at_once_and_a_failure_costs_nothing(monk
     assert not run.leading
 
 
+@pytest.mark.parametrize(("writer", "left"), [("a", ""), ("b", "b")])
+def test_a_renewal_that_was_given_up_and_arrived_all_the_same_is_released_and_anothers_is_not(
+    writer, left, monkeypatch
+):
+    server, said = Server(), []
+    _, _, run = make(server, "a", monkeypatch, said)
+
+    async def scenario():
+        task = asyncio.ensure_future(run.run(lambda _: task.cancel()))
+        await asyncio.gather(task, return_exceptions=True)
+        server.write(lease.Write({**server.spec, "holderIdentity": writer}, str(server.version)))
+        await run.release()
+
+    asyncio.run(scenario())
+    assert server.spec["holderIdentity"] == left
+    assert not [situation for situation, _ in said if situation == "unreleased"]
+
+
 def test_a_write_that_waited_for_its_turn_is_not_sent_after_the_fence_has_closed():
     connection = Connection("http://127.0.0.1:9")
 

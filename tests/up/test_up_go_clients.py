@@ -248,7 +248,8 @@ def test_a_leader_holds_its_lease_and_renews_it(go_clients):
     path = "jsonpath={.spec.holderIdentity} {.spec.renewTime}"
 
     def lease():
-        return go_clients.kubectl("-n", "kube-system", "get", "lease", "kube-scheduler", "-o", path).split()
+        named = ("lease", "kube-scheduler", "--ignore-not-found")  # it takes a moment to get it
+        return go_clients.kubectl("-n", "kube-system", "get", *named, "-o", path).split()
 
     holder, renewed = until(lease)
     assert until(lambda: lease()[1] != renewed)

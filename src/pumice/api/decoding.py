@@ -5,7 +5,6 @@ the object alone is disabled and its user told. Numbers of the right type are ta
 """
 
 import difflib
-import functools
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -60,6 +59,15 @@ class _Envelope(Wire, frozen=True, kw_only=True):
     metadata: ObjectMeta = ObjectMeta()
 
 
+_STRUCTS: Final[list[type[KubeObject | _Envelope]]] = [
+    _Envelope,
+    *_OLDER.values(),
+    *(kind.struct for kind in kinds.KINDS if kind.struct is not None),
+]
+# Here, while this module is imported, and not when one is first needed: two threads that make msgspec look at one struct for the first time crash the interpreter.
+_DECODERS: Final = {struct: msgspec.json.Decoder(struct) for struct in _STRUCTS}
+
+
 def decode(manifest: Mapping[str, Any]) -> KubeObject | Malformed:
     """Turn a manifest into the struct of its kind."""
     kind = _kind_of(manifest)
@@ -75,7 +83,7 @@ def decode(manifest: Mapping[str, Any]) -> KubeObject | Malformed:
 def decode_json(kind: Kind, data: bytes) -> KubeObject | Malformed:
     """Turn JSON text of a known kind into its struct; items of a list, which do not name their kind, are fine."""
     try:
-        decoded = _decoder(_wire(kind)).decode(data)
+        decoded = _DECODERS[_wire(kind)].decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         try:
             manifest = msgspec.json.decode(data)
@@ -83,11 +91,6 @@ def decode_json(kind: Kind, data: bytes) -> KubeObject | Malformed:
             return _malformed(kind, _salvaged_json(data), "", f"is not valid JSON: {error}")
         return _second_look(kind, manifest, error)
     return _finish(kind, decoded)
-
-
-@functools.cache
-def _decoder(struct: type[KubeObject | _Envelope]) -> msgspec.json.Decoder[KubeObject | _Envelope]:
-    return msgspec.json.Decoder(struct)
 
 
 def _wire(kind: Kind) -> type[KubeObject | _Envelope]:
@@ -157,7 +160,7 @@ def _salvaged(manifest: object) -> ObjectMeta:
 
 def _salvaged_json(data: bytes) -> ObjectMeta:
     try:
-        return _decoder(_Envelope).decode(data).metadata
+        return _DECODERS[_Envelope].decode(data).metadata
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ObjectMeta()
 

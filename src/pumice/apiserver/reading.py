@@ -46,6 +46,9 @@ class Token(msgspec.Struct, frozen=True, rename={"version": "rv", "format": "v"}
     format: str = "meta.k8s.io/v1"
 
 
+_TOKENS: Final = msgspec.json.Decoder(Token)
+
+
 class Snapshot(msgspec.Struct, frozen=True):
     """All objects of a kind in the order of their names, as of a version."""
 
@@ -211,7 +214,7 @@ def _token(text: str) -> Token | None:
     if not text:
         return None
     try:
-        return msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=Token)
+        return _TOKENS.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except (msgspec.MsgspecError, binascii.Error, ValueError):
         raise statuses.bad_request("continue key is not valid: it is no token that this server has given") from None
 

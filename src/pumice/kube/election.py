@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
+import msgspec
+
 from pumice.api import kinds
 from pumice.kube import errors, lease
 
@@ -113,11 +115,23 @@ class Election:
             return
         try:
             async with asyncio.timeout(RELEASE_PATIENCE):
-                await self._store(write)
+                await self._give_back(write)
         except (errors.KubeError, TimeoutError) as error:
             self._say(
                 "unreleased", f"Lease {self._namespace}/{self._name} could not be released: {error or 'no answer'}"
             )
+
+    async def _give_back(self, write: lease.Write) -> None:
+        """Store a release; over the last renewal, if that was given up and had arrived all the same."""
+        try:
+            await self._store(write)
+        except errors.ApiError as error:
+            if error.status != _CONFLICT:
+                raise
+            manifest = await self._find()
+            found = None if manifest is None else lease.Record.read(manifest)
+            if found is not None and found.holder == self._candidate.identity:
+                await self._store(msgspec.structs.replace(write, replaces=found.version))
 
     async def _take(self) -> bool:
         """Try once to get the Lease with nobody else serving our pods: asked first, and again when others can see that it is ours."""

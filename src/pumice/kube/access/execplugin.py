@@ -60,6 +60,9 @@ class _Printed(credentials.Hidden, frozen=True, rename="camel"):
     status: _Status | None = None
 
 
+_PRINTED: Final = msgspec.json.Decoder(_Printed)  # made once: plugins of several clients are read in several threads
+
+
 class _Held(credentials.Hidden, frozen=True):
     """What the plugin gave last, and until when."""
 
@@ -174,7 +177,7 @@ class ExecPlugin:
 
     def _read(self, printed: bytes) -> _Held:
         try:
-            answer = msgspec.json.decode(printed, type=_Printed)
+            answer = _PRINTED.decode(printed)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise self._failure("printed no ExecCredential") from None
         if answer.kind != "ExecCredential" or answer.api_version != self._settings.api_version:
