@@ -13,6 +13,7 @@ import msgspec
 
 from bench.cluster import load
 from pumice.api import kinds
+from pumice.kube import errors
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -59,17 +60,24 @@ class Bound:
                 raise RuntimeError(f"{len(self.at)} of {count} pods were bound after {patience:.0f} s") from None
 
 
+async def _read(client: Client, bound: Bound) -> None:
+    query: dict[str, str | int | bool] = {"fieldSelector": "spec.nodeName!=", "resourceVersion": "0"}
+    async for line in client.stream(kinds.POD, namespace=load.NAMESPACE, query=query, silence=600):
+        seen = _LINES.decode(line)
+        if seen.type == "ADDED":
+            bound.see(seen.object.metadata.name)
+
+
 @contextlib.asynccontextmanager
 async def watched(client: Client) -> AsyncIterator[Bound]:
     """Watch pods that have a node, from now on."""
     bound = Bound()
 
     async def follow() -> None:
-        query: dict[str, str | int | bool] = {"fieldSelector": "spec.nodeName!=", "resourceVersion": "0"}
-        async for line in client.stream(kinds.POD, namespace=load.NAMESPACE, query=query, silence=600):
-            seen = _LINES.decode(line)
-            if seen.type == "ADDED":
-                bound.see(seen.object.metadata.name)
+        # A server with more to do than it can ends watches that are not read fast enough: what they missed is in the list that the next one begins with.
+        while True:
+            with contextlib.suppress(errors.KubeError):
+                await _read(client, bound)
 
     watch = asyncio.create_task(follow())
     try:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from builders import NOW, SECOND, Desk, group, node, pod, queue
 from pumice.api import names
 from pumice.cache.budgets import Budget, Spending
-from pumice.cache.effects import Note
+from pumice.cache.effects import Bind, Note
+from pumice.cache.options import Options
 from pumice.cache.write_paces import REASONS
 
 FULL = """
@@ -126,3 +127,72 @@ def test_plugins_that_take_turns_in_refusing_a_group_are_each_told_once():
         made.cache.publisher._notice([(job, f"cpu {number} short"), (job, f"memory {number} short")])
         made.cache.publisher._notice([(job, f"memory {number} short")])
     assert [note[2] for note in made.world.notes] == ["cpu 0 short", "memory 0 short"]
+
+
+# ---- reasons that stand for a moment only
+
+
+def arriving(sizes, gap, *, missing=0, cpu="1"):
+    """Gangs whose pods come one by one with a cycle after each, as many at the end of each gang missing as is said; patience is a second."""
+    made = Desk(FULL, options=Options(reason_patience=SECOND)).feed(node("n1", cpu="1000", pods="500"))
+    for number, size in enumerate(sizes):
+        made.feed(group(f"g{number}", size)).cycle(seconds=gap)
+        for index in range(size - missing):
+            made.feed(pod(f"p{number}-{index}", f"g{number}", cpu=cpu)).cycle(seconds=gap)
+    return made
+
+
+def sleep(made, seconds):
+    """Let time pass as the process does: from one moment at which something is due to the next."""
+    end = made.now + int(seconds * SECOND)
+    while (due := made.cache.next_wake()) is not None and due <= end:
+        made.now = max(made.now, due)
+        made.cycle(seconds=0.01)
+    made.now = max(made.now, end)
+
+
+def warnings(made):
+    return [note for note in made.world.of(Note) if note.type == "Warning"]
+
+
+@given(st.lists(st.integers(1, 12), min_size=1, max_size=6), st.floats(0.001, 0.07))
+def test_gangs_that_arrive_pod_by_pod_within_a_second_say_nothing_of_their_waiting(sizes, gap):
+    made = arriving(sizes, gap)
+    sleep(made, 10)
+    assert len(made.world.of(Bind)) == sum(sizes)
+    assert made.world.patches("Pod") == []
+    assert warnings(made) == []
+    assert made.cache.publisher.next_wake() is None
+
+
+@given(st.lists(st.integers(2, 6), min_size=1, max_size=4), st.floats(0.001, 0.07))
+def test_gangs_that_stay_incomplete_say_so_once_and_not_before_a_second(sizes, gap):
+    made = arriving(sizes, gap, missing=1)
+    came, end = {}, made.now
+    for number, size in enumerate(sizes):
+        steps = sum(sizes[:number])  # cycles before the group came
+        came.update({f"p{number}-{index}": NOW + int((steps + 1 + index) * gap * SECOND) for index in range(size - 1)})
+    early = {name for name, at in came.items() if end < at + SECOND}
+    assert not early & {patch.name for patch in made.world.patches("Pod")}
+    sleep(made, 10)
+    assert sorted(patch.name for patch in made.world.patches("Pod")) == sorted(came)
+    told = sorted(note.name for note in warnings(made) if note.reason == names.EVENT_FAILED_SCHEDULING)
+    assert told == sorted(came)
+    about_groups = [note.name for note in warnings(made) if note.reason == names.EVENT_UNSCHEDULABLE]
+    assert sorted(about_groups) == [f"g{number}" for number in range(len(sizes))]
+    assert made.cache.publisher.next_wake() is None
+
+
+def test_a_reason_that_went_away_in_time_is_not_given_and_the_next_one_waits_anew():
+    made = Desk(FULL, options=Options(reason_patience=SECOND)).feed(node("n1", cpu="1"), group("g", 1))
+    made.feed(pod("p", "g", cpu="2")).cycle(seconds=0.9)
+    made.modify(node("n1", cpu="4")).cycle(seconds=0.2)
+    assert [bind.name for bind in made.world.of(Bind)] == ["p"]
+    sleep(made, 5)
+    assert made.world.patches("Pod") == []
+    made.feed(group("h", 1), pod("q", "h", cpu="64"))
+    made.cycle(seconds=0.9)
+    made.cycle(seconds=0.05)
+    assert made.world.patches("Pod") == []
+    sleep(made, 1)
+    assert [patch.name for patch in made.world.patches("Pod")] == ["q"]

@@ -19,7 +19,30 @@ def effect(choice, name, number):
             return effects.Bind(namespace="a", name=name, uid=str(number), node="n", volumes=(CLAIM,))
         case "patch":
             return effects.Patch(kind=kinds.POD, namespace="a", name=name, uid=str(number), body={})
+        case "reason" | "nomination" | "end" | "other condition":
+            return patch_of_pod(STATUSES[choice](number), name)
+        case "group":
+            status = {"phase": str(number), "conditions": [{"type": "Unschedulable", "message": str(number)}]}
+            where = {"namespace": "a", "name": name, "uid": name}
+            return effects.Patch(kind=kinds.POD_GROUP, **where, body={"status": status})
     return effects.Evict(namespace="a", name=name, uid=str(number), reason="")
+
+
+def patch_of_pod(status, name):
+    where = {"namespace": "a", "name": name, "uid": name}
+    return effects.Patch(kind=kinds.POD, **where, body={"status": status}, subresource="status", strategic=True)
+
+
+def waits(number):
+    return {"conditions": [{"type": "PodScheduled", "status": "False", "message": str(number)}]}
+
+
+STATUSES = {
+    "reason": waits,
+    "nomination": lambda number: {**waits(number), "nominatedNodeName": f"n{number}"},
+    "end": lambda _: {"nominatedNodeName": None},
+    "other condition": lambda number: {"conditions": [{"type": "Other", "message": str(number)}]},
+}
 
 
 STEP = st.one_of(
@@ -80,3 +103,77 @@ def test_one_in_four_is_a_patch_while_there_is_both():
         plan.put(effect("patch", f"q{n}", n))
     taken = [type(plan.take()).__name__ for _ in range(16)]
     assert taken == ["Bind", "Bind", "Bind", "Patch"] * 4
+
+
+# ---- patches that need not be sent any more
+
+ON_POD = st.sampled_from(["reason", "nomination", "end", "other condition", "evict"])
+WRITTEN = st.one_of(st.tuples(ON_POD, st.just("p")), st.tuples(st.just("group"), st.just("g")), st.just("take"))
+
+
+def state(performed):
+    """What an API server has in the end, of one pod and one group."""
+    made = {"conditions": {}, "nominated": None, "group": None}
+    for each in performed:
+        if isinstance(each, effects.Bind):
+            made["conditions"]["PodScheduled"] = "True"
+        elif isinstance(each, effects.Patch) and each.kind is kinds.POD:
+            made["conditions"] |= {c["type"]: c["message"] for c in each.body["status"].get("conditions", ())}
+            made["nominated"] = each.body["status"].get("nominatedNodeName", made["nominated"])
+        elif isinstance(each, effects.Patch):
+            made["group"] = each.body
+    return made
+
+
+@settings(max_examples=300)
+@given(st.lists(WRITTEN, max_size=40), st.booleans())
+def test_what_is_left_out_makes_no_difference_in_the_end(steps, bound):
+    plan, all_of_them, performed, left_out = agenda.Agenda(), [], [], []
+    if bound:
+        steps = [*steps, ("bind", "p")]
+    for number, step in enumerate(steps):
+        if step == "take":
+            if (taken := plan.take()) is not None:
+                performed.append(taken)
+                plan.done(taken)
+        else:
+            made = effect(*step, "p" if step[0] == "bind" else number)
+            all_of_them.append(made)
+            left_out += plan.put(made)
+    while (taken := plan.take()) is not None:
+        performed.append(taken)
+        plan.done(taken)
+    assert sorted(map(id, performed + left_out)) == sorted(map(id, all_of_them))
+    assert plan.waiting == 0
+    assert state(performed) == state(all_of_them)
+
+
+def test_a_pod_that_is_bound_before_anybody_wrote_why_it_waits_costs_one_request():
+    plan = agenda.Agenda()
+    reasons = [effect("reason", "p", number) for number in range(3)]
+    assert [each for reason in reasons for each in plan.put(reason)] == reasons[:2]
+    bind = effect("bind", "p", "p")
+    assert plan.put(bind) == reasons[2:]
+    assert plan.take() is bind
+    assert plan.take() is None
+
+
+def test_a_reason_that_is_being_written_comes_before_the_bind():
+    plan = agenda.Agenda()
+    reason, bind = effect("reason", "p", 1), effect("bind", "p", "p")
+    plan.put(reason)
+    assert plan.take() is reason
+    assert plan.put(bind) == []
+    assert plan.take() is None
+    plan.done(reason)
+    assert plan.take() is bind
+
+
+def test_one_in_sixteen_says_why_a_pod_waits_while_there_are_binds_and_statuses():
+    plan = agenda.Agenda()
+    for n in range(40):
+        plan.put(effect("bind", f"p{n}", n))
+        plan.put(effect("group", f"g{n}", n))
+        plan.put(effect("reason", f"q{n}", n))
+    taken = [plan.take() for _ in range(32)]
+    assert [type(each) is effects.Patch and each.kind is kinds.POD for each in taken] == ([False] * 15 + [True]) * 2

@@ -5,6 +5,7 @@ import contextlib
 import threading
 import time
 
+import msgspec
 import pytest
 from kube_fakes import FakeApi, conflict, pod, until
 
@@ -148,14 +149,32 @@ def test_effects_on_one_object_keep_their_order_while_others_pass():
     async def scene(stage):
         stage.api.add(kinds.POD_GROUP, {"metadata": {"name": "g", "namespace": "a"}})
         stage.api.hold["patch"] = asyncio.Event()
-        for running in range(5):
-            stage.world.send(group_patch(running=running))
+        names = ("running", "failed", "succeeded", "phase", "reclaimed")
+        for name in names:  # none of them says what another does
+            stage.world.send(msgspec.structs.replace(group_patch(), body={"status": {name: 1}}))
         stage.world.send(bind())
         (first,) = await stage.answers(1)
         assert isinstance(first.effect, effects.Bind)
         stage.api.hold["patch"].set()
         await stage.answers(6)
-        assert [o.effect.body["status"]["running"] for o in stage.outcomes[1:]] == [0, 1, 2, 3, 4]
+        assert tuple(next(iter(o.effect.body["status"])) for o in stage.outcomes[1:]) == names
+        assert stage.api.find(kinds.POD_GROUP, "a", "g")["status"] == dict.fromkeys(names, 1)
+
+    play(scene, with_pods("p"))
+
+
+def test_of_statuses_that_wait_only_the_last_is_sent_and_all_are_answered():
+    async def scene(stage):
+        stage.api.add(kinds.POD_GROUP, {"metadata": {"name": "g", "namespace": "a"}})
+        stage.api.hold["patch"] = asyncio.Event()
+        for running in range(5):
+            stage.world.send(group_patch(running=running))
+            await asyncio.sleep(0)
+        stage.api.hold["patch"].set()
+        await stage.answers(5)
+        assert {o.effect.body["status"]["running"] for o in stage.outcomes} == set(range(5))
+        assert all(o.failure is None for o in stage.outcomes)
+        assert stage.api.verbs().count("patch") <= 2
         assert stage.api.find(kinds.POD_GROUP, "a", "g")["status"]["running"] == 4
 
     play(scene, with_pods("p"))

@@ -28,6 +28,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     minimum_percentage_nodes_to_find: int = 5
     percentage_nodes_to_find: int = 0
     feature_gates: tuple[str, ...] = ()
+    reason_patience: int = 0
+    """Microseconds for which a reason to wait must stand before it is written on a pod or group; for cycles that start at once, to which a gang arrives in parts."""
 
     @classmethod
     def from_flags(cls, flags: Mapping[str, Any]) -> Options:
@@ -68,7 +70,12 @@ def _check(options: Options) -> None:
         name, _, value = entry.partition("=")
         if not name or value.lower() not in ("true", "false"):
             raise ValueError(f"flag feature-gates: {entry!r} is not of the form Name=true or Name=false")
-    for field in ("minimum_feasible_nodes", "minimum_percentage_nodes_to_find", "percentage_nodes_to_find"):
+    for field in (
+        "minimum_feasible_nodes",
+        "minimum_percentage_nodes_to_find",
+        "percentage_nodes_to_find",
+        "reason_patience",
+    ):
         if getattr(options, field) < 0:
             raise ValueError(f"flag {field.replace('_', '-')}: {getattr(options, field)} is negative")
 

@@ -10,6 +10,7 @@ from pumice.cache import queues, reflector, retry_pauses, shadows, write_paces
 from pumice.cache.effects import Outcome, Patch
 from pumice.framework import closing
 from pumice.framework.reason_keys import READY, is_news, reason_key
+from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from pumice.cache.cache import Cache
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _NOMINATION = "nomination"
 _GATE = "gate"
+WAITING = frozenset({Status.PENDING, Status.PIPELINED})
 READY_PHASES = frozenset({names.PHASE_RUNNING, names.PHASE_COMPLETED})
 
 
@@ -34,7 +36,7 @@ class Publisher:
         self._noticed: dict[str, dict[str, None]] = {}  # why groups were not let in, by job
         self._ungated: dict[str, None] = {}
         self._retry_pauses = retry_pauses.RetryPauses()
-        self._paces = write_paces.WritePaces()
+        self._paces = write_paces.WritePaces(cache.options.reason_patience)
         self.queue_kinds: dict[str, kinds.Kind] = {}
         self._kinds: dict[str, kinds.Kind] = {}  # of groups that were read in an older version of the kind
 
@@ -122,8 +124,8 @@ class Publisher:
             return
         entered = report.status.phase != job.phase
         kind = self._kind(job.key)
-        self._warn_of_waiting(report, kind)
-        if report.changed and self._may_write(report, now):
+        wrote = self._give_reasons(report, kind, now)
+        if wrote:
             body = {"status": _status_body(report.status)}
             self._writing[job.key] = self._writing.get(job.key, 0) + 1
             self._cache.world.send(
@@ -132,30 +134,36 @@ class Publisher:
             self._cluster.set_status(job, report.status)
         if entered:
             self._noticed.pop(job.key, None)
-        if report.changed and entered and report.status.phase in READY_PHASES:
+        if wrote and entered and report.status.phase in READY_PHASES:
             self._cache.note(kind, group.metadata, "Normal", names.EVENT_SCHEDULED, READY)
 
-    def _may_write(self, report: closing.JobReport, now: int) -> bool:
-        """Tell whether a group's status may be written: always if its phase or counts changed, else as often as reasons may be given."""
-        old, new = report.job.status, report.status
-        if (old.phase, old.running, old.succeeded, old.failed) != (new.phase, new.running, new.succeeded, new.failed):
-            return True
-        return self._paces.may_give_reason(f"{kinds.POD_GROUP.name} {report.job.key}", now)
+    def _give_reasons(self, report: closing.JobReport, kind: kinds.Kind, now: int) -> bool:
+        """Tell of a group that waits, and whether its status may be written: always if its phase or counts changed, else as often as reasons may be given."""
+        name = f"{kinds.POD_GROUP.name} {report.job.key}"
+        moved, news = _has_moved(report), self._is_warning_new(report)
+        wanted = news or (report.changed and not moved)
+        stood = not wanted or self._paces.has_stood(name, now)
+        if news and stood and report.job.group is not None:
+            metadata = report.job.group.metadata
+            self._cache.note(kind, metadata, "Warning", names.EVENT_UNSCHEDULABLE, report.warning)
+            self._warned[report.job.key] = report.warning
+        may_write = report.changed and (moved or self._paces.may_give_reason(name, now))
+        if stood and may_write == report.changed:
+            self._paces.withdraw(name)
+        return may_write
 
-    def _warn_of_waiting(self, report: closing.JobReport, kind: kinds.Kind) -> None:
-        """Tell of a group that waits, if the reason is another than the last; after a restart, than the one its condition gives."""
+    def _is_warning_new(self, report: closing.JobReport) -> bool:
+        """Tell whether a group waits for another reason than it was last told; after a restart, than the one its condition gives."""
         job = report.job
         if not report.warning or job.group is None:
             self._warned.pop(job.key, None)
-            return
+            return False
         said = self._warned.get(job.key)
         if said is None:
             stated = (c for c in job.status.conditions if c.type == names.CONDITION_UNSCHEDULABLE)
             said = next((c.message for c in stated), "")
-        if is_news(said, report.warning):
-            self._cache.note(kind, job.group.metadata, "Warning", names.EVENT_UNSCHEDULABLE, report.warning)
-            said = report.warning
-        self._warned[job.key] = said
+            self._warned[job.key] = said
+        return is_news(said, report.warning)
 
     def is_writing(self, job: str) -> bool:
         """Tell whether a status of ours is on its way, so that what is read meanwhile is older."""
@@ -201,7 +209,9 @@ class Publisher:
             kind, _, key = name.partition(" ")
             task = self._cluster.tasks.get(key) if kind == kinds.POD.name else None
             job = self._cluster.jobs.get(key) if task is None else task.job
-            if job is not None:
+            if job is None or (task is not None and task.status not in WAITING):
+                self._paces.withdraw(name)  # whoever has a node waits no more
+            else:
                 self._report_again(job)
         for name in self._retry_pauses.due(now):
             kind, _, key = name.partition(" ")
@@ -366,6 +376,12 @@ def _name(effect: Patch) -> str:
         if effect.namespace
         else f"{effect.kind.name} {effect.name}"
     )
+
+
+def _has_moved(report: closing.JobReport) -> bool:
+    """Tell whether a group's phase or counts changed."""
+    old, new = report.job.status, report.status
+    return (old.phase, old.running, old.succeeded, old.failed) != (new.phase, new.running, new.succeeded, new.failed)
 
 
 def _unheeded(job: Job) -> str:

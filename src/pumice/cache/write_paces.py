@@ -1,6 +1,7 @@
 """How often statuses are written, however fast cycles follow each other: queues once a second, new reasons of a pod or group a few times and then once a minute.
 
-Whoever has to wait is remembered by name only, and says what is true when its time has come.
+Where cycles start at once, a reason must have stood for a while before it is given at all: the gang whose pods arrive one by one waits for the rest of them, and
+nobody needs to read that. Whoever has to wait is remembered by name only, and says what is true when its time has come.
 """
 
 from __future__ import annotations
@@ -18,19 +19,37 @@ QUEUES: Final = Budget(burst=1, pause=1_000_000)
 class WritePaces:
     """Says whether something may be written now, and when what had to wait is due."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: int = 0) -> None:
+        self._patience = patience
         self._reasons = Spending(REASONS)
         self._queues = Spending(QUEUES)
+        self._since: dict[str, int] = {}  # when a reason was first to be given
         self._late: dict[str, int] = {}
+        self._first_late = 0  # no later than the first of them
         self._queues_due: int | None = None
+
+    def has_stood(self, name: str, now: int) -> bool:
+        """Tell whether there has been a reason to give for long enough; if not, remember that it is to be given later."""
+        if not self._patience:
+            return True
+        due = self._since.setdefault(name, now) + self._patience
+        if now < due:
+            self._put_off(name, due)
+        return now >= due
 
     def may_give_reason(self, name: str, now: int) -> bool:
         """Spend a write on a new reason, or remember that it is to be given later."""
+        if not self.has_stood(name, now):
+            return False
         if self._reasons.take(name, now):
-            self._late.pop(name, None)
+            self.withdraw(name)
             return True
-        self._late[name] = self._reasons.next(name, now)
+        self._put_off(name, self._reasons.next(name, now))
         return False
+
+    def _put_off(self, name: str, due: int) -> None:
+        self._first_late = min(self._first_late, due) if self._late else due
+        self._late[name] = due
 
     def may_write_queue(self, name: str, now: int) -> bool:
         """Spend a write on a queue, or remember that it is to be written later."""
@@ -41,14 +60,18 @@ class WritePaces:
         return False
 
     def withdraw(self, name: str) -> None:
-        """Note that what is written is right again."""
+        """Note that what is written is right again, or that there is nothing to be said any more."""
+        self._since.pop(name, None)
         self._late.pop(name, None)
 
     def due(self, now: int) -> list[str]:
         """Return, once, the names whose reasons can be given now."""
-        found = [name for name, due in self._late.items() if due <= now] if self._late else []
+        if not self._late or now < self._first_late:
+            return []
+        found = [name for name, due in self._late.items() if due <= now]
         for name in found:
             del self._late[name]
+        self._first_late = min(self._late.values(), default=0)
         return found
 
     def queues_are_due(self, now: int) -> bool:
@@ -62,7 +85,7 @@ class WritePaces:
 
     def next_wake(self) -> int | None:
         """Return when the next one is due."""
-        times = [*self._late.values()]
+        times = [self._first_late] if self._late else []
         if self._queues_due is not None:
             times.append(self._queues_due)
         return min(times, default=None)
@@ -70,7 +93,7 @@ class WritePaces:
     def forget(self, name: str) -> None:
         """Drop what is known of an object that is gone."""
         self._reasons.forget(name)
-        self._late.pop(name, None)
+        self.withdraw(name)
 
     def forget_queue(self, name: str) -> None:
         """Drop what is known of a queue that is gone."""

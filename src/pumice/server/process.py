@@ -29,7 +29,16 @@ from pumice.server.controlling import beside, part
 from pumice.server.flags import controller_settings
 from pumice.server.health import api_silence
 from pumice.server.logs import logs, verbosity
-from pumice.server.threads import deciding, interpreter, io_thread, leading, mailbox, required_queues, watch_feed
+from pumice.server.threads import (
+    deciding,
+    interpreter,
+    io_thread,
+    leading,
+    mailbox,
+    pacing,
+    required_queues,
+    watch_feed,
+)
 from pumice.server.threads.clocks import monotonic, wall
 
 if TYPE_CHECKING:
@@ -76,7 +85,7 @@ class Process:
         self._log = log
         self._box = mailbox.Mailbox()
         self._api_silence = api_silence.ApiSilence(time.monotonic)
-        self._options = Options.from_flags(settings.shaping)
+        self._options = pacing.patient(Options.from_flags(settings.shaping), settings.schedule_period)
         self._known = registry.installed()
         if settings.plugins_dir:
             self._known = plugin_files.extend(self._known, settings.plugins_dir)

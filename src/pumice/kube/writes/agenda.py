@@ -1,24 +1,27 @@
 """In what order effects are performed, as a state machine without input or output.
 
 ```
-   put()                          take()                       done()
- effect ──▶ its object is free ──▶ urgent   3 of 4 ┐
-   │                             └ status   1 of 4 ┴─▶ worker ──▶ next of the object
+   put()                          take()                            done()
+ effect ──▶ its object is free ──▶ urgent                ┐
+   │                             └ status   1 of 4       ├─▶ worker ──▶ next of the object
+   │                             └ reasons  1 of 16      ┘
    │                             └ patient ──────────▶ a slot of its own
-   └──▶ its object is taken: waits behind it
+   ├──▶ its object is taken: waits behind it
+   └──▶ it says all that a patch says which still waits: takes its place
 ```
 
 What this rests on: effects on one object never overtake each other, and at most one of them is in flight. Effects on different objects run side
-by side: binds, evictions, reads and creations first, patches of statuses with a fair share beside them. A bind that has to wait for volumes
-goes a way of its own, so that nobody waits behind it.
+by side: binds, evictions, reads and creations first, patches of statuses with a fair share beside them, and what is written on pods that wait last: most of it
+will not be true any more. A patch that nobody has begun is left out if another one says all that it says, or if its pod is bound: so a server that is too slow for
+everything gets less to do, and not more. A bind that has to wait for volumes goes a way of its own, so that nobody waits behind it.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pumice.api import kinds
+from pumice.api import kinds, names
 from pumice.cache.effects import Answerable, Bind, Create, Evict, Patch
 
 if TYPE_CHECKING:
@@ -27,7 +30,8 @@ if TYPE_CHECKING:
 _Object = tuple[str, str, str]
 
 _PODS = kinds.POD.plural
-_SHARE = 4  # one in so many is a patch while there is both
+_STATUS_SHARE = 4  # one in so many is a status while there are urgent effects, too
+_REASON_SHARE = 16  # and one in so many a reason on a pod
 
 
 class Agenda:
@@ -35,7 +39,11 @@ class Agenda:
 
     def __init__(self) -> None:
         self._urgent: deque[Answerable] = deque()
-        self._status: deque[Answerable] = deque()
+        self._status: deque[_Object] = deque()
+        self._reasons: deque[_Object] = deque()
+        self._patches: dict[
+            _Object, Patch
+        ] = {}  # what the two lines above are to bring; whoever is not here was left out
         self._patient: deque[Bind] = deque()
         self._behind: dict[_Object, deque[Answerable] | None] = {}  # an object that is taken -> what waits for it
         self._turn = 0
@@ -50,24 +58,44 @@ class Agenda:
     @property
     def has_work(self) -> bool:
         """Tell whether a worker would find something to do."""
-        return bool(self._urgent or self._status)
+        return bool(self._urgent or self._patches)
 
-    def put(self, effect: Answerable) -> None:
-        """Queue an effect behind those on the same object."""
+    def put(self, effect: Answerable) -> list[Patch]:
+        """Queue an effect behind those on the same object; returns the patches that need not be sent any more."""
         self.waiting += 1
         key = _object(effect)
         if key not in self._behind:
             self._behind[key] = None
-            self._line_up(effect)
-            return
+            self._line_up(key, effect)
+            return []
         queue = self._behind[key]
         if queue is None:
             queue = self._behind[key] = deque()
-        queue.append(effect)
+        left_out: list[Patch] = []
+        while queue and (last := _replaced(queue[-1], effect)) is not None:
+            left_out.append(last)
+            queue.pop()
+        begun = self._patches.get(key)
+        if not queue and begun is not None and _replaced(begun, effect) is not None:
+            left_out.append(begun)
+            self._take_place(key, effect)
+        else:
+            queue.append(effect)
+        self.waiting -= len(left_out)
+        return left_out
 
-    def _line_up(self, effect: Answerable) -> None:
+    def _take_place(self, key: _Object, effect: Answerable) -> None:
+        """Put an effect where a patch of its object waits that nobody has begun."""
         if isinstance(effect, Patch):
-            self._status.append(effect)
+            self._patches[key] = effect
+        else:
+            del self._patches[key]
+            self._line_up(key, effect)
+
+    def _line_up(self, key: _Object, effect: Answerable) -> None:
+        if isinstance(effect, Patch):
+            self._patches[key] = effect
+            (self._reasons if _gives_reason(effect) else self._status).append(key)
         elif isinstance(effect, Bind) and effect.volumes:
             self._patient.append(effect)
         else:
@@ -75,16 +103,27 @@ class Agenda:
 
     def take(self) -> Answerable | None:
         """Give a worker its next effect."""
-        if self._status and (self._turn >= _SHARE - 1 or not self._urgent):
-            self._turn = 0
-            self.waiting -= 1
-            return self._status.popleft()
-        if not self._urgent:
-            return None
         self._turn += 1
-        self._urgent_in_flight += 1
-        self.waiting -= 1
-        return self._urgent.popleft()
+        effect: Answerable | None = None
+        if self._turn % _REASON_SHARE == 0:
+            effect = self._next_patch(self._reasons)
+        if effect is None and self._turn % _STATUS_SHARE == 0:
+            effect = self._next_patch(self._status)
+        if effect is None and self._urgent:
+            self._urgent_in_flight += 1
+            effect = self._urgent.popleft()
+        if effect is None:
+            effect = self._next_patch(self._status) or self._next_patch(self._reasons)
+        self.waiting -= effect is not None
+        return effect
+
+    def _next_patch(self, line: deque[_Object]) -> Patch | None:
+        """Give the next patch of a line that was not left out."""
+        while line:
+            patch = self._patches.pop(line.popleft(), None)
+            if patch is not None:
+                return patch
+        return None
 
     def take_patient(self) -> Bind | None:
         """Give the next bind that has to wait for volumes."""
@@ -100,18 +139,51 @@ class Agenda:
         key = _object(effect)
         queue = self._behind[key]
         if queue:
-            self._line_up(queue.popleft())
+            self._line_up(key, queue.popleft())
         else:
             del self._behind[key]
 
     def clear(self) -> Iterator[Answerable]:
         """Give everything that waits, to be refused; nothing can be queued after that."""
-        lines: list[deque[Answerable] | deque[Bind]] = [self._urgent, self._status, self._patient]
+        patches = deque(self._patches.values())
+        self._patches.clear()
+        lines: list[deque[Any]] = [self._urgent, patches, self._patient]
         lines += [queue for queue in self._behind.values() if queue]
         for line in lines:
             while line:
                 self.waiting -= 1
                 yield line.popleft()
+
+
+def _gives_reason(effect: Patch) -> bool:
+    """Tell whether a patch says why a pod waits."""
+    return effect.kind.plural == _PODS and effect.subresource == "status"
+
+
+def _only_waits(effect: Patch) -> bool:
+    """Tell whether a patch says that a pod waits, which the bind itself takes back, and nothing else."""
+    status = effect.body["status"]
+    types = {each["type"] for each in status.get("conditions", ())}
+    return _gives_reason(effect) and status.keys() == {"conditions"} and types == {names.CONDITION_POD_SCHEDULED}
+
+
+def _replaced(waiting: Answerable, effect: Answerable) -> Patch | None:
+    """Return what waits, if it is a patch of a status that need not be sent now that an effect on the same object follows."""
+    if not isinstance(waiting, Patch) or waiting.body.keys() != {"status"}:
+        return None
+    if isinstance(effect, Bind):
+        return waiting if effect.uid == waiting.uid and _only_waits(waiting) else None
+    if not isinstance(effect, Patch) or (effect.uid, effect.body.keys()) != (waiting.uid, waiting.body.keys()):
+        return None
+    if (effect.kind, effect.subresource, effect.strategic) != (waiting.kind, waiting.subresource, waiting.strategic):
+        return None
+    return waiting if _says_all(effect.body["status"], waiting.body["status"], merged=effect.strategic) else None
+
+
+def _says_all(later: dict[str, Any], earlier: dict[str, Any], *, merged: bool) -> bool:
+    """Tell whether a status has all fields of an earlier one, and where conditions are merged by type all their types."""
+    types = [{each["type"] for each in status.get("conditions", ())} for status in (later, earlier)]
+    return later.keys() >= earlier.keys() and not (merged and types[1] - types[0])
 
 
 def _object(effect: Answerable) -> _Object:

@@ -56,7 +56,8 @@ class WorkerPool:
         elif self._stopping:
             self._refuse(effect)
         else:
-            self.agenda.put(effect)
+            for patch in self.agenda.put(effect):
+                self._answer(effects.Outcome(effect=patch))
 
     def rouse(self) -> None:
         """Let idle workers look at what was queued."""

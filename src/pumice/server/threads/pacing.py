@@ -6,11 +6,22 @@ takes no more than half of the time. Whatever waits for a moment wakes the sched
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+if TYPE_CHECKING:
+    from pumice.cache.options import Options
 
 GATHER: Final = 0.001  # seconds for which a burst is gathered
 LOOK: Final = 1.0  # seconds after which a cycle starts though nobody asked for one; it is skipped if nothing is due
 LONGEST: Final = 1.0  # the longest pause after a cycle
+STANDS: Final = 1_000_000  # microseconds for which a reason to wait must stand before it is written, as long as others' cycles take to see it
+
+
+def patient(options: Options, period: int | None) -> Options:
+    """Give options for that pace: where cycles start at once, what is true for a moment only is not written down."""
+    return options if period is not None else msgspec.structs.replace(options, reason_patience=STANDS)
 
 
 class Pacing:
