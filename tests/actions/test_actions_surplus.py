@@ -110,7 +110,7 @@ def decide(text, waves):
     return [repr(effect) for effect in desk.world.effects], said
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(pick=ANYTHING)
 def test_pods_given_ahead_go_where_they_would_have_gone_one_a_turn(pick):
     text, waves = configuration(pick), world(pick)

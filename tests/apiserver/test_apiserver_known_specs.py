@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.apiserver import cluster, requests, resources, statuses
@@ -69,6 +69,7 @@ def answer(made, body, *, known, validation):
     return "stored", shown, warnings
 
 
+@settings(max_examples=50)  # each with two servers of its own
 @given(body=bodies, validation=st.sampled_from(["Ignore", "Warn", "Strict"]))
 def test_a_known_spec_changes_nothing_but_the_work(body, validation):
     plain = answer(server(), body, known=False, validation=validation)

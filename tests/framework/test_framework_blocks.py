@@ -174,7 +174,7 @@ def decide(text, waves, *, together):
     return [repr(effect) for effect in desk.world.effects], said
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(pick=ANYTHING)
 def test_shapes_worked_out_together_decide_as_each_worked_out_alone(pick):
     text, waves = configuration(pick), world(pick)
