@@ -71,6 +71,8 @@ class ScriptedServer:
     steps: list[Step]
     asked: list[Asked] = field(default_factory=list)
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    left: asyncio.Event = field(default_factory=asyncio.Event)
+    finished: asyncio.Event = field(default_factory=asyncio.Event)
     connections: int = 0
     port: int = 0
     scheme: str = "http"
@@ -95,6 +97,7 @@ class ScriptedServer:
             finally:
                 tasks.discard(task)
                 writer.transport.abort()
+                self.finished.set()
 
         server = await asyncio.start_server(serve, "127.0.0.1", self.port, ssl=context)
         self.port = server.sockets[0].getsockname()[1]
@@ -112,6 +115,7 @@ class ScriptedServer:
             try:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode()
             except asyncio.IncompleteReadError:
+                self.left.set()
                 return
             first, *rest = head.strip().split("\r\n")
             headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in rest)}
@@ -133,7 +137,9 @@ class ScriptedServer:
             if step.then == "close":
                 return
             if step.then == "hang":
-                await asyncio.sleep(3600)
+                await reader.read()
+                self.left.set()
+                return
 
 
 def client(server: ScriptedServer, **options: Any) -> Client:

@@ -8,7 +8,7 @@ import ssl
 
 import pytest
 import yaml
-from scripted import ScriptedServer, refuse, reply
+from scripted import ScriptedServer, chunked, refuse, reply
 
 from pumice.api import kinds
 from pumice.kube import errors
@@ -208,3 +208,31 @@ def test_a_certificate_that_changes_after_a_401_is_tried_at_once(tmp_path, autho
             return server.connections
 
     assert asyncio.run(run()) == 2
+
+
+def test_requests_and_answers_larger_than_any_buffer_arrive_whole_over_tls(authority, secure):
+    asked, answered = b"x" * 3_000_000, b'"' + b"y" * 3_000_000 + b'"'
+
+    async def run():
+        async with ScriptedServer([reply(200, answered)]).running(secure) as server:
+            trusting = Connection(server.url, tls=Tls(authority=Pem("ca", path=authority.pair.certificate)))
+            async with Client(trusting) as api:
+                for _ in range(2):
+                    assert await api.request("POST", "/x", body=asked) == answered
+            return server
+
+    server = asyncio.run(run())
+    assert [each.body for each in server.asked] == [asked] * 2
+    assert server.connections == 1
+
+
+def test_a_stream_over_tls_gives_each_line_as_it_comes(authority, secure):
+    async def run():
+        steps = [chunked(b"one\ntw", b"o\n", b"three\n", then="hang")]
+        async with ScriptedServer(steps).running(secure) as server:
+            trusting = Connection(server.url, tls=Tls(authority=Pem("ca", path=authority.pair.certificate)))
+            async with Client(trusting) as api:
+                lines = api.stream(kinds.POD, silence=60)
+                return [await anext(lines) for _ in range(3)]
+
+    assert asyncio.run(run()) == [b"one", b"two", b"three"]

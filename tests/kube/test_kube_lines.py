@@ -103,7 +103,7 @@ def test_a_watch_that_is_left_closes_its_connection():
             stream = api.stream(kinds.POD, silence=60)
             assert await anext(stream) == b"one"
             await stream.aclose()
-            assert not api._transport._session.connector._acquired
+            await asyncio.wait_for(server.left.wait(), 30)
 
     asyncio.run(run())
 

@@ -30,6 +30,7 @@ def test_without_a_period_a_change_starts_a_cycle_at_once_but_deciding_takes_no_
     assert ended + pause <= due <= ended + max(pause, 1.0)
     changed = pace.after_change(ended + later)
     assert changed == max(ended + pause, ended + later + pacing.GATHER)
+    assert pace.after_echo(ended + later) == max(ended + pause, ended + later + pacing.ECHO)
 
 
 @given(moments, spans, st.floats(0.001, 0.999))
@@ -45,7 +46,7 @@ def test_with_a_period_the_pause_is_the_period_whatever_happens(started, spent, 
     pace = pacing.Pacing(period)
     ended = started + spent
     assert pace.next(started, ended, wakes_in) == ended + period
-    assert pace.after_change(ended + later) == ended + period
+    assert pace.after_change(ended + later) == pace.after_echo(ended + later) == ended + period
 
 
 class Rig:
@@ -110,3 +111,36 @@ def test_many_changes_in_a_row_are_one_message():
     box.hush()
     box.ring()
     assert box.take(0) == mailbox.Changed()
+
+
+@given(st.lists(st.sampled_from(["ring", "hint", "hush"]), max_size=30))
+def test_between_two_looks_there_is_one_message_of_each_kind_and_none_that_says_less_than_was_said(steps):
+    box, expected, said = mailbox.Mailbox(), [], []
+    for step in steps:
+        getattr(box, step)()
+        if step == "hush":
+            said = []
+        elif step not in said and "ring" not in said:
+            said.append(step)
+            expected.append(mailbox.Changed() if step == "ring" else mailbox.Echoed())
+    found = []
+    while (message := box.take(0)) is not None:
+        found.append(message)
+    assert found == expected
+
+
+def test_an_echo_is_looked_at_soon_though_not_at_once():
+    rig = Rig()
+    taken = []
+
+    def story():
+        assert wait(lambda: len(rig.notes.cycles) >= 1)
+        rig.desk.feed(builders.node("n1"), builders.group("g"), builders.pod("p", "g", cpu="1"))
+        started = time.monotonic()
+        rig.box.hint()
+        wait(lambda: rig.desk.world.binds)
+        taken.append(time.monotonic() - started)
+
+    rig.run(story)
+    assert rig.desk.world.binds == {"p": "n1"}
+    assert taken[0] >= pacing.ECHO

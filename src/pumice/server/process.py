@@ -206,7 +206,7 @@ class Process:
             numatopology=gates.get("ResourceTopology", True),
             raw=companions.WATCHED,
         )
-        sink = watch_feed.WatchFeed(self._cache, self._companions, self._reporter.meter.noticed, self._box.ring)
+        sink = watch_feed.WatchFeed(self._cache, self._companions, self._reporter.meter.noticed, self._box)
         return informers.Informers(self._client, specs, sink)
 
     def _parts(self) -> io_thread.Parts:

@@ -1,4 +1,4 @@
-"""Answers of an API server: their bodies, their refusals, and what it means if there is none."""
+"""Answers of an API server: their refusals, and what it means if there is none."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import ssl
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-import aiohttp
 import msgspec
 
 from pumice.kube import errors
 
 if TYPE_CHECKING:
     from pumice.kube.access.endpoint import Connection
-    from pumice.kube.calls.transport import Request
+    from pumice.kube.calls.http_answers import Answer
+    from pumice.kube.calls.requests import Request
 
 _SHOWN: Final = 1000
 
@@ -40,33 +40,10 @@ class _Status(msgspec.Struct, frozen=True):
 _STATUS: Final = msgspec.json.Decoder(_Status)
 
 
-async def read(response: aiohttp.ClientResponse, largest: int, request: Request) -> bytes:
-    """Read a body up to a limit."""
-    announced = response.content_length
-    if announced is not None:
-        if announced > largest:
-            response.close()
-            raise errors.OversizeError(f"{request.title}: the answer has {announced} bytes; at most {largest} are read")
-        return await response.read()
-    parts: list[bytes] = []
-    size = 0
-    async for part in response.content.iter_any():
-        size += len(part)
-        if size > largest:
-            response.close()
-            raise errors.OversizeError(
-                f"{request.title}: the answer has more than {largest} bytes, which is all that is read"
-            )
-        parts.append(part)
-    return b"".join(parts)
-
-
-def refusal(
-    response: aiohttp.ClientResponse, body: bytes, request: Request, connection: Connection
-) -> errors.KubeError:
+def refusal(answer: Answer, request: Request, connection: Connection) -> errors.KubeError:
     """Return the error for an answer that is none of success."""
-    status = response.status
-    error = parse_status(status, body, response.headers.get("Retry-After", ""), request.title)
+    status = answer.status
+    error = parse_status(status, answer.body, answer.headers.get("retry-after", ""), request.title)
     if status == 401:
         return errors.ApiError(
             401,
@@ -75,7 +52,7 @@ def refusal(
             "fetch new ones and check that they belong to this cluster",
         )
     if 300 <= status < 400:
-        target = urlsplit(response.headers.get("Location", ""))
+        target = urlsplit(answer.headers.get("location", ""))
         return errors.ApiError(
             status,
             "Redirect",
@@ -110,50 +87,45 @@ def parse_status(status: int, body: bytes, retry_after: str, title: str) -> erro
     )
 
 
-def translate(error: Exception, request: Request, server: str, timeout: float) -> errors.KubeError:
-    """Return what an exception of the HTTP library means for a request."""
-    if isinstance(error, errors.OversizeError) and not request.write:
-        return error
-    where = f"{request.title}: {server}"
-    if isinstance(error, aiohttp.ConnectionTimeoutError):
-        return errors.UnreachableError(f"{where}: no connection in time; check the address and the network")
-    if isinstance(error, aiohttp.ClientHttpProxyError):
-        return errors.UnreachableError(f"{where}: the proxy refused with {error.status}; check the proxy's settings")
-    if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ClientConnectorCertificateError):
-        return _unreachable(error, where)
-    if isinstance(error, aiohttp.InvalidURL):
-        return errors.UnreachableError(f"{where}: not a valid address", transient=False)
-    if isinstance(error, TimeoutError):
-        what = f"no whole answer within {timeout:g} s"
-    elif isinstance(error, errors.OversizeError):
-        what = "the answer is too large to be read"
-    else:
-        cause = error.__cause__ if isinstance(error.__cause__, ssl.SSLError) else error
-        name = cause.reason if isinstance(cause, ssl.SSLError) else type(error).__name__
-        what = f"the connection broke before the whole answer was there ({name})"
+def unanswered(request: Request, server: str, what: str) -> errors.KubeError:
+    """Return what it means that a request which has left got no whole answer."""
     if request.write:
-        return errors.UnknownOutcomeError(f"{where}: {what}; the write may have happened")
-    return errors.BrokenConnectionError(f"{where}: {what}")
+        return errors.UnknownOutcomeError(f"{request.title}: {server}: {what}; the write may have happened")
+    return errors.BrokenConnectionError(f"{request.title}: {server}: {what}")
 
 
-def _unreachable(
-    error: aiohttp.ClientConnectorError | aiohttp.ClientConnectorCertificateError, where: str
-) -> errors.UnreachableError:
-    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        verify = error.certificate_error
-        why = getattr(verify, "verify_message", "") or "it does not match"
+def oversized(error: errors.OversizeError, request: Request, server: str) -> errors.KubeError:
+    """Return what it means that an answer is larger than is read."""
+    if request.write:
+        return unanswered(request, server, "the answer is too large to be read")
+    return errors.OversizeError(f"{request.title}: {error}")
+
+
+def broken(error: Exception, request: Request, server: str) -> errors.KubeError:
+    """Return what it means that a connection broke."""
+    name = error.reason if isinstance(error, ssl.SSLError) else type(error).__name__
+    what = f"the connection broke before the whole answer was there ({name})"
+    return unanswered(request, server, what)
+
+
+def unreachable(cause: Exception, request: Request, server: str, *, proxy: str = "") -> errors.UnreachableError:
+    """Return what it means that no connection could be opened, to the server or to the proxy before it."""
+    where = f"{request.title}: {server}"
+    if isinstance(cause, TimeoutError) and not cause.errno:
+        return errors.UnreachableError(f"{where}: no connection in time; check the address and the network")
+    if isinstance(cause, ssl.CertificateError):
+        why = getattr(cause, "verify_message", "") or "it does not match"
         return errors.UnreachableError(
             f"{where}: its certificate is not trusted: {why}; check certificate-authority and tls-server-name",
             transient=False,
         )
     if isinstance(cause, ssl.SSLError):
-        broken = isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError)
-        return errors.UnreachableError(f"{where}: TLS failed: {cause.reason or 'no agreement'}", transient=broken)
+        ended = isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError)
+        return errors.UnreachableError(f"{where}: TLS failed: {cause.reason or 'no agreement'}", transient=ended)
     number = (cause.errno if isinstance(cause, OSError) else None) or 0
     what = os.strerror(number) if number > 0 else "the address is not known"
-    if isinstance(error, aiohttp.ClientProxyConnectionError):
-        return errors.UnreachableError(f"{where}: no connection to the proxy {error.host}: {what}; check proxy-url")
+    if proxy:
+        return errors.UnreachableError(f"{where}: no connection to the proxy {proxy}: {what}; check proxy-url")
     return errors.UnreachableError(
         f"{where}: no connection: {what}; check that the server runs and the address is right"
     )

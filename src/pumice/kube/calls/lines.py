@@ -5,19 +5,15 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Final
 
-import aiohttp
-
 from pumice.kube import errors
-from pumice.kube.calls import answers
-from pumice.kube.calls.transport import CONNECT_LIMIT, Request, Transport
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from pumice.kube.calls.limiter import Limiter
+    from pumice.kube.calls.transport import Request, Transport
 
 LARGEST_LINE: Final = 32 << 20
-_LARGEST_REFUSAL: Final = 1 << 20
 
 
 class LineSplitter:
@@ -57,32 +53,9 @@ async def stream(
     """Yield the lines of one watch until its end; it is not opened again here."""
     await limiter.acquire()
     splitter = LineSplitter()
-    failure: errors.KubeError | None = None
-    try:
-        async with contextlib.aclosing(_chunks(transport, request, silence)) as chunks:
-            async for chunk in chunks:
-                for line in splitter.feed(chunk):
-                    yield line
-        if splitter.pending:
-            failure = errors.BrokenConnectionError(f"{request.title}: the stream ended within a line")
-    except aiohttp.SocketTimeoutError:
-        failure = errors.SilenceError(f"{request.title}: no byte arrived for {silence:g} s")
-    except (aiohttp.ClientError, OSError, TimeoutError) as error:
-        failure = answers.translate(error, request, transport.connection.server, silence)
-    # Raised out here, so that aiohttp's error, which knows our headers, does not hang on to it.
-    if failure is not None:
-        raise failure
-
-
-async def _chunks(transport: Transport, request: Request, silence: float) -> AsyncGenerator[bytes, None]:
-    limits = aiohttp.ClientTimeout(total=None, connect=CONNECT_LIMIT, sock_read=silence)
-    response = await transport.open(request, lambda: limits)
-    try:
-        if response.status != 200:
-            body = await answers.read(response, _LARGEST_REFUSAL, request)
-            raise answers.refusal(response, body, request, transport.connection)
-        async for chunk in response.content.iter_any():
-            yield chunk
-    finally:
-        response.close()
-        del response
+    async with contextlib.aclosing(transport.stream(request, silence)) as chunks:
+        async for chunk in chunks:
+            for line in splitter.feed(chunk):
+                yield line
+    if splitter.pending:
+        raise errors.BrokenConnectionError(f"{request.title}: the stream ended within a line")

@@ -2,52 +2,53 @@
 
 from __future__ import annotations
 
-import asyncio
-import functools
-import math
-from typing import TYPE_CHECKING, Final, Self
-
-import aiohttp
-import msgspec
-import yarl
+import contextlib
+from typing import TYPE_CHECKING, Final, Protocol, Self
+from urllib.parse import urlsplit
 
 from pumice.kube import errors
-from pumice.kube.calls import answers
+from pumice.kube.calls import answers, direct
+from pumice.kube.calls.http_answers import Answer
+from pumice.kube.calls.requests import Head, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    import ssl
+    from collections.abc import AsyncGenerator, Callable, Mapping
     from types import TracebackType
 
     from pumice.kube.access.endpoint import Connection
 
+__all__ = ["LARGEST_ANSWER", "Request", "Transport"]
+
 LARGEST_ANSWER: Final = 256 << 20
-READ_BUFFER: Final = 1 << 18
-CONNECT_LIMIT: Final = 10.0
-FAREWELL: Final = 0.05
-_READS: Final = frozenset(("GET", "HEAD"))
+_LARGEST_REFUSAL: Final = 1 << 20  # of a stream
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What is sent: a path with its query, and a body that is bytes already."""
+class Channel(Protocol):
+    """A way to the server; what it raises and is among its `failures` it can explain."""
 
-    method: str
-    path: str
-    body: bytes | None = None
-    content_type: str = ""
+    failures: tuple[type[Exception], ...]
 
-    @property
-    def write(self) -> bool:
-        """Whether it may change something."""
-        return self.method not in _READS
+    async def close(self) -> None:
+        """End all connections."""
 
-    @property
-    def title(self) -> str:
-        """What messages call it: the method and the path without its query."""
-        return f"{self.method} {self.path.partition('?')[0]}"
+    async def exchange(self, request: Request, head: Head, context: ssl.SSLContext | None, limit: float) -> Answer:
+        """Send a request and return the whole answer, within so many seconds."""
+        ...
+
+    def stream(
+        self, request: Request, head: Head, context: ssl.SSLContext | None, answer: Answer, silence: float
+    ) -> AsyncGenerator[bytes, None]:
+        """Send a request and yield its answer as it arrives, first nothing when its head is there."""
+        ...
+
+    def explain(self, error: Exception, request: Request, limit: float, *, silence: bool = False) -> errors.KubeError:
+        """Return what a failure means for a request."""
+        ...
 
 
 class Transport:
-    """A pool of connections to one API server.
+    """A pool of connections to one API server, used inside `async with`.
 
     Nothing is sent twice here, except after a 401 with newer credentials: then nothing has happened yet. Redirects are not followed, so
     credentials reach no other server. Answers are not compressed: that costs the server more than a nearby network.
@@ -55,121 +56,120 @@ class Transport:
 
     def __init__(self, connection: Connection, *, user_agent: str, largest: int) -> None:
         self.connection = connection
-        self._prefix = connection.server
+        self._host = urlsplit(connection.server).netloc
         self._common = {"User-Agent": user_agent, "Accept": "application/json", "Accept-Encoding": "identity"}
         self._largest = largest
-        self._session: aiohttp.ClientSession | None = None
-        self._headers: tuple[Mapping[str, str], dict[str, dict[str, str]]] = ({}, {})
+        self._channel: Channel | None = None
+        self._heads: tuple[Mapping[str, str], dict[str, Head]] = ({}, {})
 
     async def __aenter__(self) -> Self:
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=30, keepalive_timeout=60),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-            trust_env=False,
-            skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
-            middlewares=(_send_once,),
-        )
+        connection, largest = self.connection, self._largest
+        if connection.proxy_url:
+            from pumice.kube.calls import proxied  # noqa: PLC0415  most have no proxy, and all would load what speaks with them
+
+            self._channel = proxied.Proxied(
+                connection.server, connection.tls_server_name, connection.proxy_url, largest
+            )
+        else:
+            self._channel = direct.Direct(connection.server, connection.tls_server_name, largest)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._session is not None:
-            await self._session.close()
-            await asyncio.sleep(FAREWELL)  # connections that were given up before are still saying goodbye
-            self._session = None
+        if self._channel is not None:
+            await self._channel.close()
+            self._channel = None
 
     async def exchange(self, request: Request, limit: Callable[[], float]) -> bytes:
         """Send a request once and return the body of a good answer; `limit` is asked how many seconds it may take whenever it leaves, and may raise."""
         result = await self._result(request, limit)
-        # Raised out here, so that neither aiohttp's error nor its response, which know our headers, hang on to it.
+        # Raised out here, so that no error which knows our headers hangs on to it.
         if isinstance(result, errors.KubeError):
             raise result
         return result
 
     async def _result(self, request: Request, limit: Callable[[], float]) -> bytes | errors.KubeError:
-        timeout = 0.0
-
-        def limits() -> aiohttp.ClientTimeout:
-            nonlocal timeout
-            timeout = limit()
-            return _limits(timeout)
-
+        channel, timeout = self._opened(), 0.0
         try:
-            response = await self.open(request, limits)
-            try:
-                body = await answers.read(response, self._largest, request)
-            finally:
-                response.release()
-        except (aiohttp.ClientError, OSError, TimeoutError, errors.OversizeError) as error:
-            return answers.translate(error, request, self.connection.server, timeout)
-        if 200 <= response.status < 300:
-            return body
-        return answers.refusal(response, body, request, self.connection)
+            secret, context = await self._credentials()
+            timeout = limit()
+            answer = await channel.exchange(request, self._head(secret, request), context, timeout)
+            if answer.status == 401 and self.connection.refused(secret):
+                secret, context = await self._credentials()
+                timeout = limit()
+                answer = await channel.exchange(request, self._head(secret, request), context, timeout)
+        except channel.failures as error:
+            return channel.explain(error, request, timeout)
+        if 200 <= answer.status < 300:
+            return answer.body
+        return answers.refusal(answer, request, self.connection)
 
-    async def open(self, request: Request, limits: Callable[[], aiohttp.ClientTimeout]) -> aiohttp.ClientResponse:
-        """Send a request and return the response as its headers arrive; with newer credentials once more after a 401."""
-        response, headers = await self._send(request, limits)
-        if response.status == 401 and self.connection.refused(headers):
-            response.close()
-            response, _ = await self._send(request, limits)
-        return response
+    async def stream(self, request: Request, silence: float) -> AsyncGenerator[bytes, None]:
+        """Send a request once and yield the body of a good answer as it arrives; raise `SilenceError` after so many seconds without a byte."""
+        channel = self._opened()
+        failure: errors.KubeError | None = None
+        try:
+            async with contextlib.aclosing(self._parts(channel, request, silence)) as parts:
+                async for part in parts:
+                    yield part
+        except channel.failures as error:
+            failure = channel.explain(error, request, silence, silence=True)
+        except errors.KubeError as error:
+            failure = error
+        # Raised out here, as above.
+        if failure is not None:
+            raise failure.with_traceback(None)
 
-    async def _send(
-        self, request: Request, limits: Callable[[], aiohttp.ClientTimeout]
-    ) -> tuple[aiohttp.ClientResponse, Mapping[str, str]]:
-        if self._session is None:
+    async def _parts(self, channel: Channel, request: Request, silence: float) -> AsyncGenerator[bytes, None]:
+        tried = False
+        while True:
+            secret, context = await self._credentials()
+            answer = Answer(None)
+            stream = channel.stream(request, self._head(secret, request), context, answer, silence)
+            async with contextlib.aclosing(stream) as parts:
+                await anext(parts)
+                if answer.status == 401 and not tried and self.connection.refused(secret):
+                    tried = True
+                    continue
+                if answer.status != 200:
+                    answer.parts.append(await _whole(parts))
+                    raise answers.refusal(answer, request, self.connection)
+                async for part in parts:
+                    yield part
+                return
+
+    def _opened(self) -> Channel:
+        if self._channel is None:
             raise RuntimeError("the client is used outside its `async with` block")
+        return self._channel
+
+    async def _credentials(self) -> tuple[Mapping[str, str], ssl.SSLContext | None]:
+        """Return the headers that authorise a request, and what to open connections with."""
         connection = self.connection
         secret = await connection.credentials.headers()
-        key_pair = await connection.credentials.key_pair() if connection.encrypted else None
-        try:
-            response = await self._session.request(
-                request.method,
-                yarl.URL(self._prefix + request.path, encoded=True),
-                data=request.body,
-                headers=self._assembled(secret, request.content_type),
-                allow_redirects=False,
-                timeout=limits(),
-                ssl=connection.tls.context(key_pair) if connection.encrypted else True,
-                server_hostname=connection.tls_server_name or None,
-                proxy=connection.proxy_url or None,
-                read_bufsize=READ_BUFFER,
-            )
-        except _BrokenError as broken:
-            raise broken.error from None
-        return response, secret
+        if not connection.encrypted:
+            return secret, None
+        return secret, connection.tls.context(await connection.credentials.key_pair())
 
-    def _assembled(self, secret: Mapping[str, str], content_type: str) -> dict[str, str]:
+    def _head(self, secret: Mapping[str, str], request: Request) -> Head:
         """Return all headers of a request; they are put together once for each set of credentials."""
-        if self._headers[0] is not secret:
-            self._headers = (secret, {})
-        made = self._headers[1].get(content_type)
+        if self._heads[0] is not secret:
+            self._heads = (secret, {})
+        content_type = request.content_type
+        made = self._heads[1].get(content_type)
         if made is None:
-            made = {**self._common, **secret, **({"Content-Type": content_type} if content_type else {})}
-            self._headers[1][content_type] = made
+            headers = {**self._common, **secret, **({"Content-Type": content_type} if content_type else {})}
+            made = self._heads[1][content_type] = Head(self._host, headers)
         return made
 
 
-class _BrokenError(Exception):
-    """A connection that broke, under a name that aiohttp does not know."""
-
-    def __init__(self, error: aiohttp.ClientError) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
-async def _send_once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """Keep aiohttp from repeating a PUT or DELETE whose connection broke: it would do so silently, and report what the second one met."""
-    try:
-        return await send(request)
-    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-        raise _BrokenError(error) from None
-
-
-@functools.lru_cache(maxsize=16)
-def _limits(timeout: float) -> aiohttp.ClientTimeout:
-    """Bound a whole exchange; connecting has its own, smaller limit, so that we know what a time-out means."""
-    # aiohttp would round limits of more than a few seconds up to a whole second of its clock.
-    return aiohttp.ClientTimeout(total=timeout, connect=min(CONNECT_LIMIT, timeout / 2), ceil_threshold=math.inf)
+async def _whole(parts: AsyncGenerator[bytes, None]) -> bytes:
+    """Read the refusal of a stream, as far as it is of interest."""
+    read, size = [], 0
+    async for part in parts:
+        read.append(part)
+        size += len(part)
+        if size > _LARGEST_REFUSAL:
+            break
+    return b"".join(read)

@@ -115,9 +115,10 @@ class Decider:
                 case mailbox.Reconfigure():
                     self._reconfigure(message.configuration)
                     due = min(due, self._pacing.after_change(time.monotonic()))
-                case mailbox.Changed():
+                case mailbox.Changed() | mailbox.Echoed():
                     now = time.monotonic()
-                    due = min(due, self._pacing.after_change(now))
+                    urgent = isinstance(message, mailbox.Changed)
+                    due = min(due, self._pacing.after_change(now) if urgent else self._pacing.after_echo(now))
                     early = now + EARLY if self._deciding and due - now > 2 * EARLY else due
                 case mailbox.Dump() | mailbox.View() | mailbox.Summarise():
                     self._answer(message)

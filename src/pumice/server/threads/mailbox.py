@@ -57,7 +57,11 @@ class Changed(msgspec.Struct, frozen=True):
     """Something has come in that a cycle should look at."""
 
 
-Message = Stop | Fatal | Begin | Reconfigure | Dump | Summarise | View | Changed
+class Echoed(msgspec.Struct, frozen=True):
+    """Something has come in that a cycle should look at some time soon: nothing could be decided now that could not be before."""
+
+
+Message = Stop | Fatal | Begin | Reconfigure | Dump | Summarise | View | Changed | Echoed
 
 
 class Mailbox:
@@ -66,6 +70,7 @@ class Mailbox:
     def __init__(self) -> None:
         self._queue: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._rung = False
+        self._hinted = False
 
     def post(self, message: Message) -> None:
         """Leave a message; from any thread, or from a signal handler."""
@@ -77,9 +82,15 @@ class Mailbox:
             self._rung = True
             self.post(Changed())
 
+    def hint(self) -> None:
+        """Say that something has changed that can wait a moment; nobody needs to hear of it who was told of more already."""
+        if not self._hinted and not self._rung:
+            self._hinted = True
+            self.post(Echoed())
+
     def hush(self) -> None:
         """Begin to look at what has changed: whatever comes from now on is for the next time."""
-        self._rung = False
+        self._rung = self._hinted = False
 
     def take(self, until: float) -> Message | None:
         """Wait for a message, not longer than until a moment of the monotonic clock; one that is there is taken at any time."""

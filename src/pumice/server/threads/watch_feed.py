@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from pumice.server.threads import urgency
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from pumice.cache.cache import Cache
     from pumice.cache.reflector import EventType
     from pumice.kube.writes.companions import Companions
+    from pumice.server.threads.mailbox import Mailbox
 
 
 PAUSE: Final = 1.0
@@ -42,12 +45,13 @@ class WatchFeed:
         cache: Cache,
         companions: Companions,
         noticed: Callable[[kinds.Kind, EventType, KubeObject | decoding.Malformed], None],
-        ring: Callable[[], None] = lambda: None,
+        box: Mailbox,
     ) -> None:
+        self._cluster = cache.cluster
         self._feed = cache.feed
         self._companions = companions
         self._noticed = noticed
-        self._ring = ring
+        self._box = box
 
     def feed(
         self, kind: kinds.Kind, event_type: EventType, found: KubeObject | decoding.Malformed, raw: bytes, /
@@ -57,4 +61,7 @@ class WatchFeed:
         if raw or event_type == "DELETED":
             self._companions.feed(kind, event_type, found, raw)
         self._noticed(kind, event_type, found)
-        self._ring()
+        if urgency.can_wait(self._cluster, event_type, found):
+            self._box.hint()
+        else:
+            self._box.ring()
