@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from scripted import ScriptedServer, Step, client, reply
 
 from pumice.api import kinds
-from pumice.kube.calls import wire
+from pumice.kube.calls import transport, wire
 from pumice.kube.calls.dialling import Dialler, DiallingError
 from pumice.kube.calls.http_answers import Answer
 from pumice.kube.calls.pool import Pool
@@ -157,4 +158,22 @@ def test_a_request_that_is_given_up_takes_its_connection_with_it():
             await api.get(kinds.POD, "a", "p")
             assert server.connections == 2
 
+    asyncio.run(run())
+
+
+def test_a_loop_that_cannot_watch_sockets_is_known_as_such():
+    with contextlib.closing(asyncio.SelectorEventLoop()) as loop:
+        assert transport._watches_sockets(loop)
+    assert not transport._watches_sockets(asyncio.AbstractEventLoop())
+
+
+def test_a_loop_that_cannot_watch_sockets_is_served_by_a_library_that_needs_no_watch(monkeypatch):
+    async def run():
+        async with ScriptedServer([reply(200), reply(200)]).running() as server, client(server) as api:
+            await api.get(kinds.POD, "a", "p")
+            await api.delete(kinds.POD, "a", "p")
+            assert server.connections == 1
+
+    monkeypatch.setattr(transport, "_watches_sockets", lambda _: False)  # as for the one of Windows
+    monkeypatch.setattr(transport.direct, "Direct", None)
     asyncio.run(run())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Final, Protocol, Self
 from urllib.parse import urlsplit
@@ -64,10 +65,10 @@ class Transport:
 
     async def __aenter__(self) -> Self:
         connection, largest = self.connection, self._largest
-        if connection.proxy_url:
-            from pumice.kube.calls import proxied  # noqa: PLC0415  most have no proxy, and all would load what speaks with them
+        if connection.proxy_url or not _watches_sockets(asyncio.get_running_loop()):
+            from pumice.kube.calls import aiohttp_channel  # noqa: PLC0415  most do not need it, and all would load it
 
-            self._channel = proxied.Proxied(
+            self._channel = aiohttp_channel.AiohttpChannel(
                 connection.server, connection.tls_server_name, connection.proxy_url, largest
             )
         else:
@@ -162,6 +163,11 @@ class Transport:
             headers = {**self._common, **secret, **({"Content-Type": content_type} if content_type else {})}
             made = self._heads[1][content_type] = Head(self._host, headers)
         return made
+
+
+def _watches_sockets(loop: asyncio.AbstractEventLoop) -> bool:
+    """Tell whether a loop calls back when a socket can be read; that of Windows does not."""
+    return type(loop).add_reader is not asyncio.AbstractEventLoop.add_reader
 
 
 async def _whole(parts: AsyncGenerator[bytes, None]) -> bytes:

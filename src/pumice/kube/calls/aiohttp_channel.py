@@ -1,4 +1,4 @@
-"""Requests through a proxy, by aiohttp, which knows how to speak with them."""
+"""Requests by aiohttp: through a proxy, with which it knows how to speak, or on an event loop that cannot watch sockets, as that of Windows."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ READ_BUFFER: Final = 1 << 18
 FAREWELL: Final = 0.05
 
 
-class Proxied:
-    """A session with one server behind a proxy. Nothing is sent twice here, and redirects are not followed."""
+class AiohttpChannel:
+    """A session with one server, behind a proxy unless its address is empty. Nothing is sent twice here, and redirects are not followed."""
 
     failures: tuple[type[Exception], ...] = (aiohttp.ClientError, OSError, errors.OversizeError)
 
@@ -88,7 +88,7 @@ class Proxied:
                 timeout=limits,
                 ssl=context if context is not None else True,
                 server_hostname=self._server_name or None,
-                proxy=self._proxy,
+                proxy=self._proxy or None,
                 read_bufsize=READ_BUFFER,
             )
         except _BrokenError as broken:
