@@ -115,11 +115,12 @@ class Decider:
                 case mailbox.Reconfigure():
                     self._reconfigure(message.configuration)
                     due = min(due, self._pacing.after_change(time.monotonic()))
-                case mailbox.Changed() | mailbox.Echoed():
+                case mailbox.Changed():
                     now = time.monotonic()
-                    urgent = isinstance(message, mailbox.Changed)
-                    due = min(due, self._pacing.after_change(now) if urgent else self._pacing.after_echo(now))
+                    due = min(due, self._pacing.after_change(now))
                     early = now + EARLY if self._deciding and due - now > 2 * EARLY else due
+                case mailbox.Echoed():
+                    due = min(due, self._pacing.after_echo(time.monotonic()))
                 case mailbox.Dump() | mailbox.View() | mailbox.Summarise():
                     self._answer(message)
 
