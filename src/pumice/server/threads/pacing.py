@@ -1,7 +1,7 @@
 """When the next cycle starts: at once when something has changed, or after a fixed pause if one was asked for.
 
 At once means: a millisecond after the first of a burst of changes, so that gangs arrive whole, and after a pause as long as the last cycle was, so that deciding
-takes no more than half of the time. What gives nobody room, such as the echo of a bind, waits a fifth of a second for more of its kind. Whatever waits for a moment
+takes no more than half of the time. What gives nobody room, such as the echo of a bind or a pod whose gang is not complete, waits a fifth of a second for more of its kind. Whatever waits for a moment
 wakes the scheduler then; in any case it looks around once a second.
 """
 

@@ -1,14 +1,14 @@
 """Which changes a cycle is started for at once, and which can wait a moment: those that give nobody room and nobody something to run.
 
-Most of what a busy scheduler hears is the echo of its own writes. A cycle for each of them would decide nothing, and keep the binds that are on their way from
-being sent.
+Most of what a busy scheduler hears is the echo of its own writes, and pods whose gangs are not complete. A cycle for each of them would decide nothing, and keep the
+binds that are on their way from being sent.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pumice.api import core, scheduling
+from pumice.api import core, names, scheduling
 
 if TYPE_CHECKING:
     from pumice.api import decoding
@@ -16,29 +16,63 @@ if TYPE_CHECKING:
     from pumice.cache.reflector import EventType
     from pumice.model.cluster import Cluster
 
+MOST: Final = 10_000  # gangs of which it is known which pods have come
 _ENDED: Final = ("Succeeded", "Failed")
 
 
-def can_wait(cluster: Cluster, event_type: EventType, found: KubeObject | decoding.Malformed) -> bool:
-    """Tell whether nothing could be decided now that could not be before.
+class Urgency:
+    """Judges changes as they come.
 
     Asked by the I/O thread, which reads single entries of the model while it may change: what is missed that way is looked at a moment too soon or too late.
     """
-    if event_type == "DELETED":
-        return False
-    if isinstance(found, core.Pod):
-        return _has_place(found)
-    if isinstance(found, scheduling.PodGroup):
-        job = cluster.jobs.get(f"{found.metadata.namespace}/{found.metadata.name}")
-        group = None if job is None else job.group
-        return group is not None and group.spec == found.spec and _is_same(group.metadata, found.metadata)
-    if isinstance(found, scheduling.Queue):
-        queue = cluster.queues.get(found.metadata.name)
-        known = None if queue is None else queue.object
-        if known is None or known.status.state != found.status.state:
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._coming: dict[str, dict[str, None]] = {}  # pods of gangs, those among them that the model has not seen
+
+    def can_wait(self, event_type: EventType, found: KubeObject | decoding.Malformed) -> bool:
+        """Tell whether nothing could be decided now that could not be before."""
+        if event_type == "DELETED":
             return False
-        return known.spec == found.spec and _is_same(known.metadata, found.metadata)
-    return False
+        if isinstance(found, core.Pod):
+            return _has_place(found) or self._is_echo(found) or self._lacks_others(found)
+        if isinstance(found, scheduling.PodGroup):
+            job = self._cluster.jobs.get(f"{found.metadata.namespace}/{found.metadata.name}")
+            group = None if job is None else job.group
+            return group is not None and group.spec == found.spec and _is_same(group.metadata, found.metadata)
+        if isinstance(found, scheduling.Queue):
+            queue = self._cluster.queues.get(found.metadata.name)
+            known = None if queue is None else queue.object
+            if known is None or known.status.state != found.status.state:
+                return False
+            return known.spec == found.spec and _is_same(known.metadata, found.metadata)
+        return False
+
+    def _is_echo(self, pod: core.Pod) -> bool:
+        """Tell whether of a pod that waits only what is written on it has changed."""
+        task = self._cluster.tasks.get(pod.metadata.uid)
+        if task is None or task.pod.status.phase != pod.status.phase or pod.metadata.deletion_timestamp:
+            return False
+        return task.pod.spec == pod.spec and _is_same(task.pod.metadata, pod.metadata)
+
+    def _lacks_others(self, pod: core.Pod) -> bool:
+        """Tell whether a pod belongs to a gang that is not complete with it."""
+        name = pod.metadata.annotations.get(names.GROUP_NAME, "")
+        job = self._cluster.jobs.get(key := f"{pod.metadata.namespace}/{name}") if name else None
+        if job is None or job.group is None:
+            return False
+        if len(self._coming) >= MOST and key not in self._coming:
+            self._tidy()
+        coming = self._coming.setdefault(key, {})
+        coming[pod.metadata.uid] = None
+        here = len(job.tasks) + sum(uid not in self._cluster.tasks for uid in coming)
+        return here < job.group.spec.min_member
+
+    def _tidy(self) -> None:
+        """Forget gangs whose pods the model has; of all the others nothing is known any more, if they are too many."""
+        tasks = self._cluster.tasks
+        left = {key: uids for key, uids in self._coming.items() if any(uid not in tasks for uid in uids)}
+        self._coming = left if len(left) < MOST // 2 else {}
 
 
 def _has_place(pod: core.Pod) -> bool:

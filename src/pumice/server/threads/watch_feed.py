@@ -47,7 +47,7 @@ class WatchFeed:
         noticed: Callable[[kinds.Kind, EventType, KubeObject | decoding.Malformed], None],
         box: Mailbox,
     ) -> None:
-        self._cluster = cache.cluster
+        self._urgency = urgency.Urgency(cache.cluster)
         self._feed = cache.feed
         self._companions = companions
         self._noticed = noticed
@@ -61,7 +61,7 @@ class WatchFeed:
         if raw or event_type == "DELETED":
             self._companions.feed(kind, event_type, found, raw)
         self._noticed(kind, event_type, found)
-        if urgency.can_wait(self._cluster, event_type, found):
+        if self._urgency.can_wait(event_type, found):
             self._box.hint()
         else:
             self._box.ring()
