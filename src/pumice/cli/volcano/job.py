@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import click
 
 from pumice.cli import completing
-from pumice.cli.volcano import options
-
-IMAGE: Final = "busybox"
-SCHEDULER: Final = "volcano"
-AMOUNTS: Final = "cpu=1000m,memory=100Mi"
+from pumice.cli.volcano import job_options, options
 
 _EXAMPLES = """\b
 Examples:
@@ -41,38 +37,7 @@ Examples:
 @command.command("run", cls=options.VerbCommand, epilog=_RUN)
 @options.name("job")
 @options.namespace("job", default=None)
-@click.option("-i", "--image", default=IMAGE, show_default=True, help="Image of the container.")
-@click.option(
-    "-m",
-    "--min",
-    "minimum",
-    type=click.IntRange(min=0),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Pods without which it does not start.",
-)
-@click.option(
-    "-r", "--replicas", type=click.IntRange(min=0), default=1, show_default=True, metavar="N", help="Pods in all."
-)
-@click.option("-R", "--requests", default=AMOUNTS, show_default=True, metavar="AMOUNTS", help="What each pod asks for.")
-@click.option(
-    "-L",
-    "--limits",
-    default="",
-    metavar="AMOUNTS",
-    help=f"What each pod may use.  [default: {AMOUNTS}, or what it asks for if that is more]",
-)
-@click.option("-S", "--scheduler", default=SCHEDULER, show_default=True, metavar="NAME", help="Scheduler of its pods.")
-@click.option(
-    "-q",
-    "--queue",
-    default="",
-    metavar="NAME",
-    shell_complete=completing.queues,
-    help="Queue of the job; else the default one.",
-)
-@click.option("-c", "--command", "command_line", default="", metavar="TEXT", help="What its container runs.")
+@job_options.described()
 @click.option(
     "-f",
     "--filename",
@@ -103,11 +68,7 @@ Examples:
 @command.command("list", cls=options.VerbCommand, epilog=_LIST)
 @options.namespace("jobs")
 @options.all_namespaces
-@click.option(
-    "-q", "--queue", default="", metavar="NAME", shell_complete=completing.queues, help="Only those of a queue."
-)
-@click.option("-S", "--scheduler", default="", metavar="NAME", help="Only those of a scheduler.")
-@click.option("--selector", default="", metavar="TEXT", help="Only those with this part in their name.")
+@job_options.selected
 @options.output
 @options.watch
 @options.cluster

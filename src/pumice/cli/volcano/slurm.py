@@ -10,8 +10,7 @@ from typing import Any, Final
 import click
 
 from pumice.cli import completing
-from pumice.cli.volcano import options
-from pumice.cli.volcano.job import AMOUNTS, IMAGE, SCHEDULER
+from pumice.cli.volcano import job_options, options
 
 SCHEDULER_VARIABLE: Final = "VOLCANO_SCHEDULER_NAME"
 IMAGE_VARIABLE: Final = "VOLCANO_DEFAULT_IMAGE"
@@ -43,46 +42,7 @@ Examples:
     shell_complete=completing.namespaces,
     help="Namespace of the job.",
 )
-@click.option("-i", "--image", envvar=IMAGE_VARIABLE, default=IMAGE, show_default=True, help="Image of the container.")
-@click.option(
-    "-m",
-    "--min",
-    "minimum",
-    type=click.IntRange(min=0),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Pods without which it does not start.",
-)
-@click.option(
-    "-r", "--replicas", type=click.IntRange(min=0), default=1, show_default=True, metavar="N", help="Pods in all."
-)
-@click.option("-R", "--requests", default=AMOUNTS, show_default=True, metavar="AMOUNTS", help="What each pod asks for.")
-@click.option(
-    "-L",
-    "--limits",
-    default="",
-    metavar="AMOUNTS",
-    help=f"What each pod may use.  [default: {AMOUNTS}, or what it asks for if that is more]",
-)
-@click.option(
-    "-S",
-    "--scheduler",
-    envvar=SCHEDULER_VARIABLE,
-    default=SCHEDULER,
-    show_default=True,
-    metavar="NAME",
-    help="Scheduler of its pods.",
-)
-@click.option(
-    "-q",
-    "--queue",
-    default="",
-    metavar="NAME",
-    shell_complete=completing.queues,
-    help="Queue of the job; else the default one.",
-)
-@click.option("-c", "--command", "command_line", default="", metavar="TEXT", help="What its container runs.")
+@job_options.described(IMAGE_VARIABLE, SCHEDULER_VARIABLE)
 @options.cluster
 def vsub(**given: Any) -> None:
     """Submit a job."""
@@ -100,11 +60,7 @@ def vsub(**given: Any) -> None:
 @_known
 @_namespace
 @options.all_namespaces
-@click.option(
-    "-q", "--queue", default="", metavar="NAME", shell_complete=completing.queues, help="Only those of a queue."
-)
-@click.option("-S", "--scheduler", default="", metavar="NAME", help="Only those of a scheduler.")
-@click.option("--selector", default="", metavar="TEXT", help="Only those with this part in their name.")
+@job_options.selected
 @options.output
 @options.watch
 @options.cluster
