@@ -113,8 +113,8 @@ def test_vjobs_lists_and_with_a_name_shows_one(commands):
         (("vcctl", "--help"), ()),
         (("vsub", "--help"), ()),
         (("pumice", "top", "--help"), ()),
-        (("pumice", "job", "list"), ("yaml", "aiohttp", "msgspec")),
-        (("vjobs",), ("yaml", "aiohttp", "msgspec")),
+        (("pumice", "job", "list"), ("yaml", "msgspec")),
+        (("vjobs",), ("yaml", "msgspec")),
     ],
 )
 def test_start_imports_what_is_needed_and_never_numpy(argv, allowed, tmp_path):

@@ -69,7 +69,7 @@ class Place:
     @property
     def access(self) -> Access:
         """How the live cluster is reached."""
-        from pumice.study import live  # noqa: PLC0415  imports aiohttp, which help does not need
+        from pumice.study import live  # noqa: PLC0415  imports the client of the cluster, which help does not need
 
         given = self._given
         return live.Access(kubeconfig=given["kubeconfig"], context=given["context_name"], master=given["master"])

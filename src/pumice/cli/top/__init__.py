@@ -84,7 +84,7 @@ Exit status: 0 shown, 1 the cluster cannot be read, 2 wrong usage, 130 ended by 
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
     """Watch queues, jobs and nodes of a real cluster: shares, who waits since when and why, how full nodes are."""
-    from pumice.cli.top import showing  # noqa: PLC0415  imports aiohttp and numpy, which help does not need
+    from pumice.cli.top import showing  # noqa: PLC0415  imports numpy, which help does not need
     from pumice.kube.errors import KubeError  # noqa: PLC0415  as above
 
     once = given["once"] or (given["form"] == "text" and not _is_terminal())

@@ -28,7 +28,7 @@ def group(what: str, title: str) -> click.Group:
 
 
 def _verbs(what: str) -> Flows:
-    from pumice.cli.volcano import flow_verbs  # noqa: PLC0415  imports aiohttp, which help does not need
+    from pumice.cli.volcano import flow_verbs  # noqa: PLC0415  imports the client of the cluster, which help does not need
 
     return flow_verbs.KINDS[what]
 

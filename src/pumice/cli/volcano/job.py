@@ -50,7 +50,7 @@ Examples:
 @options.cluster
 def run(**given: Any) -> None:
     """Create a job from flags, or from a file."""
-    from pumice.cli.volcano import job_verbs  # noqa: PLC0415  imports aiohttp, which help does not need
+    from pumice.cli.volcano import job_verbs  # noqa: PLC0415  imports the client of the cluster, which help does not need
 
     given["name"] = options.chosen_name(given, "job", required=not given["file"])
     job_verbs.run(options.place(given), given)

@@ -94,7 +94,7 @@ def cluster(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def place(given: dict[str, Any]) -> Place:
     """Say how the cluster is reached, as the flags have it."""
-    from pumice.cli.volcano.calls import Place  # noqa: PLC0415  imports aiohttp, which help does not need
+    from pumice.cli.volcano.calls import Place  # noqa: PLC0415  imports the client of the cluster, which help does not need
 
     return Place(
         kubeconfig=given["kubeconfig"],

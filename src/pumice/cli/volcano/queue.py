@@ -50,7 +50,7 @@ def command() -> None:
 @options.cluster
 def create(**given: Any) -> None:
     """Create a queue."""
-    from pumice.cli.volcano import queue_verbs  # noqa: PLC0415  imports aiohttp, which help does not need
+    from pumice.cli.volcano import queue_verbs  # noqa: PLC0415  imports the client of the cluster, which help does not need
 
     name = options.chosen_name(given, "queue", "-n", required=False) or "test"
     queue_verbs.create(options.place(given), name, given["weight"], given["state"])

@@ -46,7 +46,7 @@ Examples:
 @options.cluster
 def vsub(**given: Any) -> None:
     """Submit a job."""
-    from pumice.cli.volcano import job_verbs  # noqa: PLC0415  imports aiohttp, which help does not need
+    from pumice.cli.volcano import job_verbs  # noqa: PLC0415  imports the client of the cluster, which help does not need
 
     given["name"] = options.chosen_name(given, "job", "-n")
     job_verbs.run(options.place(given), {**given, "file": ""})
