@@ -13,12 +13,14 @@ if TYPE_CHECKING:
 Value = str | int | bool
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE = ("0", "f", "F", "false", "FALSE", "False")
+_LARGEST_PORT = 65535
 
 
 class Flags:
     """The values of a plugin's flags."""
 
-    def __init__(self, values: Mapping[str, Value]) -> None:
+    def __init__(self, plugin: str, values: Mapping[str, Value]) -> None:
+        self._plugin = plugin
         self._values = values
 
     def text(self, name: str) -> str:
@@ -28,6 +30,13 @@ class Flags:
     def number(self, name: str) -> int:
         """Give a number."""
         return int(self._values[name])
+
+    def port(self, name: str) -> int:
+        """Give the number of a port."""
+        found = self.number(name)
+        if not 0 < found <= _LARGEST_PORT:
+            raise PluginError(f"plugin {self._plugin}: --{name}={found} is no port; write 1 to {_LARGEST_PORT}")
+        return found
 
     def switch(self, name: str) -> bool:
         """Give whether something is on."""
@@ -51,7 +60,7 @@ def parse(plugin: str, arguments: Sequence[str], defaults: Mapping[str, Value]) 
                 raise PluginError(f"plugin {plugin}: --{name} has no value; write --{name}=VALUE")
             text = left.pop(0)
         values[name] = _value(plugin, name, text, defaults[name])
-    return Flags(values)
+    return Flags(plugin, values)
 
 
 def _words(argument: str) -> list[str]:

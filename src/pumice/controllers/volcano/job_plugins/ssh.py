@@ -81,5 +81,6 @@ class Ssh:
         name = f"{place.job.name}-ssh"
         items = [{"key": each, "path": f".ssh/{each}"} for each in _FILES]
         mode = 0o600 if self._path == _HOME else 0o644
-        volume = {"name": name, "secret": {"secretName": name, "items": items, "defaultMode": mode}}
+        secret = {"secretName": name, "items": items, "defaultMode": mode}
+        volume = {"name": pods.volume_name(place.job.name, "ssh"), "secret": secret}
         pods.mount(pod, volume, {"mountPath": self._path, "subPath": ".ssh"})
