@@ -7,7 +7,7 @@ import re
 
 import pytest
 from cryptography.hazmat.primitives import serialization
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pumice.api import kinds
@@ -53,6 +53,8 @@ DEFAULTS = {"port": 22, "name": "x", "wait": False}
         (["--port", "1", "-name", "y", "--wait=false"], (1, "y", False)),
         (["--port 3", "--wait=T"], (3, "x", True)),
         (["--name=a=b", "--port=1", "--port=2"], (2, "a=b", False)),
+        (["--wait --port 4", "--", ""], (4, "x", True)),
+        (["--name", "-----BEGIN KEY-----\na b\n", "--wait"], (22, "-----BEGIN KEY-----\na b\n", True)),
     ],
 )
 def test_flags_are_read_as_go_reads_them(arguments, expected):
@@ -77,7 +79,15 @@ def test_a_bad_flag_is_named_with_what_to_write(arguments, message):
     assert "plugin p" in str(raised.value)
 
 
+def test_what_may_be_a_secret_is_not_said():
+    with pytest.raises(protocol.PluginError) as raised:
+        flags.parse("ssh", ["ssh-private-key=-----BEGIN hidden"], {"ssh-private-key": ""})
+    assert "hidden" not in str(raised.value)
+
+
 @given(st.lists(st.text(max_size=12), max_size=4))
+@example([f"--port={'9' * 5000}"])
+@example([f"--ssh-port={'9' * 5000}"])
 def test_no_arguments_break_a_plugin(arguments):
     for plugin in CATALOG.plugins.values():
         try:
@@ -277,6 +287,10 @@ def test_keys_that_are_given_are_used_as_they_are():
     assert "Port 22\n" in base64.b64decode(data["config"]).decode()
     with pytest.raises(protocol.PluginError, match="together"):
         ssh.Ssh([f"--ssh-public-key={public}"])
+
+
+def test_a_flag_of_old_manifests_is_read_and_changes_nothing():
+    assert made(job({"w": 1}, {"ssh": ["--no-root"]}), "w") == made(job({"w": 1}, {"ssh": []}), "w")
 
 
 def test_keys_outside_the_home_of_root_can_be_read_by_others():
