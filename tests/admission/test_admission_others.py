@@ -51,7 +51,7 @@ BROKEN = [
     (job_flow(a=["b"], b=["a"]), "spec.flows[0].dependsOn.targets[0]", "a needs b needs a"),
     (job_flow(a=["a"]), "spec.flows[0].dependsOn.targets[0]", "itself"),
     (edited(job_flow(a=[]), ("spec", "flows", 1), {"name": "a"}), "spec.flows[1].name", "called already"),
-    (edited(job_flow(a=[]), ("metadata", "name"), "f" * 62), "spec.flows[0].name", "makes a job called \"ffff"),
+    (edited(job_flow(a=[]), ("metadata", "name"), "f" * 62), "spec.flows[0].name", 'makes a job called "ffff'),
     (edited(job_flow(a=[]), ("spec", "jobRetainPolicy"), "keep"), "spec.jobRetainPolicy", "one of retain, delete"),
     (cron_job(schedule="61 * * * *"), "spec.schedule", "'61' lies outside 0 to 59, the range of the minute"),
     (cron_job(schedule="TZ=UTC 0 3 * * *"), "spec.schedule", "belongs to the field timeZone"),
