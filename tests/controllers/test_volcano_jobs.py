@@ -311,6 +311,14 @@ def test_a_claim_is_named_and_made_once_however_often_it_is_asked_for():
         assert world.told() == plain.told()
 
 
+def test_a_claim_that_is_missing_is_warned_of_once():
+    world = CutWorld({})
+    world.create(job(volumes=[{"mountPath": "/d", "volumeClaimName": "mine"}]))
+    world.calm()
+    assert [(note.type, note.reason) for note in world.notes] == [("Warning", "PVCError")]
+    assert "pvc mine is not found" in world.notes[0].message
+
+
 def test_counts_of_the_end_are_kept_when_pods_are_cleared_away():
     world = CutWorld({})
     world.create(job(minAvailable=1))

@@ -134,9 +134,7 @@ class Work:
         message = f"pvc {listed} is not found, the job will be in the Pending state until the PVC is created"
         said = statuses.unchanged(self._job, phase=reading.PENDING, reason=_NO_CLAIM, message=message)
         steps, again = write(said)
-        if self._job.message != message:
-            steps = [msgspec.structs.replace(step, said=(_NO_CLAIM, message)) for step in steps]
-        return requests.Reconciled(steps=steps, again=again)
+        return requests.Reconciled(steps=steps, again=again, notes=[("Warning", _NO_CLAIM, message)])
 
     def _said(self, phase: str, controlled: dict[str, str]) -> statuses.Said:
         job, found = self._job, self._found
