@@ -59,6 +59,15 @@ def obeyed(job: Job, command: Manifest, steps: list[Step]) -> Reconciled:
     return requests.Reconciled(steps=[*steps, msgspec.structs.replace(deleted, said=(_ISSUED, told))])
 
 
+def too_late(found: list[Manifest]) -> Reconciled:
+    """Drop Commands for a Job that is being deleted, which a finalizer may make last for long."""
+    told = "Command {} comes too late: the Job is being deleted"
+    return requests.Reconciled(
+        steps=[steps_to.delete(kinds.COMMAND, each) for each in found],
+        notes=[("Warning", _ISSUED, told.format(manifests.name(each))) for each in found],
+    )
+
+
 def for_nobody(found: list[Manifest], moment: Moment) -> Reconciled:
     """Drop Commands for a Job that is not there, after a while: one that is new may have outrun its Job."""
     dues = [(manifests.created(each) + _PATIENCE, each) for each in found]

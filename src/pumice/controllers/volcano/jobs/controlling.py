@@ -106,7 +106,7 @@ class Jobs:
         if manifest is None:
             return commands.for_nobody(ordered, moment)
         if manifests.is_going(manifest):
-            return requests.Reconciled()
+            return commands.too_late(ordered)
         job = self._reader.read(manifest)
         done = commands.carried_out(job, ordered)
         if done:
