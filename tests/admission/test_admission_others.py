@@ -51,6 +51,7 @@ BROKEN = [
     (job_flow(a=["b"], b=["a"]), "spec.flows[0].dependsOn.targets[0]", "a needs b needs a"),
     (job_flow(a=["a"]), "spec.flows[0].dependsOn.targets[0]", "itself"),
     (edited(job_flow(a=[]), ("spec", "flows", 1), {"name": "a"}), "spec.flows[1].name", "called already"),
+    (edited(job_flow(a=[]), ("metadata", "name"), "f" * 62), "spec.flows[0].name", 'makes a job called "ffff'),
     (edited(job_flow(a=[]), ("spec", "jobRetainPolicy"), "keep"), "spec.jobRetainPolicy", "one of retain, delete"),
     (cron_job(schedule="61 * * * *"), "spec.schedule", "'61' lies outside 0 to 59, the range of the minute"),
     (cron_job(schedule="TZ=UTC 0 3 * * *"), "spec.schedule", "belongs to the field timeZone"),
@@ -63,6 +64,7 @@ BROKEN = [
     (cron_job(concurrencyPolicy="Wait"), "spec.concurrencyPolicy", "one of Allow, Forbid, Replace"),
     (cron_job(startingDeadlineSeconds=-1), "spec.startingDeadlineSeconds", "is -1"),
     (edited(cron_job(), ("metadata", "name"), "n" * 53), "metadata.name", "has 53 characters, and may have at most 52"),
+    (edited(cron_job(), ("metadata", "name"), "n" * 50), "spec.jobTemplate.spec.tasks[0].name", "such a name has 68 characters, and may have at most 63"),
     (edited(cron_job(), ("spec", "jobTemplate"), GONE), "spec.jobTemplate", "missing"),
     (edited(cron_job(), ("spec", "jobTemplate", "spec", "minAvailable"), 7), "spec.jobTemplate.spec.minAvailable", "is 7"),
 ]  # fmt: skip
@@ -92,6 +94,19 @@ def test_an_object_is_refused_at_the_field_that_is_wrong(manifest, field, messag
 )
 def test_an_object_that_breaks_no_rule_is_let_in(manifest):
     assert refusals(manifest) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "field"),
+    [
+        (("dependsOn", "probe"), {"taskStatusList": [{"taskName": "w", "phase": "Running"}]}, "dependsOn.probe"),
+        (("patch",), {"jobSpec": {"minAvailable": 2}}, "patch"),
+    ],
+)
+def test_a_field_of_a_flow_that_changes_nothing_is_warned_of(place, value, field):
+    flow = edited(job_flow(a=[], b=["a"]), ("spec", "flows", 1, *place), value)
+    assert refusals(flow) == []
+    assert [(where, "has no effect" in text) for where, text in warnings(flow)] == [(f"spec.flows[1].{field}", True)]
 
 
 @pytest.mark.parametrize("broken", [hyper_node(regex("(")), job_flow(a=["a"]), cron_job(schedule="x")])

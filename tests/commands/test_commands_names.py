@@ -50,6 +50,16 @@ def test_vcctl_has_its_kinds_and_nothing_else():
     assert found == ["job", "jobflow", "jobtemplate", "pod", "queue", "version"]
 
 
+@pytest.mark.parametrize("path", [(), ("job",), ("job", "run"), ("queue", "operate"), ("version",)])
+def test_help_of_vcctl_is_asked_for_with_a_word_too(path):
+    assert start("vcctl", "help", *path).stdout == start("vcctl", *path, "--help").stdout != ""
+
+
+def test_help_for_something_else_names_it():
+    done = start("vcctl", "help", "job", "walk")
+    assert (done.returncode, "No such command 'walk' of vcctl job." in done.stderr) == (2, True)
+
+
 def test_flags_of_the_log_are_taken_and_change_nothing(commands):
     commands.job("train")
     plain = commands.printed("job", "list", "-n", commands.namespace, name="vcctl")

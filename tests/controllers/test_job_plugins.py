@@ -3,10 +3,11 @@
 import base64
 import copy
 import json
+import re
 
 import pytest
 from cryptography.hazmat.primitives import serialization
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pumice.api import kinds
@@ -16,12 +17,12 @@ from pumice.controllers.volcano.jobs import pod_making, reading
 CATALOG = registry.installed()
 
 
-def job(roles, plugins=None, **spec):
+def job(roles, plugins=None, name="j", **spec):
     tasks = [
         {"name": name, "replicas": count, "template": {"metadata": {"labels": {"x": "y"}}, "spec": _pod_spec(name)}}
         for name, count in roles.items()
     ]
-    metadata = {"name": "j", "namespace": "a", "uid": "u"}
+    metadata = {"name": name, "namespace": "a", "uid": "u"}
     return reading.Job({"metadata": metadata, "spec": {"tasks": tasks, "plugins": plugins or {}, **spec}})
 
 
@@ -52,6 +53,8 @@ DEFAULTS = {"port": 22, "name": "x", "wait": False}
         (["--port", "1", "-name", "y", "--wait=false"], (1, "y", False)),
         (["--port 3", "--wait=T"], (3, "x", True)),
         (["--name=a=b", "--port=1", "--port=2"], (2, "a=b", False)),
+        (["--wait --port 4", "--", ""], (4, "x", True)),
+        (["--name", "-----BEGIN KEY-----\na b\n", "--wait"], (22, "-----BEGIN KEY-----\na b\n", True)),
     ],
 )
 def test_flags_are_read_as_go_reads_them(arguments, expected):
@@ -76,7 +79,15 @@ def test_a_bad_flag_is_named_with_what_to_write(arguments, message):
     assert "plugin p" in str(raised.value)
 
 
+def test_what_may_be_a_secret_is_not_said():
+    with pytest.raises(protocol.PluginError) as raised:
+        flags.parse("ssh", ["ssh-private-key=-----BEGIN hidden"], {"ssh-private-key": ""})
+    assert "hidden" not in str(raised.value)
+
+
 @given(st.lists(st.text(max_size=12), max_size=4))
+@example([f"--port={'9' * 5000}"])
+@example([f"--ssh-port={'9' * 5000}"])
 def test_no_arguments_break_a_plugin(arguments):
     for plugin in CATALOG.plugins.values():
         try:
@@ -181,6 +192,53 @@ def test_pods_are_made_without_changing_the_job_and_alike_each_time(roles, chose
     assert found.manifest == before
 
 
+@given(
+    st.from_regex(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?", fullmatch=True),
+    st.lists(st.sampled_from(["svc", "ssh"]), unique=True),
+    st.lists(st.sampled_from(["claim", "other", "third"]), unique=True),
+)
+def test_volumes_have_names_that_kubernetes_takes_however_the_job_is_called(name, chosen, claims):
+    volumes = [{"mountPath": f"/{each}", "volumeClaimName": each} for each in claims]
+    spec = made(job({"w": 1}, {each: [] for each in chosen}, name=name, volumes=volumes), "w")["spec"]
+    listed = [each["name"] for each in spec.get("volumes", ())]
+    assert len(listed) == len(set(listed)) == len(chosen) + len(claims)
+    assert all(re.fullmatch("[a-z0-9]([-a-z0-9]*[a-z0-9])?", each) and len(each) <= 63 for each in listed)
+    files = {each["name"]: each.get("configMap", each.get("secret", {})) for each in spec.get("volumes", ())}
+    named = {each.get("name", each.get("secretName")) for each in files.values()} - {None}
+    assert named == {f"{name}-{each}" for each in chosen}  # the objects keep the names that Volcano gives them
+
+
+@pytest.mark.parametrize("plugin", ["mpi", "pytorch", "tensorflow", "ray"])
+@pytest.mark.parametrize("port", ["0", "65536", "4294967318"])
+def test_a_port_that_is_none_is_named(plugin, port):
+    with pytest.raises(protocol.PluginError, match=f"plugin {plugin}: --port={port} is no port; write 1 to 65535"):
+        CATALOG.named({plugin: [f"--port={port}"]})
+
+
+PORTS = [
+    {"containerPort": 6379, "name": "redis"},
+    {"containerPort": 80, "name": "dashboard"},
+    {"containerPort": 7, "name": "mpijob-port"},
+    {"containerPort": 22},
+    {"containerPort": 23456, "name": "pytorchjob-port"},
+]
+
+
+@given(st.lists(st.sampled_from(PORTS), unique_by=str), st.sampled_from(["mpi", "pytorch", "ray"]))
+def test_no_port_has_two_places_and_what_a_service_leads_to_has_its_name(stated, plugin):
+    found = job({"head": 1, "master": 1, "worker": 1}, {plugin: []})
+    for task in found.manifest["spec"]["tasks"]:
+        task["template"]["spec"]["containers"][0]["ports"] = stated
+    found = reading.Job(found.manifest)
+    for role in found.roles:
+        ports = made(found, role.name)["spec"]["containers"][0]["ports"]
+        listed = [each["name"] for each in ports if "name" in each]
+        assert len(listed) == len(set(listed))
+        if (plugin, role.name) == ("ray", "head"):
+            expected = {"gcs": 6379, "dashboard": 8265, "client-server": 10001}
+            assert expected.items() <= {each.get("name"): each["containerPort"] for each in ports}.items()
+
+
 def test_a_variable_of_the_template_is_replaced_and_not_doubled():
     found = job({"w": 1}, {"env": []})
     found.manifest["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["env"] = [
@@ -229,6 +287,10 @@ def test_keys_that_are_given_are_used_as_they_are():
     assert "Port 22\n" in base64.b64decode(data["config"]).decode()
     with pytest.raises(protocol.PluginError, match="together"):
         ssh.Ssh([f"--ssh-public-key={public}"])
+
+
+def test_a_flag_of_old_manifests_is_read_and_changes_nothing():
+    assert made(job({"w": 1}, {"ssh": ["--no-root"]}), "w") == made(job({"w": 1}, {"ssh": []}), "w")
 
 
 def test_keys_outside_the_home_of_root_can_be_read_by_others():

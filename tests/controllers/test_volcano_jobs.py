@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_volcano_job_cuts import CutWorld, job
 from unreliable_world import UnreliableWorld
+from volcano_worlds import command
 
 from pumice.api import duration, kinds, timestamp
 from pumice.controllers.queueing import engine, requests
@@ -309,6 +310,31 @@ def test_a_claim_is_named_and_made_once_however_often_it_is_asked_for():
         (found,) = world.store.scan(kinds.PERSISTENT_VOLUME_CLAIM)
         assert found["metadata"]["name"] == claim["metadata"]["name"]
         assert world.told() == plain.told()
+
+
+def test_a_command_for_a_job_that_is_being_deleted_is_dropped_and_does_nothing():
+    world = CutWorld({})
+    made = job()
+    world.create({**made, "metadata": {**made["metadata"], "finalizers": ["a.b/c"]}})
+    world.calm()
+    world.store.delete(Key(kinds.JOB, "a", "j"))
+    before = world.get(kinds.JOB, "j")
+    assert before["metadata"]["deletionTimestamp"]
+    world.create(command("late", "AbortJob", "j", kind=kinds.JOB))
+    world.calm()
+    assert world.get(kinds.COMMAND, "late") is None
+    assert world.get(kinds.JOB, "j") == before
+    assert ("Warning", "Command late comes too late: the Job is being deleted") in {
+        (note.type, note.message) for note in world.notes
+    }
+
+
+def test_a_claim_that_is_missing_is_warned_of_once():
+    world = CutWorld({})
+    world.create(job(volumes=[{"mountPath": "/d", "volumeClaimName": "mine"}]))
+    world.calm()
+    assert [(note.type, note.reason) for note in world.notes] == [("Warning", "PVCError")]
+    assert "pvc mine is not found" in world.notes[0].message
 
 
 def test_counts_of_the_end_are_kept_when_pods_are_cleared_away():

@@ -24,9 +24,9 @@ class Helm:
         command = [str(self._program), *arguments]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
-    def install(self, kubeconfig: Path, *, values: dict) -> str:
+    def install(self, kubeconfig: Path, *more: str, values: dict) -> str:
         """Install the chart and return what helm says at the end."""
-        flags = ("--namespace=pumice-system", "--create-namespace", f"--values={self._write(values)}")
+        flags = ("--namespace=pumice-system", "--create-namespace", f"--values={self._write(values)}", *more)
         done = self.run("install", "pumice", str(CHART), *flags, kubeconfig=kubeconfig)
         assert done.returncode == 0, done.stderr
         return done.stdout

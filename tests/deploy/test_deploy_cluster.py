@@ -235,6 +235,26 @@ def _flow_schema(cluster, path, token):
         return connection.getresponse().headers["X-Kubernetes-PF-FlowSchema-UID"]
 
 
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({}, ("Pumice schedules pods", "JobFlows and HyperNodes are in deployment/pumice-controllers")),
+        ({"controller_single": True}, ("Pumice schedules pods", "run in the scheduler's process")),
+        ({"controller_enable": False}, ("Pumice schedules pods", "No controllers are installed")),
+        ({"scheduler_enable": False}, ("no scheduler is installed", "No controllers are installed")),
+        (
+            {"scheduler_enable": False, "controller_enable": True},
+            ("no scheduler is installed", "JobFlows and HyperNodes are in deployment/pumice-controllers"),
+        ),
+    ],
+)
+def test_an_installation_by_helm_says_which_parts_there_are(cluster, helm, values, told):
+    said = helm.install(cluster.kubeconfig, "--dry-run=server", values={"custom": values})
+    notes = said.partition("NOTES:")[2]
+    assert [text for text in told if text not in notes] == []
+    assert "deployment/pumice-admission" in notes
+
+
 def test_an_installation_by_helm_names_values_without_effect_and_leaves_the_definitions_behind(cluster, helm):
     told = helm.install(cluster.kubeconfig, values=NO_EFFECT)
     without_effect = {line.strip() for line in told.partition("no effect here")[2].splitlines()[1:]}

@@ -22,10 +22,8 @@ class Clock:
         return self.now
 
 
-def note(name="p", message="hello", *, kind=kinds.POD, namespace="a", uid="u1", reason="Scheduled"):
-    return effects.Note(
-        kind=kind, namespace=namespace, name=name, uid=uid, type="Normal", reason=reason, message=message
-    )
+def note(name="p", message="hello", *, kind=kinds.POD, namespace="a", uid="u1", reason="Scheduled", weight="Normal"):
+    return effects.Note(kind=kind, namespace=namespace, name=name, uid=uid, type=weight, reason=reason, message=message)
 
 
 def recorder(api=None, **options):
@@ -179,6 +177,17 @@ def test_another_message_of_the_same_cause_is_the_same_event_with_the_latest_mes
         clock.now += SECOND
     (event,) = stored(api)
     assert (event["count"], event["message"]) == (7, "6 of 7")
+
+
+def test_each_deed_is_an_event_of_its_own_and_a_warning_says_the_latest():
+    api, clock, events = recorder(deeds=True)
+    for message in ("AbortJob", "ResumeJob", "AbortJob"):
+        for weight in ("Normal", "Warning"):
+            events.put(note(message=message, weight=weight))
+        send_all(events)
+        clock.now += SECOND
+    found = sorted((event["type"], event["message"], event["count"]) for event in stored(api))
+    assert found == [("Normal", "AbortJob", 2), ("Normal", "ResumeJob", 1), ("Warning", "AbortJob", 3)]
 
 
 def test_what_is_said_of_one_object_beyond_its_budget_is_dropped_and_counted_and_costs_no_other_object():

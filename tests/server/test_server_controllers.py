@@ -90,3 +90,31 @@ def test_the_scheduler_runs_controllers_in_its_own_process(server, namespace, lo
         assert scheduler.stop() == 0
     leases = server.call("GET", f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases")["items"]
     assert [each["spec"]["holderIdentity"] for each in leases] == ["", ""]
+
+
+def test_every_order_that_a_job_was_given_stays_to_be_read(server, namespace, lock):
+    batch, bus = (f"/apis/{group}.volcano.sh/v1alpha1/namespaces/{namespace}" for group in ("batch", "bus"))
+    task = {"name": "w", "replicas": 1, "template": {"spec": {"containers": [{"name": "c", "image": "x"}]}}}
+    kind = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job"}
+    if not any(each["metadata"]["name"] == "default" for each in queues(server)):
+        queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "default"}}
+        server.call("POST", "/apis/scheduling.volcano.sh/v1beta1/queues", queue)
+    made = server.call("POST", f"{batch}/jobs", {**kind, "metadata": {"name": "j"}, "spec": {"tasks": [task]}})
+    target = {**kind, "name": "j", "uid": made["metadata"]["uid"]}
+    with Controllers(server, *lock) as controllers:
+        controllers.deciding()
+        for place, action in enumerate(("AbortJob", "ResumeJob", "TerminateJob")):
+            command = {"apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command", "metadata": {"name": f"c{place}"}}
+            server.call("POST", f"{bus}/commands", {**command, "action": action, "target": target})
+            wait_for(lambda: not server.call("GET", f"{bus}/commands")["items"], controllers)
+        wait_for(lambda: orders(server, namespace) == {"AbortJob", "ResumeJob", "TerminateJob"}, controllers)
+        assert controllers.stop() == 0
+
+
+def queues(server):
+    return server.call("GET", "/apis/scheduling.volcano.sh/v1beta1/queues")["items"]
+
+
+def orders(server, namespace):
+    told = server.call("GET", f"/api/v1/namespaces/{namespace}/events")["items"]
+    return {each["message"].split(" command ")[1].split(",")[0] for each in told if each["reason"] == "CommandIssued"}

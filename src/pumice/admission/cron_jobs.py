@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 LONGEST_NAME: Final = 52  # a job gets eleven characters more, and its name is a label of at most 63
 _ZONED: Final = ("TZ=", "CRON_TZ=")
+_SOME_MINUTE: Final = "29000000"  # as long as all that come before the year 2160
 _POLICIES: Final = ("Allow", "Forbid", "Replace")
 
 
@@ -41,7 +42,8 @@ def judge(request: Request, found: Remarks, _: Surroundings, settings: Settings)
         spec.whole(field, least=0)
     old = request.old.get("spec")
     if not isinstance(old, dict) or old.get("jobTemplate") != spec.part("jobTemplate").value:
-        _judge_template(spec, found, settings)
+        made = f"{name}-{_SOME_MINUTE}" if 0 < len(name) <= LONGEST_NAME else ""
+        _judge_template(spec, found, settings, made)
 
 
 def _judge_schedule(spec: Part) -> None:
@@ -60,7 +62,7 @@ def _judge_schedule(spec: Part) -> None:
         spec.refuse(problem, "timeZone")
 
 
-def _judge_template(spec: Part, found: Remarks, settings: Settings) -> None:
+def _judge_template(spec: Part, found: Remarks, settings: Settings, name: str) -> None:
     """Judge the jobs that would be made, as they would be after what is filled in."""
     template = spec.record("jobTemplate")
     if not template:
@@ -70,7 +72,7 @@ def _judge_template(spec: Part, found: Remarks, settings: Settings) -> None:
     made = patches.copied(inner.value)
     if isinstance(made, dict):
         completing.complete_spec(made, settings)
-    validity.judge_spec(Part(made, found, inner.path), settings)
+    validity.judge_spec(Part(made, found, inner.path), settings, name)
 
 
 @lru_cache(maxsize=256)

@@ -9,6 +9,7 @@ from pumice.admission.jobs import dependencies, validity
 from pumice.api import documents
 
 if TYPE_CHECKING:
+    from pumice.admission.parts import Part
     from pumice.admission.remarks import Remarks
     from pumice.admission.requests import Request, Settings
     from pumice.admission.surroundings import Surroundings
@@ -18,19 +19,33 @@ def judge(request: Request, found: Remarks, _: Surroundings, __: Settings) -> No
     """Judge a flow that is created or changed."""
     if request.operation == "UPDATE" and request.object.get("spec") == request.old.get("spec"):
         return
-    spec = request.part(found).record("spec")
+    whole = request.part(found)
+    own, spec = whole.record("metadata").text("name"), whole.record("spec")
     spec.among("jobRetainPolicy", ("retain", "delete"))
     needs: dependencies.Needs = {}
     for flow in spec.items("flows"):
         name = flow.required("name")
         if name and (problem := naming.subdomain(name)):
             flow.refuse(f"is {documents.quoted(name)}, and {problem}", "name")
+        elif own and name and (problem := naming.qualified(f"{own}-{name}")):
+            flow.refuse(f"makes a job called {documents.quoted(f'{own}-{name}')}, and such a name {problem}", "name")
+        _warn_of_the_unheeded(flow)
         if name in needs:
             flow.refuse(f"is {documents.quoted(name)}, which another flow is called already", "name")
         waited = flow.record("dependsOn").texts("targets")
         if name:
             needs.setdefault(name, []).extend(waited)
     dependencies.judge(needs, "flow")
+
+
+def _warn_of_the_unheeded(flow: Part) -> None:
+    """Say which fields are stored and change nothing, as in Volcano."""
+    if flow.record("dependsOn").part("probe").value:
+        flow.record("dependsOn").warn(
+            "is accepted and has no effect: a job starts when those it depends on are Completed", "probe"
+        )
+    if flow.part("patch").value:
+        flow.warn("is accepted and has no effect: a job is made of its template as that is", "patch")
 
 
 def judge_template(request: Request, found: Remarks, _: Surroundings, settings: Settings) -> None:

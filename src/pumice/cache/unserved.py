@@ -42,8 +42,8 @@ class Unserved:
                 continue
             del self._waiting[uid]
             text = (
-                f"nobody has touched this {kind.name} for {PATIENCE // 1_000_000} s; Pumice places pods, "
-                f"and Volcano's controller manager makes them of {kind.name} objects: see that it runs"
+                f"nobody has touched this {kind.name} for {PATIENCE // 1_000_000} s; the scheduler places pods, and controllers "
+                f"make them of {kind.name} objects: see that `pumice controllers` or Volcano's controller manager runs"
             )
             if kind is kinds.CRON_JOB:
                 text += ", unless the first run is still to come"

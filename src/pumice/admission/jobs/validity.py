@@ -8,6 +8,8 @@ from pumice.admission import naming, queue_references, topology
 from pumice.admission.jobs import changes, dependencies, policies, volumes
 from pumice.admission.pod_templates import amounts, template
 from pumice.api import documents, duration
+from pumice.controllers.volcano.job_plugins import registry
+from pumice.controllers.volcano.job_plugins.protocol import PluginError
 
 if TYPE_CHECKING:
     from pumice.admission.parts import Part
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
 _NUMA: Final = ("none", "best-effort", "restricted", "single-numa-node")
 _RANDOM_END: Final = 5  # characters that a generated name gets
 _WITH_HOST_NAMES: Final = ("svc", "tensorflow", "mpi", "pytorch", "ray")
-_MPI_MASTER: Final = "master"
+_NEEDED_ROLES: Final = {"mpi": ("master", "master"), "ray": ("head", "head")}
+"""Plugins that cannot do without a task: which argument names it, and how it is called otherwise."""
 
 
 def judge(request: Request, found: Remarks, around: Surroundings, settings: Settings) -> None:
@@ -165,13 +168,25 @@ def _judge_plugins(spec: Part, settings: Settings) -> None:
             near = documents.nearest(name, settings.job_plugins)
             hint = f"; did you mean {near}?" if near else f"; there are {', '.join(settings.job_plugins)}"
             given.refuse(f"is no plugin of jobs{hint}")
-        elif given:
-            spec.record("plugins").texts(name)
-    if "mpi" in plugins:
-        master = _argument(plugins["mpi"].value, "master") or _MPI_MASTER
-        roles = [task.text("name") for task in spec.items("tasks")]
-        if master not in roles:
-            plugins["mpi"].refuse(f"needs a task called {master}; there are {', '.join(filter(None, roles)) or 'none'}")
+        else:
+            _judge_arguments(name, given, [text for text, _ in spec.record("plugins").texts(name)] if given else [])
+    for plugin, (flag, role) in _NEEDED_ROLES.items():
+        if plugin in plugins:
+            needed = _argument(plugins[plugin].value, flag) or role
+            roles = [task.text("name") for task in spec.items("tasks")]
+            if needed not in roles:
+                listed = ", ".join(filter(None, roles)) or "none"
+                plugins[plugin].refuse(f"needs a task called {needed}; there are {listed}")
+
+
+def _judge_arguments(name: str, given: Part, arguments: list[str]) -> None:
+    """Judge the arguments of a plugin of ours by having it read them, as the controller will; what others' make of theirs is their own."""
+    plugin = registry.OURS.get(name)
+    if plugin is not None:
+        try:
+            plugin(arguments)
+        except PluginError as error:
+            given.refuse(str(error).removeprefix(f"plugin {name}: "))
 
 
 def _argument(given: object, name: str) -> str:

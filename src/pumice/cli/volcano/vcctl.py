@@ -79,3 +79,18 @@ def version() -> None:
     }
     for label, value in lines.items():
         click.echo(f"{label}: {value}")
+
+
+@vcctl.command("help", hidden=True)
+@click.argument("path", metavar="[COMMAND]...", nargs=-1)
+@click.pass_context
+def explain(context: click.Context, path: tuple[str, ...]) -> None:
+    """Print the help of a command: `vcctl help job run`, as vcctl's users type it."""
+    above: click.Context = context.parent or context
+    for word in path:
+        group = above.command
+        found = group.get_command(above, word) if isinstance(group, click.Group) else None
+        if found is None:
+            raise click.UsageError(f"No such command {word!r} of {above.command_path}.", above)
+        above = click.Context(found, info_name=word, parent=above)
+    click.echo(above.get_help())

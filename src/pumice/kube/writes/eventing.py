@@ -1,7 +1,8 @@
 """Events about objects, as the API server keeps them.
 
 Whatever is said about an object for the same cause (type and reason) within a while is one event: its count rises and its message is the latest, in the queue
-as well as on the server. What may be said of one object, and of all together, has a budget; the queue and the memory are bounded. What is beyond is dropped and
+as well as on the server. Who tells deeds rather than verdicts, as controllers do, has one event for each: that a Job was aborted is not to be forgotten
+when it is resumed. What may be said of one object, and of all together, has a budget; the queue and the memory are bounded. What is beyond is dropped and
 counted, never queued, and shows in the count of the next event that is sent. Events are for people to read, so nothing is tried twice.
 """
 
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
 
     from pumice.kube.writes.writing import Api
 
-_Key = tuple[str, str, str, str]
+_Key = tuple[str, str, str, str, str]
 
 _MISSING = 404
 _SECOND = 1_000_000
 _LONGEST_MESSAGE = 1024
 _LONGEST_NAME = 253
+_DEED = "Normal"
 _NAMESPACE = "default"  # of events about objects that have none
 _REPEATED_WITHIN = 600 * _SECOND
 
@@ -61,12 +63,14 @@ class EventRecorder:
         memory: int = 16_384,
         of_one_object: Budget = OF_ONE_OBJECT,
         overall: Budget = OVERALL,
+        deeds: bool = False,
     ) -> None:
         self._api = api
         self._now = now
         self._component = component
         self._capacity = capacity
         self._memory = memory
+        self._deeds = deeds
         self._queue: deque[Told] = deque()
         self._told: OrderedDict[_Key, Told] = OrderedDict()
         self._of_objects = Spending(of_one_object, memory)
@@ -87,7 +91,7 @@ class EventRecorder:
             # Here already: what waits and what is remembered must not be as long as others may write.
             note = structs.replace(note, message=message)
         about = note.uid or f"{note.kind.plural}/{note.name}"
-        key = (about, note.namespace, note.type, note.reason)
+        key = (about, note.namespace, note.type, note.reason, message if self._deeds and note.type == _DEED else "")
         told = self._told.get(key)
         if told is not None and now - told.last <= _REPEATED_WITHIN:
             self._told.move_to_end(key)

@@ -104,7 +104,7 @@ class ControllersPart:
         self._lookout = rivals.Lookout(self._lease_client, claims, clocks.monotonic)
         heard = api_silence.listening(self._lease_client) if flags.leader_elect else self._lease_client
         self.election = leading.candidacy(flags, lease_name, heard, self._lookout, log) if flags.leader_elect else None
-        self.events = EventRecorder(self._client, clocks.wall, names.CONTROLLER_MANAGER)
+        self.events = EventRecorder(self._client, clocks.wall, names.CONTROLLER_MANAGER, deeds=True)
         self.reconciler = reconciling.Reconciler(
             self._client,
             self._chosen(work) if controllers is None else controllers,

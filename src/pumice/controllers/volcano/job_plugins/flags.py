@@ -13,12 +13,15 @@ if TYPE_CHECKING:
 Value = str | int | bool
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE = ("0", "f", "F", "false", "FALSE", "False")
+_LARGEST_PORT = 65535
+_MOST_DIGITS = 18
 
 
 class Flags:
     """The values of a plugin's flags."""
 
-    def __init__(self, values: Mapping[str, Value]) -> None:
+    def __init__(self, plugin: str, values: Mapping[str, Value]) -> None:
+        self._plugin = plugin
         self._values = values
 
     def text(self, name: str) -> str:
@@ -29,6 +32,13 @@ class Flags:
         """Give a number."""
         return int(self._values[name])
 
+    def port(self, name: str) -> int:
+        """Give the number of a port."""
+        found = self.number(name)
+        if not 0 < found <= _LARGEST_PORT:
+            raise PluginError(f"plugin {self._plugin}: --{name}={found} is no port; write 1 to {_LARGEST_PORT}")
+        return found
+
     def switch(self, name: str) -> bool:
         """Give whether something is on."""
         return bool(self._values[name])
@@ -36,14 +46,17 @@ class Flags:
 
 def parse(plugin: str, arguments: Sequence[str], defaults: Mapping[str, Value]) -> Flags:
     """Read arguments over defaults, which say by their type what a flag takes."""
-    values, left = dict(defaults), [word for each in arguments for word in _words(each) if word != "--"]
+    values, left = dict(defaults), list(arguments)
     while left:
-        word = left.pop(0)
+        word = _first_word(left)
+        if word in ("", "--"):
+            continue
         name, given, text = word.lstrip("-").partition("=")
         if not word.startswith("-"):
-            raise PluginError(f"plugin {plugin}: {word!r} is no flag; write --NAME=VALUE")
+            # What stands behind = may be a key that was meant to stay secret.
+            raise PluginError(f"plugin {plugin}: {name[:40]!r} is no flag; write --NAME=VALUE")
         if name not in defaults:
-            raise PluginError(f"plugin {plugin}: --{name} is no flag of it; {_nearest(name, defaults)}")
+            raise PluginError(f"plugin {plugin}: --{name[:40]} is no flag of it; {_nearest(name, defaults)}")
         if not given and isinstance(defaults[name], bool):
             text = "true"
         elif not given:
@@ -51,23 +64,27 @@ def parse(plugin: str, arguments: Sequence[str], defaults: Mapping[str, Value]) 
                 raise PluginError(f"plugin {plugin}: --{name} has no value; write --{name}=VALUE")
             text = left.pop(0)
         values[name] = _value(plugin, name, text, defaults[name])
-    return Flags(values)
+    return Flags(plugin, values)
 
 
-def _words(argument: str) -> list[str]:
-    """Take an argument apart, unless it gives a value with `=`, which may have blanks in it as keys have."""
-    first, *_ = argument.split(maxsplit=1) or [""]
-    return [argument.lstrip()] if "=" in first else argument.split()
+def _first_word(left: list[str]) -> str:
+    """Take the next flag: the whole argument if it gives a value with `=`, which may have blanks in it as keys have; else its first word."""
+    argument = left.pop(0)
+    first, *others = argument.split() or [""]
+    if "=" in first:
+        return argument.lstrip()
+    left[:0] = others
+    return first
 
 
 def _value(plugin: str, name: str, text: str, default: Value) -> Value:
     if isinstance(default, bool):
         if text not in (*_TRUE, *_FALSE):
-            raise PluginError(f"plugin {plugin}: --{name}={text} is neither true nor false")
+            raise PluginError(f"plugin {plugin}: --{name}={text[:40]} is neither true nor false")
         return text in _TRUE
     if isinstance(default, int):
-        if not text.isdecimal():
-            raise PluginError(f"plugin {plugin}: --{name}={text} is no whole number")
+        if not text.isdecimal() or len(text) > _MOST_DIGITS:
+            raise PluginError(f"plugin {plugin}: --{name}={text[:40]} is no whole number that it can use")
         return int(text)
     return text
 

@@ -26,7 +26,7 @@ class Mpi:
     def __init__(self, arguments: Sequence[str]) -> None:
         found = flags.parse(self.name, arguments, {"master": "master", "worker": "worker", "port": 22})
         self._master, self._worker = found.text("master"), found.text("worker")
-        self._port = found.number("port")
+        self._port = found.port("port")
 
     def objects(self, job: Job) -> list[Beside]:
         """Need nothing."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pumice.controllers.workloads import manifests
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Manifest = dict[str, Any]
+_LONGEST_NAME: Final = 63
 
 
 def containers(pod: Manifest, *, init: bool = False) -> Iterator[Manifest]:
@@ -30,10 +31,26 @@ def set_variable(container: Manifest, name: str, value: str | Manifest) -> None:
 
 
 def add_port(container: Manifest, name: str, number: int) -> None:
-    """Declare a port that a container does not have yet."""
+    """Declare a port that a container does not have yet, by its number or by its name, which no container may have twice."""
     present = manifests.items(container, "ports")
-    if not any(manifests.mapping(each).get("containerPort") == number for each in present):
-        container["ports"] = [*present, {"name": name, "containerPort": number, "protocol": "TCP"}]
+    stated = [manifests.mapping(each) for each in present]
+    if not any(each.get("containerPort") == number or each.get("name") == name for each in stated):
+        container["ports"] = [*present, _port(name, number)]
+
+
+def name_port(container: Manifest, name: str, number: int) -> None:
+    """Give a container's port a name by which a Service finds it, whatever else it is called."""
+    others = [each for each in manifests.items(container, "ports") if manifests.mapping(each).get("name") != name]
+    container["ports"] = [*others, _port(name, number)]
+
+
+def _port(name: str, number: int) -> Manifest:
+    return {"name": name, "containerPort": number, "protocol": "TCP"}
+
+
+def volume_name(name: str, end: str) -> str:
+    """Name a volume after something that may be called otherwise than volumes may: no dots in it, and at most 63 characters."""
+    return f"{name.replace('.', '-')[: _LONGEST_NAME - len(end) - 1]}-{end}"
 
 
 def mount(pod: Manifest, volume: Manifest, mounted: Manifest, *, init: bool = True) -> None:

@@ -38,7 +38,7 @@ class PyTorch:
         }
         self._flags = flags.parse(self.name, arguments, defaults)
         self._master, self._worker = self._flags.text("master"), self._flags.text("worker")
-        self._port = self._flags.number("port")
+        self._port = self._flags.port("port")
 
     def objects(self, job: Job) -> list[Beside]:
         """Need nothing."""

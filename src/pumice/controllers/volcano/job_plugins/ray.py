@@ -39,7 +39,7 @@ class Ray:
         }
         self._flags = flags.parse(self.name, arguments, defaults)
         named = (("gcs", "port"), ("dashboard", "dashboardPort"), ("client-server", "clientPort"))
-        self._ports = {name: self._flags.number(flag) for name, flag in named}
+        self._ports = {name: self._flags.port(flag) for name, flag in named}
 
     def objects(self, job: Job) -> list[Beside]:
         """Need a Service in front of the head."""
@@ -62,7 +62,7 @@ class Ray:
             )
             for container in self._started(pod, "headContainer", command):
                 for name, number in ports.items():
-                    pods.add_port(container, name, number)
+                    pods.name_port(container, name, number)
         elif place.role.name == self._flags.text("worker"):
             address = hosts.address(place.job, head, 0)
             self._started(pod, "workerContainer", f"ray start --block --address={address}:{ports['gcs']}")

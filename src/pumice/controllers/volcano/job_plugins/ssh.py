@@ -42,7 +42,7 @@ class Ssh:
     It makes a Secret with a pair of keys and a configuration that has a block for each pod, mounted where ssh looks for it.
 
     `--ssh-key-file-path` (/root/.ssh): where that is. `--ssh-private-key`, `--ssh-public-key`: keys to use instead of new ones.
-    `--ssh-port` (22): where the servers listen.
+    `--ssh-port` (22): where the servers listen. `--no-root`, which old manifests have, is read and has no effect.
     """
 
     name: ClassVar[str] = "ssh"
@@ -50,7 +50,7 @@ class Ssh:
 
     def __init__(self, arguments: Sequence[str], keys: Callable[[], tuple[str, str]] = new_keys) -> None:
         texts = {"ssh-key-file-path": _HOME, "ssh-private-key": "", "ssh-public-key": "", "ssh-port": str(_PORT)}
-        found = flags.parse(self.name, arguments, texts)
+        found = flags.parse(self.name, arguments, {**texts, "no-root": False})
         self._path = found.text("ssh-key-file-path")
         given = found.text("ssh-private-key"), found.text("ssh-public-key")
         if bool(given[0]) != bool(given[1]):
@@ -58,7 +58,8 @@ class Ssh:
         self._keys = keys
         self._given = given if given[0] else None
         port = found.text("ssh-port")
-        self._port = int(port) if port.isdecimal() and 0 < int(port) <= _LARGEST_PORT else _PORT
+        number = int(port) if port.isdecimal() and len(port) < len(str(_LARGEST_PORT)) + 1 else 0
+        self._port = number if 0 < number <= _LARGEST_PORT else _PORT
 
     def objects(self, job: Job) -> list[Beside]:
         """Need a Secret."""
@@ -81,5 +82,6 @@ class Ssh:
         name = f"{place.job.name}-ssh"
         items = [{"key": each, "path": f".ssh/{each}"} for each in _FILES]
         mode = 0o600 if self._path == _HOME else 0o644
-        volume = {"name": name, "secret": {"secretName": name, "items": items, "defaultMode": mode}}
+        secret = {"secretName": name, "items": items, "defaultMode": mode}
+        volume = {"name": pods.volume_name(place.job.name, "ssh"), "secret": secret}
         pods.mount(pod, volume, {"mountPath": self._path, "subPath": ".ssh"})

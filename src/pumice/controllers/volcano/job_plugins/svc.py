@@ -68,7 +68,8 @@ class Svc:
         spec["hostname"] = spec.get("hostname") or pod["metadata"]["name"]
         spec["subdomain"] = spec.get("subdomain") or job.name
         name = f"{job.name}-svc"
-        pods.mount(pod, {"name": name, "configMap": {"name": name}}, {"mountPath": "/etc/volcano"})
+        volume = {"name": pods.volume_name(job.name, "svc"), "configMap": {"name": name}}
+        pods.mount(pod, volume, {"mountPath": "/etc/volcano"})
         if not self._flags.switch("inject-hosts-env"):
             return
         keys = [key for role in job.roles for key in _variables(role.name)]

@@ -29,7 +29,7 @@ class TensorFlow:
     def __init__(self, arguments: Sequence[str]) -> None:
         found = flags.parse(self.name, arguments, {**dict(zip(_TYPES, _TYPES, strict=True)), "port": 2222})
         self._types = {found.text(each): each for each in _TYPES}
-        self._port = found.number("port")
+        self._port = found.port("port")
 
     def objects(self, job: Job) -> list[Beside]:
         """Need nothing."""

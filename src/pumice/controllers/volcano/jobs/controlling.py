@@ -106,7 +106,7 @@ class Jobs:
         if manifest is None:
             return commands.for_nobody(ordered, moment)
         if manifests.is_going(manifest):
-            return requests.Reconciled()
+            return commands.too_late(ordered)
         job = self._reader.read(manifest)
         done = commands.carried_out(job, ordered)
         if done:
@@ -156,9 +156,9 @@ class _Look:
     def _ordered(self, command: Manifest) -> Reconciled:
         """Carry a Command out, then delete it."""
         action = str(command.get("action", ""))
-        change = states.acted(self.job, action) if action not in states.RESTARTS_OF_SOME else None
+        change = states.acted(self.job, action) if action in states.ORDERS else None
         steps = self._acted(change, action, commands.told(command)) if change is not None else []
-        return requests.Reconciled(steps=[*steps, steps_to.delete(kinds.COMMAND, command)])
+        return commands.obeyed(self.job, command, steps)
 
     def _answered(self, answer: Answer) -> Reconciled | None:
         """Do what a policy says; None if that changes nothing."""
@@ -172,6 +172,7 @@ class _Look:
         change = states.acted(self.job, states.TERMINATE_JOB)
         assert change is not None  # noqa: S101  a Job that is not ending can be terminated
         message = f"Job failed on action {states.SYNC_JOB} for retry limit reached"
+        message += f": {self.job.message}" if self.job.message else ""
         steps = self._acted(change, states.TERMINATE_JOB, message)
         return requests.Reconciled(steps=steps, notes=[("Warning", "ExecuteAction", message)])
 
@@ -253,7 +254,12 @@ class _Look:
     def _at_work(self, later: list[Answer]) -> Reconciled:
         held = policies.is_held_open(self.job, later)
         work = working.Work(self.job, self.found, self.group, self.observed, self.catalog)
-        return work.next_steps(states.moved(self.job, self.found, held_open=held), self._status, later)
+        plan = work.next_steps(states.moved(self.job, self.found, held_open=held), self._status, later)
+        waits = pod_groups.why_it_waits(self.group)
+        if waits:
+            told = f"PodGroup {self.job.namespace}:{self.job.name} unschedulable, reason: {waits}"
+            plan.notes = [*plan.notes, ("Warning", "PodGroupPending", told)]
+        return plan
 
     def _without_plugins(self) -> dict[str, str]:
         return {key: text for key, text in self.job.controlled.items() if not key.startswith(beside.PREFIX)}
@@ -271,7 +277,8 @@ def _pod_facts(pod: Mapping[str, Any]) -> list[Any]:
 
 def _group_facts(group: Mapping[str, Any]) -> list[Any]:
     metadata, phase = group["metadata"], manifests.mapping(group, "status").get("phase")
-    return [metadata.get("deletionTimestamp"), metadata.get("ownerReferences"), group.get("spec"), phase]
+    waits = pod_groups.why_it_waits(group)
+    return [metadata.get("deletionTimestamp"), metadata.get("ownerReferences"), group.get("spec"), phase, waits]
 
 
 def _is_unstamped(group: Manifest) -> bool:

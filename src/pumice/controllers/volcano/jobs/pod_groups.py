@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Manifest = dict[str, Any]
 _KEPT: Final = ("priorityClassName", "minMember", "minResources", "minTaskMember", "subGroupPolicy")
 _WAITING: Final = ("", names.PHASE_PENDING)
+_NOT_MADE: Final = (names.REASON_NOT_ENOUGH_TASKS, names.REASON_NOT_ENOUGH_PODS_OF_TASK)
 
 
 def name(job: Job) -> str:
@@ -40,6 +41,16 @@ def lets_in(group: Mapping[str, Any] | None) -> bool:
     if group is None or manifests.is_going(group):
         return False
     return manifests.mapping(group, "status").get("phase", "") not in _WAITING
+
+
+def why_it_waits(group: Mapping[str, Any] | None) -> str:
+    """Give what the scheduler says against a group, by the newest condition that holds; that pods are yet to be made is no news to who makes them."""
+    conditions = (manifests.mapping(each) for each in manifests.items(group, "status", "conditions"))
+    holding = [each for each in conditions if each.get("status") == "True"]
+    newest = max(holding, key=lambda each: str(each.get("lastTransitionTime", "")), default={})
+    if newest.get("type") in (None, names.CONDITION_SCHEDULED) or newest.get("reason") in _NOT_MADE:
+        return ""
+    return str(newest.get("message") or newest.get("reason") or "")
 
 
 def is_of_the_past(job: Job, group: Mapping[str, Any]) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds, names
 from pumice.controllers.volcano.job_plugins import hosts, protocol
+from pumice.controllers.volcano.job_plugins import pods as job_pods
 from pumice.controllers.volcano.jobs import policies
 from pumice.controllers.workloads import manifests, pods
 
@@ -111,7 +112,7 @@ def _volumes(job: Job) -> list[Mapping[str, Any]]:
 
 def _mount(pod: Manifest, job: Job, volume: Mapping[str, Any]) -> None:
     claim = str(volume["volumeClaimName"])
-    name = f"{job.name}-{suffix(job.uid, 'volume', claim)}"
+    name = job_pods.volume_name(job.name, suffix(job.uid, "volume", claim))
     spec = pod["spec"]
     spec["volumes"] = [
         *manifests.items(pod, "spec", "volumes"),

@@ -45,6 +45,8 @@ TERMINATE_JOB: Final = "TerminateJob"
 SYNC_JOB: Final = "SyncJob"
 RESTARTS_OF_SOME: Final = ("RestartTask", "RestartPod", "RestartPartition")
 ENDINGS: Final[Mapping[str, str]] = {"AbortJob": ABORTING, TERMINATE_JOB: TERMINATING, "CompleteJob": COMPLETING}
+ORDERS: Final = (*ENDINGS, RESTART_JOB, RESUME_JOB, SYNC_JOB)
+"""What a Command may ask for: what is for one pod or task alone is left to policies, as a Command names none."""
 _WHEN_EMPTY: Final[Mapping[str, str]] = {ABORTING: ABORTED, COMPLETING: COMPLETED, TERMINATING: TERMINATED}
 AT_WORK: Final = ("", PENDING, RUNNING)
 

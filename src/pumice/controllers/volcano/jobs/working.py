@@ -60,16 +60,15 @@ class Work:
         job = self._job
         queue = self._observed.find(kinds.QUEUE, "", job.queue)
         if queue is None:
-            return requests.Reconciled(stuck=f"queue {job.queue} does not exist")
+            return self._stuck("QueueNotFound", f"queue {job.queue} does not exist", write)
         if job.replicas > MOST_PODS:
             message = f"spec.tasks: {job.replicas} replicas are more than the {MOST_PODS} that a Job may have"
-            return requests.Reconciled(stuck=message, notes=[("Warning", "FailedCreate", message)])
+            return self._stuck("FailedCreate", message, write)
         try:
             plugins = self._plugins()
             wanted = beside.keep(job, plugins, self._observed)
         except PluginError as error:
-            note = ("Warning", "PluginError", f"Execute plugin when job add failed, err: {error}")
-            return requests.Reconciled(stuck=str(error), notes=[note])
+            return self._stuck("PluginError", f"Execute plugin when job add failed, err: {error}", write)
         forwarded = bool(manifests.items(queue, "spec", "extendClusters"))
         if forwarded and not job.annotation(names.JOB_FORWARDING):
             body = {"metadata": {"annotations": {names.JOB_FORWARDING: "true"}}}
@@ -124,15 +123,18 @@ class Work:
 
     # ---- what the status says
 
+    def _stuck(self, reason: str, message: str, write: Write) -> Reconciled:
+        """Say what keeps a Job from being served, so that nobody takes it for one that no controller has seen."""
+        said = statuses.unchanged(self._job, phase=self._job.phase or reading.PENDING, reason=reason, message=message)
+        return requests.Reconciled(steps=write(said)[0], stuck=message, notes=[("Warning", reason, message)])
+
     def _waiting(self, claims: volumes.Claims, write: Write) -> Reconciled:
         """Say that claims are missing, and wait for them."""
         listed = ", ".join(claims.missing)
         message = f"pvc {listed} is not found, the job will be in the Pending state until the PVC is created"
         said = statuses.unchanged(self._job, phase=reading.PENDING, reason=_NO_CLAIM, message=message)
         steps, again = write(said)
-        if self._job.message != message:
-            steps = [msgspec.structs.replace(step, said=(_NO_CLAIM, message)) for step in steps]
-        return requests.Reconciled(steps=steps, again=again)
+        return requests.Reconciled(steps=steps, again=again, notes=[("Warning", _NO_CLAIM, message)])
 
     def _said(self, phase: str, controlled: dict[str, str]) -> statuses.Said:
         job, found = self._job, self._found
