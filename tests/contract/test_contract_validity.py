@@ -133,3 +133,19 @@ def test_a_limit_range_requests_by_default_what_it_limits_by_default(server):
     path = f"/api/v1/namespaces/{namespace}/limitranges"
     [found] = server.call("POST", path, {"metadata": {"name": "l"}, "spec": {"limits": limits}})["spec"]["limits"]
     assert found["default"] == found["defaultRequest"] == {"cpu": "2", "memory": "1Gi"}
+
+
+def test_a_pod_that_asks_for_more_than_a_range_gives_it_is_refused(server):
+    namespace = server.new_namespace()
+    limits = [{"type": "Container", "default": {"cpu": "1"}}]
+    server.call(
+        "POST", f"/api/v1/namespaces/{namespace}/limitranges", {"metadata": {"name": "l"}, "spec": {"limits": limits}}
+    )
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [CONTAINER | {"resources": {"requests": {"cpu": "2"}}}]}}
+
+    def refused():
+        code, found = server._caller.answer("POST", f"/api/v1/namespaces/{namespace}/pods?dryRun=All", pod)
+        return code == 422 and found["message"]
+
+    assert any(refused() for _ in range(500))  # a real server hears of a limit range a moment later
+    assert 'requests: Invalid value: "2": must be less than or equal to cpu limit of 1' in refused()

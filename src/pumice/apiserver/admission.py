@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds
 from pumice.apiserver import quota_scopes, quota_usage, statuses
-from pumice.apiserver.built_in import defaults
+from pumice.apiserver.built_in import defaults, pod_validity
 from pumice.sim import deletion, priorities, structure
 from pumice.sim.identity import Key
 
@@ -77,6 +77,7 @@ class Admission:
         if ranges:
             manifest["spec"] = spec = structure.copied(spec)
             self._limits(manifest, ranges)
+            _check_amounts(manifest)
             manifest["status"]["qosClass"] = defaults.quality(spec)
 
     def _priority(self, manifest: Document, spec: Document) -> None:
@@ -163,6 +164,16 @@ def _concerns(quota: Mapping[str, Any], manifest: Mapping[str, Any], resource: R
     if not quota_scopes.is_scoped(quota):
         return True
     return resource.kind is kinds.POD and quota_scopes.counts(quota, manifest)
+
+
+def _check_amounts(pod: Document) -> None:
+    """Refuse a pod whose own requests do not go with limits that a range has given it."""
+    found: statuses.Causes = []
+    for field in ("initContainers", "containers"):
+        for index, container in enumerate(pod["spec"].get(field) or ()):
+            found += pod_validity.resources(container, f"spec.{field}[{index}]")
+    if found:
+        raise statuses.invalid("Pod", "", pod["metadata"].get("name", ""), found)
 
 
 def _limit_container(manifest: Document, container: Document, limit: Mapping[str, Any]) -> None:

@@ -74,7 +74,7 @@ def _container(container: Mapping[str, Any], where: str, volumes: set[str]) -> C
             found.append(("FieldValueNotFound", f"{field}.name", f"Not found: {wrong.shown(name)}"))
         if not mount.get("mountPath"):
             found += wrong.required(f"{field}.mountPath")
-    return found + _resources(container, where)
+    return found + resources(container, where)
 
 
 def _ports(container: Mapping[str, Any], where: str) -> Causes:
@@ -116,7 +116,8 @@ def _variables(container: Mapping[str, Any], where: str) -> Causes:
     return found
 
 
-def _resources(container: Mapping[str, Any], where: str) -> Causes:
+def resources(container: Mapping[str, Any], where: str) -> Causes:
+    """Check what a container asks for and may use."""
     limits = structure.mapping(container, "resources", "limits")
     requests = structure.mapping(container, "resources", "requests")
     found: Causes = []
