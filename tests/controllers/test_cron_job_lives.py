@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from volcano_worlds import VolcanoWorld, cron_job, end_job, jobs, killed_anywhere
 
 from pumice.api import duration, kinds, names, timestamp
+from pumice.controllers.cron_jobs.controlling import CronJobs
 from pumice.controllers.queueing import engine
-from pumice.controllers.volcano.cron_jobs.controlling import CronJobs
 from pumice.sim.clock import VirtualClock
 from pumice.sim.identity import Key
 

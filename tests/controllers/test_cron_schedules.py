@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.api import duration, timestamp
-from pumice.controllers.volcano.cron_jobs import cron_fields, schedules
-from pumice.controllers.volcano.cron_jobs.cron_fields import ScheduleError
+from pumice.controllers.cron_jobs import cron_fields, schedules
+from pumice.controllers.cron_jobs.cron_fields import ScheduleError
 
 SECOND = duration.SECOND
 ZONES = (

@@ -15,7 +15,11 @@ from pumice.sim.identity import Key
 from pumice.sim.reconciling import StoreWorld
 from pumice.sim.store import ObjectStore
 
-OTHERS = {"Deployment": manifests.DEPLOYMENT, "ControllerRevision": manifests.CONTROLLER_REVISION}
+OTHERS = {
+    "Deployment": manifests.DEPLOYMENT,
+    "ControllerRevision": manifests.CONTROLLER_REVISION,
+    "CronJob": kinds.BATCH_CRON_JOB,
+}
 READY = {"type": "Ready", "status": "True"}
 
 

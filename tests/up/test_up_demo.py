@@ -7,6 +7,8 @@ import re
 import pytest
 from running_cluster import RunningCluster, until
 
+from pumice.cli.demo import performing, snapshot
+
 GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/research/podgroups"
 PODS = "/api/v1/namespaces/research/pods"
 
@@ -55,3 +57,25 @@ def test_the_end_says_who_waits_and_what_helps_does(told):
         return sum(pod["metadata"]["name"].startswith("giant-") and "nodeName" in pod["spec"] for pod in pods) >= 8
 
     until(started)
+
+
+def seen(minimum, cpu=4000, state=snapshot.State.WAITING):
+    members = tuple(snapshot.Member(f"p-{each}", state, "", cpu, None) for each in range(minimum))
+    job = snapshot.Job("a/j", "j", "default", minimum, "Inqueue", 0, members, "", "")
+    nodes = tuple(snapshot.Node(f"n-{each}", 8000, ()) for each in range(4))
+    return snapshot.Snapshot(0, 0, 0, 0, (job,), nodes, ())
+
+
+@pytest.mark.parametrize(
+    ("minimum", "cpu", "state", "quiet", "over"),
+    [
+        (9, 4000, snapshot.State.WAITING, 2.0, True),
+        (8, 4000, snapshot.State.WAITING, 2.0, False),
+        (8, 4000, snapshot.State.WAITING, 60.0, True),
+        (1, 0, snapshot.State.WAITING, 2.0, False),
+        (8, 4000, snapshot.State.DONE, 2.0, True),
+        (9, 4000, snapshot.State.WAITING, 1.9, False),
+    ],
+)
+def test_the_story_is_not_over_while_somebody_waits_who_would_fit(minimum, cpu, state, quiet, over):
+    assert performing.is_told(seen(minimum, cpu, state), quiet) is over

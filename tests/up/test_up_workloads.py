@@ -104,3 +104,30 @@ def test_a_pool_that_cannot_be_made_is_refused_with_the_field(tmp_path, text, wo
     path.write_text(text)
     with pytest.raises(pools.PoolError, match=words):
         pools.read(path)
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo $INDEX of ${TOTAL}", "3 of 5"),
+        ('echo "pod $NAME, $TIER"', "pod p-3, gold"),
+        ("echo '$INDEX' $NOBODY.", "$INDEX ."),
+        (r"echo \$INDEX $HOSTNAME", "$INDEX p-3"),
+        ("echo $(INDEX)", "3"),
+        ("echo $BAD", "$BAD"),
+    ],
+)
+def test_a_script_knows_the_environment_of_its_container(script, said):
+    annotations = {"batch.kubernetes.io/job-completion-index": "3"}
+    pod = {"metadata": {"name": "p-3", "labels": {"tier": "gold"}, "annotations": annotations}}
+    by_field = {"INDEX": "metadata.annotations['batch.kubernetes.io/job-completion-index']", "NAME": "metadata.name", "TIER": "metadata.labels['tier']"}  # fmt: skip
+    env = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in by_field.items()]
+    env += [{"name": "TOTAL", "value": "5"}, {"name": "BAD", "value": "x; exit 1"}]
+    plan = workloads.of_container({**container("sh", "-c", script), "env": env}, pod)
+    assert [text for _, text in plan.lines] == [said]
+    assert (plan.run_time, plan.exit_code) == (0, 0)
+
+
+def test_a_command_refers_to_variables_without_a_shell():
+    given = {**container("sleep", "$(LONG)"), "env": [{"name": "LONG", "value": "7"}]}
+    assert workloads.of_container(given, {}).run_time == 7_000_000

@@ -10,7 +10,7 @@ from pumice.admission import patches
 from pumice.admission.jobs import completing, validity
 from pumice.admission.parts import Part
 from pumice.api import documents
-from pumice.controllers.volcano.cron_jobs import cron_fields, schedules
+from pumice.controllers.cron_jobs import cron_fields, schedules
 
 if TYPE_CHECKING:
     from pumice.admission.remarks import Remarks

@@ -100,6 +100,7 @@ HYPER_JOB: Final = _kind("training.volcano.sh/v1alpha1", "HyperJob", "hyperjobs"
 DATA_SOURCE: Final = _kind("datadependency.volcano.sh/v1alpha1", "DataSource", "datasources", cluster=True)
 DATA_SOURCE_CLAIM: Final = _kind("datadependency.volcano.sh/v1alpha1", "DataSourceClaim", "datasourceclaims")
 BATCH_JOB: Final = _kind("batch/v1", "Job", "jobs")
+BATCH_CRON_JOB: Final = _kind("batch/v1", "CronJob", "cronjobs")
 
 # kube-batch's groups: read, and converted into today's structs.
 _INCUBATOR: Final = "scheduling.incubator.k8s.io/v1alpha1"

@@ -40,6 +40,7 @@ PARTITION_ID: Final = "volcano.sh/partition-id"
 CREATED_BY_JOB_TEMPLATE: Final = "volcano.sh/createdByJobTemplate"  # jobs
 CREATED_BY_JOB_FLOW: Final = "volcano.sh/createdByJobFlow"  # jobs
 CRON_JOB_SCHEDULED: Final = "volcano.sh/cronjob-scheduled-timestamp"  # jobs
+BATCH_CRON_JOB_SCHEDULED: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"  # jobs of batch/v1
 CONTROLLER_OUT_OF_SYNC: Final = "volcano.sh/controller-out-of-sync"
 RANK_INDEX: Final = "hccl/rankIndex"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.api import kinds, quantity
-from pumice.apiserver import quota_scopes, statuses
-from pumice.apiserver.built_in import defaults
+from pumice.api import kinds
+from pumice.apiserver import quota_scopes, quota_usage, statuses
+from pumice.apiserver.built_in import defaults, pod_validity
 from pumice.sim import deletion, priorities, structure
 from pumice.sim.identity import Key
 
@@ -31,10 +31,7 @@ class Admission:
         self._store = store
         self._classes: priorities.PriorityClasses | None = None
         self._next_address = 10
-        self._usage: dict[
-            str, dict[str, int]
-        ] = {}  # namespace -> resource -> amount in thousandths, of the pods that are counted
-        self._quotas: dict[str, None] = {}  # namespaces that have a quota
+        self.quotas = quota_usage.QuotaUsage(store)
         store.observe(self._seen)
 
     def admit(self, manifest: Document, resource: Resource, namespace: str) -> None:
@@ -48,14 +45,13 @@ class Admission:
             self._address(manifest)
         elif kind is kinds.PERSISTENT_VOLUME_CLAIM:
             self._storage_class(manifest)
-        if self._quotas and namespace in self._quotas:
-            self._within_quota(manifest, resource, namespace)
+        for quota in self.quotas.quotas(namespace):
+            if _concerns(quota, manifest, resource):
+                self._within_quota(manifest, resource, quota)
 
-    def _seen(self, key: Key, event_type: WatchEventType, _: Mapping[str, Any]) -> None:
+    def _seen(self, key: Key, _: WatchEventType, __: Mapping[str, Any]) -> None:
         if key.kind is kinds.PRIORITY_CLASS:
             self._classes = None
-        elif key.kind is kinds.RESOURCE_QUOTA and event_type != "DELETED":
-            self._quotas[key.namespace] = None
 
     def _in_namespace(self, resource: Resource, name: str, namespace: str) -> None:
         home = self._store.find(Key(kinds.NAMESPACE, "", namespace))
@@ -81,6 +77,7 @@ class Admission:
         if ranges:
             manifest["spec"] = spec = structure.copied(spec)
             self._limits(manifest, ranges)
+            _check_amounts(manifest)
             manifest["status"]["qosClass"] = defaults.quality(spec)
 
     def _priority(self, manifest: Document, spec: Document) -> None:
@@ -109,58 +106,29 @@ class Admission:
 
     # ---- quotas
 
-    def _within_quota(self, manifest: Document, resource: Resource, namespace: str) -> None:
-        wanted = charges(manifest, resource)
-        if not wanted:
-            return
-        for quota in self._store.scan(kinds.RESOURCE_QUOTA):
-            if quota["metadata"]["namespace"] != namespace or not _concerns(quota, manifest, resource):
-                continue
-            hard = structure.mapping(quota, "spec", "hard")
-            missing = sorted(
-                name for name in hard if resource.kind is kinds.POD and name in _MUST_STATE and name not in wanted
+    def _within_quota(self, manifest: Document, resource: Resource, quota: Mapping[str, Any]) -> None:
+        wanted, hard = quota_usage.charges(resource.kind, manifest), structure.mapping(quota, "spec", "hard")
+        of_pod = resource.kind is kinds.POD
+        missing = sorted(each for each in hard if of_pod and each in _MUST_STATE and each not in wanted)
+        name = manifest["metadata"].get("name", "")
+        if missing:
+            container = manifest["spec"]["containers"][0]["name"]
+            listed = "; ".join(f"{each} for: {container}" for each in missing)
+            why = f"failed quota: {quota['metadata']['name']}: must specify {listed}"
+            raise statuses.forbidden(resource.plural, resource.group, name, why)
+        used = self.quotas.used(quota)
+        over = [
+            each
+            for each in sorted(wanted)
+            if each in hard and used.get(each, 0) + wanted[each] > quota_usage.thousandths(hard[each])
+        ]
+        if over:
+            why = (
+                f"exceeded quota: {quota['metadata']['name']}, requested: {quota_usage.amounts_text(over, wanted)}, "
+                f"used: {quota_usage.amounts_text(over, used)}, "
+                f"limited: {','.join(f'{each}={hard[each]}' for each in over)}"
             )
-            name = manifest["metadata"].get("name", "")
-            if missing:
-                container = manifest["spec"]["containers"][0]["name"]
-                listed = "; ".join(f"{each} for: {container}" for each in missing)
-                why = f"failed quota: {quota['metadata']['name']}: must specify {listed}"
-                raise statuses.forbidden(resource.plural, resource.group, name, why)
-            used = self.used(quota)
-            over = [
-                each
-                for each in sorted(wanted)
-                if each in hard and used.get(each, 0) + wanted[each] > _thousandths(hard[each])
-            ]
-            if over:
-                why = (
-                    f"exceeded quota: {quota['metadata']['name']}, requested: {_amounts(over, wanted)}, "
-                    f"used: {_amounts(over, used)}, limited: {','.join(f'{each}={hard[each]}' for each in over)}"
-                )
-                raise statuses.forbidden(resource.plural, resource.group, name, why)
-
-    def used(self, quota: Mapping[str, Any]) -> dict[str, int]:
-        """Add up what the objects of a namespace take, of the resources that a quota names."""
-        namespace, scoped = quota["metadata"]["namespace"], quota_scopes.is_scoped(quota)
-        used = dict.fromkeys(structure.mapping(quota, "spec", "hard"), 0)
-        for pod in self._store.inside(kinds.POD, namespace):
-            if not deletion.is_finished(pod) and (not scoped or quota_scopes.counts(quota, pod)):
-                for name, amount in pod_charges(pod).items():
-                    if name in used:
-                        used[name] += amount
-        return used if scoped else used | self._counted(namespace, used)
-
-    def _counted(self, namespace: str, names: Mapping[str, int]) -> dict[str, int]:
-        """Count objects other than pods, and add up what claims ask for."""
-        found: dict[str, int] = {}
-        for kind in self._store.known_kinds():
-            stated = {f"count/{statuses.qualified(kind.plural, kind.group)}"} | ({kind.plural} & _PLAINLY)
-            if kind is not kinds.POD and (asked := stated & names.keys()):
-                found |= dict.fromkeys(asked, sum(1000 for _ in self._store.inside(kind, namespace)))
-        if _STORAGE in names:
-            claims = self._store.inside(kinds.PERSISTENT_VOLUME_CLAIM, namespace)
-            found[_STORAGE] = sum(_claimed(claim) for claim in claims)
-        return found
+            raise statuses.forbidden(resource.plural, resource.group, name, why)
 
     # ---- other kinds
 
@@ -189,9 +157,6 @@ class Admission:
 
 
 _MUST_STATE: Final = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
-_STORAGE: Final = "requests.storage"
-_PLAINLY: Final = frozenset({"configmaps", "persistentvolumeclaims", "replicationcontrollers", "resourcequotas", "secrets", "services"})  # fmt: skip
-"""Kinds that a quota may name without `count/`."""
 
 
 def _concerns(quota: Mapping[str, Any], manifest: Mapping[str, Any], resource: Resource) -> bool:
@@ -201,59 +166,14 @@ def _concerns(quota: Mapping[str, Any], manifest: Mapping[str, Any], resource: R
     return resource.kind is kinds.POD and quota_scopes.counts(quota, manifest)
 
 
-def charges(manifest: Mapping[str, Any], resource: Resource) -> dict[str, int]:
-    """Give what a new object takes of a quota, in thousandths."""
-    if resource.kind is kinds.POD:
-        return pod_charges(manifest)
-    counted = f"count/{statuses.qualified(resource.plural, resource.group)}"
-    found = {counted: 1000, resource.plural: 1000}
-    if resource.kind is kinds.PERSISTENT_VOLUME_CLAIM:
-        found[_STORAGE] = _claimed(manifest)
-    return found
-
-
-def _claimed(claim: Mapping[str, Any]) -> int:
-    return _thousandths(structure.mapping(claim, "spec", "resources", "requests").get("storage", 0))
-
-
-def pod_charges(pod: Mapping[str, Any]) -> dict[str, int]:
-    """Give what a pod takes of a quota, in thousandths."""
-    found = {"pods": 1000, "count/pods": 1000}
-    spec = structure.mapping(pod, "spec")
-    for part in ("requests", "limits"):
-        running: dict[str, int] = {}
-        for container in spec.get("containers") or ():
-            for name, amount in structure.mapping(container, "resources", part).items():
-                running[name] = running.get(name, 0) + _thousandths(amount)
-        for container in spec.get("initContainers") or ():
-            for name, amount in structure.mapping(container, "resources", part).items():
-                running[name] = max(running.get(name, 0), _thousandths(amount))
-        found |= {f"{part}.{name}": amount for name, amount in running.items()}
-        if part == "requests":
-            found |= running
-    return found
-
-
-def _thousandths(amount: Any) -> int:
-    try:
-        return int(quantity.parse(str(amount)) * 1000)
-    except quantity.QuantityError:
-        return 0
-
-
-def _amounts(names: list[str], amounts: Mapping[str, int]) -> str:
-    return ",".join(f"{name}={amount_text(name, amounts.get(name, 0))}" for name in names)
-
-
-def _amount(thousandths: int) -> str:
-    return f"{thousandths}m" if thousandths % 1000 else str(thousandths // 1000)
-
-
-def amount_text(name: str, thousandths: int) -> str:
-    """Say how much is used of a resource, in the unit that its name suggests."""
-    if "memory" in name or "storage" in name:
-        return quantity.format_bytes(thousandths // 1000)
-    return _amount(thousandths)
+def _check_amounts(pod: Document) -> None:
+    """Refuse a pod whose own requests do not go with limits that a range has given it."""
+    found: statuses.Causes = []
+    for field in ("initContainers", "containers"):
+        for index, container in enumerate(pod["spec"].get(field) or ()):
+            found += pod_validity.resources(container, f"spec.{field}[{index}]")
+    if found:
+        raise statuses.invalid("Pod", "", pod["metadata"].get("name", ""), found)
 
 
 def _limit_container(manifest: Document, container: Document, limit: Mapping[str, Any]) -> None:
@@ -275,7 +195,7 @@ def _limit_container(manifest: Document, container: Document, limit: Mapping[str
 
 
 def _limit_pod(manifest: Document, limit: Mapping[str, Any]) -> None:
-    amounts = pod_charges(manifest)
+    amounts = quota_usage.pod_charges(manifest)
 
     def total(part: str, name: str) -> str | None:
         amount = amounts.get(f"{part}.{name}")
@@ -288,11 +208,11 @@ def _check_bounds(manifest: Document, limit: Mapping[str, Any], what: str, state
     problems = []
     for name, most in structure.mapping(limit, "max").items():
         amount = stated("limits", name)
-        if amount is not None and _thousandths(amount) > _thousandths(most):
+        if amount is not None and quota_usage.thousandths(amount) > quota_usage.thousandths(most):
             problems.append(f"maximum {name} usage per {what} is {most}, but limit is {amount}")
     for name, least in structure.mapping(limit, "min").items():
         amount = stated("requests", name)
-        if amount is not None and _thousandths(amount) < _thousandths(least):
+        if amount is not None and quota_usage.thousandths(amount) < quota_usage.thousandths(least):
             problems.append(f"minimum {name} usage per {what} is {least}, but request is {amount}")
     if problems:
         listed = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"

@@ -10,6 +10,7 @@ from pumice.apiserver import (
     definitions,
     deleting,
     durability,
+    logs,
     openapi,
     protobuf,
     reading,
@@ -50,6 +51,7 @@ class Cluster:
         self.reading = reading.Reading(store)
         self.deleting = deleting.Deleting(store)
         self.subresources = subresources.Subresources(store, self.writing, self.deleting)
+        self.logs = logs.Logs(store, now)
         self.definitions = definitions.Definitions(store, self.registry, now)
         self.watching = watching.Watching(store, self.durable, self.bells, now)
         self.protobuf = protobuf.Decoder(self.registry.description.messages)

@@ -16,7 +16,7 @@ from pumice.apiserver.tables import rendering
 from pumice.sim import structure
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Mapping
 
     from pumice.apiserver.authentication import User
     from pumice.apiserver.bodies import Body
@@ -107,7 +107,9 @@ class Objects:
         if target.subresource == "scale":
             return await self._shown(answers.json(self._cluster.subresources.scale(target)))
         if target.subresource == "log":
-            return web.Response(text=self._cluster.subresources.text(target, query))
+            if requests.is_true(query.get("follow")):
+                return await self._followed(call)
+            return web.Response(text=self._cluster.logs.read(target, query))
         if target.subresource not in ("", "status"):
             raise call.not_allowed()
         verb = "get" if target.name else "watch" if requests.is_true(query.get("watch")) else "list"
@@ -139,6 +141,24 @@ class Objects:
         response = web.StreamResponse(
             headers={"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
         )
+        return await self._streamed(call, response, self._cluster.watching.stream(ask, watch, first))
+
+    async def _followed(self, call: Call) -> web.StreamResponse:
+        """Send what a container says while it says it."""
+        texts = self._cluster.logs.follow(call.target, call.query)
+        first = await anext(texts)  # what is wrong with the request is said before the answer begins
+
+        async def batches() -> AsyncIterator[bytes]:
+            yield first.encode()
+            async for text in texts:
+                yield text.encode()
+
+        return await self._streamed(call, web.StreamResponse(headers={"Content-Type": "text/plain"}), batches())
+
+    async def _streamed(
+        self, call: Call, response: web.StreamResponse, batches: AsyncIterator[bytes]
+    ) -> web.StreamResponse:
+        """Send batches as they come, until there are no more or nobody reads them."""
         response.enable_chunked_encoding()
         await response.prepare(call.request)
         task = asyncio.current_task()
@@ -146,9 +166,12 @@ class Objects:
             self.streams.add(task)
             task.add_done_callback(self.streams.discard)
         try:
-            async for batch in self._cluster.watching.stream(ask, watch, first):
-                async with asyncio.timeout(WRITE_SECONDS):
-                    await response.write(batch)
+            async for batch in batches:
+                if call.request.transport is None or call.request.transport.is_closing():
+                    return response
+                if batch:
+                    async with asyncio.timeout(WRITE_SECONDS):
+                        await response.write(batch)
             await response.write_eof()
         except (TimeoutError, ConnectionError):
             if call.request.transport is not None:

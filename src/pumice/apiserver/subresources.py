@@ -1,4 +1,4 @@
-"""The doors of objects beside their own: binding, eviction, scale, log, the finalizing of a namespace."""
+"""The doors of objects beside their own: binding, eviction, scale, the finalizing of a namespace."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pumice.api import kinds
-from pumice.apiserver import budgets, deleting, requests, statuses
+from pumice.apiserver import budgets, deleting, statuses
 from pumice.sim import deletion, errors, structure
 from pumice.sim.identity import Key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from pumice.apiserver.requests import Options, Target
     from pumice.apiserver.resources import Resource
@@ -24,13 +24,12 @@ SUCCESS: Document = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "stat
 
 
 class Subresources:
-    """Serves the doors; what a pod says is asked of `log`, which the kubelets provide."""
+    """Serves the doors."""
 
     def __init__(self, store: ObjectStore, writing: Writing, deleter: deleting.Deleting) -> None:
         self._store = store
         self._writing = writing
         self._deleting = deleter
-        self.log: Callable[[Mapping[str, Any], str], str] | None = None
 
     # ---- binding
 
@@ -152,35 +151,6 @@ class Subresources:
             warnings,
         )
         return scale_of(written, resource)
-
-    # ---- log
-
-    def text(self, target: Target, query: Mapping[str, str]) -> str:
-        """Give what a container of a pod has said."""
-        pod = self._store.find(Key(kinds.POD, target.namespace, target.name))
-        if pod is None:
-            raise statuses.not_found("pods", "", target.name)
-        spec = structure.mapping(pod, "spec")
-        containers = [each["name"] for each in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]]
-        container = query.get("container") or ""
-        if not container and len(spec.get("containers") or ()) > 1:
-            listed = " ".join(containers)
-            raise statuses.bad_request(
-                f"a container name must be specified for pod {target.name}, choose one of: [{listed}]"
-            )
-        container = container or containers[0]
-        if container not in containers:
-            raise statuses.bad_request(f"container {container} is not valid for pod {target.name}")
-        if not deletion.is_bound(pod):
-            raise statuses.bad_request(f"pod {target.name} does not have a host assigned")
-        said = self.log(pod, container) if self.log is not None else ""
-        lines = said.splitlines(keepends=True)
-        tail = query.get("tailLines", "")
-        if tail.isdecimal():
-            lines = lines[-int(tail) :] if int(tail) else []
-        if not requests.is_true(query.get("timestamps")):
-            lines = [line.partition(" ")[2] for line in lines]
-        return "".join(lines)[: int(query["limitBytes"]) if query.get("limitBytes", "").isdecimal() else None]
 
     # ---- namespaces
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from pumice.api import kinds
 from pumice.controllers import volumes
+from pumice.controllers.cron_jobs import flavours
+from pumice.controllers.cron_jobs.controlling import CronJobs
 from pumice.controllers.workloads import daemon_sets, manifests, replica_sets, stateful_sets
 from pumice.controllers.workloads.deployments.controlling import Deployments
 from pumice.controllers.workloads.jobs.controlling import Jobs
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
 SOURCES: Final = {
     kinds.BATCH_JOB: "job-controller",
+    kinds.BATCH_CRON_JOB: "cronjob-controller",
     kinds.REPLICA_SET: "replicaset-controller",
     manifests.DEPLOYMENT: "deployment-controller",
     kinds.STATEFUL_SET: "statefulset-controller",
@@ -29,6 +32,7 @@ def controllers() -> list[Controller]:
     """Give one controller for each kind of workload and for volumes."""
     return [
         Jobs(),
+        CronJobs(flavours.BATCH),
         Deployments(),
         replica_sets.ReplicaSets(),
         stateful_sets.StatefulSets(),

@@ -146,7 +146,7 @@ class ApiThread(threading.Thread):
         pods = kubelets.Kubelets(made.store, time, notes.warn, notes.tell, health.is_served)
         health.again = pods.look_again
         pods.adopt()
-        made.subresources.log = pods.log
+        made.logs.said = pods.said
         serving_nodes = (
             [_serve(made, pods, health), figures.beat(made, health.is_served)] if self._options.kubelets else []
         )

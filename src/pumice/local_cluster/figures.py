@@ -6,8 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds, timestamp
-from pumice.apiserver import budgets, subresources
-from pumice.apiserver.admission import amount_text
+from pumice.apiserver import budgets, quota_usage, subresources
 from pumice.sim import structure
 from pumice.sim.identity import Key
 
@@ -52,8 +51,8 @@ class Figures:
             self._put(kinds.POD_DISRUPTION_BUDGET, budget, self._of_budget(budget))
         for quota in list(self._cluster.store.scan(kinds.RESOURCE_QUOTA)):
             hard = structure.mapping(quota, "spec", "hard")
-            used = self._cluster.admission.used(quota)
-            told = {name: amount_text(name, amount) for name, amount in used.items()}
+            used = self._cluster.admission.quotas.used(quota)
+            told = {name: quota_usage.amount_text(name, amount) for name, amount in used.items()}
             self._put(kinds.RESOURCE_QUOTA, quota, {"hard": dict(hard), "used": told})
 
     def _of_budget(self, budget: Mapping[str, Any]) -> Document:

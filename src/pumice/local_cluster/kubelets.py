@@ -134,18 +134,19 @@ class Kubelets(kubelet.Kubelet):
 
     # ---- what a pod says
 
-    def log(self, pod: Mapping[str, Any], container: str) -> str:
-        """Give what a container has said so far, each line with its time."""
-        spec = structure.mapping(pod, "spec")
-        containers: list[Document] = spec.get("containers") or []
-        found: Document = next((each for each in containers if each.get("name") == container), {})
-        if structure.mapping(pod, "status").get("phase") in (None, names.PHASE_PENDING):
-            return ""
-        since = self._running_since(pod)
-        plan = workloads.of_container(found)
-        passed = (self._clock.now() - since) * getattr(self._clock, "speed", 1.0)
-        lines = [(since + at, text) for at, text in plan.lines if at <= passed]
-        return "".join(f"{timestamp.format_timestamp(at)} {text}\n" for at, text in lines)
+    def said(self, pod: Mapping[str, Any], container: str, previous: bool = False) -> list[tuple[int, str]]:
+        """Give what a container has said so far, or before it was started again, each line with its time."""
+        spec, status = structure.mapping(pod, "spec"), structure.mapping(pod, "status")
+        if status.get("phase") in (None, names.PHASE_PENDING):
+            return []
+        containers: list[Document] = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+        plan = workloads.of_container(next((each for each in containers if each.get("name") == container), {}), pod)
+        speed: float = getattr(self._clock, "speed", 1.0)  # of the wall clock; that of the simulation has none
+        since, until = self._running_since(pod), self._clock.now()
+        if previous:
+            since, until = pod_reports.previous_run(pod) or (since, since)
+        lines = [(since + int(at / speed), text) for at, text in plan.lines]
+        return [line for line in lines if line[0] <= until]
 
     # ----
 

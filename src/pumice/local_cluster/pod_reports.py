@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
+from pumice.api import timestamp
 from pumice.sim import structure
 
 if TYPE_CHECKING:
@@ -102,6 +103,16 @@ def restart_count(pod: Mapping[str, Any]) -> int:
     """Give how often a pod's containers were started again."""
     found = structure.mapping(pod, "status").get("containerStatuses") or ()
     return max((int(each.get("restartCount", 0)) for each in found), default=0)
+
+
+def previous_run(pod: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Give when containers were started and ended before they were started again, None if they never were."""
+    found = structure.mapping(pod, "status").get("containerStatuses") or [{}]
+    last = structure.mapping(found[0], "lastState", "terminated")
+    try:
+        return timestamp.parse(last.get("startedAt", "")), timestamp.parse(last.get("finishedAt", ""))
+    except timestamp.TimestampError:
+        return None
 
 
 def condition(name: str, when: str, status: str = "True", reason: str = "") -> Document:

@@ -1,6 +1,7 @@
 """What a simulated container does: how long it runs, how it ends and what it says, read from annotations or from its command.
 
-`sleep 30`, `true`, `false`, `exit 3`, `echo hello`, alone or as a script of `sh -c`, are understood; anything else runs until it is stopped.
+`sleep 30`, `true`, `false`, `exit 3`, `echo hello`, alone or as a script of `sh -c`, are understood, with variables of the container's
+environment; anything else runs until it is stopped.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pumice.api import duration, names
+from pumice.local_cluster import environment
 from pumice.sim import structure
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ def of_pod(pod: Mapping[str, Any]) -> tuple[Plan, list[str]]:
         or annotations.get(names.EXIT) is not None
     ):
         return _annotated(annotations, problems), problems
-    plans = [of_container(each) for each in structure.mapping(pod, "spec").get("containers") or ()]
+    plans = [of_container(each, pod) for each in structure.mapping(pod, "spec").get("containers") or ()]
     if not plans or any(plan.run_time is None for plan in plans):
         return Plan(), problems
     worst = next((plan.exit_code for plan in plans if plan.exit_code), 0)
@@ -73,11 +75,13 @@ def _annotated(annotations: Mapping[str, Any], problems: list[str]) -> Plan:
     return Plan(run_time, code)
 
 
-def of_container(container: Mapping[str, Any]) -> Plan:
-    """Give what a container does by its command."""
-    words = [str(each) for each in [*(container.get("command") or ()), *(container.get("args") or ())]]
-    if not words:
+def of_container(container: Mapping[str, Any], pod: Mapping[str, Any] | None = None) -> Plan:
+    """Give what a container does by its command, in the environment that its pod gives it."""
+    stated = [str(each) for each in [*(container.get("command") or ()), *(container.get("args") or ())]]
+    if not stated:
         return Plan()
+    known = environment.of_container(container, pod or {}) if any("$" in each for each in stated) else {}
+    words = [environment.referred(each, known) for each in stated]
     name = words[0].rpartition("/")[2]
     if name in _SHELLS:
         script = (
@@ -85,7 +89,7 @@ def of_container(container: Mapping[str, Any]) -> Plan:
             if "-c" in words[:-1]
             else next((w for w in words[1:] if not w.startswith("-")), "")
         )
-        return _script(script)
+        return _script(environment.expanded(script, known))
     return _steps([words])
 
 

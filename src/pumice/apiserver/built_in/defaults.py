@@ -321,7 +321,7 @@ def _limit_range(manifest: Document) -> None:
         for name, amount in structure.mapping(limit, "max").items():
             default.setdefault(name, amount)
         request = _child(limit, "defaultRequest")
-        for name, amount in (*structure.mapping(limit, "min").items(), *default.items()):
+        for name, amount in (*default.items(), *structure.mapping(limit, "min").items()):
             request.setdefault(name, amount)
         for name in ("default", "defaultRequest"):
             if not limit[name]:

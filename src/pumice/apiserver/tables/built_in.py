@@ -159,7 +159,7 @@ COLUMNS: Final[dict[tuple[str, str], tuple[Column, ...]]] = {
         NAME,
         Column("Schedule", cells.text("spec", "schedule")),
         Column("Timezone", cells.text("spec", "timeZone")),
-        Column("Suspend", cells.at("spec", "suspend", default=False), "boolean"),
+        Column("Suspend", cells.suspended, "boolean"),
         number("Active", cells.count("status", "active")),
         Column("Last Schedule", cells.last_schedule),
         AGE,

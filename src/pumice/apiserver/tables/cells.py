@@ -25,6 +25,11 @@ def at(*path: str, default: Any = "<none>") -> Cell:
     return cell
 
 
+def suspended(item: Mapping[str, Any], _: int) -> str:
+    """Tell whether a CronJob is suspended, as Go writes it for people."""
+    return str(structure.mapping(item, "spec").get("suspend") is True)
+
+
 def text(*path: str, default: str = "<none>") -> Cell:
     """Give a cell that shows one field as a text."""
     cell = at(*path, default=default)

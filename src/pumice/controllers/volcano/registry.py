@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
-from pumice.controllers.volcano.cron_jobs.controlling import CronJobs
+from pumice.controllers.cron_jobs.controlling import CronJobs
 from pumice.controllers.volcano.hyper_nodes.controlling import Discovery
 from pumice.controllers.volcano.hyper_nodes.counting import HyperNodeCounts
 from pumice.controllers.volcano.job_flows.controlling import JobFlows

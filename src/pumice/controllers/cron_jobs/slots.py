@@ -12,8 +12,8 @@ from pumice.controllers.workloads import manifests
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pumice.controllers.cron_jobs.schedules import Schedule
     from pumice.controllers.queueing.requests import Moment
-    from pumice.controllers.volcano.cron_jobs.schedules import Schedule
 
 MANY: Final = 100  # missed starts, beyond which somebody should be told
 

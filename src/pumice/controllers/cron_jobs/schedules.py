@@ -11,11 +11,11 @@ import zoneinfo
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pumice.api import duration
-from pumice.controllers.volcano.cron_jobs import cron_fields
-from pumice.controllers.volcano.cron_jobs.cron_fields import ScheduleError
+from pumice.controllers.cron_jobs import cron_fields
+from pumice.controllers.cron_jobs.cron_fields import ScheduleError
 
 if TYPE_CHECKING:
-    from pumice.controllers.volcano.cron_jobs.cron_fields import Fields
+    from pumice.controllers.cron_jobs.cron_fields import Fields
 
 _DESCRIPTORS: Final = {
     "@yearly": "0 0 1 1 *",
