@@ -173,7 +173,7 @@ class Columns:
             if not alive:
                 continue
             job = standing.job
-            spare = job.tally.ready - job.min_member
+            spare = job.surplus
             plain = self._singles_only or not (job.roles_enforced or job.policies)
             found += [
                 (self._single(job, task), standing.number)
@@ -204,8 +204,7 @@ class Columns:
     def _whole(self, standing: Standing, here: Sequence[Task]) -> Item:
         priority, breaks, count, loss = standing.whole or (0, False, 0, 0)
         freed: Vector = np.sum([task.shape.request.vector for task in here], axis=0)
-        spare = standing.job.tally.ready - standing.job.min_member
-        groups = self._number(standing.job, here, alone=spare > 0)
+        groups = self._number(standing.job, here, alone=standing.job.surplus > 0)
         return Item(priority, breaks, count, loss, freed, tuple(here), groups)
 
     def _number(self, job: Job, tasks: Sequence[Task], *, alone: bool) -> int:
@@ -217,7 +216,7 @@ class Columns:
         job = standing.job
         if self._singles_only:
             return False
-        spare = job.tally.ready - job.min_member
+        spare = job.surplus
         plain = not (job.roles_enforced or job.policies)
         if plain and spare >= standing.most:
             standing.whole = None

@@ -102,7 +102,7 @@ def _take_a_part(plan: Plan, job: Job, kinds: list[Task], tries: list[int]) -> N
         plan.statement.undo(task)
     plan.units = [unit for unit in plan.units if unit not in whole]
     offered = [task for task in plan.offered_beside(tasks) if task.job is job]
-    for part in _parts(offered, job.tally.ready - job.min_member):
+    for part in _parts(offered, job.surplus):
         tries[0] -= 1
         if tries[0] < 0:
             plan.bounds[PARTS] = None
