@@ -353,10 +353,10 @@ class Evaluation:
         sampler = self._evaluator.sampler
         return candidates if sampler is None else sampler.sample(candidates, self._evaluator.table.count)
 
-    def curable(self) -> Mask:
-        """Return the nodes that no filter rules out beyond what eviction could cure; room is not asked about."""
+    def curable(self, rows: Rows | None = None) -> Mask:
+        """Tell of all nodes, or of some, which no filter rules out beyond what eviction could cure; room is not asked about."""
         evaluator = self._evaluator
-        nodes = evaluator.table.view(released=True)
+        nodes = evaluator.table.view(rows, released=True)
         passed = np.ones(len(nodes), dtype=np.bool_)
         for _, answer in answers(evaluator.functions.filters, self.subject, nodes, evaluator.reasons):
             passed &= evaluator.reasons.curable[answer]

@@ -273,6 +273,11 @@ class Job:
         return self.tally.is_ready(self.min_member)
 
     @property
+    def surplus(self) -> int:
+        """How many members beyond the minimum are placed, pending best-effort ones counting as placed; negative if the gang lacks some."""
+        return self.tally.ready + self.tally.counts[BEST_EFFORT_PENDING] - self.min_member
+
+    @property
     def is_interrupted(self) -> bool:
         """Tell whether some members have started and the gang lacks others: its binding was interrupted, or members ended."""
         counts = self.tally.counts

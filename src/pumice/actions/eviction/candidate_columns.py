@@ -86,6 +86,7 @@ class Columns:
         self._standings: dict[str, Standing] = {}
         self._rows: dict[int, dict[str, Standing]] = {}
         self._alive: dict[str, bool] = {}
+        self._singles: dict[str, Item] = {}
         priorities: dict[tuple[int, int], None] = {}
         sources = self._rules.sources(self._claimant)
         self._sources = {job.key for job in sources}
@@ -104,8 +105,11 @@ class Columns:
         self._allot(int(self.ends[-1]) if sizes else 0, table.allocatable.shape[1])
         segment = np.repeat(np.arange(len(sizes)), sizes)
         self._everywhere = (np.arange(len(segment)), self.starts, segment)
-        for place, items in enumerate(laid):
-            self._write(place, items)
+        begins = zip(self.starts.tolist(), laid, strict=True)
+        self._enter(
+            [at for start, items in begins for at in range(start, start + len(items))],
+            [entry for items in laid for entry in items],
+        )
 
     def _add(self, job: Job, count: int, priorities: dict[tuple[int, int], None]) -> None:
         standing = Standing(job, len(self._standings))
@@ -139,19 +143,25 @@ class Columns:
         return sum(n + 1 if n > 1 else 1 for n in here)
 
     def _write(self, place: int, items: list[tuple[Item, int]]) -> None:
+        """Lay out one node."""
         start, end = int(self.starts[place]), int(self.ends[place])
-        size = len(items)
-        self.alive[start : start + size] = True
-        self.alive[start + size : end] = False
-        for at, (item, job) in enumerate(items, start):
-            self.priority[at] = item.priority
-            self.breaks[at] = item.breaks
-            self.count[at] = item.count
-            self.loss[at] = split(item.loss, self.digits)
-            self.freed[at] = item.freed
-            self.job[at] = job
-            self.groups[at] = item.groups
-            self.items[at] = item
+        self.alive[start:end] = False
+        self._enter(list(range(start, start + len(items))), items)
+
+    def _enter(self, at: list[int], items: Sequence[tuple[Item, int]]) -> None:
+        """Write units, each with the number of its job, into some places of the columns."""
+        if not items:
+            return
+        self.alive[at] = True
+        self.priority[at] = [item.priority for item, _ in items]
+        self.breaks[at] = [item.breaks for item, _ in items]
+        self.count[at] = [item.count for item, _ in items]
+        self.loss[at] = [split(item.loss, self.digits) for item, _ in items]
+        self.freed[at] = [item.freed for item, _ in items]
+        self.job[at] = [job for _, job in items]
+        self.groups[at] = [item.groups for item, _ in items]
+        for place, (item, _) in zip(at, items, strict=True):
+            self.items[place] = item
 
     # -- units -------------------------------------------------------------------------------------------------
 
@@ -163,7 +173,7 @@ class Columns:
             if not alive:
                 continue
             job = standing.job
-            spare = job.tally.ready - job.min_member
+            spare = job.surplus
             plain = self._singles_only or not (job.roles_enforced or job.policies)
             found += [
                 (self._single(job, task), standing.number)
@@ -178,23 +188,23 @@ class Columns:
         return found
 
     def _single(self, job: Job, task: Task) -> Item:
-        priority = self._codes[job.priority, task.priority]
-        loss = self._losses.of(task.shape)
-        return Item(
-            priority,
-            breaks=False,
-            count=1,
-            loss=loss,
-            freed=task.shape.request.vector,
-            tasks=(task,),
-            groups=self.protections.number((self.protections.group(job, task, alone=True),)),
-        )
+        item = self._singles.get(task.uid)
+        if item is None:
+            item = self._singles[task.uid] = Item(
+                priority=self._codes[job.priority, task.priority],
+                breaks=False,
+                count=1,
+                loss=self._losses.of(task.shape),
+                freed=task.shape.request.vector,
+                tasks=(task,),
+                groups=self.protections.number((self.protections.group(job, task, alone=True),)),
+            )
+        return item
 
     def _whole(self, standing: Standing, here: Sequence[Task]) -> Item:
         priority, breaks, count, loss = standing.whole or (0, False, 0, 0)
         freed: Vector = np.sum([task.shape.request.vector for task in here], axis=0)
-        spare = standing.job.tally.ready - standing.job.min_member
-        groups = self._number(standing.job, here, alone=spare > 0)
+        groups = self._number(standing.job, here, alone=standing.job.surplus > 0)
         return Item(priority, breaks, count, loss, freed, tuple(here), groups)
 
     def _number(self, job: Job, tasks: Sequence[Task], *, alone: bool) -> int:
@@ -206,7 +216,7 @@ class Columns:
         job = standing.job
         if self._singles_only:
             return False
-        spare = job.tally.ready - job.min_member
+        spare = job.surplus
         plain = not (job.roles_enforced or job.policies)
         if plain and spare >= standing.most:
             standing.whole = None
@@ -244,6 +254,7 @@ class Columns:
             return
         self.position = table.position
         touched: dict[int, None] = {}
+        anew: dict[int, None] = {}
         standings: dict[str, Standing] = {}
         for row in rows.tolist():
             if not self._is_known(row):
@@ -253,13 +264,17 @@ class Columns:
             if here:
                 touched[row] = None
                 standings.update(here)
-                self._count_alive(row, here)
+                if self._count_alive(row, here):
+                    anew[row] = None
             standings.update(self._waiting_on(row))
         for standing in standings.values():
             if self._judge(standing):
-                touched.update(dict.fromkeys(standing.by_row))
-        for row in touched:
-            self._write(self.segments[row], self._items(row))
+                anew.update(dict.fromkeys(standing.by_row))
+        for row in touched | anew:
+            if row in anew:
+                self._write(self.segments[row], self._items(row))
+            else:
+                self._strike_out(row)
             self.log.append(row)
 
     def _is_known(self, row: int) -> bool:
@@ -276,13 +291,24 @@ class Columns:
         jobs = [task.job_key for task in self.table.records[row].tasks.values()]
         return {key: self._standings[key] for key in jobs if key in self._standings}
 
-    def _count_alive(self, row: int, here: dict[str, Standing]) -> None:
+    def _strike_out(self, row: int) -> None:
+        """Leave out who has gone from a node where nothing else has changed: pods that their jobs can spare."""
+        place = self.segments[row]
+        for at in range(int(self.starts[place]), int(self.ends[place])):
+            item = self.items[at]
+            if item is not None and not self._alive[item.tasks[0].uid]:
+                self.alive[at] = False
+
+    def _count_alive(self, row: int, here: dict[str, Standing]) -> bool:
+        """Look who of a node is there, and tell whether somebody is back."""
+        before = self.revivals
         for standing in here.values():
             for task in standing.by_row[row]:
                 alive = task.status in ALLOCATED_LIKE and task.node is not None and task.node.row == row
                 if alive and not self._alive[task.uid]:
                     self.revivals += 1
                 self._alive[task.uid] = alive
+        return self.revivals > before
 
     def spread(self, places: Rows) -> tuple[Rows, Rows, Rows]:
         """Return where the units of some nodes are, where each node's begin among them, and whose each of them is."""

@@ -154,7 +154,7 @@ class DomainBounds:
         sizes: dict[bool, int] = {}
         for job, places in jobs.values():
             stands = units.keeps_its_minimum(job)
-            spare = min(job.tally.ready - job.min_member if stands else 0, len(places))
+            spare = min(job.surplus if stands else 0, len(places))
             most = requests[places].max(axis=0)
             breaks = stands and job.min_member > 1
             spared = spared + spare * most

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.actions.eviction.candidate_columns import DIGIT, Columns, join
+from pumice.actions.eviction.candidate_columns import DIGIT, Columns, join, split
 
 if TYPE_CHECKING:
+    from pumice.actions.eviction.candidate_columns import Item
     from pumice.framework.evaluation import Mask
     from pumice.model.nodes import Rows
     from pumice.model.resources import Matrix, Vector
@@ -62,6 +63,9 @@ class Bounds:
         """Bound nodes by what each lacks and who could go there."""
         if not len(places):
             return
+        if len(places) == 1 and self._columns.ends[places[0]] - self._columns.starts[places[0]] <= THREES:
+            self._assess_one(int(places[0]), lacking[0], usable)
+            return
         c = self._columns
         at, starts, segment = c.spread(places)
         ok = usable[at]
@@ -97,6 +101,34 @@ class Bounds:
         self.count[places] = np.where(breaks, fewest, np.where(single, 1, 2))
         self.loss[places] = np.where((breaks | single)[:, None], loss, 0)
         self.settled[places] = np.where(breaks, np.logical_or.reduceat(cheapest & covers, starts), single)
+
+    def _assess_one(self, place: int, lacking: Vector, usable: Mask) -> None:
+        """Bound one node in the same way: few units are looked through sooner than columns."""
+        c = self._columns
+        start, end = int(c.starts[place]), int(c.ends[place])
+        listed = [c.items[at] for at, ok in enumerate(usable[start:end].tolist(), start) if ok]
+        items = [item for item in listed if item is not None]
+        short = [(int(column), least) for column, least in zip(self._asked, lacking.tolist(), strict=True) if least > 0]
+
+        def are_enough(*some: Item) -> bool:
+            return bool(some) and all(sum(item.freed[column] for item in some) >= least for column, least in short)
+
+        last = next((item for at, item in enumerate(items, 1) if are_enough(*items[:at])), None)
+        self.possible[place] = last is not None
+        if last is None:
+            return
+        low = [item for item in items if item.priority <= last.priority]
+        unbroken = [item for item in low if not item.breaks]
+        breaks = not are_enough(*unbroken)
+        alone = [item for item in unbroken if item.count == 1 and are_enough(item)]
+        count = min(item.count for item in low if item.breaks) if breaks else 1 if alone else 2
+        chosen = [item for item in low if item.breaks and item.count == count] if breaks else alone
+        loss = min((item.loss for item in chosen), default=0)
+        self.priority[place] = last.priority
+        self.breaks[place] = breaks
+        self.count[place] = count
+        self.loss[place] = split(loss, c.digits)
+        self.settled[place] = any(item.loss == loss and are_enough(item) for item in chosen)
 
     # -- two or three ------------------------------------------------------------------------------------------
 

@@ -64,6 +64,8 @@ class Shelf:
         self.hopeless: dict[int, None] = {}  # the same, whatever filters there are
         self.in_vain = 0  # nodes on which nobody helped
         self._usable: Mask = np.zeros(0, dtype=np.bool_)
+        self._open: Mask | None = None
+        self._open_read = 0
         self._last: tuple[Job, int] | None = None
 
     def refresh(self, plan: Plan, member: Task) -> None:
@@ -73,14 +75,26 @@ class Shelf:
         changed = columns.log[self.read :]
         self.read = len(columns.log)
         self._forget(plan, changed)
-        places = np.array(sorted({columns.segments[row] for row in changed}), dtype=np.int64)
         if len(self._usable) != len(usable):
             places = np.arange(len(columns.rows))
-        elif (self._usable != usable).any():
+        else:
             at = np.flatnonzero(self._usable != usable)
-            places = np.union1d(places, np.searchsorted(columns.ends, at, side="right"))
+            turned = np.searchsorted(columns.ends, at, side="right").tolist()
+            places = np.array(sorted({*turned, *(columns.segments[row] for row in changed)}), dtype=np.int64)
         self._usable = usable
         self.bounds.assess(places, self.lacking(places), usable)
+
+    def open_to(self, evaluation: Evaluation) -> Mask:
+        """Mark the nodes that a member may go to if eviction cures what speaks against them; unless other nodes have a say, only those are asked about that have changed."""
+        columns = self.columns
+        if self._open is None or evaluation.minds_others(released=True):
+            self._open = evaluation.curable()[columns.rows]
+        else:
+            changed = np.array(sorted({*columns.log[self._open_read :]}), dtype=np.int64)
+            if len(changed):
+                self._open[[columns.segments[row] for row in changed.tolist()]] = evaluation.curable(changed)
+        self._open_read = len(columns.log)
+        return self._open
 
     def _who_could_go(self, plan: Plan, member: Task) -> Mask:
         """Mark the units that are not known to stay."""
@@ -109,6 +123,14 @@ class Shelf:
             self.hopeless.pop(row, None)
         self.revivals = self.columns.revivals
         self._last = (plan.job, len(plan.members))
+
+    def leave_out(self, row: int, sets: VictimSets, plan: Plan, member: Task) -> None:
+        """Remember a node on which nobody helped, as long as that is known to stay so."""
+        self.in_vain += 1
+        if self.in_vain == SOME_IN_VAIN:
+            self.refresh(plan, member)
+        if sets.lasts or sets.hopeless:
+            (self.hopeless if sets.hopeless else self.useless)[row] = None
 
     def lacking(self, places: Rows) -> Matrix:
         """Return what each node lacks for a member."""
@@ -151,22 +173,18 @@ class Market:
         columns = candidate_columns.columns(self._session, self._rules, member)
         if not len(columns.rows):
             return None
-        among = self._open_to(plan, member, evaluation, columns)
+        shelf = self._shelf(plan, member, columns)
+        among = shelf.open_to(evaluation).copy()
+        within = plan.rows(member)
+        if within is not None:
+            among &= np.isin(columns.rows, within)
         if not among.any():
             return None
         evaluation.refresh_scores()
         rows = columns.rows[among]
         scores = np.zeros(len(columns.rows), dtype=np.int64)
         scores[among] = foresight.rounded(evaluation.plain[rows] + evaluation.normalised(rows))
-        return self._first(self._shelf(plan, member, columns), plan, member, among, scores)
-
-    def _open_to(self, plan: Plan, member: Task, evaluation: Evaluation, columns: Columns) -> Mask:
-        """Mark the nodes that a member may go to if eviction cures what speaks against them."""
-        among = evaluation.curable()[columns.rows]
-        within = plan.rows(member)
-        if within is not None:
-            among &= np.isin(columns.rows, within)
-        return among
+        return self._first(shelf, plan, member, among, scores)
 
     def _shelf(self, plan: Plan, member: Task, columns: Columns) -> Shelf:
         job = plan.job
@@ -216,13 +234,12 @@ class Market:
             found = sets.cheapest(row)
             asked += 1
             left[place] = False
-            shelf.in_vain += found is None
-            if found is None and shelf.in_vain == SOME_IN_VAIN:
-                shelf.refresh(plan, member)
-            if found is None and (sets.lasts or sets.hopeless):
-                (shelf.hopeless if sets.hopeless else shelf.useless)[row] = None
-            elif found is not None and (best is None or (found[0], -score, row) < best.rank):
+            if found is None:
+                shelf.leave_out(row, sets, plan, member)
+            elif best is None or (found[0], -score, row) < best.rank:
                 best = Offer(row, found[1], (found[0], -score, row))
+                if best.rank == bound:
+                    break
             if (found is None or found[0] > bound[0]) and columns.learn(member, row):
                 # Others are protected like somebody here: no need to find that out node by node.
                 shelf.refresh(plan, member)

@@ -18,10 +18,13 @@ LOOKS = 64
 
 
 def those_who_would_return(plan: Plan, takes_from: Callable[[Job, Plan], bool]) -> list[Task]:
-    """Return the victims whose job, pending again, would ask for the claimant's room and be given it; `takes_from` searches for it."""
+    """Return the victims whose job would ask for the claimant's room once it runs, and be given it; `takes_from` searches for it.
+
+    That they are pending again is supposed already.
+    """
     victims = [task for unit in plan.units for task in unit.tasks]
     with plan.statement.trial():
-        suppose_carried_out(plan)
+        plan.statement.suppose(plan.members, [member.node for member in plan.members], Status.RUNNING)
         jobs = {task.job.key: task.job for task in victims if task.job is not None}
         asking = [job for job in jobs.values() if _might_ask(plan, job)]
         if len(asking) > SEARCHES:
@@ -32,13 +35,6 @@ def those_who_would_return(plan: Plan, takes_from: Callable[[Job, Plan], bool]) 
             returning = [job for job in asking if takes_from(job, plan)]
     keys = {job.key for job in returning}
     return [task for task in victims if task.job is not None and task.job.key in keys]
-
-
-def suppose_carried_out(plan: Plan) -> None:
-    """Suppose the world after a plan: the claimant runs, the victims wait again."""
-    victims = [task for unit in plan.units for task in unit.tasks]
-    plan.statement.suppose(victims, [None] * len(victims), Status.PENDING)
-    plan.statement.suppose(plan.members, [member.node for member in plan.members], Status.RUNNING)
 
 
 def _might_ask(plan: Plan, job: Job) -> bool:

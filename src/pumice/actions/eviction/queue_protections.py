@@ -96,6 +96,8 @@ class QueueProtections:
             job = task.job
             group = None if job is None else self._groups.get((job.queue, self._key_now(job, task)))
             if job is not None and group is not None and group not in self._closed and self._keeps(claimant, task):
+                # Whoever stood for its group may have gone since.
+                self._members[group] = task
                 others = [g for g in self._by_queue[job.queue] if g not in self._closed]
                 self._closed.update(dict.fromkeys(g for g in others if self._keeps_group(claimant, g)))
         if len(self._closed) > before:

@@ -255,7 +255,11 @@ def victim_order(session: Session, claimant: Task, candidates: Sequence[Task]) -
     for task in candidates:
         by_job.setdefault(task.job_key, []).append(task)
     jobs = in_victim_order(session, claimant, [session.cluster.jobs[key] for key in by_job])
-    return [task for job in jobs for task in reversed(session.task_order.sort(by_job[job.key]))]
+    ordered: list[Task] = []
+    for job in jobs:
+        tasks = by_job[job.key]
+        ordered += tasks if len(tasks) == 1 else reversed(session.task_order.sort(tasks))
+    return ordered
 
 
 def in_victim_order(session: Session, claimant: Task, jobs: Sequence[Job]) -> list[Job]:

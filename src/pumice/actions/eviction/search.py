@@ -13,6 +13,7 @@ from pumice.actions.eviction.offers import Market
 from pumice.actions.eviction.planning import Plan
 from pumice.api import names
 from pumice.framework.job_domains import Purpose
+from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -262,11 +263,14 @@ class Search:
 
     def _those_who_would_undo_it(self, plan: Plan) -> list[Task]:
         """Return the victims that a plan must do without, since it would not last: their job would come back, or another take the room over."""
-        returning = ping_pong.those_who_would_return(plan, self._takes_from)
-        if returning or self._successors is None:
-            return returning
-        plan.successor = self._successors.of(plan)
-        return [] if plan.successor is None else [task for unit in plan.units for task in unit.tasks]
+        victims = [task for unit in plan.units for task in unit.tasks]
+        with plan.statement.trial():
+            plan.statement.suppose(victims, [None] * len(victims), Status.PENDING)
+            returning = ping_pong.those_who_would_return(plan, self._takes_from)
+            if returning or self._successors is None:
+                return returning
+            plan.successor = self._successors.of(plan)
+        return [] if plan.successor is None else victims
 
     def could_serve(self, wanted: Wanted, spared: Plan) -> bool:
         """Tell whether a plan for somebody could be made as things stand, without evicting members of another plan."""

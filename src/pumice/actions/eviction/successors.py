@@ -35,20 +35,18 @@ class Successors:
     def of(self, plan: Plan) -> Job | None:
         """Return a job that could take over what a plan holds, and would then have its minimum; None if there is none.
 
-        The claimant keeps what it could take back in turn.
+        The claimant keeps what it could take back in turn. That the victims are pending again is supposed already.
         """
-        with plan.statement.trial():
-            victims = [task for unit in plan.units for task in unit.tasks]
-            plan.statement.suppose(victims, [None] * len(victims), Status.PENDING)
-            losing = {task.job_key: task.job.queue for task in victims if task.job is not None}
-            for search in self._rivals():
-                for count, jobs in enumerate(self._waiting_beside(search, plan, losing)):
-                    if count == LOOKS:
-                        plan.bounds[MORE] = None
-                        break
-                    job = next((job for job in jobs if _may_come(self._session, plan, job, losing)), None)
-                    if job is not None and self._may_ask(search, plan, job) and self._takes_over(search, plan, job):
-                        return job
+        victims = [task for unit in plan.units for task in unit.tasks]
+        losing = {task.job_key: task.job.queue for task in victims if task.job is not None}
+        for search in self._rivals():
+            for count, jobs in enumerate(self._waiting_beside(search, plan, losing)):
+                if count == LOOKS:
+                    plan.bounds[MORE] = None
+                    break
+                job = next((job for job in jobs if _may_come(self._session, plan, job, losing)), None)
+                if job is not None and self._may_ask(search, plan, job) and self._takes_over(search, plan, job):
+                    return job
         return None
 
     def _rivals(self) -> list[Search]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pumice.actions.eviction.planning import Plan
     from pumice.model.job import Job
     from pumice.model.nodes import NodeRecord
+    from pumice.model.resources import Vector
     from pumice.model.task import Task
 
 TRIES = 200
@@ -24,14 +25,40 @@ PARTS = f"no more than {TRIES} parts of gangs were tried"
 def trim(plan: Plan) -> None:
     """Give back, dearest first, every unit that the plan can do without, and take no gang whole of which a part is enough."""
     kinds = list({member.likeness: member for member in plan.members}.values())
+    by_numbers = _is_told_by_numbers(plan, kinds)
     # Among equals the last to go is the first to be given back.
     for unit in sorted(plan.units, key=lambda u: (u.priority, len(u.tasks)))[::-1]:
-        if unit in plan.units:
+        if unit in plan.units and not (by_numbers and _is_needed(plan, unit)):
             _spare(plan, unit, kinds)
     if plan.gangs:
         tries = [TRIES]
         for job in {u.tasks[0].job.key: u.tasks[0].job for u in plan.units if u.tasks[0].job is not None}.values():
             _take_a_part(plan, job, kinds, tries)
+
+
+def _is_told_by_numbers(plan: Plan, kinds: Sequence[Task]) -> bool:
+    """Tell whether room alone decides where members go, and too many are concerned to try every way."""
+    if plan.session.evaluator.sampler is not None or plan.is_small(plan.members):
+        return False
+    evaluations = [plan.evaluation(member) for member in kinds]
+    return not any(e.minds_others(released=True) or e.is_stepwise(released=True) for e in evaluations)
+
+
+def _is_needed(plan: Plan, unit: Unit) -> bool:
+    """Tell without trying that a unit cannot be spared: it would leave one member no room on its node, and no other node has any."""
+    displaced = _crowded_out(plan, unit.tasks, gone=True)
+    if len(displaced) != 1 or displaced[0].node is None:
+        return False
+    member, row = displaced[0], displaced[0].node.row
+    request = member.shape.request
+    free = plan.session.cluster.nodes.future_idle_at(row) + request.vector - _asked_on(row, unit.tasks)
+    is_full = bool((free[request.asked] < request.needed).any())
+    return is_full and not plan.evaluation(member).mask(released=True).any()
+
+
+def _asked_on(row: int, tasks: Sequence[Task]) -> Vector | int:
+    """Add up what tasks ask for that are on one node."""
+    return sum(task.shape.request.vector for task in tasks if task.node is not None and task.node.row == row)
 
 
 def _spare(plan: Plan, unit: Unit, kinds: list[Task]) -> None:
@@ -75,7 +102,7 @@ def _take_a_part(plan: Plan, job: Job, kinds: list[Task], tries: list[int]) -> N
         plan.statement.undo(task)
     plan.units = [unit for unit in plan.units if unit not in whole]
     offered = [task for task in plan.offered_beside(tasks) if task.job is job]
-    for part in _parts(offered, job.tally.ready - job.min_member):
+    for part in _parts(offered, job.surplus):
         tries[0] -= 1
         if tries[0] < 0:
             plan.bounds[PARTS] = None
@@ -110,11 +137,11 @@ def _still_fits(plan: Plan, returned: Sequence[Task], kinds: list[Task]) -> bool
 
 def _displaced(plan: Plan, returned: Sequence[Task], kinds: list[Task]) -> list[Task]:
     """Return the members that no longer fit where they are, now that some victims are back."""
-    rows = {task.node.row for task in returned if task.node is not None}
     evaluations = [plan.evaluation(member) for member in kinds]
     elsewhere = any(evaluation.minds_others(released=True) for evaluation in evaluations)
     if not elsewhere and not any(evaluation.is_stepwise(released=True) for evaluation in evaluations):
-        return _crowded_out(plan, sorted(rows))
+        return _crowded_out(plan, returned)
+    rows = {task.node.row for task in returned if task.node is not None}
     displaced = []
     for member in plan.members:
         record = member.node
@@ -127,12 +154,12 @@ def _displaced(plan: Plan, returned: Sequence[Task], kinds: list[Task]) -> list[
     return displaced
 
 
-def _crowded_out(plan: Plan, rows: list[int]) -> list[Task]:
-    """Return members whose leaving would give the nodes of these rows room again, where room is all that matters."""
+def _crowded_out(plan: Plan, returned: Sequence[Task], *, gone: bool = False) -> list[Task]:
+    """Return members whose leaving would give the nodes of some victims room again with these back, where room is all that matters; they may still be gone."""
     table = plan.session.cluster.nodes
     displaced = []
-    for row in rows:
-        free = table.future_idle_at(row)
+    for row in sorted({task.node.row for task in returned if task.node is not None}):
+        free = table.future_idle_at(row) - (_asked_on(row, returned) if gone else 0)
         here = [t for t in table.records[row].tasks.values() if t.job is plan.job and t.status == Status.PIPELINED]
         for member in reversed(here):
             if (free >= 0).all():

@@ -32,9 +32,9 @@ class Unit(msgspec.Struct, frozen=True):
 def keeps_its_minimum(job: Job, without: Sequence[Task] = ()) -> bool:
     """Tell whether the gang, its roles and its sub-groups are complete by members that are placed, without counting some of these.
 
-    A member that waits for room is none: nobody may take a running one for it.
+    A member that waits for room is none: nobody may take a running one for it. One without requests waits for no room, and counts as placed.
     """
-    if job.tally.ready - len(without) < job.min_member:
+    if job.surplus < len(without):
         return False
     return job.roles_reach(pipelined=False, without=without) and job.sub_jobs_reach(pipelined=False, without=without)
 
@@ -86,7 +86,7 @@ def may_all_go(plan: Plan, claimant: Task | None, tasks: Sequence[Task]) -> bool
 def spared(job: Job, victims: Sequence[Task]) -> list[Task]:
     """Return the victims, taken in order, without all of whom a job stays complete."""
     if not job.roles_enforced and not job.policies:
-        return list(victims[: max(0, job.tally.ready - job.min_member)])
+        return list(victims[: max(0, job.surplus)])
     gone: list[Task] = []
     for victim in victims:
         if keeps_its_minimum(job, (*gone, victim)):

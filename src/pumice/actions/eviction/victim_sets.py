@@ -160,18 +160,22 @@ class VictimSets:
     def _choices(self, ordered: Sequence[Task], row: int) -> list[Choice]:
         """Return the units that could go: single pods, and jobs that cannot spare all of theirs as a whole, in victim order."""
         found: list[Choice] = []
+        by_job: dict[str, list[Task]] = {}
+        for task in ordered:
+            by_job.setdefault(task.job_key, []).append(task)
         for task in ordered:
             job = task.job
             if job is None or not self._plan.gangs or job is self._member.job:
-                found.append(self._choice(Unit((task,), whole=False), row))
+                found.append(self._single(task))
                 continue
-            if units.keeps_its_minimum(job, (task,)):
-                found.append(self._choice(Unit((task,), whole=False), row))
-            here = [other for other in ordered if other.job is job]
-            if here[0] is task and not units.keeps_its_minimum(job, here):
+            is_spared = units.keeps_its_minimum(job, (task,))
+            if is_spared:
+                found.append(self._single(task))
+            here = by_job[job.key]
+            if here[0] is task and not (is_spared if len(here) == 1 else units.keeps_its_minimum(job, here)):
                 whole = self._whole(job, here)
                 if whole is not None:
-                    found.append(self._choice(whole, row))
+                    found.append(self._of(whole, row))
         return found
 
     def _whole(self, job: Job, here: Sequence[Task]) -> Unit | None:
@@ -181,7 +185,12 @@ class VictimSets:
             return None
         return units.whole_job(job, (*here, *rest))
 
-    def _choice(self, unit: Unit, row: int) -> Choice:
+    def _single(self, task: Task) -> Choice:
+        priority = (task.job.priority if task.job is not None else 0, task.priority)
+        loss = self._losses.of(task.shape)
+        return Choice(Unit((task,), whole=False), task.shape.request.vector, priority, 1, loss)
+
+    def _of(self, unit: Unit, row: int) -> Choice:
         here = [t.shape.request.vector for t in unit.tasks if t.node is not None and t.node.row == row]
         freed = here[0] if len(here) == 1 else np.sum(here, axis=0)
         return Choice(unit, freed, unit.priority, len(unit.tasks), self._losses.sum(unit.tasks))
@@ -258,9 +267,17 @@ def sets_by_rank(choices: Sequence[Choice], lacking: Vector, asked: Vector) -> I
     """Give the sets of units that give back enough, by rank; None stands for whatever comes after the sets that are looked at."""
     if not choices:
         return
-    freed = np.stack([choice.freed[asked] for choice in choices])
+    freed = np.stack([choice.freed for choice in choices])[:, asked]
+    enough: Mask = np.logical_and.reduce(freed >= lacking, axis=1)
+    # One pod alone ranks below any set of several: as a rule it does, and the others are not even listed.
+    alone = [
+        c
+        for c, is_enough in zip(choices, enough.tolist(), strict=True)
+        if is_enough and c.count == 1 and not c.unit.breaks
+    ]
     breaks = np.array([choice.unit.breaks for choice in choices], dtype=np.bool_)
     for level in sorted({choice.priority for choice in choices}):
+        yield from ([c] for c in sorted((c for c in alone if c.priority == level), key=lambda choice: choice.loss))
         low = np.array([choice.priority <= level for choice in choices], dtype=np.bool_)
         top = np.array([choice.priority == level for choice in choices], dtype=np.bool_)
         for breaking in (False, True):
@@ -268,9 +285,6 @@ def sets_by_rank(choices: Sequence[Choice], lacking: Vector, asked: Vector) -> I
             must = [top[places]] + ([breaks[places]] if breaking else [])
             if not all(mask.any() for mask in must) or (freed[places].sum(axis=0) < lacking).any():
                 continue
-            if not breaking:
-                # One pod alone ranks below any set of several: as a rule it does, and the others are not even listed.
-                yield from _single_pods([choices[place] for place in places.tolist() if top[place]], lacking, asked)
             subsets, complete = _subsets(len(places))
             fit = (subsets.astype(np.int64) @ freed[places] >= lacking).all(axis=1)
             for mask in must:
@@ -279,12 +293,6 @@ def sets_by_rank(choices: Sequence[Choice], lacking: Vector, asked: Vector) -> I
             yield from (chosen for chosen in listed if breaking or not _is_single_pod(chosen))
             if not complete:
                 yield None
-
-
-def _single_pods(choices: Sequence[Choice], lacking: Vector, asked: Vector) -> Iterator[list[Choice]]:
-    """Give the pods one of which is enough, by loss, then in victim order."""
-    enough = [c for c in choices if c.count == 1 and (c.freed[asked] >= lacking).all()]
-    yield from ([choice] for choice in sorted(enough, key=lambda choice: choice.loss))
 
 
 def _is_single_pod(chosen: Sequence[Choice]) -> bool:

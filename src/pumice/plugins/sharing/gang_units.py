@@ -54,7 +54,7 @@ class Units:
         def reaches(tally: Tally | None, minimum: int) -> bool:
             return minimum <= (0 if tally is None else left(tally) + tally.counts[BEST_EFFORT_PENDING])
 
-        if left(job.tally) < job.min_member:
+        if not reaches(job.tally, job.min_member):
             return False
         if job.roles_enforced and not all(reaches(job.roles.get(r), n) for r, n in job.min_task_member.items()):
             return False
