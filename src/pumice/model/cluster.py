@@ -330,6 +330,18 @@ class Cluster:
         self._account_moved(job, task.shape, (left, before), (reached, status), 1)
         return 1
 
+    def restate(self, tasks: Sequence[Task], status: Status) -> None:
+        """Give tasks of any jobs, none of them pending, a status that counts in all sums as theirs does; they stay where they are."""
+        self.changed += 1
+        noted: Job | None = None
+        for task in tasks:
+            self._change(task, status)
+            if task.job is not None and task.job is not noted:
+                noted = task.job
+                self._note(noted)
+        # Who looks at single tasks has to look again.
+        self.nodes.touch_all([task.node.row for task in tasks if task.node is not None])
+
     def progress(self, task: Task, record: NodeRecord | None, status: Status) -> None:
         """Let a task be what its pod says now, on the node it names; who keeps something of the job looks at it again."""
         if task.job is not None:
