@@ -22,7 +22,7 @@ from pumice.model.phases import Phases
 from pumice.model.queue import Queue
 from pumice.model.shape import Shapes
 from pumice.model.statuses import Status
-from pumice.model.sums import SUMMED, QueueSums, Sums
+from pumice.model.sums import SUMMED, QueueSums, Sums, add_times
 from pumice.model.volumes import Volumes
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ class Cluster:
         if len(rows) == 1:
             row = rows[0]
             for matrix in matrices:
-                matrix[row] += vector * sign
+                add_times(matrix[row], vector, sign)
             if status != Status.PIPELINED:
                 nodes.non_zero[row, 0] += sign * shape.non_zero[0]
                 nodes.non_zero[row, 1] += sign * shape.non_zero[1]
