@@ -13,6 +13,7 @@ from pumice.actions.placing import (
     known_failures,
     largest_first,
     minimum,
+    rounds,
     surplus,
     task_runs,
     turns,
@@ -71,6 +72,7 @@ class Allocate(Action):
             interrupted = [name for name, listed in members.items() if any(job.is_interrupted for job in listed)]
             self._finish(session, interrupted, jobs, work)
         queues = session.queue_order.queue(session.cluster.queues[name] for name in jobs)
+        together = rounds.Rounds(session)
         while len(queues):
             queue = queues.pop()
             if (reason := session.overused(queue)) is not None:
@@ -81,8 +83,22 @@ class Allocate(Action):
             self._serve_while_nothing_changes(session, queue, queues, jobs[queue.name], work)
             # Where no other queue waits nobody could come first, wherever this one would stand.
             while not len(queues) and len(jobs[queue.name]) and session.overused(queue) is None:
-                self._serve_while_nothing_changes(session, queue, queues, jobs[queue.name], work)
+                if not self._serve_round(session, together.play(queue, jobs[queue.name], work), work):
+                    self._serve_while_nothing_changes(session, queue, queues, jobs[queue.name], work)
             queues.push(queue)
+
+    def _serve_round(self, session: Session, played: rounds.Round | None, work: dict[str, list[Task]]) -> bool:
+        """Bind what was placed in a round of turns; tells whether there was one."""
+        if played is None:
+            return False
+        for job, left in played.served:
+            session.findings.attempt(job)
+            work[job.key] = left
+        played.statement.commit()
+        for job, left in played.served:
+            session.record.say(self.name, _placed(1, left), job.key)
+            session.record.acquit(job.key, self.name)
+        return True
 
     def gang(self, session: Session, job: Job) -> GangVerdict | None:
         """Say how many members of a job find a place beside each other, and why the others do not."""
@@ -336,10 +352,14 @@ class Allocate(Action):
         placed = len(statement)
         statement.commit(apart=apart)
         if placed:
-            session.record.say(self.name, f"{placed} pods placed, {len(left)} left", job.key)
+            session.record.say(self.name, _placed(placed, left), job.key)
             session.record.acquit(job.key, self.name)
         elif session.findings.errors(job):
             session.record.judge(job.key, self.name, _shortfall(session, job, 0))
+
+
+def _placed(count: int, left: Sequence[Task]) -> str:
+    return f"{count} pods placed, {len(left)} left"
 
 
 def _hold_again(session: Session, lifted: Sequence[Task]) -> None:

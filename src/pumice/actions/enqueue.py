@@ -45,12 +45,14 @@ class Enqueue(Action):
         queues = session.queue_order.queue(session.cluster.queues[name] for name in jobs)
         while len(queues):
             queue = queues.pop()
-            if not len(jobs[queue.name]):
-                continue
-            job = jobs[queue.name].pop()
-            with session.attempt(job):
-                self._ask(session, job)
-            queues.push(queue)
+            asking = jobs[queue.name]
+            while len(asking):
+                job = asking.pop()
+                with session.attempt(job):
+                    self._ask(session, job)
+                if len(queues):  # where no other queue waits nobody could come first
+                    queues.push(queue)
+                    break
 
     def _ask(self, session: Session, job: Job) -> None:
         """Let one job in, or note who was against it and why."""

@@ -105,17 +105,25 @@ class Block:
 
     def _recall(self, rows: list[int], memo: dict[bytes, Floats]) -> None:
         """Answer from what was answered about nodes with the same amounts, asking only about new ones."""
-        states = [self._state(row) for row in rows]
-        new = {state: row for state, row in zip(states, rows, strict=True) if state not in memo}
+        new: dict[bytes, list[int]] = {}
+        for row in rows:
+            state = self._state(row)
+            known = memo.get(state)
+            if known is not None:
+                self.keys[:, row] = known
+            elif state in new:
+                new[state].append(row)
+            else:
+                new[state] = [row]
         if new:
             if len(memo) * len(self._subjects) > MEMO_LIMIT:
                 memo.clear()
-                new = dict(zip(states, rows, strict=True))
-            memo.update(zip(new, self._worked_out(np.array(list(new.values()))).T, strict=True))
-        for state, row in zip(states, rows, strict=True):
-            self.keys[:, row] = memo[state]
+            answers = self._worked_out(np.array([alike[0] for alike in new.values()]))
+            for alike, answer in zip(new.values(), answers.T, strict=True):
+                self.keys[:, alike] = answer[:, None]
+            memo.update(zip(new, answers.T, strict=True))
         self._missed += len(new)
-        self._found += len(states) - len(new)
+        self._found += len(rows) - len(new)
         if self._missed > PATIENCE + 2 * self._found:
             self._memo = None
 

@@ -14,9 +14,10 @@ from pumice.model.job import BEST_EFFORT_PENDING
 from pumice.model.statuses import ALLOCATED_LIKE, GOING, TENTATIVE, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from pumice.framework.findings import LastTransaction
+    from pumice.framework.group_conditions import Stamp
     from pumice.framework.record import Verdict
     from pumice.framework.session import Session
     from pumice.model.job import Job
@@ -110,6 +111,7 @@ def _noticed(session: Session) -> list[Job]:
 def report(session: Session) -> list[JobReport]:
     """Report on every job that may have changed; one whose queue cannot be used says so on its group and on every pod."""
     stranded = []
+    stamp = _stamp(session)
     for job in _noticed(session):
         if job.group is None or job.bad:
             continue
@@ -119,12 +121,12 @@ def report(session: Session) -> list[JobReport]:
             text = _queue_text(session, job)
             session.record.state(job.key, f"not looked at: {text}")
             session.findings.warn(job, text)
-            if (found := _stranded(session, job, text)) is not None:
+            if (found := _stranded(session, job, text, stamp)) is not None:
                 stranded.append(found)
-    return [*stranded, *(_job_report(session, job) for job in jobs_to_report(session))]
+    return [*stranded, *(_job_report(session, job, stamp) for job in jobs_to_report(session))]
 
 
-def _stranded(session: Session, job: Job, text: str) -> JobReport | None:
+def _stranded(session: Session, job: Job, text: str, stamp: Stamp) -> JobReport | None:
     """Report on a job that nobody serves for want of a queue; None if nothing about it has changed, or if the queue may yet follow its groups."""
     if session.started - job.creation < QUEUE_PATIENCE:
         session.wake_at(job.creation + QUEUE_PATIENCE)
@@ -141,7 +143,7 @@ def _stranded(session: Session, job: Job, text: str) -> JobReport | None:
         message=f"{len(waiting)}/{len(job.tasks)} tasks in gang unschedulable: {text}",
     )
     session.findings.conditions[job.key] = [condition] if waiting or not job.tasks else []
-    status = _status(session, job)
+    status = _status(session, job, stamp)
     told = [TaskReport(t, names.REASON_UNSCHEDULABLE, text, "") for t in waiting if not t.gated]
     return JobReport(job, status, not _same(job.status, status), "", tuple(told))
 
@@ -162,8 +164,8 @@ def _queue_text(session: Session, job: Job) -> str:
     return f"queue {job.queue} is invalid: {queue.bad}"
 
 
-def _job_report(session: Session, job: Job) -> JobReport:
-    status = _status(session, job)
+def _job_report(session: Session, job: Job, stamp: Stamp) -> JobReport:
+    status = _status(session, job, stamp)
     waiting = [task for task in job.tasks.values() if task.status in WAITING]
     warning = ""
     if waiting and status.phase in UNFINISHED_PHASES:
@@ -182,7 +184,7 @@ def _state_text(session: Session, job: Job, status: scheduling.PodGroupStatus) -
 # -- phase -----------------------------------------------------------------------------------------------------
 
 
-def _status(session: Session, job: Job) -> scheduling.PodGroupStatus:
+def _status(session: Session, job: Job, stamp: Stamp) -> scheduling.PodGroupStatus:
     counts = job.tally.counts
     given = session.findings.conditions.get(job.key, [])
     unschedulable = any(c.type == names.CONDITION_UNSCHEDULABLE for c in given)
@@ -190,7 +192,7 @@ def _status(session: Session, job: Job) -> scheduling.PodGroupStatus:
     return scheduling.PodGroupStatus(
         phase=entered,
         conditions=group_conditions.merged(
-            job.status, given, entered, _stamped(session), retries=any(task.refusal for task in job.pending.values())
+            job.status, given, entered, stamp, retries=any(task.refusal for task in job.pending.values())
         ),
         running=counts[Status.RUNNING],
         succeeded=counts[Status.SUCCEEDED],
@@ -215,7 +217,7 @@ def phase(job: Job, current: str, *, unschedulable: bool) -> str:
     return names.PHASE_INQUEUE if current == names.PHASE_INQUEUE else names.PHASE_PENDING
 
 
-def _stamped(session: Session) -> Callable[[scheduling.PodGroupCondition], scheduling.PodGroupCondition]:
+def _stamp(session: Session) -> Stamp:
     """Return what gives a condition the time and the number of this cycle."""
     moment, number = timestamp.format_timestamp(session.started), str(session.number)
     return lambda condition: msgspec.structs.replace(condition, transition_id=number, last_transition_time=moment)

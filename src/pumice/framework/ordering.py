@@ -345,10 +345,13 @@ class HeapQueue(Generic[T]):
 
     def push(self, item: T) -> None:
         """Put an item in, or move it to its present place."""
-        entry = (self._ordering.key(item), self._turn, item)
+        self._put((self._ordering.key(item), self._turn, item))
         self._turn += 1
-        self._hold(id(item))
-        self._tickets[id(item)] = entry
+
+    def _put(self, entry: Entry[T]) -> None:
+        known = id(entry[2])
+        self._hold(known)
+        self._tickets[known] = entry
         if not self._stale:  # else everything gets a new key before the next pop
             try:
                 heapq.heappush(self._heap, entry)
@@ -371,6 +374,30 @@ class HeapQueue(Generic[T]):
                 return self._pop()
             except Exception as error:  # noqa: BLE001  as above; whoever waits still has its ticket
                 self._mend(error)
+
+    def lead(self, count: int) -> list[Entry[T]]:
+        """Return the first items, in order, with their keys; those that do not leave have to be put back."""
+        found: list[Entry[T]] = []
+        while len(found) < min(count, len(self._tickets)):
+            try:
+                found.append(self._next())
+            except Exception as error:  # noqa: BLE001  as above
+                self.put_back(found)
+                self._mend(error)
+                found = []
+        return found
+
+    def leave(self, entry: Entry[T]) -> bool:
+        """Let one of the first items leave; not if another would come before it by now."""
+        if self._stale or self._moved or (self._heap and self._heap[0] < entry):
+            return False
+        self._let_go(id(entry[2]))
+        return True
+
+    def put_back(self, entries: Iterable[Entry[T]]) -> None:
+        """Let the first items wait on, whether they had left or not, with the keys they had."""
+        for entry in entries:
+            self._put(entry)
 
     def all_follow(self, item: T) -> bool:
         """Tell whether everything that waits is known to come after an item that does not wait."""
@@ -404,19 +431,26 @@ class HeapQueue(Generic[T]):
         self._stale = True
 
     def _pop(self) -> T:
+        item = self._next()[2]
+        self._let_go(id(item))
+        return item
+
+    def _next(self) -> Entry[T]:
+        """Return the entry of the first item, which holds its ticket still."""
         if self._stale or self._moved:
             self._catch_up()
         ahead, heap, tickets = self._sorted, self._heap, self._tickets
         while True:
             entry = heapq.heappop(heap) if heap and (not ahead or heap[0] < ahead[-1]) else ahead.pop()
-            item = entry[2]
-            known = id(item)
-            if tickets.get(known) is entry:
-                del tickets[known]
-                holders = self._holders.pop(known)
-                if holders is not self._alone:
-                    self._holders[known] = tuple(holder for holder in holders if holder is not self)
-                return item
+            if tickets.get(id(entry[2])) is entry:
+                return entry
+
+    def _let_go(self, known: int) -> None:
+        """Forget an item, by its id."""
+        del self._tickets[known]
+        holders = self._holders.pop(known)
+        if holders is not self._alone:
+            self._holders[known] = tuple(holder for holder in holders if holder is not self)
 
     def _catch_up(self) -> None:
         """Give everything that was touched its present key."""

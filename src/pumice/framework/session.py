@@ -383,7 +383,7 @@ class Session(Points):
         refused = self._outlet.bind(tasks)
         sent = [task for task in tasks if task.uid not in refused] if refused else list(tasks)
         if sent:
-            self.cluster.move(sent, [task.node for task in sent], Status.BINDING)
+            self.cluster.restate(sent, Status.BINDING)
             self.record.binds += len(sent)
             self.progressed = True
         if self.findings.last_transactions:

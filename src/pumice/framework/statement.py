@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import operator
 from enum import Enum
 from typing import TYPE_CHECKING, Self
 
@@ -20,7 +21,7 @@ from pumice.framework.breakdowns import PluginBreakdownError
 from pumice.model.statuses import ALLOCATED_LIKE, PREEMPTABLE, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
 
     from pumice.framework.findings import Journal
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 
+_STEP = operator.attrgetter("step")
 _PENDING = frozenset({Status.PENDING})
 # What counts as having room, for a queue, a budget or whoever follows placements.
 _HAS_ROOM = ALLOCATED_LIKE | {Status.PIPELINED}
@@ -359,17 +361,22 @@ class Statement:
         runs, self.runs = self.runs, []
         leaving = [task for run in runs if run.step is Step.ALLOCATE for task in run.tasks]
         withheld = self._session.withheld(leaving, apart=apart)
-        for run in runs:
-            if run.step is Step.EVICT:
-                self._session.send_evictions(run)
-            elif run.step is Step.ALLOCATE:
-                leaving = [task for task in run.tasks if task.uid not in withheld] if withheld else run.tasks
-                refused = {**withheld, **self._session.send_binds(leaving)} if leaving else withheld
-                if refused:
-                    self._undo(run.pick([i for i, task in enumerate(run.tasks) if task.uid in refused]))
+        for step, alike in itertools.groupby(runs, key=_STEP):
+            if step is Step.EVICT:
+                for run in alike:
+                    self._session.send_evictions(run)
+            elif step is Step.ALLOCATE:
+                self._send_binds(list(alike), withheld)
             else:
-                self._session.keep([run])
+                self._session.keep(alike)
         self._session.settle_words()
+
+    def _send_binds(self, runs: Sequence[Run], withheld: Mapping[str, str]) -> None:
+        """Send the binds of some runs together, and undo those that are not sent."""
+        leaving = [task for run in runs for task in run.tasks if not withheld or task.uid not in withheld]
+        refused = {**withheld, **self._session.send_binds(leaving)} if leaving else withheld
+        for run in runs if refused else ():
+            self._undo(run.pick([i for i, task in enumerate(run.tasks) if task.uid in refused]))
 
     def keep(self) -> None:
         """Keep everything applied, and nothing real, until the session ends."""

@@ -94,7 +94,7 @@ class EvictionContext(msgspec.Struct, frozen=True):
 
 
 class Demand:
-    """Tasks that a queue is asked to take on together, and the sum of what they ask for.
+    """Tasks that a queue is asked to take on together, and the sum of what they ask for, which nobody may change.
 
     If they are only to wait for room (`waits`), evictions that were sent count as carried out; whoever is to be bound has to wait until victims are terminating.
     """
@@ -117,4 +117,5 @@ def demand(tasks: Sequence[Task]) -> Demand:
 
 def equal_tasks(tasks: Sequence[Task], *, waits: bool = False) -> Demand:
     """Demand room for tasks that all have one shape."""
-    return Demand(tasks, tasks[0].shape.request.vector * len(tasks), waits=waits)
+    vector = tasks[0].shape.request.vector
+    return Demand(tasks, vector if len(tasks) == 1 else vector * len(tasks), waits=waits)

@@ -22,7 +22,7 @@ from pumice.model.phases import Phases
 from pumice.model.queue import Queue
 from pumice.model.shape import Shapes
 from pumice.model.statuses import Status
-from pumice.model.sums import SUMMED, QueueSums, Sums
+from pumice.model.sums import SUMMED, QueueSums, Sums, add_times
 from pumice.model.volumes import Volumes
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ class Cluster:
         if len(rows) == 1:
             row = rows[0]
             for matrix in matrices:
-                matrix[row] += vector * sign
+                add_times(matrix[row], vector, sign)
             if status != Status.PIPELINED:
                 nodes.non_zero[row, 0] += sign * shape.non_zero[0]
                 nodes.non_zero[row, 1] += sign * shape.non_zero[1]
@@ -329,6 +329,18 @@ class Cluster:
         left, reached = [source.row] if source is not None else [], [record.row] if record is not None else []
         self._account_moved(job, task.shape, (left, before), (reached, status), 1)
         return 1
+
+    def restate(self, tasks: Sequence[Task], status: Status) -> None:
+        """Give tasks of any jobs, none of them pending, a status that counts in all sums as theirs does; they stay where they are."""
+        self.changed += 1
+        noted: Job | None = None
+        for task in tasks:
+            self._change(task, status)
+            if task.job is not None and task.job is not noted:
+                noted = task.job
+                self._note(noted)
+        # Who looks at single tasks has to look again.
+        self.nodes.touch_all([task.node.row for task in tasks if task.node is not None])
 
     def progress(self, task: Task, record: NodeRecord | None, status: Status) -> None:
         """Let a task be what its pod says now, on the node it names; who keeps something of the job looks at it again."""

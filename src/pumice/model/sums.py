@@ -20,6 +20,16 @@ SUMMED: dict[Status, str] = {
 }
 
 
+def add_times(total: Vector, vector: Vector, times: int) -> None:
+    """Add a vector to another, in place, a number of times; asked for every step of every task, mostly once or minus once."""
+    if times == 1:
+        total += vector
+    elif times == -1:
+        total -= vector
+    else:
+        total += vector * times
+
+
 class Sums:
     """Rows of four sums: the requests of allocated, of pending and of pipelined tasks, and of those whose eviction was sent and not heeded yet."""
 
@@ -59,12 +69,7 @@ class Sums:
         name = SUMMED.get(status)
         if name is not None:
             sums: Matrix = getattr(self, name)
-            if times == 1:
-                sums[row] += vector
-            elif times == -1:
-                sums[row] -= vector
-            else:
-                sums[row] += vector * times
+            add_times(sums[row], vector, times)
 
     def held(self, row: int) -> Vector:
         """Return what counts as taken in the middle of a cycle: allocated, or waiting for room that is being released."""

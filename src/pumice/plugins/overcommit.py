@@ -103,7 +103,7 @@ class Overcommit(Plugin):
         """Count a job that has just been let in."""
         if job.min_resources is not None:
             _, waiting = self._count()
-            waiting += self.minima.deducted(self.minima.minimum[[job.row]], [job])[0]
+            waiting += self.minima.asked(job)
 
     def _count(self) -> tuple[Vector, Vector]:
         """Return the budget, and what was let in and may still be taken."""

@@ -130,11 +130,14 @@ class Predicates(Plugin):
 
     def pod_number(self, _subject: Subject, nodes: Nodes) -> ReasonVector:
         """Refuse nodes that have as many pods as they may."""
-        return self._refuse(nodes.pods >= nodes.allocatable[:, PODS], POD_NUMBER)
+        return self._full(nodes)
 
     def pod_number_for_many(self, _subjects: Subjects, nodes: Nodes) -> ReasonVector:
         """Refuse the same nodes, whoever asks."""
-        return self._refuse(nodes.pods >= nodes.allocatable[:, PODS], POD_NUMBER)[None, :]
+        return nodes.kept(self._full)[None, :]
+
+    def _full(self, nodes: Nodes) -> ReasonVector:
+        return self._refuse(nodes.pods >= nodes.allocatable[:, PODS], POD_NUMBER)
 
     def ready(self, _subject: Subject, nodes: Nodes) -> ReasonVector | None:
         """Refuse nodes that are not ready."""

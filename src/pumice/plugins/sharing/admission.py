@@ -92,7 +92,7 @@ class Admitted:
         if job.min_resources is None:
             return
         counted, queue = self.inqueue, self._cluster.queues[job.queue]
-        amounts = self.minima.deducted(self.minima.minimum[[job.row]], [job])[0]
+        amounts = self.minima.asked(job)
         for row in (queue.row, *self._above.get(queue.row, ())):
             counted[row] += amounts
 

@@ -117,6 +117,12 @@ class Minima:
         missing: Matrix = np.maximum(self.minimum[rows] - cluster.job_sums.allocated[rows], 0)
         return missing
 
+    def asked(self, job: Job) -> Vector:
+        """Return the minimum of a job, without what its gated pods ask for."""
+        gated = self._gated(job)
+        minimum: Vector = self.minimum[job.row]
+        return minimum if gated is None else np.maximum(minimum - gated, 0)
+
     def deducted(self, amounts: Matrix, jobs: Sequence[Job]) -> Matrix:
         """Take the requests of gated pods off amounts of jobs, down to 0; a gate that only waits for the queue does not count."""
         for position, job in enumerate(jobs):

@@ -1,0 +1,138 @@
+"""Rounds: the turns of many small jobs of one queue at once, where each would be given one pod and then leave the next turn to another.
+
+Where no other queue waits, the next turns are those of the first jobs of the queue. Their pods are placed one after the other, as in turns of their own, while the queue is asked once whether it takes
+all of them on, and binds leave together. Whatever is out of the ordinary (no free room, a job that is not ready with one pod more, a plugin that refuses or breaks down) ends the round before the job that
+it is about, which then has a turn of its own; what would have changed whose turn it is takes the round back. So each pod goes where it would have gone, and nothing else is said of it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pumice.framework import selection, subject
+from pumice.framework.ordering import HeapQueue
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pumice.framework.ordering import Entry, PriorityQueue
+    from pumice.framework.session import Session
+    from pumice.framework.statement import Statement
+    from pumice.model.job import Job
+    from pumice.model.queue import Queue
+    from pumice.model.task import Task
+
+# How many jobs the first round is for, and the most that one is for.
+FIRST, MOST = 16, 256
+SMALL = 8
+"""Pods of a job in a round, at the most: all of them are counted when the queue is asked."""
+
+
+class Round(msgspec.Struct, frozen=True):
+    """What was placed and is to be bound: the jobs in the order of their turns, and for each the tasks that are left."""
+
+    statement: Statement
+    served: list[tuple[Job, list[Task]]]
+
+
+class Rounds:
+    """Plays rounds as large as they turn out to be of use."""
+
+    __slots__ = ("_enabled", "_pause", "_rests", "_session", "_size", "_statement")
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._statement = session.statement()
+        self._size = FIRST
+        # After rounds in vain so many turns are taken one by one, and so many are left of that.
+        self._pause = self._rests = 0
+        self._enabled = not (session.best_node.active or session.pre_bind.active or session.reservations.holds)
+
+    def play(self, queue: Queue, jobs: PriorityQueue[Job], work: Mapping[str, list[Task]]) -> Round | None:
+        """Place what the next turns of a queue would place, while no other queue waits; None if the next turn has to be taken alone."""
+        if self._rests:
+            self._rests -= 1
+            return None
+        if not self._enabled or not isinstance(jobs, HeapQueue) or len(jobs) < 2 or self._session.handlers_may_refuse:
+            return None
+        entries = jobs.lead(self._size)
+        turns = list(itertools.takewhile(lambda entry: self._suits(entry[2], work[entry[2].key]), entries))
+        served = self._tried(queue, jobs, turns, work) if len(turns) > 1 else []
+        jobs.put_back(entries[len(served) :])
+        self._adapt(len(served))
+        return Round(self._statement, served) if served else None
+
+    def _adapt(self, served: int) -> None:
+        """Play larger rounds as long as all of their jobs are served, smaller ones less and less often if hardly any are."""
+        if served > 1:
+            self._size = min(MOST, 2 * self._size) if served == self._size else self._size
+            self._pause = 0
+        else:
+            self._size = max(2, self._size // 2)
+            self._rests = self._pause = min(MOST, 2 * self._pause + 1)
+
+    def _suits(self, job: Job, tasks: list[Task]) -> bool:
+        """Tell whether the turn of a job is likely to end with its first task, placed anywhere."""
+        if len(tasks) > SMALL or tasks[0].nominated or job.roles_enforced or self._session.topology.steers(job):
+            return False
+        lacking = job.min_member - job.tally.ready - job.tally.waiting
+        return lacking <= 1 and not any(task.gated for task in tasks)
+
+    def _tried(
+        self, queue: Queue, jobs: HeapQueue[Job], turns: Sequence[Entry[Job]], work: Mapping[str, list[Task]]
+    ) -> list[tuple[Job, list[Task]]]:
+        """Take turns together; returns whose they were with the tasks that are left to each, nobody, with everything as it was, if it cannot be done."""
+        session = self._session
+        self._statement = session.statement()
+        trying = session.breakdowns.trying
+        try:
+            with self._statement.trial() as trial:
+                served = self._served(queue, jobs, turns, work) if self._is_allowed(queue, turns, work) else []
+                # What a plugin says that refuses is said in the job's own turn.
+                if served and not session.handlers_may_refuse:
+                    trial.keep()
+                    return served
+        except Exception:  # noqa: BLE001  whatever it is, it comes again in a turn of the job's own, which it is put on
+            self._enabled = False
+        finally:
+            session.breakdowns.trying = trying
+        return []
+
+    def _is_allowed(self, queue: Queue, turns: Sequence[Entry[Job]], work: Mapping[str, list[Task]]) -> bool:
+        """Tell whether the queue takes all pods of all jobs on; limits only ever allow fewer as more is asked."""
+        allocatable = self._session.allocatable
+        asking = [task for _, _, job in turns for task in work[job.key]]
+        return not allocatable.active or allocatable(queue, subject.demand(asking)) is None
+
+    def _served(
+        self, queue: Queue, jobs: HeapQueue[Job], turns: Sequence[Entry[Job]], work: Mapping[str, list[Task]]
+    ) -> list[tuple[Job, list[Task]]]:
+        """Place the first task of each job, as long as all is as usual and the queue may have one more turn."""
+        session = self._session
+        served: list[tuple[Job, list[Task]]] = []
+        for entry in turns:
+            job = session.breakdowns.trying = entry[2]
+            if (served and session.overused(queue) is not None) or not jobs.leave(entry):
+                break
+            mark = self._statement.checkpoint()
+            first, *left = work[job.key]
+            if not self._is_placed(queue, job, first):
+                self._statement.rollback(mark)
+                break
+            served.append((job, left))
+            if left:
+                jobs.push(job)
+        return served
+
+    def _is_placed(self, queue: Queue, job: Job, task: Task) -> bool:
+        """Place a task on free room, and tell whether its job is ready then."""
+        session = self._session
+        looked_for = subject.Subject(task, queue)
+        if session.pre_predicate(looked_for) is not None:
+            return False
+        table = session.cluster.nodes
+        rows = selection.choose(session.evaluate(looked_for), table, 1, released=False)
+        return bool(rows) and self._statement.allocate([task], [table.records[rows[0]]]) > 0 and session.job_ready(job)
