@@ -149,9 +149,18 @@ class Reconciler:
     async def work(self) -> None:
         """Take turns until cancelled; start it once every list is complete, and it is our turn to write."""
         async with asyncio.TaskGroup() as running:
-            working = [running.create_task(self._work()) for _ in range(self._workers)]
             saying = running.create_task(self._say(self._events)) if self._events is not None else None
-            await asyncio.gather(*working)
+            slots = asyncio.Semaphore(self._workers)
+            while not self._ending:
+                await slots.acquire()
+                turn = self.engine.take(requests.Moment(self._now()))
+                if turn is not None:
+                    running.create_task(self._play(turn, slots))
+                    continue
+                slots.release()
+                await self._idle()
+            for _ in range(self._workers):
+                await slots.acquire()
             if saying is not None:
                 saying.cancel()
 
@@ -160,16 +169,15 @@ class Reconciler:
         self._ending = True
         self._stirred.set()
 
-    async def _work(self) -> None:
-        while not self._ending:
-            turn = self.engine.take(requests.Moment(self._now()))
-            if turn is None:
-                await self._idle()
-                continue
+    async def _play(self, turn: Turn, slots: asyncio.Semaphore) -> None:
+        """Take the steps of a turn."""
+        try:
             while turn.left and not self._ending:
                 steps = self.engine.next_steps(turn)
                 await asyncio.gather(*(self._step(turn, step) for step in steps))
             self.engine.finish(turn, requests.Moment(self._now()))
+        finally:
+            slots.release()
             self._stirred.set()
 
     async def _step(self, turn: Turn, step: Step) -> None:
