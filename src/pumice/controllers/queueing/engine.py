@@ -263,9 +263,9 @@ class Engine:
             steps = [requests.Step(request=read) for read in reads]
             plan = requests.Reconciled(steps=steps)
             return Turn(key=key, subject=subject, kind=each.kind, plan=plan, left=steps, reading=True)
-        refusals, waiting = self._refusals.get(key, 0), len(self.queue)
-        if refusals or waiting:
-            moment = msgspec.structs.replace(moment, refusals=refusals, waiting=waiting)
+        refusals, others = self._refusals.get(key, 0), self.queue.load - 1
+        if refusals or others:
+            moment = msgspec.structs.replace(moment, refusals=refusals, others=others)
         gone = self.observed.untold(each.kind, key.namespace, key.name) if self._remembered[key.place] else []
         try:
             plan = each.reconcile(key.namespace, key.name, self.observed, moment)

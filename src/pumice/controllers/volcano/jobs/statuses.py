@@ -1,8 +1,8 @@
 """The status of a Job: what it says, and when it is worth a write.
 
-A phase is written at once. Counts alone wait until they have been quiet for a moment: a second, and up to 15 where there are many groups, since with
-thousands of Jobs nobody reads each count as it changes, and the API server has better things to do. While many objects wait for their turn, so does the
-first word about a new Job: that it is Pending is then written together with how many of its pods are.
+A phase is written at once. Counts alone wait until they have been quiet for a moment: a second, and up to 15 where there are hundreds of groups, since with
+thousands of Jobs nobody reads each count as it changes, and the API server has better things to do. While there is much to do, the first word about
+a new Job waits too: that it is Pending is then written together with how many of its pods are.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ _COUNTED: Final = {
 _OF_THE_END: Final = (names.PHASE_SUCCEEDED, names.PHASE_FAILED)
 _PAUSE: Final = duration.SECOND  # between two writes of counts, and since a pod last changed
 _RESOLUTION: Final = duration.SECOND
-_PAUSE_PER_GROUP: Final = 20 * duration.MILLISECOND
+_PAUSE_PER_GROUP: Final = 50 * duration.MILLISECOND
 _LONGEST_PAUSE: Final = 15 * duration.SECOND
-_MANY_WAITING: Final = 32
-_NEXT_LOOK: Final = 5 * duration.SECOND  # at the latest, to see whether they are still many
+_MUCH_TO_DO: Final = 32  # objects that are worked on, or wait for that
+_PATIENCE: Final = 30 * duration.SECOND  # of a new Job, if there is much to do all the time
+_NEXT_LOOK: Final = 5 * duration.SECOND  # at the latest, to see whether there still is
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,8 +74,8 @@ def write(job: Job, found: Members, said: Said, moment: Moment, *, groups: int) 
         due = _due(job, found, moment, groups)
         if due > moment.now:
             return [], due
-    elif moment.waiting >= _MANY_WAITING and _is_first_word(job, found, said):
-        due = manifests.created(job.manifest) + _LONGEST_PAUSE
+    elif moment.others >= _MUCH_TO_DO and _is_first_word(job, found, said):
+        due = manifests.created(job.manifest) + _PATIENCE
         if due > moment.now:
             return [], min(due, moment.now + min(_NEXT_LOOK, _pause(groups)))
     status = _status(job, said, counts, moment)
