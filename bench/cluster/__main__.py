@@ -83,7 +83,7 @@ def _measurements(server: ApiServer, folder: Path, *, peers_too: bool) -> dict[s
         "rates": lambda: rates.measure(connected, _tell),
         "outside": lambda: outside.measure(connected, kubeconfig, folder, _tell),
         "waiting": lambda: waiting.measure(connected, _tell),
-        "jobs": lambda: jobs.measure(connected, kubeconfig, folder, _tell),
+        "jobs": lambda: jobs.measure(connected, kubeconfig, folder, _tell, server.pids),
         "controllers": lambda: controller_load.measure(connected, kubeconfig, folder, _tell),
         "recording": lambda: recording.measure(connected, kubeconfig, folder, _tell),
     }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bench.cases import Figure
-from bench.cluster import jobs
+from bench.cluster import job_stage
 from pumice.api import kinds
 
 if TYPE_CHECKING:
@@ -128,9 +128,9 @@ def memory(connection: Connection, kubeconfig: Path, folder: Path) -> Figure:
 
 async def _one_job(connection: Connection, kubeconfig: Path, folder: Path) -> dict[str, Manifest]:
     """Let the controllers make the pods of one Job that runs, and give the Job, its group and its first pod as they are stored."""
-    async with jobs.staged(connection) as stage:
-        with jobs.controllers(kubeconfig, folder / "one.log"):
-            await stage.client.create(kinds.JOB, jobs.job("j-0000"))
+    async with job_stage.staged(connection) as stage:
+        with job_stage.controllers(kubeconfig, folder / "one.log"):
+            await stage.client.create(kinds.JOB, job_stage.job("j-0000"))
             await stage.await_pods(SIZE)
             await stage.set_phases("Running")
             await asyncio.sleep(3)
@@ -139,7 +139,7 @@ async def _one_job(connection: Connection, kubeconfig: Path, folder: Path) -> di
             page = msgspec.json.decode(await stage.client.list_page(kind, namespace="bench", query={}))
             items = sorted(page["items"], key=lambda each: each["metadata"]["name"])
             found[kind.plural] = items[0]
-        await jobs.clear(stage.client)
+        await job_stage.clear(stage.client)
     return found
 
 

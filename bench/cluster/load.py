@@ -97,16 +97,21 @@ async def gangs(
     return sorted(stored, key=lambda manifest: manifest["metadata"]["name"])
 
 
+async def remove_all(client: Client, kind: kinds.Kind) -> None:
+    """Delete all objects of a kind: the server ends a request after a minute, which a busy one needs for some thousand pods."""
+    options = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
+    for _ in range(20):
+        try:
+            await client.request("DELETE", path(kind, NAMESPACE), body=options, timeout=300.0)
+        except (errors.ApiError, errors.UnknownOutcomeError):
+            continue
+        break
+
+
 async def clear(client: Client) -> None:
     """Remove every pod and group, and wait until no pod is left."""
     for kind in (kinds.POD, kinds.POD_GROUP):
-        options = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
-        for _ in range(20):  # the server ends a request after a minute, which a busy one needs for some thousand pods
-            try:
-                await client.request("DELETE", path(kind, NAMESPACE), body=options, timeout=300.0)
-            except (errors.ApiError, errors.UnknownOutcomeError):
-                continue
-            break
+        await remove_all(client, kind)
     empty = b'"items":[]'
     while empty not in await client.list_page(kinds.POD, namespace=NAMESPACE, query={"limit": 1}):  # noqa: ASYNC110  nobody here could set an event
         await asyncio.sleep(0.1)

@@ -198,3 +198,53 @@ def test_answers_are_trimmed_like_events():
 
 def _creation():
     return requests.Step(request=effects.Create(kind=kinds.POD, manifest=pod("", "")))
+
+
+# ---- how many creations go side by side
+
+
+def _creations(count, kind=kinds.POD):
+    made = [{"metadata": {"name": f"{kind.plural}-{number}", "namespace": "a"}} for number in range(count)]
+    return [requests.Step(request=effects.Create(kind=kind, manifest=each)) for each in made]
+
+
+def _stages(turns, answers, now):
+    """Take one turn, and give how many requests went side by side each time; `answers` gives the code of each."""
+    turn, found = turns.take(requests.Moment(now)), []
+    while turn.left:
+        steps = turns.next_steps(turn)
+        found.append(len(steps))
+        for step in steps:
+            turns.answered(turn, step, requests.Answer(code=answers(step)), now)
+    turns.finish(turn, requests.Moment(now))
+    return found
+
+
+@given(st.integers(1, 300), st.integers(0, 3))
+def test_the_first_pod_is_sent_ahead_and_the_others_follow_side_by_side(count, services):
+    steps = _creations(services, kinds.SERVICE) + _creations(count)
+    _, turns = begun(lambda _: requests.Reconciled(steps=steps))
+    turns.feed(kinds.JOB, "MODIFIED", job("2"))
+    found = _stages(turns, lambda _: "", 0)
+    ahead = [1, services - 1] if services > 1 else [1] * services
+    rest = count - 1
+    assert found == [*ahead, 1, *[64] * (rest // 64), *([rest % 64] if rest % 64 else [])]
+
+
+@given(st.integers(1, 300))
+def test_of_pods_that_are_all_refused_one_is_tried_and_then_one_each_time(count):
+    _, turns = begun(lambda _: requests.Reconciled(steps=_creations(count)))
+    turns.feed(kinds.JOB, "MODIFIED", job("2"))
+    assert [_stages(turns, lambda _: "refused", turns.queue.next_due(0)) for _ in range(3)] == [[1], [1], [1]]
+
+
+@given(st.integers(1, 300), st.integers(1, 300))
+def test_who_was_refused_something_goes_on_in_numbers_that_double_until_all_is_well(room, count):
+    _, turns = begun(lambda _: requests.Reconciled(steps=_creations(count)))
+    turns.feed(kinds.JOB, "MODIFIED", job("2"))
+    _stages(turns, lambda _: "refused", turns.queue.next_due(0))
+    accepted = iter(range(room))
+    found = _stages(turns, lambda _: "" if next(accepted, None) is not None else "refused", turns.queue.next_due(0))
+    assert found[:-1] == [1, 2, 4, 8, 16, 32, *[64] * 9][: len(found) - 1]
+    assert sum(found) - min(room, count) <= room + 1  # hardly more are refused than were accepted
+    assert sum(found[:-1]) <= room

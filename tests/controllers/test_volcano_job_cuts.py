@@ -172,9 +172,10 @@ LIVES = {
 FAULTS = ("killed", "lost", "away")
 
 
-def lived(life, faults=()):
+def lived(life, faults=(), others=0):
     spec, story = LIVES[life]
     world = CutWorld(faults)
+    world.others = others
     world.create(job(**spec))
     world.calm()
     story(world)
@@ -200,6 +201,16 @@ def test_a_job_ends_the_same_if_several_requests_in_a_row_go_wrong(life):
         choices = FAULTS[1:] if "evicted" in life else FAULTS
         faults = {begun + place: rng.choice((*choices, "")) for place in range(rng.randrange(2, 6))}
         assert lived(life, faults).told() == plain.told(), faults
+
+
+@pytest.mark.parametrize("life", LIVES)
+def test_a_job_ends_the_same_whichever_request_goes_wrong_of_a_controller_that_has_much_to_do(life):
+    plain, busy = lived(life), lived(life, others=1000)
+    assert busy.told() == plain.told()
+    for fault, number in itertools.product(FAULTS, range(1, busy.count + 1)):
+        if "evicted" in life and fault == "killed":
+            continue
+        assert lived(life, {number: fault}, others=1000).told() == plain.told(), (fault, number)
 
 
 def test_the_lives_are_what_they_say():

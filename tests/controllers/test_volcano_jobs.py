@@ -200,6 +200,68 @@ def _created(pod):
     return timestamp.parse(pod["metadata"]["creationTimestamp"])
 
 
+@pytest.mark.parametrize("others", [0, 31, 32, 1000])
+def test_a_new_job_is_pending_at_once_and_if_there_is_much_to_do_together_with_its_counts(others):
+    world = CountingWorld()
+    world.others = others
+    world.create(job((("w", 10),), plugins={}))
+    _caught_up(world)
+    much = others >= 32
+    first = [("Create", "PodGroup"), *([] if much else [("Patch", "Job")])]
+    assert world.asked == first
+    world.let_in(1)
+    world.clock.advance(duration.SECOND)
+    _caught_up(world)
+    assert world.asked == first + [("Create", "Pod")] * 10
+    world.others = 0
+    world.clock.advance(30 * duration.SECOND)
+    _caught_up(world)
+    assert world.asked == first + [("Create", "Pod")] * 10 + [("Patch", "Job")]
+    status = world.get(kinds.JOB, "j")["status"]
+    assert (status["state"]["phase"], status["pending"]) == ("Pending", 10)
+
+
+def test_that_a_new_job_is_pending_is_told_within_half_a_minute_however_much_there_is_to_do():
+    world = CountingWorld()
+    world.others = 1000
+    world.create(job((("w", 10),), plugins={}))
+    told = None
+    for second in range(60):
+        _caught_up(world)
+        if told is None and "status" in world.get(kinds.JOB, "j"):
+            told = second
+        world.clock.advance(duration.SECOND)
+    assert told is not None
+    assert 20 <= told <= 30
+    assert world.asked == [("Create", "PodGroup"), ("Patch", "Job")]
+
+
+def test_what_happens_to_pods_of_a_new_job_is_told_at_once_however_much_there_is_to_do():
+    world = CountingWorld()
+    world.others = 1000
+    world.create(job((("w", 2),), plugins={}))
+    _caught_up(world)
+    world.let_in(1)
+    _caught_up(world)
+    world.fate("j-w-0", "Running")
+    _caught_up(world)
+    assert world.get(kinds.JOB, "j")["status"]["state"]["phase"] == "Pending"
+    world.fate("j-w-1", "Running")
+    world.clock.advance(duration.SECOND)
+    _caught_up(world)
+    assert world.get(kinds.JOB, "j")["status"]["state"]["phase"] == "Running"
+
+
+def _caught_up(world):
+    """Let the controller hear of everything and do what is due."""
+    for _ in range(5):
+        world.clock.advance(60 * duration.MILLISECOND)  # who has nothing to do rests for a moment
+        for kind, waiting in world.late.items():
+            while waiting:
+                world.engine.feed(kind, *waiting.popleft())
+        engine.run_due(world.engine, world, world.moment)
+
+
 def test_a_job_that_runs_on_asks_for_nothing():
     world = CountingWorld()
     world.create(job())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from pumice.api.meta import KubeObject
 from pumice.cache import effects
 from pumice.controllers.queueing import engine, requests
 from pumice.kube import errors
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pumice.api import decoding, kinds
-    from pumice.api.meta import KubeObject
     from pumice.cache.reflector import EventType
     from pumice.controllers.queueing.engine import Controller, Turn
     from pumice.controllers.queueing.requests import Answer, Code, Request, Step
@@ -105,6 +105,7 @@ class Reconciler:
         self._events = events
         self._now = now
         self._workers = workers
+        self._packed = frozenset(packed)
         self._stirred = asyncio.Event()
         self._ending = False
         tell = events.put if events is not None else _unsaid
@@ -136,7 +137,9 @@ class Reconciler:
             named = {"name": metadata.name, "namespace": metadata.namespace, "uid": metadata.uid}
             manifest = {"metadata": {**named, "resourceVersion": metadata.resource_version}}
         self._observer.noticed(kind, event_type, manifest)
-        self.engine.feed(kind, event_type, manifest)
+        # One that was squeezed is read as no more than an object with metadata.
+        squeezed = kind in self._packed and type(found) is KubeObject
+        self.engine.feed(kind, event_type, manifest, trimmed=squeezed)
         self._stirred.set()
 
     async def run(self) -> None:
@@ -149,9 +152,18 @@ class Reconciler:
     async def work(self) -> None:
         """Take turns until cancelled; start it once every list is complete, and it is our turn to write."""
         async with asyncio.TaskGroup() as running:
-            working = [running.create_task(self._work()) for _ in range(self._workers)]
             saying = running.create_task(self._say(self._events)) if self._events is not None else None
-            await asyncio.gather(*working)
+            slots = asyncio.Semaphore(self._workers)
+            while not self._ending:
+                await slots.acquire()
+                turn = self.engine.take(requests.Moment(self._now()))
+                if turn is not None:
+                    running.create_task(self._play(turn, slots))
+                    continue
+                slots.release()
+                await self._idle()
+            for _ in range(self._workers):
+                await slots.acquire()
             if saying is not None:
                 saying.cancel()
 
@@ -160,16 +172,18 @@ class Reconciler:
         self._ending = True
         self._stirred.set()
 
-    async def _work(self) -> None:
-        while not self._ending:
-            turn = self.engine.take(requests.Moment(self._now()))
-            if turn is None:
-                await self._idle()
-                continue
+    async def _play(self, turn: Turn, slots: asyncio.Semaphore) -> None:
+        """Take the steps of a turn."""
+        try:
             while turn.left and not self._ending:
                 steps = self.engine.next_steps(turn)
-                await asyncio.gather(*(self._step(turn, step) for step in steps))
+                if len(steps) == 1:
+                    await self._step(turn, steps[0])
+                else:
+                    await asyncio.gather(*(self._step(turn, step) for step in steps))
             self.engine.finish(turn, requests.Moment(self._now()))
+        finally:
+            slots.release()
             self._stirred.set()
 
     async def _step(self, turn: Turn, step: Step) -> None:

@@ -113,7 +113,8 @@ class Turn(msgspec.Struct, kw_only=True):
     kind: kinds.Kind
     plan: Reconciled
     left: list[Step]
-    width: int = 1  # how many creations are tried at once: it doubles while they succeed
+    creating: kinds.Kind | None = None
+    width: int = 1  # how many creations of that kind are tried at once
     doubtful: bool = False  # something failed, or has to be read
     refused: bool = False
     reading: bool = False
@@ -147,6 +148,7 @@ class Engine:
         self._remembered = tuple(each.remembered if isinstance(each, Remembering) else () for each in self._controllers)
         self._discerning = tuple(each if isinstance(each, Discerning) else None for each in self._controllers)
         self._trimmers = {kind: frugal for kind in self.watched if (frugal := self._only_reader(kind)) is not None}
+        self._readers = {kind: self._reading(kind) for kind in self.watched}
         pairs = zip(self._controllers, self._remembered, strict=True)
         kept = ((each.kind, kind) for each, remembered in pairs for kind in remembered)
         self.observed = knowing.Observed(kept, trim, packed)
@@ -169,6 +171,11 @@ class Engine:
         frugal = self._trimmers.get(kind)
         return frugal.selectors.get(kind, "") if frugal is not None else ""
 
+    def _reading(self, kind: kinds.Kind) -> list[tuple[int, Controller, bool, bool]]:
+        """Give who looks at a kind: the place of each, and whether it is its own kind, another one that it reads, or both."""
+        found = [(place, each, each.kind == kind, kind in each.watched) for place, each in enumerate(self._controllers)]
+        return [reader for reader in found if reader[2] or reader[3]]
+
     def _only_reader(self, kind: kinds.Kind) -> Frugal | None:
         readers = [each for each in self._controllers if kind == each.kind or kind in each.watched]
         only = readers[0] if len(readers) == 1 else None
@@ -181,9 +188,11 @@ class Engine:
 
     # ---- events
 
-    def feed(self, kind: kinds.Kind, event_type: EventType, manifest: Mapping[str, Any]) -> None:
-        """Take a watch event."""
-        manifest = self.trimmed(kind, manifest)
+    def feed(
+        self, kind: kinds.Kind, event_type: EventType, manifest: Mapping[str, Any], *, trimmed: bool = False
+    ) -> None:
+        """Take a watch event; `trimmed` says that the object is what is kept of it already."""
+        manifest = manifest if trimmed else self.trimmed(kind, manifest)
         metadata = manifest["metadata"]
         namespace, name = metadata.get("namespace", ""), metadata["name"]
         before = self.observed.find(kind, namespace, name)
@@ -197,14 +206,14 @@ class Engine:
         kind, namespace, name = reference
         versions = [each for each in (before, after) if each is not None]
         generations = {each["metadata"].get("generation") for each in versions}
-        for place, each in enumerate(self._controllers):
-            if each.kind == kind:
+        for place, each, own, read in self._readers.get(kind, ()):
+            if own:
                 key = Key(place, namespace, name)
                 if before is None or len(generations) > 1:
                     self.queue.forgive(key)
                     self._refusals.pop(key, None)
                 self.queue.add(key)
-            if kind in each.watched:
+            if read:
                 if self._is_same(place, reference, before, after):
                     continue
                 ordered = before is None and kind in self._orders[place]
@@ -224,7 +233,7 @@ class Engine:
     ) -> bool:
         """Tell whether a change is none to a controller."""
         discerning = self._discerning[place]
-        if discerning is None or before is None or after is None or self.observed.find(*reference) is None:
+        if discerning is None or before is None or after is None or not self.observed.has(*reference):
             return False
         same = before["metadata"].get("uid") == after["metadata"].get("uid")
         return same and discerning.is_same(reference[0], before, after)
@@ -254,8 +263,9 @@ class Engine:
             steps = [requests.Step(request=read) for read in reads]
             plan = requests.Reconciled(steps=steps)
             return Turn(key=key, subject=subject, kind=each.kind, plan=plan, left=steps, reading=True)
-        if key in self._refusals:
-            moment = msgspec.structs.replace(moment, refusals=self._refusals[key])
+        refusals, others = self._refusals.get(key, 0), self.queue.load - 1
+        if refusals or others:
+            moment = msgspec.structs.replace(moment, refusals=refusals, others=others)
         gone = self.observed.untold(each.kind, key.namespace, key.name) if self._remembered[key.place] else []
         try:
             plan = each.reconcile(key.namespace, key.name, self.observed, moment)
@@ -274,13 +284,19 @@ class Engine:
         return found + [reference for reference, due in written.items() if due <= now and reference not in found]
 
     def next_steps(self, turn: Turn) -> list[Step]:
-        """Give the steps that may be done side by side: creations of a kind, more each time they all succeed; anything else one by one."""
+        """Give the steps that may be done side by side: creations of a kind after the first one of it; anything else one by one.
+
+        What refuses one pod mostly refuses all of its equals, so the first is sent ahead. Whoever was refused something last time goes on in numbers that double.
+        """
         count, kind = 0, turn.left[0].request.kind
-        for step in turn.left[: min(turn.width, _LARGEST_STAGE)]:
+        if turn.creating != kind:
+            turn.creating, turn.width = kind, 1
+        for step in turn.left[: turn.width]:
             if not isinstance(step.request, effects.Create) or step.request.kind != kind:
                 break
             count += 1
-        turn.width = turn.width * 2 if count else turn.width
+        if count:
+            turn.width = min(_LARGEST_STAGE, turn.width * 2 if turn.key in self._refusals else _LARGEST_STAGE)
         steps, turn.left = turn.left[: max(1, count)], turn.left[max(1, count) :]
         return steps
 

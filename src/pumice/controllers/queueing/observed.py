@@ -52,13 +52,22 @@ class Observed:
         self._deleted: dict[str, None] = {}  # uids of objects that we have deleted
         self._lost: dict[str, None] = {}  # uids of objects that a read did not find, of which the watch may still tell
         self.unconfirmed: dict[Reference, None] = {}  # known from answers alone
+        self._unpacked: tuple[bytes, Manifest] = (b"", {})  # the last one that was asked for by name
 
     # ---- reading
 
     def find(self, kind: kinds.Kind, namespace: str, name: str) -> Manifest | None:
         """Give an object, to be read and never changed."""
         found = self._objects.get(kind, {}).get(namespace, {}).get(name)
-        return None if found is None else _unpacked(found)
+        if not isinstance(found, bytes):
+            return found
+        if found is not self._unpacked[0]:
+            self._unpacked = found, _unpacked(found)
+        return self._unpacked[1]
+
+    def has(self, kind: kinds.Kind, namespace: str, name: str) -> bool:
+        """Tell whether an object is known."""
+        return name in self._objects.get(kind, {}).get(namespace, {})
 
     def owned(self, kind: kinds.Kind, uid: str) -> list[Manifest]:
         """Give the objects of a kind whose controller has a uid, by name."""
@@ -136,7 +145,7 @@ class Observed:
             if not read:
                 self.unconfirmed[reference] = None
         self._put(reference, dict(manifest))
-        return self.find(*reference) != known
+        return known is None or self.find(*reference) != known
 
     def deleted(self, kind: kinds.Kind, namespace: str, name: str, uid: str) -> None:
         """Take note of an object that we have deleted: it goes, even if that takes a while."""

@@ -94,12 +94,13 @@ class Reconciled(msgspec.Struct, kw_only=True):
 class Moment(msgspec.Struct, frozen=True):
     """The time, and how fast it passes for workloads: stamps are the wall clock's, spans may pass faster.
 
-    `refusals` is how often in a row the object that is looked at was refused something, or was stuck.
+    `refusals` is how often in a row the object that is looked at was refused something, or was stuck; `others` how many more have their turn or wait for it.
     """
 
     now: int
     speed: float = 1.0
     refusals: int = 0
+    others: int = 0
 
     def passed(self, since: int) -> int:
         """Give how long ago an instant is, as workloads feel it."""

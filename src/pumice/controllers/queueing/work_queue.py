@@ -36,6 +36,11 @@ class WorkQueue(Generic[K]):
     def __len__(self) -> int:
         return len(self._ready)
 
+    @property
+    def load(self) -> int:
+        """How many keys are ready or busy."""
+        return len(self._ready) + len(self._busy)
+
     def add(self, key: K) -> None:
         """Want a key looked at."""
         if key in self._busy:

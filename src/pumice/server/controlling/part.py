@@ -27,7 +27,7 @@ from pumice.kube.watches.watching import WatchSpec
 from pumice.kube.writes import companions
 from pumice.kube.writes.eventing import EventRecorder
 from pumice.server.logs import watch_log
-from pumice.server.threads import clocks, leading
+from pumice.server.threads import clocks, interpreter, leading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -210,6 +210,7 @@ class ControllersPart:
 
     async def _work(self, term: leading.Term) -> None:
         await term.caught_up(self.informers)
+        interpreter.settle()
         self._log.info("controllers at work")
         works = [asyncio.create_task(self.reconciler.work())]
         if self._fabric is not None:

@@ -14,7 +14,7 @@ from pumice.server import serving
 from pumice.server.controlling import part, reporting
 from pumice.server.health import api_silence
 from pumice.server.logs import logs, verbosity
-from pumice.server.threads import clocks
+from pumice.server.threads import clocks, interpreter
 from pumice.server.threads.io_thread import StartError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 def run(settings: ControllerSettings) -> int:
     """Run the controllers until told to end; returns the exit status."""
+    interpreter.tune()
     log = logs.Log(settings.v, settings.logging_format)
     logs.adopt_libraries(log)
     log.info("starting", version=__version__, controllers=", ".join(settings.work.chosen))

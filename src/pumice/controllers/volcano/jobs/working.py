@@ -95,8 +95,8 @@ class Work:
         self, steps: list[Step], staffing: syncing.Staffing, written: list[Step], phase: str, again: int | None
     ) -> Reconciled:
         moving = bool(staffing.deletions or staffing.creations)
-        # Counts would be old before they are written: those who come and go are looked at again.
-        now = written if phase != self._job.phase or not moving else []
+        # Counts would be old before they are written: those who come and go are looked at again. That a new Job is Pending can wait for them.
+        now = written if not moving or phase != (self._job.phase or reading.PENDING) else []
         # Not all pods of others are watched everywhere: whether they are still there has to be read.
         reads = [self._read(name) for name in staffing.taken[:_READ_AT_ONCE]]
         return requests.Reconciled(
@@ -116,7 +116,7 @@ class Work:
 
     def _staffing(self, plugins: list[JobPlugin], *, forwarded: bool) -> syncing.Staffing:
         group = self._group
-        if group is None or not self._job.phase or not pod_groups.lets_in(group):
+        if group is None or not pod_groups.lets_in(group):
             return syncing.Staffing()
         maker = pod_making.PodMaker(self._job, manifests.name(group), plugins, forwarded=forwarded)
         return syncing.staff(self._job, self._found, maker, self._observed)
