@@ -84,15 +84,16 @@ class Shelf:
         self._usable = usable
         self.bounds.assess(places, self.lacking(places), usable)
 
-    def open_to(self, evaluation: Evaluation) -> Mask:
+    def open_to(self, evaluation: Evaluation, *, own_queue: bool) -> Mask:
         """Mark the nodes that a member may go to if eviction cures what speaks against them; unless other nodes have a say, only those are asked about that have changed."""
         columns = self.columns
         if self._open is None or evaluation.minds_others(released=True):
-            self._open = evaluation.curable()[columns.rows]
+            self._open = evaluation.curable(own_queue=own_queue)[columns.rows]
         else:
             changed = np.array(sorted({*columns.log[self._open_read :]}), dtype=np.int64)
             if len(changed):
-                self._open[[columns.segments[row] for row in changed.tolist()]] = evaluation.curable(changed)
+                places = [columns.segments[row] for row in changed.tolist()]
+                self._open[places] = evaluation.curable(changed, own_queue=own_queue)
         self._open_read = len(columns.log)
         return self._open
 
@@ -174,7 +175,7 @@ class Market:
         if not len(columns.rows):
             return None
         shelf = self._shelf(plan, member, columns)
-        among = shelf.open_to(evaluation).copy()
+        among = shelf.open_to(evaluation, own_queue=self._rules.own_queue).copy()
         within = plan.rows(member)
         if within is not None:
             among &= np.isin(columns.rows, within)
