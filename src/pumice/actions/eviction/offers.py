@@ -64,7 +64,8 @@ class Shelf:
         self.hopeless: dict[int, None] = {}  # the same, whatever filters there are
         self.in_vain = 0  # nodes on which nobody helped
         self._usable: Mask = np.zeros(0, dtype=np.bool_)
-        self._open: Mask | None = None
+        self._open: Mask = np.zeros(0, dtype=np.bool_)
+        self._open_by: Evaluation | None = None
         self._open_read = 0
         self._last: tuple[Job, int] | None = None
 
@@ -87,7 +88,8 @@ class Shelf:
     def open_to(self, evaluation: Evaluation, *, own_queue: bool) -> Mask:
         """Mark the nodes that a member may go to if eviction cures what speaks against them; unless other nodes have a say, only those are asked about that have changed."""
         columns = self.columns
-        if self._open is None or evaluation.minds_others(released=True):
+        if self._open_by is not evaluation or evaluation.minds_others(released=True):
+            self._open_by = evaluation
             self._open = evaluation.curable(own_queue=own_queue)[columns.rows]
         else:
             changed = np.array(sorted({*columns.log[self._open_read :]}), dtype=np.int64)
