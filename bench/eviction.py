@@ -119,8 +119,9 @@ def _node_groups(nodes: int) -> worlds.Bench:
     asking["metadata"]["annotations"] = {"volcano.sh/nodegroup-resource-limits": limits}
     bench.feed([asking, worlds.queue("rich", deserved={"cpu": "1"}, affinity=affinity)])
     for i in range(nodes):
-        group = "full" if i < half else "open"
-        bench.feed([worlds.node(i, cpu=10, memory=40, **{"volcano.sh/nodegroup-name": group})])
+        node = worlds.node(i, cpu=10, memory=40)
+        node["metadata"]["labels"]["volcano.sh/nodegroup-name"] = "full" if i < half else "open"
+        bench.feed([node])
     bench.feed([worlds.group("own", 1, "asking", "Running")])
     bench.feed(worlds.pod("own", i, "1", "1Gi", f"node-{i:05d}") for i in range(half))
     places = [i for i in range(nodes) for _ in range(9 if i < half else 10)]
