@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, priority_class, queue
+from pumice.actions.eviction.victim_sets import VictimSets
 from pumice.framework import subject
 
 LABEL = "volcano.sh/nodegroup-name"
@@ -135,6 +136,24 @@ def test_pods_of_other_queues_never_make_way_for_a_limit(action, world):
 
 
 # ---- whether the queue may take from others at all
+
+
+@pytest.mark.parametrize("action", ["reclaim", "gangreclaim"])
+def test_where_the_limit_is_used_up_nobody_is_asked_which_pods_of_others_could_go(action, monkeypatch):
+    held = [Held(f"mine-{name}", name, 1, "q", "high") for name in ("n0", "n1")]
+    held += [Held(f"theirs-{name}", name, 5 if NODES[name] == "g1" else 6, "other", "low") for name in NODES]
+    made = desk(action, {"g1": {"cpu": "2"}}, held, 4)
+    asked = []
+    cheapest = VictimSets.cheapest
+
+    def noting(self, row):
+        asked.append(made.cluster.nodes.records[row].name)
+        return cheapest(self, row)
+
+    monkeypatch.setattr(VictimSets, "cheapest", noting)
+    made.cycle()
+    assert [key.split("/")[-1] for key in made.world.evictions] == ["theirs-n2"]
+    assert set(asked) == {"n2"}
 
 
 def refusal(made, *tasks):

@@ -353,13 +353,14 @@ class Evaluation:
         sampler = self._evaluator.sampler
         return candidates if sampler is None else sampler.sample(candidates, self._evaluator.table.count)
 
-    def curable(self, rows: Rows | None = None) -> Mask:
-        """Tell of all nodes, or of some, which no filter rules out beyond what eviction could cure; room is not asked about."""
+    def curable(self, rows: Rows | None = None, *, own_queue: bool = True) -> Mask:
+        """Tell of all nodes, or of some, which no filter rules out beyond what eviction, of pods of the subject's queue or of others, could cure; room is not asked about."""
         evaluator = self._evaluator
         nodes = evaluator.table.view(rows, released=True)
         passed = np.ones(len(nodes), dtype=np.bool_)
-        for _, answer in answers(evaluator.functions.filters, self.subject, nodes, evaluator.reasons):
-            passed &= evaluator.reasons.curable[answer]
+        for function, answer in answers(evaluator.functions.filters, self.subject, nodes, evaluator.reasons):
+            stays = function.own_queue and not own_queue
+            passed &= answer == 0 if stays else evaluator.reasons.curable[answer]
         return passed
 
     def passes_ahead(self, nodes: Nodes) -> Mask | None:

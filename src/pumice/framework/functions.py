@@ -35,7 +35,8 @@ class NodeFunction(Registered[[Subject, Nodes], V], Generic[V]):
     answer to the next equal one as it was, and `follow` makes what keeps step with placements (see walking); a score without `normalise` is what its follower says.
     `apart` names, beyond the shape of a subject, what the answer depends on: subjects of one shape and one name share their answers. `many` gives the same answers about
     many subjects at once, subjects by nodes (or what numpy spreads to that), 0 in the rows of those about whom the function has nothing to say; None if about nobody.
-    `details` says what exactly keeps a subject off a node that was refused; explanations ask for it.
+    `details` says what exactly keeps a subject off a node that was refused; explanations ask for it. `own_queue` says of a filter that no other pods than those of the
+    subject's queue have a say, so that evicting others cures no refusal.
     """
 
     normalise: Callable[[Floats], Floats] | None = None
@@ -44,6 +45,7 @@ class NodeFunction(Registered[[Subject, Nodes], V], Generic[V]):
     apart: Callable[[Subject], Hashable] | None = None
     many: Callable[[Subjects, Nodes], Any] | None = None
     details: Callable[[Subject, NodeRecord], str] | None = None
+    own_queue: bool = False
 
     def is_stepwise(self, subject: Subject) -> bool:
         """Tell whether a placement may change the answers to equal subjects."""
@@ -121,9 +123,11 @@ class Filters(NodeFunctions[ReasonVector | None]):
         apart: Callable[[Subject], Hashable] | None = None,
         many: Callable[[Subjects, Nodes], ReasonVector | None] | None = None,
         details: Callable[[Subject, NodeRecord], str] | None = None,
+        own_queue: bool = False,
     ) -> None:
         """Register a filter for the plugin that is being opened, unless its switch is off."""
-        self._enter(NodeFunction("", function, Reads(0), None, None, steady, follow, apart, many, details), reads)
+        registered = NodeFunction("", function, Reads(0), None, None, steady, follow, apart, many, details, own_queue)
+        self._enter(registered, reads)
 
 
 class Scores(NodeFunctions["Floats | None"]):

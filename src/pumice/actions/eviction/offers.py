@@ -64,7 +64,8 @@ class Shelf:
         self.hopeless: dict[int, None] = {}  # the same, whatever filters there are
         self.in_vain = 0  # nodes on which nobody helped
         self._usable: Mask = np.zeros(0, dtype=np.bool_)
-        self._open: Mask | None = None
+        self._open: Mask = np.zeros(0, dtype=np.bool_)
+        self._open_by: Evaluation | None = None
         self._open_read = 0
         self._last: tuple[Job, int] | None = None
 
@@ -84,15 +85,17 @@ class Shelf:
         self._usable = usable
         self.bounds.assess(places, self.lacking(places), usable)
 
-    def open_to(self, evaluation: Evaluation) -> Mask:
+    def open_to(self, evaluation: Evaluation, *, own_queue: bool) -> Mask:
         """Mark the nodes that a member may go to if eviction cures what speaks against them; unless other nodes have a say, only those are asked about that have changed."""
         columns = self.columns
-        if self._open is None or evaluation.minds_others(released=True):
-            self._open = evaluation.curable()[columns.rows]
+        if self._open_by is not evaluation or evaluation.minds_others(released=True):
+            self._open_by = evaluation
+            self._open = evaluation.curable(own_queue=own_queue)[columns.rows]
         else:
             changed = np.array(sorted({*columns.log[self._open_read :]}), dtype=np.int64)
             if len(changed):
-                self._open[[columns.segments[row] for row in changed.tolist()]] = evaluation.curable(changed)
+                places = [columns.segments[row] for row in changed.tolist()]
+                self._open[places] = evaluation.curable(changed, own_queue=own_queue)
         self._open_read = len(columns.log)
         return self._open
 
@@ -174,7 +177,7 @@ class Market:
         if not len(columns.rows):
             return None
         shelf = self._shelf(plan, member, columns)
-        among = shelf.open_to(evaluation).copy()
+        among = shelf.open_to(evaluation, own_queue=self._rules.own_queue).copy()
         within = plan.rows(member)
         if within is not None:
             among &= np.isin(columns.rows, within)

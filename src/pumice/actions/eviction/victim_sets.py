@@ -265,34 +265,42 @@ class VictimSets:
 
 def sets_by_rank(choices: Sequence[Choice], lacking: Vector, asked: Vector) -> Iterator[list[Choice] | None]:
     """Give the sets of units that give back enough, by rank; None stands for whatever comes after the sets that are looked at."""
-    if not choices:
-        return
-    freed = np.stack([choice.freed for choice in choices])[:, asked]
-    enough: Mask = np.logical_and.reduce(freed >= lacking, axis=1)
-    # One pod alone ranks below any set of several: as a rule it does, and the others are not even listed.
-    alone = [
-        c
-        for c, is_enough in zip(choices, enough.tolist(), strict=True)
-        if is_enough and c.count == 1 and not c.unit.breaks
-    ]
-    breaks = np.array([choice.unit.breaks for choice in choices], dtype=np.bool_)
+    alone = _single_pods(choices, lacking, asked)
     for level in sorted({choice.priority for choice in choices}):
-        yield from ([c] for c in sorted((c for c in alone if c.priority == level), key=lambda choice: choice.loss))
-        low = np.array([choice.priority <= level for choice in choices], dtype=np.bool_)
-        top = np.array([choice.priority == level for choice in choices], dtype=np.bool_)
-        for breaking in (False, True):
-            places = np.flatnonzero(low if breaking else low & ~breaks)
-            must = [top[places]] + ([breaks[places]] if breaking else [])
-            if not all(mask.any() for mask in must) or (freed[places].sum(axis=0) < lacking).any():
-                continue
-            subsets, complete = _subsets(len(places))
-            fit = (subsets.astype(np.int64) @ freed[places] >= lacking).all(axis=1)
-            for mask in must:
-                fit &= subsets[:, mask].any(axis=1)
-            listed = _sorted([choices[place] for place in places.tolist()], subsets[fit])
-            yield from (chosen for chosen in listed if breaking or not _is_single_pod(chosen))
-            if not complete:
-                yield None
+        # One pod alone ranks below any set of several: as a rule it does, and the others are not even listed.
+        yield from ([choice] for choice in alone if choice.priority == level)
+        yield from _other_sets(choices, level, lacking, asked)
+
+
+def _single_pods(choices: Sequence[Choice], lacking: Vector, asked: Vector) -> list[Choice]:
+    """Return the pods one of which is enough, by loss, then in victim order."""
+    short = [(column, least) for column, least in zip(asked.tolist(), lacking.tolist(), strict=True) if least > 0]
+    single = [choice for choice in choices if choice.count == 1 and not choice.unit.breaks]
+    enough = [choice for choice in single if all(choice.freed[column] >= least for column, least in short)]
+    return sorted(enough, key=lambda choice: choice.loss)
+
+
+def _other_sets(
+    choices: Sequence[Choice], level: tuple[int, int], lacking: Vector, asked: Vector
+) -> Iterator[list[Choice] | None]:
+    """Give the other sets of which the highest priority is this one."""
+    freed = np.stack([choice.freed for choice in choices])[:, asked]
+    breaks = np.array([choice.unit.breaks for choice in choices], dtype=np.bool_)
+    low = np.array([choice.priority <= level for choice in choices], dtype=np.bool_)
+    top = np.array([choice.priority == level for choice in choices], dtype=np.bool_)
+    for breaking in (False, True):
+        places = np.flatnonzero(low if breaking else low & ~breaks)
+        must = [top[places]] + ([breaks[places]] if breaking else [])
+        if not all(mask.any() for mask in must) or (freed[places].sum(axis=0) < lacking).any():
+            continue
+        subsets, complete = _subsets(len(places))
+        fit = (subsets.astype(np.int64) @ freed[places] >= lacking).all(axis=1)
+        for mask in must:
+            fit &= subsets[:, mask].any(axis=1)
+        listed = _sorted([choices[place] for place in places.tolist()], subsets[fit])
+        yield from (chosen for chosen in listed if breaking or not _is_single_pod(chosen))
+        if not complete:
+            yield None
 
 
 def _is_single_pod(chosen: Sequence[Choice]) -> bool:

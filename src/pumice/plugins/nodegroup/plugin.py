@@ -79,7 +79,8 @@ class NodeGroup(Plugin):
         self._points: dict[str, tuple[Attributes, Floats]] = {}
         self._limits = limits.Limits(session, self.name)
         session.predicate.add(self.member)
-        session.predicate.add(self.within_limits, reads=self.reads | Reads.OTHER_NODES, follow=self._follow)
+        reads = self.reads | Reads.OTHER_NODES
+        session.predicate.add(self.within_limits, reads=reads, follow=self._follow, own_queue=True)
         if self.switches["enablePredicate"]:
             session.preemptive.add(self.may_not_reclaim)
         session.score.add(self.preference)
