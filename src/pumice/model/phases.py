@@ -20,21 +20,23 @@ class Phases:
     def enter(self, job: Job) -> None:
         """Count a job that has a group, under its present phase and queue."""
         if job.group is not None:
-            self._jobs.setdefault(job.phase, {})[job.key] = job
+            phase = job.phase
+            self._jobs.setdefault(phase, {})[job.key] = job
             counts = self.counts.setdefault(job.queue, {})
-            counts[job.phase] = counts.get(job.phase, 0) + 1
+            counts[phase] = counts.get(phase, 0) + 1
 
     def leave(self, job: Job) -> None:
         """Take a job out, before its phase or its queue changes."""
-        jobs = self._jobs.get(job.phase, {})
+        phase = job.phase
+        jobs = self._jobs.get(phase, {})
         if jobs.pop(job.key, None) is None:
             return
         if not jobs:
-            del self._jobs[job.phase]
+            del self._jobs[phase]
         counts = self.counts[job.queue]
-        counts[job.phase] -= 1
-        if not counts[job.phase]:
-            del counts[job.phase]
+        counts[phase] -= 1
+        if not counts[phase]:
+            del counts[phase]
         if not counts:
             del self.counts[job.queue]
 
