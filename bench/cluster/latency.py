@@ -1,4 +1,7 @@
-"""How long a lone pod waits on an idle cluster, from the request that creates it to a watch that sees it bound; scheduler and watcher are processes of their own."""
+"""How long a lone pod waits on an idle cluster, from the request that creates it to a watch that sees it bound; scheduler and watcher are processes of their own.
+
+The floor is what is left of that without a scheduler: a client that binds each pod to the same node as soon as a watch shows it.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +26,17 @@ if TYPE_CHECKING:
     from pumice.kube.access.connection import Connection
 
 PODS = 100
+FLOOR = "nobody"  # the scheduler name of pods that are bound without deciding
 PAUSE = 0.15  # seconds between a bind and the next pod: the cluster is idle by then
 
 
 def measure(connection: Connection, kubeconfig: Path, folder: Path, *, peers_too: bool) -> list[Figure]:
     """Measure pods whose PodGroup is there, pods without one, and the same for kube-scheduler if it is wanted."""
+    floor = asyncio.run(_floor(connection))
     run = starting.scheduler(kubeconfig, folder / "latency.log")
     grouped, alone = asyncio.run(_both(connection, run))
     figures = [
+        *_figures("a lone pod bound without deciding anything, the floor", floor, None, None),
         *_figures("a lone pod with its PodGroup, creation to binding", grouped, 13, 60),
         *_figures("a lone pod without one, creation to binding", alone, 40, None),
     ]
@@ -65,6 +71,32 @@ async def _both(connection: Connection, run: AbstractContextManager[object]) -> 
                 alone = [await _one(client, bound, f"alone-{i}", "") for i in range(PODS)]
         await load.clear(client)
     return grouped, alone
+
+
+async def _floor(connection: Connection) -> list[float]:
+    """Bind each pod where it is seen first, to a node that was chosen beforehand."""
+    async with Client(connection, qps=10_000, burst=10_000) as client, Client(connection) as binder:
+        await load.clear(client)
+
+        async def follow() -> None:
+            query: dict[str, str | int | bool] = {
+                "fieldSelector": f"spec.schedulerName={FLOOR}",
+                "resourceVersion": "0",
+            }
+            async for line in binder.stream(kinds.POD, namespace=load.NAMESPACE, query=query, silence=300):
+                seen = msgspec.json.decode(line)
+                metadata = seen["object"]["metadata"]
+                if seen["type"] == "ADDED":
+                    await binder.bind(load.NAMESPACE, metadata["name"], metadata["uid"], "node-000", {})
+
+        async with _watching(client) as bound:
+            watch = asyncio.create_task(follow())
+            try:
+                await _one(client, bound, "warm", "", scheduler=FLOOR)
+                return [await _one(client, bound, f"floor-{i}", "", scheduler=FLOOR) for i in range(PODS)]
+            finally:
+                watch.cancel()
+                await asyncio.gather(watch, return_exceptions=True)
 
 
 async def _peer(connection: Connection, run: AbstractContextManager[object]) -> list[float]:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
+import functools
+import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +32,18 @@ STARTS = 3
 _PADDING = BYTES - 1200  # what the API server stores of such a pod without any is about 1,200 bytes of JSON
 
 
+@functools.cache
+def environment() -> dict[str, str]:
+    """Return an environment in which the process finds its bytecode, as in an installed package; on a machine that writes none, every start would compile everything."""
+    folder = tempfile.mkdtemp(prefix="pumice-bytecode-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    found = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    found["PYTHONPYCACHEPREFIX"] = folder
+    code = "import pumice.cli.scheduler, pumice.server.process; from pumice.framework import registry; registry.installed()"
+    subprocess.run([sys.executable, "-c", code], env=found, check=True)  # noqa: S603  our own command line
+    return found
+
+
 @contextlib.contextmanager
 def scheduler(kubeconfig: Path, log: Path, *flags: str) -> Iterator[subprocess.Popen[bytes]]:
     """Run `pumice scheduler` as users do."""
@@ -40,8 +57,9 @@ def scheduler(kubeconfig: Path, log: Path, *flags: str) -> Iterator[subprocess.P
     ]
     command += ["--leader-elect=false", "--kube-api-qps=100000", "--kube-api-burst=100000", "--v=4"]
     command += ["--enable-metrics=false", "--enable-healthz=false", *flags]
+    found = environment()
     with log.open("wb") as file:
-        process = subprocess.Popen(command, stderr=file, stdout=file)  # noqa: S603  our own command line
+        process = subprocess.Popen(command, stderr=file, stdout=file, env=found)  # noqa: S603  our own command line
         try:
             yield process
         finally:

@@ -21,7 +21,7 @@ from pumice.api import kinds, names
 from pumice.kube import errors, lease
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 PAUSE: Final = 1.0
 _FORBIDDEN: Final = 403
@@ -34,6 +34,11 @@ class LeaseList(Protocol):
         self, kind: kinds.Kind, *, namespace: str = "", query: Mapping[str, str | int | bool] | None = None
     ) -> bytes:
         """Read a list."""
+
+
+def grouping(scheduler_names: Sequence[str]) -> tuple[str, ...]:
+    """Name the work of grouping the pods of these schedulers, as Leases of controllers name it."""
+    return tuple(f"{names.COMPANION_CONTROLLER}:{name}" for name in scheduler_names)
 
 
 class ServedError(Exception):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib
 import math
 import os
 import signal
@@ -21,14 +23,12 @@ from pumice.kube.calls import client as clients
 from pumice.kube.watches import informers
 from pumice.kube.writes import companions
 from pumice.kube.writes.world import KubeWorld
-from pumice.recording.recorder import Recorder
 from pumice.scheduler import Scheduler
-from pumice.server import dump, reporting, serving
+from pumice.server import dump, reporting
 from pumice.server.configuration import plugin_files, policy, refusals, sources
-from pumice.server.controlling import beside, part
 from pumice.server.flags import controller_settings
 from pumice.server.health import api_silence
-from pumice.server.logs import logs, verbosity
+from pumice.server.logs import logs
 from pumice.server.threads import (
     deciding,
     interpreter,
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
     from pumice.cache.effects import Outcome
     from pumice.framework.configuration import Configuration
+    from pumice.recording.recorder import Recorder
+    from pumice.server.controlling.beside import ControllersThread
     from pumice.server.flags.settings import Settings
     from pumice.server.logs.logs import Log
 
@@ -100,7 +102,7 @@ class Process:
         self._lease_client = clients.Client(self._connection)
         self._refusals = refusals.Refusals(self._lease_client, wall, self._component())
         self._assignment = assignment.from_environment(os.environ)
-        self._grouping = part.grouping(self._options.scheduler_name)
+        self._grouping = rivals.grouping(self._options.scheduler_name)
         self._lookout = rivals.Lookout(self._lease_client, self._rivals(), monotonic)
         self._election = self._candidate() if settings.leader_elect else None
         self._reporter = reporting.Reporter(
@@ -138,6 +140,8 @@ class Process:
         """Return whoever records, if that is asked for; a folder that cannot be written to is told of, and costs nothing else."""
         if not self._settings.record:
             return None
+        from pumice.recording.recorder import Recorder  # noqa: PLC0415  what few ask for should not make everybody's start longer
+
         made = Recorder(
             Path(self._settings.record),
             self._settings.record_bytes,
@@ -179,8 +183,10 @@ class Process:
             return False
         return self._holders.synced and not self._holders.serve(self._grouping)
 
-    def _beside(self) -> beside.ControllersThread:
+    def _beside(self) -> ControllersThread:
         """Put the controllers of this process together."""
+        from pumice.server.controlling import beside  # noqa: PLC0415  as above
+
         assert self._work is not None  # noqa: S101  asked for only where there is work
         return beside.ControllersThread(
             self._settings,
@@ -241,7 +247,12 @@ class Process:
 
     async def _serve(self) -> None:
         self._reporter.watch(self._informers)
-        await serving.serve(self._settings, self._reporter, self._log, os.environ.get(verbosity.VARIABLE, ""))
+        folder = os.environ.get(logs.SOCKET_FOLDER, "")
+        if self._settings.enable_metrics or self._settings.enable_healthz or folder:
+            # An HTTP server takes a while to load, in which lists can be read already.
+            serving = await asyncio.to_thread(importlib.import_module, "pumice.server.serving")
+            await serving.serve(self._settings, self._reporter, self._log, folder)
+        await asyncio.Event().wait()
 
     async def _follow_configuration(self) -> None:
         try:

@@ -14,7 +14,6 @@ from pumice.server.configuration.sources import CONFIG_MAP
 from pumice.server.health import checks
 from pumice.server.health.api_silence import reason
 from pumice.server.metrics import exposition, job_samples, metering, series
-from pumice.server.metrics.controllers import ControllersMeter
 from pumice.server.threads import mailbox
 
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from pumice.server.health.api_silence import ApiSilence
     from pumice.server.health.checks import Line
     from pumice.server.logs.logs import Log
+    from pumice.server.metrics.controllers import ControllersMeter
     from pumice.server.metrics.exposition import Sample
     from pumice.server.threads.deciding import Decider
     from pumice.server.threads.mailbox import Mailbox
@@ -107,6 +107,8 @@ class Reporter:
 
     def add_controllers(self) -> ControllersMeter:
         """Measure controllers of this process too."""
+        from pumice.server.metrics.controllers import ControllersMeter  # noqa: PLC0415  most processes have none, and all would load them
+
         self._controllers = ControllersMeter(self._exposition, self._log, self._wall)
         return self._controllers
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from aiohttp import web
 
 from pumice.server.flags import addresses
-from pumice.server.logs import verbosity
+from pumice.server.logs import logs, verbosity
 from pumice.server.metrics import exposition
 from pumice.server.threads.io_thread import StartError
 
@@ -115,7 +115,7 @@ async def _start_levels(log: Log, folder: str) -> web.AppRunner:
     try:
         return await verbosity.start(log, folder)
     except OSError as error:
-        raise StartError(f"{verbosity.VARIABLE}={folder}: cannot listen there: {error.strerror or error}") from error
+        raise StartError(f"{logs.SOCKET_FOLDER}={folder}: cannot listen there: {error.strerror or error}") from error
 
 
 class Listener:

@@ -117,12 +117,14 @@ class Tls:
         self._read_at = now
 
     def _build(self, authority: bytes, pair: KeyPair | None) -> ssl.SSLContext:
-        context = ssl.create_default_context()
         if self.insecure:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         elif authority:
             context = _trusting(authority, self._authority.field)
+        else:
+            context = ssl.create_default_context()  # reads every authority of the system
         if pair is not None:
             _present(context, pair, self._certificate.field)
         return context

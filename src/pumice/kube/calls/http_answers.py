@@ -193,14 +193,19 @@ class Answer:
 def _headers(lines: bytes) -> dict[str, str]:
     """Read the lines of a head; of a name that comes twice the values are joined, and lengths must then agree."""
     headers: dict[str, str] = {}
-    for line in lines.decode("latin-1").split("\r\n") if lines else ():
+    if not lines:
+        return headers
+    text = lines.decode("latin-1")
+    each = text.split("\r\n")
+    if "\0" in text or text.count("\n") >= len(each):
+        raise GarbledAnswerError("a line in the head of the answer holds what no line can hold")
+    for line in each:
         name, found, value = line.partition(":")
-        if not found or not name or name != name.strip() or "\n" in line or "\0" in line:
+        if not found or not name or " " in name or "\t" in name:
             raise GarbledAnswerError("a line in the head of the answer is no header")
-        name, value = name.lower(), value.strip(" \t")
-        known = headers.get(name)
-        if known is None:
-            headers[name] = value
-        elif name != "content-length" or known != value:
-            headers[name] = f"{known}, {value}"
+        name = name.lower()
+        if name not in headers:
+            headers[name] = value.strip(" \t")
+        elif name != "content-length" or headers[name] != value.strip(" \t"):
+            headers[name] += ", " + value.strip(" \t")
     return headers

@@ -58,12 +58,7 @@ class Kept(TypedDict):
 def serves(work: Work) -> tuple[str, ...]:
     """Name what a Lease says of controllers: their names, and whose pods are grouped."""
     own = tuple(name for name in work.chosen if name != names.COMPANION_CONTROLLER)
-    return own + (grouping(work.scheduler_names) if work.companions else ())
-
-
-def grouping(scheduler_names: Sequence[str]) -> tuple[str, ...]:
-    """Name the work of grouping the pods of these schedulers."""
-    return tuple(f"{names.COMPANION_CONTROLLER}:{name}" for name in scheduler_names)
+    return own + (rivals.grouping(work.scheduler_names) if work.companions else ())
 
 
 def chosen(work: Work, discovery: hyper_nodes.Discovery | None = None) -> list[Controller]:

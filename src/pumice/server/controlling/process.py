@@ -13,7 +13,7 @@ from pumice.kube import election, errors, rivals
 from pumice.server import serving
 from pumice.server.controlling import part, reporting
 from pumice.server.health import api_silence
-from pumice.server.logs import logs, verbosity
+from pumice.server.logs import logs
 from pumice.server.threads import clocks, interpreter
 from pumice.server.threads.io_thread import StartError
 
@@ -57,7 +57,7 @@ async def _live(
 ) -> int:
     ending = Ending()
     ending.heed_signals()
-    socket_folder = os.environ.get(verbosity.VARIABLE, "")
+    socket_folder = os.environ.get(logs.SOCKET_FOLDER, "")
     works = [
         asyncio.create_task(made.run()),
         asyncio.create_task(serving.serve(settings, reporter, log, socket_folder)),

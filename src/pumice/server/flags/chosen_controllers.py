@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pumice.api import names
-from pumice.controllers.volcano import registry
 from pumice.server.flags.process_settings import SettingsError
 
 if TYPE_CHECKING:
@@ -20,6 +19,8 @@ ALL: Final = "*"
 
 def provided() -> tuple[str, ...]:
     """Name the controllers that there are: those of Volcano's kinds, and the one that groups pods which nobody grouped."""
+    from pumice.controllers.volcano import registry  # noqa: PLC0415  a scheduler that runs none of them does not need to load them all
+
     return (*registry.REGISTERED, COMPANIONS)
 
 
@@ -37,6 +38,8 @@ def chosen(words: Sequence[str], among: Sequence[str] | None = None) -> tuple[st
 
 
 def _check(name: str, word: str, known: Iterable[str], wanted: dict[str, bool]) -> None:
+    from pumice.controllers.volcano import registry  # noqa: PLC0415  as above
+
     if name in wanted:
         raise SettingsError(f"--controllers: {name!r} is named twice")
     if name in registry.REFUSED and not word.startswith("-"):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 CONFIGURATION, DECISIONS, CYCLES = 2, 3, 4
 HEAD = ("time", "level", "msg")
+SOCKET_FOLDER = "DEBUG_SOCKET_DIR"  # the variable that names where the verbosity can be changed while the process runs
 
 
 class Log:

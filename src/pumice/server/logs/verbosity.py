@@ -18,7 +18,6 @@ from pumice.api import duration
 if TYPE_CHECKING:
     from pumice.server.logs.logs import Log
 
-VARIABLE: Final = "DEBUG_SOCKET_DIR"
 NAME: Final = "klog-klog.sock"
 HIGHEST: Final = 10
 

@@ -8,7 +8,7 @@ import prometheus_client
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from pumice.server.metrics import series
+from pumice.server.metrics import histograms, series
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,25 +23,17 @@ class Exposition:
     """A registry of its own: histograms are kept in it, everything else is asked for when somebody scrapes."""
 
     def __init__(self, ask: Callable[[], Iterable[Sample]], table: Sequence[series.Series] = series.SERIES) -> None:
-        # Without this every histogram brings one more series, the time it was made, which nobody's dashboards know.
-        prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = prometheus_client.CollectorRegistry()
-        self._histograms = {
-            each.name: prometheus_client.Histogram(
-                each.name, each.help, each.labels, registry=self._registry, buckets=series.bounds(each)
-            )
-            for each in table
-            if each.type == "histogram"
-        }
+        self._histograms = histograms.Histograms(table)
+        self._registry.register(self._histograms)
         self._registry.register(_Board(ask))
         prometheus_client.ProcessCollector(registry=self._registry)
         prometheus_client.PlatformCollector(registry=self._registry)
         prometheus_client.GCCollector(registry=self._registry)
 
-    def histogram(self, name: str, *labels: str) -> prometheus_client.Histogram:
+    def histogram(self, name: str, *labels: str) -> histograms.Histogram:
         """Return a histogram, bound to its labels once and for all."""
-        found = self._histograms[name]
-        return found.labels(*labels) if labels else found
+        return self._histograms.find(name, *labels)
 
     def text(self) -> bytes:
         """Write everything out."""
