@@ -248,3 +248,60 @@ def test_who_was_refused_something_goes_on_in_numbers_that_double_until_all_is_w
     assert found[:-1] == [1, 2, 4, 8, 16, 32, *[64] * 9][: len(found) - 1]
     assert sum(found) - min(room, count) <= room + 1  # hardly more are refused than were accepted
     assert sum(found[:-1]) <= room
+
+
+# ---- what waits until there is little to do
+
+
+class Patient:
+    """Puts off what it has to do about its objects while there is much to do, at most for an hour."""
+
+    kind = kinds.JOB
+    watched = ()
+
+    def __init__(self):
+        self.done = []
+
+    def concerns(self, kind, manifest, observed):
+        return []
+
+    def reconcile(self, namespace, name, observed, moment):
+        if moment.busy:
+            return requests.Reconciled(again=moment.now + HOUR, patient=True)
+        self.done.append(name)
+        return requests.Reconciled()
+
+
+HOUR = 3600 * 1_000_000
+
+
+def named(name, version="1"):
+    return {"metadata": {"name": name, "namespace": "a", "uid": name, "resourceVersion": version}}
+
+
+@given(st.integers(1, 100))
+def test_who_puts_something_off_is_looked_at_as_soon_as_there_is_little_to_do(count):
+    patient = Patient()
+    turns = engine.Engine([patient])
+    names = [f"j{number}" for number in range(count)]
+    for name in names:
+        turns.feed(kinds.JOB, "ADDED", named(name))
+    looked(turns)
+    assert sorted(patient.done) == sorted(names)
+    at_once = min(count, engine.MUCH_TO_DO)
+    assert patient.done[:at_once] == names[-at_once:]  # those that came when little was left
+
+
+def test_who_puts_something_off_is_looked_at_when_its_time_has_come_however_much_there_is_to_do():
+    patient = Patient()
+    turns = engine.Engine([patient])
+    turns.feed(kinds.JOB, "ADDED", named("j"))
+    turn = turns.take(requests.Moment(0, busy=True))
+    assert turn is None
+    for number in range(100):
+        turns.queue.add(engine.Key(0, "a", f"x{number}"))
+        turns.queue.take(0)
+    assert turns.take(requests.Moment(HOUR - 1, busy=True)) is None
+    looks = turns.turns
+    assert turns.take(requests.Moment(HOUR, busy=True)) is None
+    assert turns.turns == looks + 1

@@ -172,10 +172,10 @@ LIVES = {
 FAULTS = ("killed", "lost", "away")
 
 
-def lived(life, faults=(), others=0):
+def lived(life, faults=(), busy=False):
     spec, story = LIVES[life]
     world = CutWorld(faults)
-    world.others = others
+    world.busy = busy
     world.create(job(**spec))
     world.calm()
     story(world)
@@ -205,12 +205,12 @@ def test_a_job_ends_the_same_if_several_requests_in_a_row_go_wrong(life):
 
 @pytest.mark.parametrize("life", LIVES)
 def test_a_job_ends_the_same_whichever_request_goes_wrong_of_a_controller_that_has_much_to_do(life):
-    plain, busy = lived(life), lived(life, others=1000)
+    plain, busy = lived(life), lived(life, busy=True)
     assert busy.told() == plain.told()
     for fault, number in itertools.product(FAULTS, range(1, busy.count + 1)):
         if "evicted" in life and fault == "killed":
             continue
-        assert lived(life, {number: fault}, others=1000).told() == plain.told(), (fault, number)
+        assert lived(life, {number: fault}, busy=True).told() == plain.told(), (fault, number)
 
 
 def test_the_lives_are_what_they_say():

@@ -20,7 +20,6 @@ ENDED = ("Aborted", "Completed", "Failed", "Terminated")
 PLUGINS = ({}, {"env": []}, {"svc": []}, {"svc": ["--disable-network-policy=true"], "env": []})
 MADE = (kinds.CONFIG_MAP, kinds.SERVICE, kinds.NETWORK_POLICY)
 COUNTED = {"pending": "Pending", "running": "Running", "succeeded": "Succeeded", "failed": "Failed"}
-BUSY = 1000  # more objects than a controller has to work on before Jobs are told of later
 CAUSE = re.compile(r"(PodFailed|PodEvicted) of ([a-z0-9-]+)")
 
 
@@ -242,7 +241,7 @@ def check_retries(world, spec, status, *, known):
 def test_a_job_survives_whatever_befalls_it_and_its_controller(seed):
     rng = random.Random(seed)  # noqa: S311  tells a life again
     world, job = JobWorld(), job_of(rng)
-    world.others = seed % 2 * BUSY
+    world.busy = bool(seed % 2)
     largest = {task["name"]: task["replicas"] for task in job["spec"]["tasks"]}
     world.judges.append(lambda: check_numbers(world, largest))
     world.create(job)
@@ -260,7 +259,7 @@ def test_a_job_survives_whatever_befalls_it_and_its_controller(seed):
 def test_a_job_with_any_policies_ends_in_order(seed):
     rng = random.Random(seed)  # noqa: S311  tells a life again
     world, job = JobWorld(), job_of(rng, plain=False)
-    world.others = seed % 2 * BUSY
+    world.busy = bool(seed % 2)
     largest = {task["name"]: task["replicas"] for task in job["spec"]["tasks"]}
     world.judges.append(lambda: check_numbers(world, largest))
     world.create(job)
@@ -275,7 +274,7 @@ def test_a_job_with_any_policies_ends_in_order(seed):
 def test_a_job_whose_pods_succeed_in_the_end_is_over(seed):
     rng = random.Random(seed)  # noqa: S311  tells a life again
     world, job = JobWorld(), job_of(rng)
-    world.others = seed % 2 * BUSY
+    world.busy = bool(seed % 2)
     world.create(job)
     live(world, story_of(rng, "delete_pod"))
     world.settle(ending="Succeeded")
@@ -287,7 +286,7 @@ def test_a_job_whose_pods_succeed_in_the_end_is_over(seed):
 def test_a_job_that_is_deleted_in_whatever_phase_leaves_nothing(seed):
     rng = random.Random(seed)  # noqa: S311  tells a life again
     world = JobWorld()
-    world.others = seed % 2 * BUSY
+    world.busy = bool(seed % 2)
     world.create(job_of(rng))
     story = story_of(rng, "delete_pod", "order")
     when = rng.randrange(len(story) + 1)
@@ -305,7 +304,7 @@ def test_a_job_that_is_deleted_in_whatever_phase_leaves_nothing(seed):
 def test_an_eviction_is_never_missed_by_a_controller_that_lives(seed):
     rng = random.Random(seed)  # noqa: S311  tells a life again
     world, job = JobWorld(), job_of(rng)
-    world.others = seed % 2 * BUSY
+    world.busy = bool(seed % 2)
     job["spec"] |= {"policies": [{"event": "PodEvicted", "action": "RestartJob"}], "maxRetry": 1000, "minSuccess": 99}
     world.create(job)
     live(world, [(event, number) for event, number in story_of(rng, "delete_pod", "delete_pod") if event != "turn"])

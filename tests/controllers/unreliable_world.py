@@ -28,7 +28,7 @@ class UnreliableWorld:
 
     def __init__(self, make, *, pods_end=True, beside=None, clock=None):
         self.pods_end = pods_end
-        self.others = 0  # objects that controllers seem to be busy with besides
+        self.busy = False  # whether controllers seem to have much else to do
         self.clock = beside.clock if beside else clock or VirtualClock()
         self.store = beside.store if beside else ObjectStore(self.clock.now)
         self.make = make
@@ -140,7 +140,7 @@ class UnreliableWorld:
     # ---- the end
 
     def moment(self):
-        return requests.Moment(self.clock.now(), others=self.others)
+        return requests.Moment(self.clock.now(), busy=self.busy)
 
     def settle(self, ending=None, rounds=400):
         """Let nothing go wrong any more until nothing changes: watches catch up, pods start, end if they are to, and go when deleted."""

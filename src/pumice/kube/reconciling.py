@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pumice.api import decoding, kinds
+    from pumice.api.meta import ObjectMeta
     from pumice.cache.reflector import EventType
     from pumice.controllers.queueing.engine import Controller, Turn
     from pumice.controllers.queueing.requests import Answer, Code, Request, Step
@@ -130,6 +131,9 @@ class Reconciler:
     ) -> None:
         """Take a change of what is watched."""
         metadata = found.metadata
+        packed = kind in self._packed
+        if packed and event_type == "ADDED" and self._is_echo(kind, metadata):
+            return
         if raw:
             manifest: Manifest = msgspec.json.decode(raw)
             manifest["metadata"].pop("managedFields", None)  # nobody reads them, and they are large
@@ -138,9 +142,14 @@ class Reconciler:
             manifest = {"metadata": {**named, "resourceVersion": metadata.resource_version}}
         self._observer.noticed(kind, event_type, manifest)
         # One that was squeezed is read as no more than an object with metadata.
-        squeezed = kind in self._packed and type(found) is KubeObject
+        squeezed = packed and type(found) is KubeObject
         self.engine.feed(kind, event_type, manifest, trimmed=squeezed)
         self._stirred.set()
+
+    def _is_echo(self, kind: kinds.Kind, metadata: ObjectMeta) -> bool:
+        """Tell whether an event says only what the answer to our own creation has said: so do most, where there are many."""
+        known = self.engine.observed
+        return known.echoed(kind, metadata.namespace, metadata.name, metadata.resource_version)
 
     async def run(self) -> None:
         """Follow the cluster, and take turns once every list is complete."""

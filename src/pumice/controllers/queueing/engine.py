@@ -38,6 +38,8 @@ _LARGE: Final = 100  # objects looked at in one turn
 _REST: Final = 300  # microseconds between two turns for each of them
 _LONGEST_REST: Final = duration.SECOND
 _LOOKS: Final = 256  # in which nothing was to be done, before others than controllers have their turn
+MUCH_TO_DO: Final = 32  # objects that have their turn or wait for it
+_LITTLE_TO_DO: Final = 16
 _SOONEST: Final = 10 * duration.MILLISECOND  # after which an object is looked at again without an event
 
 
@@ -156,6 +158,7 @@ class Engine:
         self._doubts: dict[Key, dict[knowing.Reference, None]] = {}
         self._written: dict[Key, dict[knowing.Reference, int]] = {}  # not confirmed by a watch, and when to read it
         self._refusals: dict[Key, int] = {}  # in a row
+        self._patient: dict[Key, None] = {}  # that are looked at as soon as there is little to do
         self._said: dict[Key, tuple[str, list[tuple[str, str, str]]]] = {}  # about which object, in the last turn
         self.turns = 0
         self.writes = 0
@@ -243,7 +246,7 @@ class Engine:
     def take(self, moment: Moment) -> Turn | None:
         """Give the next turn in which something is to be asked of the cluster, None if nothing is due now, or after many looks in vain."""
         for _ in range(_LOOKS):
-            key = self.queue.take(moment.now)
+            key = self.queue.take(moment.now) or self._patient_one(moment)
             if key is None:
                 return None
             self.turns += 1
@@ -252,6 +255,16 @@ class Engine:
                 return turn
             if turn is not None:
                 self.finish(turn, moment)
+        return None
+
+    def _patient_one(self, moment: Moment) -> Key | None:
+        """Give one of those that wait until there is little to do, if that is so."""
+        while self._patient and self.queue.load < _LITTLE_TO_DO and not moment.busy:
+            key = next(iter(self._patient))
+            del self._patient[key]
+            self.queue.add(key)
+            if (taken := self.queue.take(moment.now)) is not None:
+                return taken
         return None
 
     def _turn(self, key: Key, moment: Moment) -> Turn | None:
@@ -263,9 +276,9 @@ class Engine:
             steps = [requests.Step(request=read) for read in reads]
             plan = requests.Reconciled(steps=steps)
             return Turn(key=key, subject=subject, kind=each.kind, plan=plan, left=steps, reading=True)
-        refusals, others = self._refusals.get(key, 0), self.queue.load - 1
-        if refusals or others:
-            moment = msgspec.structs.replace(moment, refusals=refusals, others=others)
+        refusals, busy = self._refusals.get(key, 0), moment.busy or self.queue.load > MUCH_TO_DO
+        if refusals or busy:
+            moment = msgspec.structs.replace(moment, refusals=refusals, busy=busy)
         gone = self.observed.untold(each.kind, key.namespace, key.name) if self._remembered[key.place] else []
         try:
             plan = each.reconcile(key.namespace, key.name, self.observed, moment)
@@ -335,6 +348,8 @@ class Engine:
             self._refusals.pop(turn.key, None)
         rest = min(_LONGEST_REST, turn.plan.size * _REST) if turn.plan.size >= _LARGE else None
         self.queue.done(turn.key, None if rest is None else moment.now + rest)
+        if turn.plan.patient:
+            self._patient[turn.key] = None
         if turn.plan.again is not None:
             self.queue.add_at(turn.key, max(turn.plan.again, moment.now + _SOONEST))
 

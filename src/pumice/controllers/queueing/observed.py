@@ -51,7 +51,7 @@ class Observed:
         self._versions: dict[kinds.Kind, str] = {}  # how far the watch of a kind has come
         self._deleted: dict[str, None] = {}  # uids of objects that we have deleted
         self._lost: dict[str, None] = {}  # uids of objects that a read did not find, of which the watch may still tell
-        self.unconfirmed: dict[Reference, None] = {}  # known from answers alone
+        self.unconfirmed: dict[Reference, str] = {}  # known from answers alone, and the version of the first of these
         self._unpacked: tuple[bytes, Manifest] = (b"", {})  # the last one that was asked for by name
 
     # ---- reading
@@ -128,6 +128,16 @@ class Observed:
         self._put(reference, dict(manifest))
         return True
 
+    def echoed(self, kind: kinds.Kind, namespace: str, name: str, version: str) -> bool:
+        """Tell whether a watch says of an object just what an answer has said, and take note that it was confirmed."""
+        reference = (kind, namespace, name)
+        if not version or self.unconfirmed.get(reference) != version:
+            return False
+        del self.unconfirmed[reference]
+        if not self._versions.get(kind) or reflector.newer(version, self._versions[kind]):
+            self._versions[kind] = version
+        return True
+
     def learned(self, kind: kinds.Kind, manifest: Mapping[str, Any], *, read: bool = False) -> bool:
         """Take what the cluster has answered: to a write, or to a read, which also tells whether it is being deleted. Tells whether it was news."""
         metadata = manifest["metadata"]
@@ -143,7 +153,7 @@ class Observed:
             if watched and not reflector.newer(version, watched):
                 return False  # the watch has come further, and the object was deleted since
             if not read:
-                self.unconfirmed[reference] = None
+                self.unconfirmed[reference] = version
         self._put(reference, dict(manifest))
         return known is None or self.find(*reference) != known
 
@@ -152,7 +162,7 @@ class Observed:
         known = self.find(kind, namespace, name)
         if known is not None and known["metadata"].get("uid") == uid:
             self._deleted[uid] = None
-            self.unconfirmed[kind, namespace, name] = None
+            self.unconfirmed[kind, namespace, name] = ""  # what confirms it is a version that nobody knows yet
             self._put((kind, namespace, name), known)
 
     def lost(self, kind: kinds.Kind, namespace: str, name: str) -> None:

@@ -80,7 +80,8 @@ class Reconciled(msgspec.Struct, kw_only=True):
     """What is to be done about one object, in order; `again` is when it has to be looked at without an event.
 
     After the refusal of a creation the rest of the steps is left out, and what `when_refused` says to its message is done in their place.
-    What cannot go on says why in `stuck`: once its steps are done it is tried again later, as after a refusal.
+    What cannot go on says why in `stuck`: once its steps are done it is tried again later, as after a refusal. What is `patient` has put something off because
+    there was much to do, and is looked at as soon as there is little.
     """
 
     steps: list[Step] = []
@@ -89,18 +90,19 @@ class Reconciled(msgspec.Struct, kw_only=True):
     size: int = 0  # how many objects were looked at: what is large rests longer between two looks
     when_refused: Callable[[str], list[Step]] = _nothing
     stuck: str = ""
+    patient: bool = False
 
 
 class Moment(msgspec.Struct, frozen=True):
     """The time, and how fast it passes for workloads: stamps are the wall clock's, spans may pass faster.
 
-    `refusals` is how often in a row the object that is looked at was refused something, or was stuck; `others` how many more have their turn or wait for it.
+    `refusals` is how often in a row the object that is looked at was refused something, or was stuck; `busy` tells that many others have their turn or wait for it.
     """
 
     now: int
     speed: float = 1.0
     refusals: int = 0
-    others: int = 0
+    busy: bool = False
 
     def passed(self, since: int) -> int:
         """Give how long ago an instant is, as workloads feel it."""

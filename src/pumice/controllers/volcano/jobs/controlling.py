@@ -98,6 +98,7 @@ class Jobs:
         plan = self._looked(namespace, name, observed, moment)
         if not plan.steps and not plan.stuck:
             plan.size = max(plan.size, _AS_LARGE)
+        plan.patient = moment.busy and plan.again is not None
         return plan
 
     def _looked(self, namespace: str, name: str, observed: Observed, moment: Moment) -> Reconciled:

@@ -1,8 +1,8 @@
 """The status of a Job: what it says, and when it is worth a write.
 
 A phase is written at once. Counts alone wait until they have been quiet for a moment: a second, and up to 15 where there are hundreds of groups, since with
-thousands of Jobs nobody reads each count as it changes, and the API server has better things to do. While there is much to do, the first word about
-a new Job waits too: that it is Pending is then written together with how many of its pods are.
+thousands of Jobs nobody reads each count as it changes, and the API server has better things to do. While there is much to do, counts wait
+longer, and so does the first word about a new Job: that it is Pending is then written together with how many of its pods are.
 """
 
 from __future__ import annotations
@@ -36,9 +36,7 @@ _PAUSE: Final = duration.SECOND  # between two writes of counts, and since a pod
 _RESOLUTION: Final = duration.SECOND
 _PAUSE_PER_GROUP: Final = 50 * duration.MILLISECOND
 _LONGEST_PAUSE: Final = 15 * duration.SECOND
-_MUCH_TO_DO: Final = 32  # objects that are worked on, or wait for that
-_PATIENCE: Final = 30 * duration.SECOND  # of a new Job, if there is much to do all the time
-_NEXT_LOOK: Final = 5 * duration.SECOND  # at the latest, to see whether there still is
+_PAUSE_IF_BUSY: Final = 30 * duration.SECOND
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,10 +72,10 @@ def write(job: Job, found: Members, said: Said, moment: Moment, *, groups: int) 
         due = _due(job, found, moment, groups)
         if due > moment.now:
             return [], due
-    elif moment.others >= _MUCH_TO_DO and _is_first_word(job, found, said):
-        due = manifests.created(job.manifest) + _PATIENCE
+    elif moment.busy and _is_first_word(job, found, said):
+        due = manifests.created(job.manifest) + _PAUSE_IF_BUSY
         if due > moment.now:
-            return [], min(due, moment.now + min(_NEXT_LOOK, _pause(groups)))
+            return [], due
     status = _status(job, said, counts, moment)
     return steps_to.write_status(kinds.JOB, job.manifest, status, exact=True), None
 
@@ -92,7 +90,7 @@ def _differs(job: Job, said: Said, counts: Manifest) -> bool:
 
 def _due(job: Job, found: Members, moment: Moment, groups: int) -> int:
     """Give when counts are worth a write: after a pause that has seen no change, and if changes never stop after three."""
-    pause = _pause(groups)
+    pause = _PAUSE_IF_BUSY if moment.busy else max(_PAUSE, min(_LONGEST_PAUSE, groups * _PAUSE_PER_GROUP))
     written = min(job.written or 0, moment.now)
     if written + pause > moment.now:
         return written + pause
@@ -100,10 +98,6 @@ def _due(job: Job, found: Members, moment: Moment, groups: int) -> int:
     told = (pods_of.changed_at(each) + _RESOLUTION for each in found.all)
     changes = [min(moment.now, changed) for changed in told if changed > written]
     return min(max(changes) + pause, min(changes) + 3 * pause) if changes else moment.now
-
-
-def _pause(groups: int) -> int:
-    return max(_PAUSE, min(_LONGEST_PAUSE, groups * _PAUSE_PER_GROUP))
 
 
 def _is_first_word(job: Job, found: Members, said: Said) -> bool:
