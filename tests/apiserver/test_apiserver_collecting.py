@@ -127,7 +127,7 @@ def test_orphans_stay_and_no_longer_name_their_owner(edges, first):
 
 def test_a_namespace_that_somebody_else_holds_is_emptied_and_stays_until_it_is_let_go():
     store = ObjectStore(VirtualClock().now)
-    emptier = emptying.Emptier(store, resources.Registry(resources.describe()))
+    emptier = emptying.Emptier(store, resources.Registry(resources.describe()), lambda: "2026-01-01T00:00:00Z")
     home = Key(kinds.NAMESPACE, "", "a")
     finalizers = ["kubernetes", "x/other"]
     store.create(
@@ -144,6 +144,38 @@ def test_a_namespace_that_somebody_else_holds_is_emptied_and_stays_until_it_is_l
     left = store.find(home)
     assert left["spec"]["finalizers"] == ["x/other"]
     store.overwrite(home, {**left, "spec": {"finalizers": []}})
+    while emptier.empty():
+        pass
+    assert store.find(home) is None
+
+
+def test_a_namespace_that_cannot_go_says_what_is_left_and_who_holds_it():
+    store = ObjectStore(VirtualClock().now)
+    emptier = emptying.Emptier(store, resources.Registry(resources.describe()), lambda: "2026-01-01T00:00:00Z")
+    home = Key(kinds.NAMESPACE, "", "a")
+    store.create(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}, "spec": {"finalizers": ["kubernetes"]}}
+    )
+    for name, finalizers in (("c", ["x/held"]), ("d", ["x/held", "y/too"]), ("e", [])):
+        metadata = {"name": name, "namespace": "a", "finalizers": finalizers}
+        store.create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": {}})
+    store.delete(home, held=True)
+
+    def told():
+        while emptier.empty():
+            pass
+        conditions = store.find(home)["status"]["conditions"]
+        assert all(each["lastTransitionTime"] for each in conditions)
+        return {each["type"]: each["message"] for each in conditions if each["status"] == "True"}
+
+    assert told() == {
+        "NamespaceContentRemaining": "Some resources are remaining: persistentvolumeclaims. has 2 resource instances",
+        "NamespaceFinalizersRemaining": "Some content in the namespace has finalizers remaining: x/held in 2 resource instances, y/too in 1 resource instances",
+    }
+    claim = Key(kinds.PERSISTENT_VOLUME_CLAIM, "a", "d")
+    store.patch(claim, {"metadata": {"finalizers": None}})
+    assert told()["NamespaceContentRemaining"].endswith("persistentvolumeclaims. has 1 resource instances")
+    store.patch(claim._replace(name="c"), {"metadata": {"finalizers": None}})
     while emptier.empty():
         pass
     assert store.find(home) is None

@@ -145,3 +145,18 @@ def test_a_pod_that_has_ended_leaves_its_place_in_a_quota():
     create(server, pod("two"))
     with pytest.raises(statuses.Problem, match="used: pods=1"):
         create(server, pod("three"))
+
+
+def test_a_pod_from_before_a_rule_can_still_be_let_go():
+    server = serve(ObjectStore(VirtualClock().now, has_generation=resources.has_generation))
+    create(server, pod("old"))
+    key = Key(kinds.POD, "a", "old")
+    stored = server.store.get(key)
+    stored["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}
+    stored["metadata"]["finalizers"] = ["x/held"]
+    server.store.overwrite(key, stored)
+    target = requests.Target(resource=server.registry.of_kind("v1", "Pod"), namespace="a", name="old")
+    server.writing.patch(target, ("merge", {"metadata": {"finalizers": None}}), OPTIONS, [])
+    assert "finalizers" not in server.store.find(key)["metadata"]
+    with pytest.raises(statuses.Problem, match="must be less than or equal to cpu limit of 1"):
+        server.writing.patch(target, ("merge", {"spec": {"activeDeadlineSeconds": 5}}), OPTIONS, [])

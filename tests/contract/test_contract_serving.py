@@ -225,6 +225,31 @@ def test_tables_have_the_columns_that_a_real_server_gives_them(up_server, defini
             assert ours == theirs, where
 
 
+ONCE = {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "x"}]}}
+ROWS = [
+    ("/api/v1/namespaces/NS/endpoints", {"subsets": [{"addresses": [{"ip": "1.2.3.4"}, {"ip": "1.2.3.5"}], "ports": [{"port": 80, "name": "a"}, {"port": 81, "name": "b"}]}]}),
+    ("/api/v1/namespaces/NS/endpoints", {"subsets": [{"addresses": [{"ip": "1.2.3.4"}]}]}),
+    ("/apis/batch/v1/namespaces/NS/cronjobs", {"spec": {"suspend": True, "schedule": "0 0 1 1 *", "timeZone": "Europe/Berlin", "jobTemplate": {"spec": {"template": ONCE}}}}),
+    ("/apis/batch/v1/namespaces/NS/cronjobs", {"spec": {"schedule": "0 0 1 1 *", "jobTemplate": {"spec": {"template": ONCE}}}}),
+    ("/apis/policy/v1/namespaces/NS/poddisruptionbudgets", {"spec": {"minAvailable": "50%", "selector": {"matchLabels": {"a": "b"}}}}),
+    ("/apis/scheduling.k8s.io/v1/priorityclasses", {"value": 7, "preemptionPolicy": "Never"}),
+    ("/apis/coordination.k8s.io/v1/namespaces/NS/leases", {"spec": {"holderIdentity": "me"}}),
+    ("/api/v1/namespaces/NS/configmaps", {"data": {"a": "b"}, "binaryData": {"c": "AA=="}}),
+]  # fmt: skip
+
+
+@pytest.mark.kube
+@pytest.mark.parametrize(("where", "stated"), ROWS)
+def test_rows_have_the_cells_that_a_real_server_gives_them(up_server, definitions, where, stated):
+    rows = []
+    for server in (up_server, definitions):
+        path = where.replace("NS", server.new_namespace())
+        name = server.call("POST", path, {**stated, "metadata": {"generateName": "row-"}})["metadata"]["name"]
+        [row] = answer(server, "GET", f"{path}/{name}", accept=TABLE).body["rows"]
+        rows.append([cell for cell in row["cells"] if cell not in (name, "0s", "1s")])
+    assert rows[0] == rows[1]
+
+
 # ---- custom resources
 
 GADGET = {

@@ -19,7 +19,11 @@ _PATCHES: Final = {
     "application/strategic-merge-patch+json": "strategic",
     "application/apply-patch+yaml": "apply",
 }
-_UNREAD: Final = frozenset({"application/cbor", "application/apply-patch+cbor"})
+_UNKNOWN: Final = "the body of the request was in an unknown format - accepted media types include: "
+_READ: Final = frozenset(
+    {"", "application/json", "application/yaml", "application/octet-stream", protobuf.MEDIA, *_PATCHES}
+)
+"""What is read; `application/octet-stream` is what a body without a type is said to be."""
 
 
 class Body:
@@ -40,9 +44,7 @@ class Body:
         """Say which patch it is."""
         kind = _PATCHES.get(self._media, "")
         if not kind:
-            accepted = ", ".join(_PATCHES)
-            message = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
-            raise statuses.Problem(415, message)
+            raise statuses.Problem(415, _UNKNOWN + ", ".join(_PATCHES))
         return kind
 
     def decoded(self) -> Any:
@@ -67,8 +69,8 @@ def unreadable(error: Exception) -> statuses.Problem:
 async def read(request: web.BaseRequest, decoder: protobuf.Decoder) -> Body:
     """Read a body, at most as much as is accepted."""
     media = request.content_type
-    if media in _UNREAD:
-        raise statuses.Problem(415, f"the body is {media}, and only JSON, YAML and protobuf are read here")
+    if media not in _READ and request.method != "PATCH" and (request.content_length or request.content_length is None):
+        raise statuses.Problem(415, f"{_UNKNOWN}application/json, application/yaml, {protobuf.MEDIA}")
     if request.content_length is not None and request.content_length > MOST_BYTES:
         raise _too_large(request.content_length)
     content = request.content

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds, timestamp
 from pumice.apiserver import statuses
-from pumice.apiserver.resources import Resource, stored_kind
+from pumice.apiserver.resources import Resource, priority, stored_kind
 from pumice.apiserver.schemas import cel, nodes, structural, validating
 from pumice.sim import deletion, structure
 from pumice.sim.identity import Key
@@ -157,7 +157,7 @@ def resource_of(spec: Mapping[str, Any], version: Mapping[str, Any]) -> Resource
     if "scale" in subresources:
         scale = {"group": "autoscaling", "version": "v1", "kind": "Scale"}
         doors["scale"] = {"subresource": "scale", "responseKind": scale, "verbs": ["get", "patch", "update"]}
-    warning = f"{spec['group']}/{version['name']} {names['kind']} is deprecated"
+    warning = f"{spec['group']}/{version['name']} {names['kind']} is deprecated{_successor(spec, version)}"
     return Resource(
         kind=kind_of(spec),
         group=spec["group"],
@@ -322,6 +322,16 @@ def _own_problems(schema: Document, path: str) -> Causes:
     return found or _default_problems(schema, path)
 
 
+def _successor(spec: Mapping[str, Any], version: Mapping[str, Any]) -> str:
+    """Say which version to use in place of one that is deprecated."""
+    newer = [
+        each["name"]
+        for each in spec["versions"]
+        if each.get("served") and not each.get("deprecated") and priority(each["name"]) > priority(version["name"])
+    ]
+    return f"; use {spec['group']}/{max(newer, key=priority)} {spec['names']['kind']}" if newer else ""
+
+
 def _pattern_problems(schema: Document, path: str) -> Causes:
     if not isinstance(schema.get("pattern"), str):
         return []
@@ -345,18 +355,26 @@ def _rule_problems(schema: Document, path: str) -> Causes:
             text = rule.get(field)
             if not text:
                 continue
-            try:
-                cel.parse(text)
-            except cel.CelError as error:
+            problem = _rule_problem(text, schema, path)
+            if problem:
                 where = f"{path}.x-kubernetes-validations[{index}].{field}"
-                found.append(
-                    (
-                        "FieldValueInvalid",
-                        where,
-                        f'Invalid value: "{text}": compilation failed: {error}; take the rule out to use the definition here',
-                    )
-                )
+                found.append(("FieldValueInvalid", where, f'Invalid value: "{text}": compilation failed: {problem}'))
     return found
+
+
+def _rule_problem(text: str, schema: Document, path: str) -> str:
+    """Say why a rule cannot be evaluated, or nothing."""
+    try:
+        cel.parse(text)
+    except cel.CelError as error:
+        return f"{error}; take the rule out to use the definition here"
+    whole = path.endswith("openAPIV3Schema")  # every object has these, whether or not its schema says so
+    known = {**_OWN, **(schema.get("properties") or {})} if whole else schema.get("properties")
+    missing = cel.undefined(text, {**schema, "properties": known} if known is not None else schema)
+    return f"undefined field '{missing}'" if missing else ""
+
+
+_OWN: Final[Document] = {"apiVersion": {}, "kind": {}, "metadata": {}}
 
 
 def _default_problems(schema: Document, path: str) -> Causes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds
@@ -9,7 +10,7 @@ from pumice.sim import deletion, structure
 from pumice.sim.identity import Key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pumice.apiserver.resources import Registry
     from pumice.sim.history import WatchEventType
@@ -19,11 +20,28 @@ Document = dict[str, Any]
 _ACCOUNT: Final = kinds.Kind(name="ServiceAccount", group="", version="v1", plural="serviceaccounts", namespaced=True)
 
 
+def _conditions(left: Counter[str], finalizers: Counter[str]) -> list[Document]:
+    """Give what Kubernetes says about a namespace that waits for its content to go."""
+    remaining = ", ".join(f"{name} has {count} resource instances" for name, count in sorted(left.items()))
+    held = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(finalizers.items()))
+    told = [
+        ("NamespaceDeletionDiscoveryFailure", "False", "ResourcesDiscovered", "All resources successfully discovered"),
+        ("NamespaceDeletionGroupVersionParsingFailure", "False", "ParsedGroupVersions", "All legacy kube types successfully parsed"),
+        ("NamespaceDeletionContentFailure", "False", "ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
+        ("NamespaceContentRemaining", "True", "SomeResourcesRemain", f"Some resources are remaining: {remaining}"),
+        ("NamespaceFinalizersRemaining", "True", "SomeFinalizersRemain", f"Some content in the namespace has finalizers remaining: {held}")
+        if held
+        else ("NamespaceFinalizersRemaining", "False", "ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+    ]  # fmt: skip
+    return [dict(zip(("type", "status", "reason", "message"), each, strict=True)) for each in told]
+
+
 class Emptier:
     """Looks again at a namespace that is going whenever something in it has gone."""
 
-    def __init__(self, store: ObjectStore, registry: Registry) -> None:
+    def __init__(self, store: ObjectStore, registry: Registry, stamp: Callable[[], str]) -> None:
         self._store = store
+        self._stamp = stamp
         self._registry = registry
         self._going: dict[str, None] = {}
         self._look: dict[str, None] = {each["metadata"]["name"]: None for each in store.scan(kinds.NAMESPACE)}
@@ -51,10 +69,11 @@ class Emptier:
         if not deletion.is_terminating(manifest):
             return self._with_account(name)
         self._going[name] = None
-        count = left = 0
+        count, left, finalizers = 0, Counter[str](), Counter[str]()
         for kind in dict.fromkeys(each.kind for each in self._registry if each.namespaced):
             for found in list(self._store.inside(kind, name)):
-                left += 1
+                left[f"{kind.plural}.{kind.group}"] += 1
+                finalizers.update(found["metadata"].get("finalizers") or ())
                 if not deletion.is_terminating(found):
                     count += 1
                     self._store.delete(Key(kind, name, found["metadata"]["name"]))
@@ -62,7 +81,23 @@ class Emptier:
             self._look[name] = None  # most of it is gone by now
         elif not left:
             return self._finished(key, manifest)
+        else:
+            return self._told(key, manifest, left, finalizers)
         return count
+
+    def _told(self, key: Key, manifest: Mapping[str, Any], left: Counter[str], finalizers: Counter[str]) -> int:
+        """Say in the status of a namespace what keeps it from going."""
+        status = structure.mapping(manifest, "status")
+        before = {each.get("type"): each for each in status.get("conditions") or ()}
+        told = []
+        for entry in _conditions(left, finalizers):
+            old = before.get(entry["type"], {})
+            same = old.get("status") == entry["status"]
+            told.append({**entry, "lastTransitionTime": old["lastTransitionTime"] if same else self._stamp()})
+        if told == status.get("conditions"):
+            return 0
+        self._store.overwrite(key, {**manifest, "status": {**status, "conditions": told}})
+        return 1
 
     def _finished(self, key: Key, manifest: Mapping[str, Any]) -> int:
         """Take our finalizer off an empty namespace; one that nobody else holds goes."""

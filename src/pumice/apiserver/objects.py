@@ -105,7 +105,7 @@ class Objects:
     async def _read(self, call: Call) -> web.StreamResponse:
         target, query = call.target, call.query
         if target.subresource == "scale":
-            return await self._shown(answers.json(self._cluster.subresources.scale(target)))
+            return await self._shown(self._scale(call))
         if target.subresource == "log":
             if requests.is_true(query.get("follow")):
                 return await self._followed(call)
@@ -115,11 +115,21 @@ class Objects:
         verb = "get" if target.name else "watch" if requests.is_true(query.get("watch")) else "list"
         if verb not in target.resource.verbs:
             raise call.not_allowed()
+        if verb != "get":
+            requests.check_list_options(query, watch=verb == "watch")
         if verb == "watch":
             return await self._watch(call)
         if verb == "list":
             return await self._shown(self._list(call))
         return await self._shown(self._told(call, self._cluster.reading.get(target)))
+
+    def _scale(self, call: Call) -> web.Response:
+        scale = self._cluster.subresources.scale(call.target)
+        if call.form != "table":
+            return answers.json(scale)
+        include = call.query.get("includeObject") or "Metadata"
+        metadata = {"resourceVersion": scale["metadata"].get("resourceVersion", "")}
+        return answers.json(rendering.scale_table(scale, self._cluster.now(), include, metadata))
 
     def _list(self, call: Call) -> web.Response:
         page = self._cluster.reading.page(call.target, call.query)

@@ -97,12 +97,6 @@ class Reading:
 
     def _check_version(self, query: Mapping[str, str], now: int, token: Token | None) -> None:
         stated, match = query.get("resourceVersion", ""), query.get("resourceVersionMatch", "")
-        if match and match not in ("Exact", "NotOlderThan"):
-            raise statuses.bad_request(
-                f'resourceVersionMatch: Unsupported value: "{match}": supported values: "Exact", "NotOlderThan"'
-            )
-        if match and not stated:
-            raise statuses.bad_request("resourceVersionMatch is forbidden unless resourceVersion is provided")
         if token is not None:
             if stated not in ("", "0"):
                 raise statuses.bad_request("specifying resource version is not allowed when using continue")

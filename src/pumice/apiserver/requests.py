@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -84,6 +85,37 @@ def target(registry: Registry, path: str) -> Target:
     if found.name and resource.namespaced and not namespace:
         raise statuses.unknown_path()
     return found
+
+
+def check_list_options(query: Mapping[str, str], *, watch: bool) -> None:
+    """Refuse what a list or a watch may not be asked for, in the words of kube-apiserver."""
+    seconds = query.get("timeoutSeconds", "")
+    if seconds and not seconds.removeprefix("-").isdecimal():
+        raise statuses.bad_request(f'strconv.ParseInt: parsing "{seconds[:40]}": invalid syntax')
+    version, match = query.get("resourceVersion", ""), query.get("resourceVersionMatch", "")
+    send = query.get("sendInitialEvents")
+    causes: statuses.Causes = []
+    if match not in ("", "Exact", "NotOlderThan"):
+        text = f'Unsupported value: {json.dumps(match[:100])}: supported values: "Exact", "NotOlderThan", ""'
+        causes.append(("FieldValueNotSupported", "resourceVersionMatch", text))
+    elif watch and send is not None and match != "NotOlderThan":
+        causes.append(_forbidden_match("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+    elif watch and send is None and match:
+        why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        causes.append(_forbidden_match(why))
+    elif not watch and match and not version:
+        causes.append(_forbidden_match("resourceVersionMatch is forbidden unless resourceVersion is provided"))
+    elif not watch and match == "Exact" and version == "0":
+        causes.append(_forbidden_match('resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+    if not watch and send is not None:
+        text = "Forbidden: sendInitialEvents is forbidden for list"
+        causes.append(("FieldValueForbidden", "sendInitialEvents", text))
+    if causes:
+        raise statuses.invalid("ListOptions", "meta.k8s.io", "", causes)
+
+
+def _forbidden_match(why: str) -> tuple[str, str, str]:
+    return "FieldValueForbidden", "resourceVersionMatch", f"Forbidden: {why}"
 
 
 def options(

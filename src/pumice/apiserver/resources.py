@@ -16,7 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Document = dict[str, Any]
-VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+VERBS: Final = (
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "create",
+    "update",
+    "watch",
+)  # in the order of a real server
 _GROUPS_WITHOUT_GENERATION: Final = frozenset(
     {"coordination.k8s.io", "events.k8s.io", "rbac.authorization.k8s.io", "storage.k8s.io"}
 )

@@ -71,6 +71,9 @@ def _requirement(found: re.Match[str]) -> Matches:
             f'unable to parse requirement: <nil>: Invalid value: "{key}": name part must consist of alphanumeric characters'
         )
     values = [each.strip() for each in (found["values"] or "").split(",")] if found["word"] else [found["value"] or ""]
+    if not found["word"] and any(sign in values[0] for sign in "=!"):
+        sign = next(each for each in values[0] if each in "=!")
+        raise statuses.bad_request(f"unable to parse requirement: found '{sign}', expected: ',' or 'end of string'")
     for value in values:
         if not _VALUE.fullmatch(value) or len(value) > 63:
             raise statuses.bad_request(f'unable to parse requirement: values[0][{key}]: Invalid value: "{value}": a valid label must be an empty string or consist of alphanumeric characters')  # fmt: skip
@@ -109,7 +112,9 @@ def fields(text: str, resource: Resource) -> Matches:
         key, sign, value = _field(part)
         known = ("metadata.name", "metadata.namespace", *_FIELDS.get(resource.kind_name, ()), *resource.selectable)
         if key not in known:
-            raise statuses.bad_request(f"field label not supported: {key}")  # fmt: skip
+            plain = not resource.custom and resource.kind_name not in _FIELDS
+            why = f'"{key}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+            raise statuses.bad_request(why if plain else f"field label not supported: {key}")
         tests.append((tuple(key.split(".")), value, sign != "!="))
     return lambda manifest: all((_text(manifest, path) == value) is equal for path, value, equal in tests)
 
@@ -123,7 +128,7 @@ def named(text: str) -> str:
 def _field(part: str) -> tuple[str, str, str]:
     match = re.fullmatch(r"\s*([^=!\s]+)\s*(==|=|!=)\s*(.*?)\s*", part)
     if match is None:
-        raise statuses.bad_request(f"invalid field selector: {part!r}; can't understand it")
+        raise statuses.bad_request(f"invalid selector: '{part}'; can't understand '{part}'")
     return match[1], match[2], match[3]
 
 

@@ -176,12 +176,7 @@ class Writing:
         """Replace an object, or what a subresource opens of it; tells whether it was created."""
         resource = target.resource
         new = conformity.decoded(body, resource, options, warnings)
-        name = new["metadata"].setdefault("name", target.name)
-        if name != target.name:
-            raise statuses.bad_request(
-                f"the name of the object ({name}) does not match the name on the URL ({target.name})"
-            )
-        self._home(new["metadata"], target)
+        self._check_identity(new["metadata"], target)
         key = Key(resource.kind, target.namespace, target.name)
         if self._store.find(key) is None:
             raise statuses.not_found(resource.plural, resource.group, target.name)
@@ -205,6 +200,7 @@ class Writing:
         if not isinstance(new, dict) or not isinstance(new.get("metadata"), dict):
             raise statuses.bad_request("the patch leaves no object: metadata is gone or is no object")
         new = conformity.decoded(structure.copied(new), resource, options, warnings)
+        self._check_identity(new["metadata"], target)
         self._check_stated(key, resource, new["metadata"])
         return self._replace(key, target, new, options, warnings), False
 
@@ -230,11 +226,7 @@ class Writing:
         if wanted["metadata"].get("managedFields"):
             raise statuses.bad_request("metadata.managedFields must be nil")
         wanted["metadata"].setdefault("name", target.name)
-        self._home(wanted["metadata"], target)
-        if wanted["metadata"]["name"] != target.name:
-            raise statuses.bad_request(
-                f"the name of the object ({wanted['metadata']['name']}) does not match the name on the URL ({target.name})"
-            )
+        self._check_identity(wanted["metadata"], target)
         if old is None:
             if target.subresource:
                 raise statuses.not_found(resource.plural, resource.group, target.name)
@@ -355,6 +347,19 @@ class Writing:
                     seen.add(uid)
                     waiting.append(dict(self._store.peek(key)))
         return []
+
+    def _check_identity(self, metadata: Document, target: Target) -> None:
+        """Refuse a writer that states another name or namespace than the path has, or no name."""
+        self._home(metadata, target)
+        name = metadata.get("name")
+        if not name:
+            raise statuses.bad_request(
+                f"the name of the object ({target.name} based on URL) was undeterminable: name must be provided"
+            )
+        if name != target.name:
+            raise statuses.bad_request(
+                f"the name of the object ({name}) does not match the name on the URL ({target.name})"
+            )
 
     def _check_stated(self, key: Key, resource: Resource, metadata: Mapping[str, Any]) -> None:
         """Refuse a writer that states another uid or version than the present one."""

@@ -21,13 +21,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds, names
 from pumice.apiserver import authentication, cluster, resources, serving
-from pumice.local_cluster import clock, contents, event_notes, figures, journal, kubelets, node_health
+from pumice.local_cluster import clock, contents, event_notes, figures, kubelets, node_health
 from pumice.sim.identity import Key
 from pumice.sim.store import ObjectStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
+    from pathlib import Path
 
+    from pumice.local_cluster import journal
     from pumice.local_cluster.access_files import AccessFiles
     from pumice.local_cluster.options import Options
 
@@ -95,7 +97,7 @@ class ApiThread(threading.Thread):
         self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()
         gc.disable()  # until everything that stays is there: looking through it again and again would take longer than making it
         store = ObjectStore(clock.whole_seconds, new_uid, resources.has_generation)
-        keeper = journal.open_journal(self._options.data, store) if self._options.data else None
+        keeper = _keeper(self._options.data, store) if self._options.data else None
         made = cluster.Cluster(store, clock.wall, keeper.durability if keeper else None)
         if keeper:
             keeper.restore(made)
@@ -184,6 +186,12 @@ class ApiThread(threading.Thread):
             figures.ended = tally["Succeeded"] + tally["Failed"]
             figures.requests, figures.watches = server.requests, made.watching.open
             await asyncio.sleep(0.25)
+
+
+def _keeper(folder: Path, store: ObjectStore) -> journal.Journal:
+    from pumice.local_cluster.journal import open_journal  # noqa: PLC0415  SQLite is not part of every Python
+
+    return open_journal(folder, store)
 
 
 async def _serve(made: cluster.Cluster, pods: kubelets.Kubelets, health: node_health.NodeHealth) -> None:

@@ -164,7 +164,7 @@ class Controlling:
         self._arrived: deque[tuple[kinds.Kind, WatchEventType, Mapping[str, Any]]] = deque()
         self._stirred = asyncio.Event()
         self._collector = collecting.Collector(cluster.store)
-        self._emptier = emptying.Emptier(cluster.store, cluster.registry)
+        self._emptier = emptying.Emptier(cluster.store, cluster.registry, cluster.writing.stamp)
         for kind in self.engine.watched:
             self._arrived.extend((kind, "ADDED", manifest) for manifest in cluster.store.scan(kind))
         cluster.store.observe(self._seen)

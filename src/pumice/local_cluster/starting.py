@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
-from pumice.local_cluster import access_files, api_thread, controlling, live_line
+from pumice.local_cluster import access_files, api_thread, controlling, live_line, platforms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +50,9 @@ class Beside(Protocol):
 
 def run(options: Options, tell: Callable[[str], None], beside: Beside | None = None) -> int:
     """Run a cluster until a signal ends it; returns the exit status."""
+    if problem := platforms.missing(options):
+        raise UpError(problem)
+    platforms.allow_many_files()
     folder = options.data or Path(tempfile.mkdtemp(prefix="pumice-up-"))
     try:
         return _run(_with_file(options, folder), folder, tell, beside)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import resource
+import sys
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -38,6 +39,11 @@ if TYPE_CHECKING:
     from pumice.server.threads.mailbox import Mailbox
 
 PATIENCE: Final = 2.0  # seconds that a scrape waits for a cycle to end before it gets the numbers of the last one
+
+
+def memory_mib(most: int, system: str) -> int:
+    """Give the memory of a process in MiB: macOS counts it in bytes, and every other system in KiB."""
+    return most // (1024 * 1024 if system == "darwin" else 1024)
 
 
 class Reporter:
@@ -240,7 +246,7 @@ class Reporter:
             waiting=len(cluster.pending_jobs),
             queues=", ".join(sorted(cluster.queues)),
             cycles=self._scheduler.cycles,
-            memory_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+            memory_mib=memory_mib(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, sys.platform),
         )
         for report in self._informers.report() if self._informers is not None else ():
             self._log.info(

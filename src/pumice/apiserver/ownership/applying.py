@@ -37,7 +37,7 @@ def apply(live: Mapping[str, Any], wanted: Document, node: Node, writer: Writer,
     same = before is not None and before["fieldsV1"] == fields and before["apiVersion"] == writer.api_version
     own = before if same and before is not None else writer.entry("Apply", fields)
     result = [own] + [entry for entry in kept if entry["fieldsV1"]]
-    merged["metadata"] = {**merged["metadata"], "managedFields": result}
+    merged["metadata"] = {**merged["metadata"], "managedFields": managed.ordered(result)}
     return merged
 
 

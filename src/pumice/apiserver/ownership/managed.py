@@ -95,8 +95,7 @@ def after_create(new: Document, node: Node, writer: Writer, filled: frozenset[st
 
 def after_update(old: Mapping[str, Any], new: Document, node: Node, writer: Writer) -> None:
     """Write down who changed what; what nobody has changed stays with its owners, and what is gone has none."""
-    asked = new["metadata"].get("managedFields")
-    before = [] if asked == [{}] else entries(old)
+    before = _stated(new["metadata"].get("managedFields"), old)
     changed, gone = compare(old, new, node)
     if not changed and not gone:
         _put(new, before)
@@ -117,9 +116,41 @@ def after_update(old: Mapping[str, Any], new: Document, node: Node, writer: Writ
     _put(new, result)
 
 
+def _stated(asked: Any, old: Mapping[str, Any]) -> list[Entry]:
+    """Give who owned what before a write: as the writer has it, if all of that can be read, which is how kubectl hands over fields to itself."""
+    if asked == [{}]:
+        return []
+    if not isinstance(asked, list) or not asked or not all(_is_entry(each) for each in asked):
+        return entries(old)
+    return asked
+
+
+def _is_entry(entry: Any) -> bool:
+    return (
+        isinstance(entry, dict)
+        and entry.get("operation") in ("Apply", "Update")
+        and entry.get("fieldsType", "FieldsV1") == "FieldsV1"
+        and isinstance(entry.get("fieldsV1"), dict)
+    )
+
+
+def ordered(found: list[Entry]) -> list[Entry]:
+    """Put entries in the order in which a real server gives them: what was applied first, then by time and name."""
+    return sorted(
+        found,
+        key=lambda each: (
+            str(each.get("operation")),
+            str(each.get("time", "")),
+            str(each.get("manager", "")),
+            str(each.get("apiVersion", "")),
+            str(each.get("subresource", "")),
+        ),
+    )
+
+
 def _put(new: Document, result: list[Entry]) -> None:
     if result:
-        new["metadata"]["managedFields"] = result
+        new["metadata"]["managedFields"] = ordered(result) if len(result) > 1 else result
     else:
         new["metadata"].pop("managedFields", None)
 

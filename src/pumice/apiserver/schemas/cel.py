@@ -44,6 +44,31 @@ def parse(rule: str) -> Callable[[Scope], Any]:
     return found
 
 
+_LITERAL: Final = re.compile(r"r?'(?:[^'\\]|\\.)*'|r?\"(?:[^\"\\]|\\.)*\"")
+_SELECTION: Final = re.compile(r"(?<![\w.])(?:self|oldSelf)((?:\.[A-Za-z_]\w*)+)(\s*\()?")
+
+
+def undefined(rule: str, schema: Document) -> str:
+    """Name the first field that a rule reads of a value and its schema does not have, or nothing."""
+    for found in _SELECTION.finditer(_LITERAL.sub("''", rule)):
+        names = found[1].split(".")[1:]
+        below: Any = schema
+        for name in names[:-1] if found[2] else names:
+            stated = below.get("properties")
+            if not isinstance(stated, dict) or name.startswith("__"):
+                break  # a map, a value of any form, or a name that is written in another way
+            if name not in stated:
+                return "" if _is_open(below) else name
+            below = stated[name]
+    return ""
+
+
+def _is_open(schema: Document) -> bool:
+    """Tell whether a value has fields that its schema does not name."""
+    unknown = schema.get("x-kubernetes-preserve-unknown-fields") or schema.get("additionalProperties")
+    return bool(unknown or schema.get("x-kubernetes-embedded-resource") or schema.get("x-kubernetes-int-or-string"))
+
+
 def violations(rules: list[Document], value: Any, old: Any) -> list[tuple[str, str]]:
     """Give reason and message of every rule that a value breaks; rules about a change are asked only where there was something."""
     found = []
@@ -57,7 +82,7 @@ def violations(rules: list[Document], value: Any, old: Any) -> list[tuple[str, s
         except _Failure as problem:
             kept, message = False, f"{problem} evaluating rule: {text}"
         if kept is not True:
-            found.append((rule.get("reason", "FieldValueInvalid"), f"{_kind(value)}: {message}"))
+            found.append((rule.get("reason", "FieldValueInvalid"), message))
     return found
 
 
@@ -65,12 +90,6 @@ def _message(rule: Document, value: Any, old: Any) -> str:
     if rule.get("messageExpression"):
         return str(parse(rule["messageExpression"])({"self": value, "oldSelf": old}))
     return rule.get("message") or f"failed rule: {rule['rule']}"
-
-
-def _kind(value: Any) -> str:
-    return {dict: '"object"', list: '"array"', str: '"string"', bool: '"boolean"', int: '"integer"'}.get(
-        type(value), '"number"'
-    )
 
 
 class _Parser:

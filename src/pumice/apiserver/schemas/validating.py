@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 _MOST_CAUSES = 20
 _BLOCKING = frozenset(f"FieldValue{what}" for what in ("Required", "TooLong", "TooMany", "TypeInvalid", "NotSupported"))
-_TOO_MUCH = {
-    "may not be more": "FieldValueTooLong",
-    "should have at most": "FieldValueTooMany",
-    "must have at most": "FieldValueTooMany",
+_WORDS = {
+    "FieldValueForbidden": "Forbidden",
+    "FieldValueRequired": "Required value",
+    "FieldValueDuplicate": "Duplicate value",
 }
 _UNCHECKED = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
 
@@ -39,7 +39,8 @@ def _check_rules(value: Any, node: Node, old: Any, path: str, found: Causes) -> 
     if not node.ruled or (value is None and node.nullable):
         return
     if node.rules:
-        found += [(reason, path, f"Invalid value: {text}") for reason, text in cel.violations(node.rules, value, old)]
+        told = cel.violations(node.rules, value, old)
+        found += [(reason, path, f"{_WORDS.get(reason, 'Invalid value')}: {text}") for reason, text in told]
     if isinstance(value, dict):
         before = old if isinstance(old, dict) else {}
         for name, item in value.items():
@@ -63,10 +64,13 @@ def _check(value: Any, node: Node, path: str, found: Causes) -> None:
         found.append(
             ("FieldValueNotSupported", path, f"Unsupported value: {_shown(value)}: supported values: {supported}")
         )
-    found += [
-        (_limit_reason(text), path, f"Invalid value: {_shown(value)}: {path} in body {text}")
-        for text in _limit_problems(value, node)
-    ]
+    if excess := _excess(value, node):
+        found.append((excess[0], path, excess[1]))
+        return
+    stated = len(value) if isinstance(value, list) else value
+    for text in _limit_problems(value, node):
+        reason = "FieldValueTypeInvalid" if text.startswith("must be of type") else "FieldValueInvalid"
+        found.append((reason, path, f"Invalid value: {_shown(stated)}: {path} in body {text}"))
     if isinstance(value, dict):
         _check_fields(value, node, path, found)
     elif isinstance(value, list):
@@ -136,6 +140,16 @@ def _type_problem(value: Any, node: Node) -> str:
             return "" if name == kind else kind
 
 
+def _excess(value: Any, node: Node) -> tuple[str, str] | None:
+    """Say that a text is too long, or that a list or a map has too many items; nothing else is said of such a one."""
+    if isinstance(value, str) and len(value) > (most := node.limits.get("maxLength", math.inf)):
+        return "FieldValueTooLong", f"Too long: may not be more than {most} byte{'s' * (most != 1)}"
+    word = "maxItems" if isinstance(value, list) else "maxProperties" if isinstance(value, dict) else ""
+    if word and len(value) > (most := node.limits.get(word, math.inf)):
+        return "FieldValueTooMany", f"Too many: {len(value)}: must have at most {most} item{'s' * (most != 1)}"
+    return None
+
+
 def _limit_problems(value: Any, node: Node) -> list[str]:
     limits = node.limits
     problems = []
@@ -146,18 +160,9 @@ def _limit_problems(value: Any, node: Node) -> list[str]:
     elif isinstance(value, list):
         if len(value) < limits.get("minItems", 0):
             problems.append(f"should have at least {limits['minItems']} items")
-        if len(value) > limits.get("maxItems", math.inf):
-            problems.append(f"should have at most {limits['maxItems']} items")
-    elif isinstance(value, dict):
-        if len(value) < limits.get("minProperties", 0):
-            problems.append(f"should have at least {limits['minProperties']} properties")
-        if len(value) > limits.get("maxProperties", math.inf):
-            problems.append(f"must have at most {limits['maxProperties']} properties")
+    elif isinstance(value, dict) and len(value) < limits.get("minProperties", 0):
+        problems.append(f"should have at least {limits['minProperties']} properties")
     return problems
-
-
-def _limit_reason(text: str) -> str:
-    return next((reason for beginning, reason in _TOO_MUCH.items() if text.startswith(beginning)), "FieldValueInvalid")
 
 
 def _text_problems(value: str, node: Node) -> list[str]:
@@ -165,8 +170,6 @@ def _text_problems(value: str, node: Node) -> list[str]:
     problems = []
     if len(value) < limits.get("minLength", 0):
         problems.append(f"should be at least {limits['minLength']} chars long")
-    if len(value) > limits.get("maxLength", math.inf):
-        problems.append(f"may not be more than {limits['maxLength']} bytes")
     if node.pattern is not None and not node.pattern.search(value):
         problems.append(f"should match '{node.source['pattern']}'")
     if limits.get("format") == "date-time":
@@ -197,5 +200,5 @@ def _name(value: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = json.dumps(value)
+    text = json.dumps(value, separators=(",", ":"))
     return text if len(text) <= 200 else text[:197] + "..."

@@ -246,8 +246,13 @@ def role(item: Mapping[str, Any], _: int) -> str:
 
 
 def endpoints(item: Mapping[str, Any], _: int) -> str:
-    """List the first addresses."""
-    found = [each.get("ip", "") for subset in item.get("subsets") or () for each in subset.get("addresses") or ()]
+    """List the first addresses, each with its ports."""
+    found = [
+        f"{each.get('ip', '')}{port}"
+        for subset in item.get("subsets") or ()
+        for port in [f":{each.get('port')}" for each in subset.get("ports") or ()] or [""]
+        for each in subset.get("addresses") or ()
+    ]
     return ",".join(found[:3]) + (f" + {len(found) - 3} more..." if len(found) > 3 else "") or "<none>"
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pumice.apiserver.tables import ages, built_in, json_paths
+from pumice.apiserver.tables import ages, built_in, cells, json_paths
 from pumice.apiserver.tables.columns import AGE, NAME, Column
 
 if TYPE_CHECKING:
@@ -18,11 +18,29 @@ Document = dict[str, Any]
 _CUSTOM_TYPES: Final = {"date", "string", "integer", "number", "boolean"}
 
 
+_SCALE: Final = (
+    NAME,
+    Column("Desired", cells.count("spec", "replicas"), "integer"),
+    Column("Available", cells.count("status", "replicas"), "integer"),
+    AGE,
+)
+
+
 def table(
     resource: Resource, items: Sequence[Mapping[str, Any]], now: int, include: str, metadata: Document
 ) -> Document:
     """Give a table of objects."""
-    columns = columns_of(resource)
+    return _table(columns_of(resource), items, now, include, metadata)
+
+
+def scale_table(scale: Mapping[str, Any], now: int, include: str, metadata: Document) -> Document:
+    """Give a table of one scale."""
+    return _table(_SCALE, [scale], now, include, metadata)
+
+
+def _table(
+    columns: Sequence[Column], items: Sequence[Mapping[str, Any]], now: int, include: str, metadata: Document
+) -> Document:
     rows = [{"cells": [_cell(column, item, now) for column in columns], **_object(item, include)} for item in items]
     definitions = [
         {
