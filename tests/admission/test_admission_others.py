@@ -109,6 +109,12 @@ def test_a_field_of_a_flow_that_changes_nothing_is_warned_of(place, value, field
     assert [(where, "has no effect" in text) for where, text in warnings(flow)] == [(f"spec.flows[1].{field}", True)]
 
 
+@pytest.mark.parametrize(("schedule", "warned"), [("@every 59s", 1), ("@every 60s", 0), ("* * * * *", 0)])
+def test_a_schedule_of_more_than_one_start_a_minute_is_warned_of(schedule, warned):
+    found = warnings(cron_job(schedule=schedule))
+    assert [(where, "one a minute is started" in text) for where, text in found] == [("spec.schedule", True)] * warned
+
+
 @pytest.mark.parametrize("broken", [hyper_node(regex("(")), job_flow(a=["a"]), cron_job(schedule="x")])
 def test_a_change_of_metadata_is_let_through_though_the_object_breaks_rules(broken):
     assert refusals(broken) != []

@@ -124,6 +124,28 @@ def test_root_keeps_its_amounts_unless_the_protection_is_off():
     assert refusals(edited(old, ("spec", "weight"), 3), old=old) == []
 
 
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("metadata", "annotations"), {"pumice.dev/order": "CloseQueue 2026-01-01T00:00:00Z u"}),
+        (("metadata", "annotations"), {"volcano.sh/closed-by-parent": "true"}),
+        (("spec", "parent"), "root"),
+    ],
+)
+def test_what_the_controller_notes_on_a_queue_is_let_through_though_the_queue_breaks_rules(place, value):
+    old = queue(guarantee={"resource": {"cpu": 2}})
+    assert refusals(old) != []
+    assert refusals(edited(old, place, value), old=old) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "value"), [(("metadata", "annotations"), {"volcano.sh/hierarchy": "root/a"}), (("spec", "weight"), 2)]
+)
+def test_a_change_that_rules_look_at_has_the_whole_queue_judged(place, value):
+    old = queue(guarantee={"resource": {"cpu": 2}})
+    assert "spec.guarantee.resource.cpu" in [field for field, _ in refusals(edited(old, place, value), old=old)]
+
+
 def test_a_change_of_metadata_is_let_through_though_the_queue_breaks_rules():
     old = queue(parent="nope", guarantee={"resource": {"cpu": 1}})
 

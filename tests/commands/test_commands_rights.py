@@ -12,6 +12,8 @@ from pumice.api import kinds
 from pumice.cli.program import program
 from pumice.cli.volcano import failing
 from pumice.kube import errors
+from pumice.manifests import component, user_roles
+from pumice.manifests.release import Release
 
 
 def run(file, *arguments):
@@ -61,6 +63,42 @@ def test_missing_right_is_named_with_how_it_is_granted(ann, arguments, told):
     assert result.exit_code == 1
     assert result.stdout.startswith(f"Failed to {arguments[1]} {arguments[0]}: ")
     assert told.format(space=space) in result.stdout
+
+
+@pytest.fixture
+def bound(real_server, tmp_path):
+    """Make somebody who has one of the roles that an installation brings for people, in one namespace."""
+
+    def make(name):
+        space = real_server.new_namespace()
+        (role,) = [each for each in user_roles.of(component.controllers(Release())) if each["metadata"]["name"] == name]
+        real_server.kubectl("apply", "-f", "-", input=yaml.safe_dump(role))
+        real_server.kubectl("create", "rolebinding", "b", "-n", space, f"--clusterrole={name}", f"--user={name}")
+        given = yaml.safe_load(real_server.kubeconfig.read_text(encoding="utf-8"))
+        for user in given["users"]:
+            user["user"]["as"] = name
+        file = tmp_path / f"{name}.yaml"
+        file.write_text(yaml.safe_dump(given), encoding="utf-8")
+        return file, space
+
+    return make
+
+
+def test_the_role_for_editors_is_enough_to_run_and_order_jobs(bound):
+    file, space = bound("pumice-vcjob-editor-role")
+    verbs = (("run", "-N", "a"), ("list",), ("suspend", "-N", "a"), ("resume", "-N", "a"), ("delete", "-N", "a"))
+    for verb in verbs:
+        result = run(file, "job", *verb, "-n", space)
+        assert (result.exit_code, "lack the right" in result.output) == (0, False), result.output
+
+
+def test_the_role_for_viewers_is_enough_to_look_and_not_to_write(bound):
+    file, space = bound("pumice-vcjob-viewer-role")
+    assert run(file, "job", "list", "-n", space).stdout == "No resources found\n"
+    assert run(file, "jobflow", "list", "-n", space).exit_code == 0
+    assert (
+        "you lack the right to create jobs.batch.volcano.sh" in run(file, "job", "run", "-N", "a", "-n", space).stdout
+    )
 
 
 def test_what_may_be_read_is_listed(ann):

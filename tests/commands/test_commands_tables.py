@@ -213,9 +213,11 @@ def test_pods_of_a_queue_are_those_labelled_and_those_annotated():
         objects.pod("b", annotations={"scheduling.volcano.sh/queue-name": "q"}),
         objects.pod("c", labels={"volcano.sh/queue-name": "r"}),
         objects.pod("d"),
+        objects.pod("e", annotations={"volcano.sh/queue-name": "q"}),  # of a queue whose name may not be a label
     ]
+    assert text(pod_rows.WIDE, made[4:]).splitlines()[1].split()[-1] == "q"
     metadata = [msgspec.convert(each["metadata"], ObjectMeta) for each in made]
-    assert [each.name for each in metadata if pod_rows.in_queue("q")(each)] == ["a", "b"]
+    assert [each.name for each in metadata if pod_rows.in_queue("q")(each)] == ["a", "b", "e"]
     assert pod_rows.outside(made, "q") == "r"
     assert pod_rows.outside(made[:2], "q") == ""
 

@@ -208,6 +208,13 @@ def test_volumes_have_names_that_kubernetes_takes_however_the_job_is_called(name
     assert named == {f"{name}-{each}" for each in chosen}  # the objects keep the names that Volcano gives them
 
 
+@pytest.mark.parametrize("length", [1, 63, 64, 253])
+def test_a_queue_is_a_label_where_it_may_be_one_and_an_annotation_always(length):
+    metadata = made(job({"w": 1}, queue="q" * length), "w")["metadata"]
+    assert metadata["annotations"]["volcano.sh/queue-name"] == "q" * length
+    assert metadata["labels"].get("volcano.sh/queue-name") == ("q" * length if length <= 63 else None)
+
+
 @pytest.mark.parametrize("plugin", ["mpi", "pytorch", "tensorflow", "ray"])
 @pytest.mark.parametrize("port", ["0", "65536", "4294967318"])
 def test_a_port_that_is_none_is_named(plugin, port):

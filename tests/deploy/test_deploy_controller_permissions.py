@@ -129,10 +129,19 @@ class Life:
         await self.until(lambda: self.get(jobs)["status"].get("retryCount") == 1)
         self.order("AbortJob", "Job", VOLCANO, "rich", self.get(jobs)["metadata"]["uid"])
         await self.until(lambda: self.phase("rich") == "Aborted")
+        for count in (1, 2):
+            # A warning that was given before is counted up.
+            self.order("AbortJobs", "Job", VOLCANO, "rich", self.get(jobs)["metadata"]["uid"])
+            await self.until(lambda: count in self.warnings("CommandIssued"))  # noqa: B023  asked at once
         self.make(job("brief", self.namespace, ttlSecondsAfterFinished=1))
         (pod,) = await self.let_in("brief")
         await asyncio.to_thread(self.end, pod, "Succeeded")
         await self.until(lambda: self.is_deleted("brief"))
+
+    def warnings(self, reason):
+        """Give how often each warning of a reason was given."""
+        found = self.items("v1", "events")
+        return [each["count"] for each in found if (each["type"], each["reason"]) == ("Warning", reason)]
 
     def is_deleted(self, name):
         """Tell whether a Job is gone, or goes: nobody collects garbage here."""

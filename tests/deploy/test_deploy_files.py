@@ -211,13 +211,30 @@ def test_volcanos_lease_is_taken_by_choice_only(options, lease):
 
 def test_single_puts_controllers_in_the_schedulers_process_with_one_account_that_may_do_both():
     manifests = printed("--without-crds", "--single")
-    (deployment,), (role,) = named(manifests, "Deployment"), named(manifests, "ClusterRole")
+    (deployment,), (role, *for_people) = named(manifests, "Deployment"), named(manifests, "ClusterRole")
+    assert [each["metadata"]["name"] for each in for_people] == ["pumice-vcjob-editor-role", "pumice-vcjob-viewer-role"]
     args = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
     assert {"--controllers=*", "--controllers-lease-name=pumice-controllers"} <= set(args)
     wanted = (*permissions.PERMISSIONS, *controller_permissions.PERMISSIONS)
     assert granted_by(role["rules"]) == {use for each in wanted if each.place == "cluster" for use in each.uses}
     names = [rule["resourceNames"] for rule in named(manifests, "Role")[0]["rules"] if "resourceNames" in rule]
     assert names == [["pumice"], ["pumice-controllers"]]
+
+
+@pytest.mark.parametrize(
+    ("options", "roles"),
+    [
+        ((), ["pumice-vcjob-editor-role", "pumice-vcjob-viewer-role"]),
+        (("--replace-volcano", "--name", "volcano"), ["vcjob-editor-role", "vcjob-viewer-role"]),
+        (("--name", "team-a", "--scheduler-name", "team-a"), []),
+        (("--without-controllers",), []),
+    ],
+)
+def test_people_get_the_roles_that_volcano_has_for_them_under_its_names_in_its_place(options, roles):
+    found = [each["metadata"]["name"] for each in printed("--without-crds", *options) if each["kind"] == "ClusterRole"]
+    assert [name for name in found if "vcjob" in name] == roles
+    bound = [each["roleRef"]["name"] for each in printed(*options) if each["kind"] == "ClusterRoleBinding"]
+    assert not set(roles).intersection(bound)
 
 
 def test_the_scheduler_alone_is_installed_where_controllers_are_kept():

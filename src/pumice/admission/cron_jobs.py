@@ -54,9 +54,15 @@ def _judge_schedule(spec: Part) -> None:
         )
     elif text:
         try:
-            schedules.parse(text, None)
+            found = schedules.parse(text, None)
         except cron_fields.ScheduleError as error:
             spec.refuse(str(error), "schedule")
+        else:
+            if isinstance(found, schedules.Every) and found.is_within_a_minute:
+                spec.warn(
+                    f"is {documents.quoted(text)}, and jobs are named after minutes: one a minute is started",
+                    "schedule",
+                )
     zone = spec.text("timeZone")
     if spec.part("timeZone").value is not None and (problem := _zone_problem(zone)):
         spec.refuse(problem, "timeZone")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.kube import permissions
-from pumice.manifests import component, workload
+from pumice.manifests import component, user_roles, workload
 from pumice.manifests.release import CONFIGURATION_FILE, CONTROLLERS_FILE
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def scheduler(release: Release) -> list[Manifest]:
         *roles(part),
         *flow_schemas(part),
         config_map(part, release.config_map, {CONFIGURATION_FILE: release.configuration}),
-        *([_discovery(part)] if single else []),
+        *([*user_roles.of(part), _discovery(part)] if single else []),
         workload.scheduler(part),
         service(part),
     ]
@@ -45,6 +45,7 @@ def controllers(release: Release) -> list[Manifest]:
         service_account(part),
         *roles(part),
         *flow_schemas(part),
+        *user_roles.of(part),
         _discovery(part),
         workload.controllers(part),
         service(part),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _LARGEST_WEIGHT: Final = 65535
 _PROTECTED: Final = (names.DEFAULT_QUEUE, names.ROOT_QUEUE)
 _ROOT_FIXED: Final = ("capability", "deserved", "guarantee")
+_READ_ANNOTATIONS: Final = (names.HIERARCHY, names.HIERARCHY_WEIGHTS)
 _STATES: Final = ("", names.QUEUE_OPEN, names.QUEUE_CLOSED)
 
 
@@ -43,9 +44,17 @@ def judge(request: Request, found: Remarks, around: Surroundings, settings: Sett
 
 
 def _same(new: dict[str, Any], old: dict[str, Any]) -> bool:
-    """Tell whether nothing changed that rules look at, as when a finalizer goes."""
-    fields = (("spec",), ("status", "state"), ("metadata", "annotations"))
-    return all(surroundings.below(new, *field) == surroundings.below(old, *field) for field in fields)
+    """Tell whether nothing changed that rules look at, as when a finalizer goes, or the controller notes an order or a parent that was left out."""
+    fields = (("status", "state"), *(("metadata", "annotations", key) for key in _READ_ANNOTATIONS))
+    same = all(surroundings.below(new, *field) == surroundings.below(old, *field) for field in fields)
+    return same and _spec_below_root(new) == _spec_below_root(old)
+
+
+def _spec_below_root(queue: dict[str, Any]) -> dict[str, Any]:
+    """Give a queue's spec with the parent that it has by default."""
+    spec = surroundings.below(queue, "spec")
+    stated = spec if isinstance(spec, dict) else {}
+    return {**stated, "parent": stated.get("parent") or names.ROOT_QUEUE}
 
 
 def _judge_rest(spec: Part) -> None:

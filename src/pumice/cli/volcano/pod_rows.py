@@ -22,7 +22,8 @@ def _label(item: Mapping[str, Any], key: str) -> str:
 
 def queue(pod: Mapping[str, Any], _: int = 0) -> str:
     """Give the queue that a pod says it is in."""
-    annotated = structure.mapping(pod, "metadata", "annotations").get(names.QUEUE_NAME)
+    stated = structure.mapping(pod, "metadata", "annotations")
+    annotated = stated.get(names.JOB_QUEUE_NAME) or stated.get(names.QUEUE_NAME)
     return _label(pod, names.JOB_QUEUE_NAME) or str(annotated or "")
 
 
@@ -47,8 +48,9 @@ WIDE: Final = (
 
 
 def in_queue(name: str) -> Callable[[ObjectMeta], bool]:
-    """Give the test for pods of a queue: those that a Job labelled so, and those that are annotated so."""
-    return lambda pod: name in (pod.labels.get(names.JOB_QUEUE_NAME), pod.annotations.get(names.QUEUE_NAME))
+    """Give the test for pods of a queue: those that a Job labelled so, or annotated where the name is too long for a label, and those that are annotated so."""
+    keys = (names.JOB_QUEUE_NAME, names.QUEUE_NAME)
+    return lambda pod: name in (pod.labels.get(names.JOB_QUEUE_NAME), *map(pod.annotations.get, keys))
 
 
 def outside(pods_found: list[dict[str, Any]], name: str) -> str:

@@ -122,6 +122,11 @@ class Every:
     def __init__(self, span: int) -> None:
         self._span = max(span // duration.SECOND, 1) * duration.SECOND
 
+    @property
+    def is_within_a_minute(self) -> bool:
+        """Whether two starts may fall into one minute, after which Jobs are named: the second is left out then."""
+        return self._span < duration.MINUTE
+
     def after(self, moment: int, anchor: int) -> int | None:
         """Give the first start after a moment."""
         base = anchor // duration.SECOND * duration.SECOND

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Manifest = dict[str, Any]
 _ALPHABET: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _LETTERS: Final = 12
+_LONGEST_LABEL: Final = 63
 _COPIED_ANNOTATIONS: Final = (names.PREEMPTABLE, names.COOLDOWN_TIME, names.REVOCABLE_ZONE)
 _COPIED_LABELS: Final = (names.PREEMPTABLE, names.COOLDOWN_TIME)
 
@@ -92,8 +93,9 @@ class PodMaker:
             names.JOB_NAME: job.name,
             names.TASK_SPEC: role.name,
             names.JOB_NAMESPACE: job.namespace,
-            names.JOB_QUEUE_NAME: job.queue,
         }
+        if len(job.queue) <= _LONGEST_LABEL:  # a queue may have a longer name, which the annotation tells
+            found[names.JOB_QUEUE_NAME] = job.queue
         if role.partition is not None:
             found[names.PARTITION_ID] = str(index // role.partition.size)
         own = manifests.labels(job.manifest)
