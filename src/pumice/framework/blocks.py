@@ -120,7 +120,8 @@ class Block:
                 memo.clear()
             answers = self._worked_out(np.array([alike[0] for alike in new.values()]))
             for alike, answer in zip(new.values(), answers.T, strict=True):
-                self.keys[:, alike] = answer[:, None]
+                for row in alike:
+                    self.keys[:, row] = answer
             memo.update(zip(new, answers.T, strict=True))
         self._missed += len(new)
         self._found += len(rows) - len(new)
