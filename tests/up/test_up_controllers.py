@@ -219,3 +219,23 @@ def test_a_job_of_volcano_runs_with_its_policies_and_plugins(home):
     assert variables["VC_WORKER_HOSTS"]["valueFrom"]["configMapKeyRef"]["name"] == "train-svc"
     assert "Start to execute action CompleteJob: TaskCompleted of task worker" in home("describe", "vcjob", "train")
     assert not objects(home, "podgroups.scheduling.volcano.sh")
+
+
+def test_a_cron_job_starts_its_jobs_and_goes_with_them(home):
+    home("create", "cronjob", "tick", "--image=busybox", "--schedule=@every 1s", "--", "sh", "-c", "echo $HOSTNAME")
+    until(lambda: "Complete" in home("get", "jobs", "--no-headers"))
+    assert "Created job tick-" in home("get", "events", "--field-selector", "involvedObject.kind=CronJob")
+    home("patch", "cronjob", "tick", "-p", '{"spec": {"suspend": true}}')
+    until(lambda: "LAST SCHEDULE" in home("get", "cronjob", "tick") and "True" in home("get", "cronjob", "tick"))
+    home("delete", "cronjob", "tick")
+    until(lambda: home("get", "jobs,pods", "--no-headers") == "")
+
+
+def test_a_log_is_followed_to_the_end_of_its_container(home):
+    home(
+        "run", "talks", "--image=busybox", "--restart=Never", "--", "sh", "-c", "echo one; sleep 20; echo two $HOSTNAME"
+    )
+    home("wait", "--for=condition=Ready", "pod/talks", "--timeout=60s")
+    assert home("logs", "talks", "-f") == "one\ntwo talks\n"
+    told = home("logs", "talks", "--previous", check=False)
+    assert 'previous terminated container "talks" in pod "talks" not found' in told
