@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import statistics
 import time
@@ -87,6 +88,8 @@ def _bare(connection: Connection) -> float:
         stored = made.run(load.gangs(made.client, GANGS, SIZE))
         made.catch_up(PODS)
         nodes = [record.name for record in made.cache.cluster.nodes.records]
+        watch = contextlib.AsyncExitStack()
+        made.run(watch.enter_async_context(watching.watched(made.client)))
         rate = made.bind_only(
             [
                 Bind(
@@ -98,5 +101,6 @@ def _bare(connection: Connection) -> float:
                 for number, pod in enumerate(stored)
             ]
         )
+        made.run(watch.aclose())
         made.run(load.clear(made.client))
     return rate
