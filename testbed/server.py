@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -196,6 +197,11 @@ class ApiServer:
         """Apply the custom resource definitions in a folder; return when the server serves them."""
         self.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(folder))
         self.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(folder))
+
+    def drop_crds(self, file: Path) -> None:
+        """Remove custom resource definitions with all their objects; kubectl forgets that it has ever seen them."""
+        self.kubectl("delete", "-f", str(file))
+        shutil.rmtree(self.folder / "kubectl", ignore_errors=True)
 
     def forget_history(self) -> None:
         """Compact etcd and restart, as the API server has a memory of its own: watches and pages of a list from before answer 410."""

@@ -67,9 +67,11 @@ def test_missing_right_is_named_with_how_it_is_granted(ann, arguments, told):
 
 @pytest.fixture
 def bound(real_server, tmp_path):
-    """Make somebody who has one of the roles that an installation brings for people, in one namespace."""
+    """Make somebody who has one of the roles that an installation brings for people, in one namespace; the roles go at the end."""
+    made = []
 
     def make(name):
+        made.append(name)
         space = real_server.new_namespace()
         (role,) = [each for each in user_roles.of(component.controllers(Release())) if each["metadata"]["name"] == name]
         real_server.kubectl("apply", "-f", "-", input=yaml.safe_dump(role))
@@ -81,7 +83,9 @@ def bound(real_server, tmp_path):
         file.write_text(yaml.safe_dump(given), encoding="utf-8")
         return file, space
 
-    return make
+    yield make
+    for name in made:
+        real_server.kubectl("delete", "clusterrole", name)
 
 
 def test_the_role_for_editors_is_enough_to_run_and_order_jobs(bound):

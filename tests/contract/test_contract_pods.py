@@ -235,13 +235,15 @@ def test_the_status_of_another_pod_of_that_name_is_not_written(harness):
 
 def test_effects_on_one_pod_happen_in_order(harness):
     harness.apply(pod(harness))
+    read = effects.Read(kind=kinds.POD, namespace=harness.namespace, name="p")
     outcomes = harness.perform(
         status_patch(harness, {"conditions": [unschedulable("first")]}),
         status_patch(harness, {"conditions": [unschedulable("second")]}),
-        bind(harness),
-        effects.Read(kind=kinds.POD, namespace=harness.namespace, name="p"),
+        read,
     )
-    assert [code(outcome) for outcome in outcomes] == [None] * 4
-    assert condition(outcomes[1].object, "PodScheduled")["message"] == "second"
-    assert outcomes[3].object["spec"]["nodeName"] == "n1"
-    assert condition(outcomes[3].object, "PodScheduled")["status"] == "True"
+    assert [code(outcome) for outcome in outcomes] == [None] * 3
+    assert condition(outcomes[2].object, "PodScheduled")["message"] == "second"
+    outcomes = harness.perform(status_patch(harness, {"conditions": [unschedulable("third")]}), bind(harness), read)
+    assert [code(outcome) for outcome in outcomes] == [None] * 3
+    assert outcomes[2].object["spec"]["nodeName"] == "n1"
+    assert condition(outcomes[2].object, "PodScheduled")["status"] == "True"

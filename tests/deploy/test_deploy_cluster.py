@@ -154,7 +154,7 @@ def test_both_older_groups_are_served_side_by_side(cluster, namespace):
         manifest = {**group(namespace, "old", spec={"minMember": 2}), "apiVersion": resource.kind.api_version}
         apply(cluster, manifest)
         assert stored(cluster, resource.name, "old", "-n", namespace)["spec"]["minMember"] == 2
-    cluster.kubectl("delete", "-f", str(ROOT / "deploy" / "crds-kube-batch.yaml"))
+    cluster.drop_crds(ROOT / "deploy" / "crds-kube-batch.yaml")
 
 
 # ---- the scheduler's own objects

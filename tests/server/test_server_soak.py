@@ -48,6 +48,7 @@ BOUNDED = (
     ".evaluator._kept",
     ".evaluator._masks",
     ".cluster.objects",
+    "._exposition._histograms.",
 )
 # How much may be left of what is only looked through when it has grown.
 SPARE = {

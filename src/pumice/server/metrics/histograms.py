@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from prometheus_client.core import Metric
 
-MOST: Final = 4096  # values that wait to be counted
+MOST: Final = 512  # values that wait to be counted
 
 
 class Histogram:
