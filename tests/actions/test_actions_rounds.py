@@ -61,7 +61,7 @@ def assert_as_in_turns(text, waves, *classes):
         assert together == decide(text, waves, *classes)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(pick=ANYTHING)
 def test_pods_placed_in_rounds_go_where_they_would_have_gone_turn_by_turn(pick):
     assert_as_in_turns(configuration(pick), world(pick))
@@ -110,7 +110,7 @@ class Refusing(Plugin):
         return "not this one" if sign > 0 and run.tasks[0].name.endswith("5-w-0") else None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(pick=ANYTHING)
 def test_plugins_that_move_refuse_or_break_down_are_heeded_as_in_turns(pick):
     for each in (Fickle, Breaking, Refusing):

@@ -119,6 +119,15 @@ def test_a_pod_whose_group_nobody_knows_and_one_without_a_group_cannot_wait():
     assert not judge.can_wait("ADDED", found(alone))
 
 
+def test_a_pod_that_is_given_its_group_after_it_was_seen_cannot_wait():
+    alone = builders.pod("p", "g", cpu="1")
+    given = {**alone, "metadata": {**alone["metadata"]}}
+    alone["metadata"] = {**alone["metadata"], "annotations": {}}
+    made = builders.Desk().feed(alone, builders.group("g", 1))
+    made.cache.apply(builders.NOW)
+    assert not urgency.Urgency(made.cluster).can_wait("MODIFIED", found(given))
+
+
 def test_a_pod_that_waits_cannot_wait_once_its_gate_is_off_or_it_has_another_label():
     made = builders.Desk().feed(builders.group("g"), gated := {**builders.pod("p", "g", cpu="1")})
     gated["spec"]["schedulingGates"] = [{"name": "x"}]

@@ -11,7 +11,7 @@ from pumice.study.relaxing import relaxation
 from pumice.study.state import manifest
 from tests.lives import policies
 
-LIVES = 3
+LIVES = 2
 PATIENCE = 60  # cycles in which victims have gone and their claimants are bound
 
 

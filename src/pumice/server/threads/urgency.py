@@ -65,7 +65,7 @@ class Urgency:
             self._tidy()
         coming = self._coming.setdefault(key, {})
         coming[pod.metadata.uid] = None
-        here = len(job.tasks) + sum(uid not in self._cluster.tasks for uid in coming)
+        here = len(job.tasks) + sum(uid not in job.tasks for uid in coming)
         return here < job.group.spec.min_member
 
     def _tidy(self) -> None:
