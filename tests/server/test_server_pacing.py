@@ -30,8 +30,6 @@ def test_without_a_period_a_change_starts_a_cycle_at_once_but_deciding_takes_no_
     assert ended + pause <= due <= ended + max(pause, 1.0)
     changed = pace.after_change(ended + later)
     assert changed == max(ended + pause, ended + later + pacing.GATHER)
-    assert pace.after_change(ended + later, backlog=pacing.BACKLOG) == changed
-    assert pace.after_change(ended + later, backlog=pacing.BACKLOG + 1) == pace.after_echo(ended + later)
     assert pace.after_echo(ended + later) == max(ended + pause, ended + later + pacing.ECHO)
 
 

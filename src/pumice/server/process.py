@@ -327,15 +327,7 @@ class Process:
             self._recorder.follow(scheduler)
         period = self._settings.schedule_period
         pause = None if period is None else period / 1e6
-        decider = deciding.Decider(
-            scheduler,
-            self._box,
-            self._log,
-            self._reporter,
-            period=pause,
-            now=wall,
-            backlog=lambda: self._world.counts.waiting,
-        )
+        decider = deciding.Decider(scheduler, self._box, self._log, self._reporter, period=pause, now=wall)
         self._reporter.follow(scheduler, decider)
         return decider.run()
 

@@ -61,16 +61,13 @@ class Decider:
         *,
         period: float | None,
         now: Callable[[], int],
-        backlog: Callable[[], int] = lambda: 0,
     ) -> None:
-        """Put it together; `backlog` says how many writes wait to be sent."""
         self._scheduler = scheduler
         self._box = box
         self._log = log
         self._reporter = reporter
         self._pacing = Pacing(period)
         self._now = now
-        self._backlog = backlog
         self._deciding = False
         self._told: dict[str, float] = {}
         self._frozen = False
@@ -120,7 +117,7 @@ class Decider:
                     due = min(due, self._pacing.after_change(time.monotonic()))
                 case mailbox.Changed():
                     now = time.monotonic()
-                    due = min(due, self._pacing.after_change(now, backlog=self._backlog()))
+                    due = min(due, self._pacing.after_change(now))
                     early = now + EARLY if self._deciding and due - now > 2 * EARLY else due
                 case mailbox.Echoed():
                     due = min(due, self._pacing.after_echo(time.monotonic()))

@@ -1,8 +1,7 @@
 """When the next cycle starts: at once when something has changed, or after a fixed pause if one was asked for.
 
 At once means: a millisecond after the first of a burst of changes, so that gangs arrive whole, and after a pause as long as the last cycle was, so that deciding
-takes no more than half of the time. What gives nobody room, such as the echo of a bind or a pod whose gang is not complete, waits a fifth of a second for more of its kind, and so does everything
-while more writes wait than can be sent at once: on a busy machine cycles would take from the API server what it needs for the binds. Whatever waits for a moment
+takes no more than half of the time. What gives nobody room, such as the echo of a bind or a pod whose gang is not complete, waits a fifth of a second for more of its kind. Whatever waits for a moment
 wakes the scheduler then; in any case it looks around once a second.
 """
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
 GATHER: Final = 0.001  # seconds for which a burst is gathered
 ECHO: Final = 0.2  # seconds for which changes are gathered that nothing new can be decided on
-BACKLOG: Final = 64  # writes that wait; while there are more, what is decided now would only wait behind them
 LOOK: Final = 1.0  # seconds after which a cycle starts though nobody asked for one; it is skipped if nothing is due
 LONGEST: Final = 1.0  # the longest pause after a cycle
 STANDS: Final = 1_000_000  # microseconds for which a reason to wait must stand before it is written, as long as others' cycles take to see it
@@ -46,10 +44,8 @@ class Pacing:
             return ended + LOOK
         return max(self._rested, ended + min(wakes_in, LOOK))
 
-    def after_change(self, now: float, *, backlog: int = 0) -> float:
-        """Return when the next cycle starts at the latest, now that something has changed and so many writes wait to be sent."""
-        if backlog > BACKLOG:
-            return self.after_echo(now)
+    def after_change(self, now: float) -> float:
+        """Return when the next cycle starts at the latest, now that something has changed."""
         return self._rested if self._period is not None else max(self._rested, now + GATHER)
 
     def after_echo(self, now: float) -> float:
