@@ -61,12 +61,17 @@ class Urgency:
         job = self._cluster.jobs.get(key := f"{pod.metadata.namespace}/{name}") if name else None
         if job is None or job.group is None:
             return False
+        minimum = job.group.spec.min_member
+        if len(job.tasks) >= minimum:
+            self._coming.pop(key, None)
+            return False
         if len(self._coming) >= MOST and key not in self._coming:
             self._tidy()
         coming = self._coming.setdefault(key, {})
         coming[pod.metadata.uid] = None
-        here = len(job.tasks) + sum(uid not in job.tasks for uid in coming)
-        return here < job.group.spec.min_member
+        if len(job.tasks) + len(coming) >= minimum:  # some of them may be counted twice
+            coming = self._coming[key] = {uid: None for uid in coming if uid not in job.tasks}
+        return len(job.tasks) + len(coming) < minimum
 
     def _tidy(self) -> None:
         """Forget gangs whose pods the model has; of all the others nothing is known any more, if they are too many."""
