@@ -180,6 +180,64 @@ def test_of_statuses_that_wait_only_the_last_is_sent_and_all_are_answered():
     play(scene, with_pods("p"))
 
 
+def reason(message, name="p"):
+    condition = {"type": "PodScheduled", "status": "False", "message": message}
+    return effects.Patch(
+        kind=kinds.POD,
+        namespace="a",
+        name=name,
+        uid=f"uid-{name}",
+        body={"status": {"conditions": [condition]}},
+        subresource="status",
+        strategic=True,
+    )
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_reason_that_a_bind_makes_needless_is_written_if_the_bind_is_refused(refused):
+    async def scene(stage):
+        if refused:
+            stage.api.fail["bind"] = [errors.ApiError(422, "Invalid", "not this one")]
+        for n in range(3):
+            stage.world.send(reason(f"reason {n}"))
+        stage.world.send(bind(uid="uid-p"))
+        await stage.answers(4)
+        assert len(stage.outcomes) == 4
+        written = [call for call in stage.api.calls if call[0] == "patch"]
+        found = stage.api.find(kinds.POD, "a", "p")
+        if refused:
+            assert [c["message"] for c in found["status"]["conditions"]] == ["reason 2"]
+        else:
+            assert written == []
+            assert found["spec"]["nodeName"] == "n1"
+
+    play(scene, with_pods("p"))
+
+
+def test_a_reason_that_waited_for_a_refused_bind_does_not_take_the_place_of_a_newer_one():
+    async def scene(stage):
+        stage.api.fail["bind"] = [errors.ApiError(422, "Invalid", "not this one")]
+        stage.api.hold["bind"] = asyncio.Event()
+        stage.world.send(reason("old"))
+        stage.world.send(bind(uid="uid-p"))
+        await until(lambda: stage.api.verbs() == ["bind"])
+        stage.world.send(reason("new"))
+        await asyncio.sleep(0.01)
+        stage.api.hold["bind"].set()
+        await stage.answers(3)
+        found = stage.api.find(kinds.POD, "a", "p")
+        assert [c["message"] for c in found["status"]["conditions"]] == ["new"]
+        answered = {
+            o.effect.body["status"]["conditions"][0]["message"]: o.failure
+            for o in stage.outcomes
+            if isinstance(o.effect, effects.Patch)
+        }
+        assert answered["new"] is None
+        assert answered["old"].code == "unavailable"
+
+    play(scene, with_pods("p"))
+
+
 def test_a_read_does_not_overtake_the_bind_it_asks_after():
     async def scene(stage):
         stage.api.hold["bind"] = asyncio.Event()

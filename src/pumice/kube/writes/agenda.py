@@ -12,7 +12,7 @@
 
 What this rests on: effects on one object never overtake each other, and at most one of them is in flight. Effects on different objects run side
 by side: binds, evictions, reads and creations first, patches of statuses with a fair share beside them, and what is written on pods that wait last: most of it
-will not be true any more. A patch that nobody has begun is left out if another one says all that it says, or if its pod is bound: so a server that is too slow for
+will not be true any more. A patch that nobody has begun is left out if another one says all that it says, or for as long as its pod is being bound: so a server that is too slow for
 everything gets less to do, and not more. A bind that has to wait for volumes goes a way of its own, so that nobody waits behind it.
 """
 
@@ -61,7 +61,7 @@ class Agenda:
         return bool(self._urgent or self._patches)
 
     def put(self, effect: Answerable) -> list[Patch]:
-        """Queue an effect behind those on the same object; returns the patches that need not be sent any more."""
+        """Queue an effect behind those on the same object; returns the patches that need not be sent any more, for a bind if it succeeds; the last one comes first."""
         self.waiting += 1
         key = _object(effect)
         if key not in self._behind:
@@ -131,6 +131,10 @@ class Agenda:
             return None
         self.waiting -= 1
         return self._patient.popleft()
+
+    def is_followed(self, effect: Answerable) -> bool:
+        """Tell whether others wait behind an effect that is in flight."""
+        return bool(self._behind.get(_object(effect)))
 
     def done(self, effect: Answerable) -> None:
         """Note that an effect was performed, and let the next one on its object come."""

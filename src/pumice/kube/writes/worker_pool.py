@@ -24,6 +24,7 @@ _EVENT_SHARE = 0.02  # events per effect that was performed, while there are urg
 _EVENT_CREDIT = 8.0
 _CALM = 0.1  # seconds without an urgent effect before events flow freely
 _STOPPING = "the scheduler is stopping"
+_OVERTAKEN = "it waited for a bind that was refused, and something newer is being written"
 
 
 class WorkerPool:
@@ -42,6 +43,9 @@ class WorkerPool:
         self._idle: list[asyncio.Future[None]] = []
         self._workers: set[asyncio.Task[None]] = set()
         self._patient: set[asyncio.Task[None]] = set()
+        self._if_refused: dict[
+            str, list[effects.Patch]
+        ] = {}  # what pods were to say and need not if they are bound, by uid
         self._telling = 0
         self._credit = 0.0
         self._calm_from = 0.0
@@ -56,8 +60,15 @@ class WorkerPool:
         elif self._stopping:
             self._refuse(effect)
         else:
-            for patch in self.agenda.put(effect):
-                self._answer(effects.Outcome(effect=patch))
+            left_out = self.agenda.put(effect)
+            if isinstance(effect, effects.Bind):
+                self._if_refused[effect.uid] = left_out + self._if_refused.pop(effect.uid, [])
+            else:
+                self._answer_as_done(left_out)
+
+    def _answer_as_done(self, left_out: list[effects.Patch]) -> None:
+        for patch in left_out:
+            self._answer(effects.Outcome(effect=patch))
 
     def rouse(self) -> None:
         """Let idle workers look at what was queued."""
@@ -141,7 +152,17 @@ class WorkerPool:
             self._finish(effect, outcome)
 
     def _finish(self, effect: Answerable, outcome: Outcome) -> None:
+        followed = self.agenda.is_followed(effect)
         self.agenda.done(effect)
+        kept = self._if_refused.pop(effect.uid, []) if isinstance(effect, effects.Bind) else []
+        if outcome.failure is None:
+            self._answer_as_done(kept)
+        else:
+            for patch in reversed(kept):  # the last one was left out first
+                if followed:  # by what is newer: whoever sent it may send it again
+                    self._answer(effects.Outcome(effect=patch, failure=effects.Failure("unavailable", _OVERTAKEN)))
+                else:
+                    self.put(patch)
         self._answer(outcome)
         self._credit = min(self._credit + _EVENT_SHARE, _EVENT_CREDIT)
         self._calm_from = asyncio.get_running_loop().time() + _CALM
@@ -149,6 +170,8 @@ class WorkerPool:
         self._tell_in_calm()
 
     def _refuse(self, effect: Answerable) -> None:
+        for patch in self._if_refused.pop(effect.uid, []) if isinstance(effect, effects.Bind) else ():
+            self._refuse(patch)
         self._answer(effects.Outcome(effect=effect, failure=effects.Failure("unavailable", _STOPPING)))
 
     # -- volumes -----------------------------------------------------------------------------------------------
