@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import random
 
+import msgspec
 import pytest
 from watch_server import KIND, WatchServer, bookmark, event, manifest
 from watch_sink import CheckingSink
@@ -573,6 +574,37 @@ def test_a_malformed_object_is_handed_on_alone():
     }
 
 
+def test_a_watch_that_comes_later_begins_with_the_lists_of_the_others_and_nobody_who_decides_waits_for_it():
+    async def run():
+        first, second = WatchServer(), WatchServer()
+        hurdle = asyncio.Event()
+
+        class Both:
+            """Two servers behind one: later kinds have one of their own."""
+
+            async def request(self, method, path):
+                return await first.request(method, path)
+
+            async def stream(self, kind, *, query, silence):
+                if kind is KIND:
+                    await hurdle.wait()
+                async for line in (first if kind is KIND else second).stream(KIND, query=query, silence=silence):
+                    yield line
+
+        later = msgspec.structs.replace(KIND, plural="others")
+        async with running(Both(), [WatchSpec(later, later=True), WatchSpec(KIND)], CheckingSink()) as informer:
+            await asyncio.sleep(0)
+            assert (asked(first), asked(second)) == ([], [])
+            hurdle.set()
+            await informer.wait_first()
+            assert asked(second) == []
+            assert not informer.synced
+            await informer.wait_synced()
+            assert (asked(first), asked(second)) == (["stream"], ["stream"])
+
+    asyncio.run(run())
+
+
 # -- what a scheduler watches
 
 
@@ -625,3 +657,14 @@ def test_json_is_kept_for_what_asks_for_it_and_only_of_own_pods():
         "jobs.batch/v1",
     ]
     assert len({str(spec) for spec in specs}) == len(specs)
+
+
+def test_what_no_decision_reads_comes_later():
+    specs = informers.standard(Options(), raw=podgroups.WATCHED)
+    assert names(spec for spec in specs if spec.later) == [
+        "jobs.batch.volcano.sh/v1alpha1",
+        "cronjobs.batch.volcano.sh/v1alpha1",
+        "jobflows.flow.volcano.sh/v1alpha1",
+        "daemonsets.apps/v1",
+        "jobs.batch/v1",
+    ]

@@ -49,9 +49,12 @@ class Informers:
         self._listed.set()
         await asyncio.Event().wait()
 
-    async def wait_synced(self):
+    async def wait_first(self):
         await self._listed.wait()
         self.story.append("listed")
+
+    async def wait_synced(self):
+        await self._listed.wait()
 
     async def catch_up(self, version):
         self.story.append(f"caught up with {version}")

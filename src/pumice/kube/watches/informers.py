@@ -58,28 +58,40 @@ class Informers:
         )
         around = watching.Surroundings(client, sink, settings, rng=rng or random.Random(), now=now, sleep=sleep)  # noqa: S311  jitter
         self._now = now
-        self._all_listed = asyncio.Event()
+        self._first_listed, self._all_listed = asyncio.Event(), asyncio.Event()
         self._followers = [following.Follower(spec, around, self._listed) for spec in specs]
 
     async def run(self) -> None:
-        """Run all watches until cancelled."""
+        """Run all watches until cancelled: those that come later once the others have their lists."""
         self._listed()
         async with asyncio.TaskGroup() as running:
-            for follower in self._followers:
+            for follower in self._first:
                 running.create_task(follower.run(), name=f"watch {follower.spec}")
+            await self._first_listed.wait()
+            for follower in self._followers:
+                if follower.spec.later:
+                    running.create_task(follower.run(), name=f"watch {follower.spec}")
+
+    @property
+    def _first(self) -> list[following.Follower]:
+        return [follower for follower in self._followers if not follower.spec.later]
 
     @property
     def synced(self) -> bool:
         """Whether every watch has had a complete list; one of a kind that is not served counts as empty."""
         return all(follower.synced for follower in self._followers)
 
+    async def wait_first(self) -> None:
+        """Return when every watch that does not come later has had a complete list."""
+        await self._first_listed.wait()
+
     async def wait_synced(self) -> None:
         """Return when every watch has had a complete list."""
         await self._all_listed.wait()
 
     async def catch_up(self, version: str) -> None:
-        """Return when every watch has seen everything up to a version that was read from the API server, or has listed since."""
-        await asyncio.gather(*(follower.catch_up(version) for follower in self._followers))
+        """Return when every watch that does not come later has seen everything up to a version that was read from the API server, or has listed since."""
+        await asyncio.gather(*(follower.catch_up(version) for follower in self._first))
 
     def report(self) -> list[WatchReport]:
         """Say how each watch is doing."""
@@ -101,6 +113,8 @@ class Informers:
         ]
 
     def _listed(self) -> None:
+        if all(follower.synced for follower in self._first):
+            self._first_listed.set()
         if self.synced:
             self._all_listed.set()
 
@@ -139,21 +153,22 @@ def standard(
 ) -> list[WatchSpec]:
     """Return what a scheduler with these flags follows; `raw` are the kinds whose JSON is wanted too, own pods only.
 
-    Own pods are followed in every phase; those of other schedulers while they have a node and have not finished.
+    Own pods are followed in every phase; those of other schedulers while they have a node and have not finished. What no decision reads comes later.
     """
-    wanted = [*_ALWAYS, *_SERVED_BY_OTHERS]
+    wanted = [*_ALWAYS]
     wanted += _CSI_STORAGE if csi_storage else ()
     wanted += _WORKLOADS if workloads else ()
     wanted += (kinds.PRIORITY_CLASS,) if options.priority_class else ()
     wanted += (kinds.POD_DISRUPTION_BUDGET,) if disruption_budgets else ()
     wanted += (kinds.NUMATOPOLOGY,) if numatopology else ()
-    wanted += (kind for kind in raw if kind not in wanted and kind is not kinds.POD)
+    later = [*_SERVED_BY_OTHERS, *(kind for kind in raw if kind not in wanted and kind is not kinds.POD)]
     own = [f"spec.schedulerName={_escaped(name)}" for name in options.scheduler_name]
     others = [f"spec.schedulerName!={_escaped(name)}" for name in options.scheduler_name]
     others += ["spec.nodeName!=", "status.phase!=Succeeded", "status.phase!=Failed"]
     specs = [WatchSpec(kinds.POD, field_selector=selector, keep_raw=kinds.POD in raw) for selector in own]
     specs.append(WatchSpec(kinds.POD, field_selector=",".join(others)))
-    return specs + [WatchSpec(kind, keep_raw=kind in raw) for kind in wanted]
+    specs += [WatchSpec(kind, keep_raw=kind in raw) for kind in wanted]
+    return specs + [WatchSpec(kind, keep_raw=kind in raw, later=True) for kind in later]
 
 
 def _escaped(value: str) -> str:

@@ -47,7 +47,8 @@ class Sink(Protocol):
 class WatchSpec(msgspec.Struct, frozen=True):
     """What to follow; several watches of one kind are independent, so no object should be selected by two of them.
 
-    `squeeze` makes less of an object's JSON before it is kept; of the object itself only its metadata is then read.
+    `squeeze` makes less of an object's JSON before it is kept; of the object itself only its metadata is then read. A watch that comes `later` begins when the
+    others have their lists, and nobody who only decides waits for it.
     """
 
     kind: kinds.Kind
@@ -55,6 +56,7 @@ class WatchSpec(msgspec.Struct, frozen=True):
     label_selector: str = ""
     keep_raw: bool = False
     squeeze: Callable[[bytes], bytes] | None = None
+    later: bool = False
 
     @property
     def query(self) -> dict[str, str]:

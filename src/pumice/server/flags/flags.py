@@ -180,7 +180,12 @@ FLAGS: Final[tuple[Flag, ...]] = (
     ),
     Flag("version", "truth", False, "print the version and end", DIAGNOSTICS),
     _ignored("resync-period", "duration", 0, "watches are checked for silence instead"),
-    _ignored("resource-sync-timeout", "duration", 60_000_000, "no cycle runs before every list is complete"),
+    _ignored(
+        "resource-sync-timeout",
+        "duration",
+        60_000_000,
+        "no cycle runs before every list that decisions read is complete",
+    ),
     Flag(
         "minimum-percentage-nodes-to-find",
         "whole",

@@ -159,10 +159,15 @@ class IoThread(threading.Thread):
                 await watching
             await ready
             self._box.post(mailbox.Begin())
-            await asyncio.gather(watching, parts.companions.run())
+            await asyncio.gather(watching, self._accompany())
         finally:
             for work in (watching, looking, ready):
                 work.cancel()
+
+    async def _accompany(self) -> None:
+        """Run the companion controller, which reads what is listed later, too."""
+        await self._parts.informers.wait_synced()
+        await self._parts.companions.run()
 
     async def _finish(self) -> None:
         """Let writes that were handed over end."""

@@ -85,8 +85,8 @@ class Term:
                 await self._tried.wait()
 
     async def caught_up(self, informers: Informers) -> None:
-        """Return when everything is listed, the Lease is ours, and the watches are at least as new as it."""
-        await informers.wait_synced()
+        """Return when everything is listed that decisions read, the Lease is ours, and the watches are at least as new as it."""
+        await informers.wait_first()
         self._log.info("every list is complete", objects=sum(report.objects for report in informers.report()))
         version = await self._led
         if version:
