@@ -10,7 +10,7 @@ from pumice.api import names
 from pumice.cache.budgets import Budget, Spending
 from pumice.cache.effects import Bind, Note
 from pumice.cache.options import Options
-from pumice.cache.write_paces import REASONS
+from pumice.cache.write_paces import BEING_BOUND, LET_IN, REASONS
 
 FULL = """
 actions: "enqueue, allocate, backfill"
@@ -158,7 +158,7 @@ def warnings(made):
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=6), st.floats(0.001, 0.07))
 def test_gangs_that_arrive_pod_by_pod_within_a_second_say_nothing_of_their_waiting(sizes, gap):
     made = arriving(sizes, gap)
-    sleep(made, 10)
+    sleep(made, 15)
     assert len(made.world.of(Bind)) == sum(sizes)
     assert made.world.patches("Pod") == []
     assert warnings(made) == []
@@ -196,3 +196,74 @@ def test_a_reason_that_went_away_in_time_is_not_given_and_the_next_one_waits_ane
     assert made.world.patches("Pod") == []
     sleep(made, 1)
     assert [patch.name for patch in made.world.patches("Pod")] == ["q"]
+
+
+# ---- groups that are written once their pods are bound
+
+
+def phases(made):
+    """Return the phases that were written of each group."""
+    written = {}
+    for patch in made.world.patches("PodGroup"):
+        written.setdefault(patch.name, []).append(patch.body["status"]["phase"])
+    return written
+
+
+@given(st.data())
+def test_a_group_whose_pods_come_with_it_is_written_once_when_they_are_bound_or_after_ten_seconds(data):
+    made = Desk(FULL, options=Options(reason_patience=SECOND)).feed(node("n1", cpu="1000", pods="500"))
+    sizes = data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=5), label="sizes")
+    pods = {}
+    for number, size in enumerate(sizes):
+        pods |= {f"p{number}-{index}": pod(f"p{number}-{index}", f"g{number}", cpu="1") for index in range(size)}
+        made.feed(group(f"g{number}", size))
+    start = made.now
+    made.feed(*pods.values()).cycle(seconds=0.01)
+    binds = data.draw(st.permutations(made.world.of(Bind)), label="order")
+    assert len(binds) == sum(sizes)
+    seen, written = {}, {}  # when the last pod of a group was seen bound, and when the group was written
+    for bind in binds:
+        sleep(made, data.draw(st.sampled_from([0.01, 0.2, 3.0]), label="answered after"))
+        made.settle(bind).modify({**pods[bind.name], "spec": {**pods[bind.name]["spec"], "nodeName": bind.node}})
+        seen[f"g{bind.name[1 : bind.name.index('-')]}"] = made.now
+        made.cycle(seconds=0.01)
+        for name in phases(made).keys() - written.keys():
+            written[name] = made.now
+    sleep(made, 15)
+    for name, told in phases(made).items():
+        late = seen[name] - start >= BEING_BOUND
+        assert told == (["Inqueue", "Running"] if late else ["Running"]), name
+        assert late or written[name] - seen[name] <= SECOND // 50
+    assert made.cache.publisher.next_wake() is None
+
+
+@given(st.sampled_from([0.0, 0.05, 0.3]), st.booleans())
+def test_a_group_that_is_let_in_and_not_bound_says_so_after_a_tenth_of_a_second(gap, has_pods):
+    made = Desk(FULL, options=Options(reason_patience=SECOND)).feed(node("n1", cpu="1"), group("g", 2))
+    if has_pods:
+        made.feed(pod("p", "g", cpu="1"), pod("q", "g", cpu="1"))
+    made.cycle(seconds=gap)
+    came = made.now - int(gap * SECOND)
+    assert phases(made) == {}
+    sleep(made, 0.01 + LET_IN / SECOND)
+    assert phases(made) == {"g": ["Inqueue"]}
+    assert made.cluster.jobs["a/g"].phase == "Inqueue"
+    assert made.now - came <= 3 * LET_IN + gap * SECOND
+
+
+def test_a_status_that_is_read_while_ours_waits_is_older():
+    made = Desk(FULL, options=Options(reason_patience=SECOND)).feed(node("n1", cpu="1"), group("g", 2))
+    made.cycle(seconds=0.01)
+    made.modify(group("g", 2, annotations={"somebody": "else"})).cycle(seconds=0.01)
+    assert made.cluster.jobs["a/g"].phase == "Inqueue"
+    sleep(made, 1)
+    assert phases(made) == {"g": ["Inqueue"]}
+
+
+def test_nothing_is_owed_to_a_group_that_is_gone():
+    made = Desk(FULL, options=Options(reason_patience=SECOND)).feed(node("n1", cpu="1"), group("g", 2))
+    made.cycle(seconds=0.01)
+    made.delete(group("g", 2)).cycle(seconds=0.01)
+    sleep(made, 1)
+    assert phases(made) == {}
+    assert made.cache.publisher.next_wake() is None

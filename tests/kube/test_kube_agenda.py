@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +22,9 @@ def effect(choice, name, number):
             return effects.Patch(kind=kinds.POD, namespace="a", name=name, uid=str(number), body={})
         case "reason" | "nomination" | "end" | "other condition":
             return patch_of_pod(STATUSES[choice](number), name)
+        case "running":
+            where = {"namespace": "a", "name": name, "uid": name}
+            return effects.Patch(kind=kinds.POD_GROUP, **where, body={"status": {"phase": "Running"}})
         case "group":
             status = {"phase": str(number), "conditions": [{"type": "Unschedulable", "message": str(number)}]}
             where = {"namespace": "a", "name": name, "uid": name}
@@ -169,11 +173,12 @@ def test_a_reason_that_is_being_written_comes_before_the_bind():
     assert plan.take() is bind
 
 
-def test_one_in_sixteen_says_why_a_pod_waits_while_there_are_binds_and_statuses():
+@pytest.mark.parametrize("report", ["reason", "running"])
+def test_one_in_thirty_two_only_reports_while_there_are_binds_and_statuses(report):
     plan = agenda.Agenda()
-    for n in range(40):
+    for n in range(80):
         plan.put(effect("bind", f"p{n}", n))
         plan.put(effect("group", f"g{n}", n))
-        plan.put(effect("reason", f"q{n}", n))
-    taken = [plan.take() for _ in range(32)]
-    assert [type(each) is effects.Patch and each.kind is kinds.POD for each in taken] == ([False] * 15 + [True]) * 2
+        plan.put(effect(report, f"q{n}", n))
+    taken = [plan.take() for _ in range(64)]
+    assert [each.name.startswith("q") for each in taken] == ([False] * 31 + [True]) * 2

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _NOMINATION = "nomination"
 _GATE = "gate"
+_STATUS = "status"
 WAITING = frozenset({Status.PENDING, Status.PIPELINED})
 READY_PHASES = frozenset({names.PHASE_RUNNING, names.PHASE_COMPLETED})
 
@@ -124,17 +125,19 @@ class Publisher:
             return
         entered = report.status.phase != job.phase
         kind = self._kind(job.key)
-        wrote = self._give_reasons(report, kind, now)
-        if wrote:
-            body = {"status": _status_body(report.status)}
-            self._writing[job.key] = self._writing.get(job.key, 0) + 1
-            self._cache.world.send(
-                Patch(kind=kind, namespace=job.namespace, name=job.name, uid=group.metadata.uid, body=body)
-            )
+        name = f"{_STATUS} {job.key}"
+        is_due = self._give_reasons(report, kind, now) or self._paces.is_owed(name)
+        if is_due:
             self._cluster.set_status(job, report.status)
+            if not self._paces.puts_off(name, _patience(job), now):
+                body = {"status": _status_body(report.status)}
+                self._writing[job.key] = self._writing.get(job.key, 0) + 1
+                self._cache.world.send(
+                    Patch(kind=kind, namespace=job.namespace, name=job.name, uid=group.metadata.uid, body=body)
+                )
         if entered:
             self._noticed.pop(job.key, None)
-        if wrote and entered and report.status.phase in READY_PHASES:
+        if is_due and entered and report.status.phase in READY_PHASES:
             self._cache.note(kind, group.metadata, "Normal", names.EVENT_SCHEDULED, READY)
 
     def _give_reasons(self, report: closing.JobReport, kind: kinds.Kind, now: int) -> bool:
@@ -166,8 +169,8 @@ class Publisher:
         return is_news(said, report.warning)
 
     def is_writing(self, job: str) -> bool:
-        """Tell whether a status of ours is on its way, so that what is read meanwhile is older."""
-        return self._writing.get(job, 0) > 0
+        """Tell whether a status of ours is on its way or to be written, so that what is read meanwhile is older."""
+        return self._writing.get(job, 0) > 0 or self._paces.is_owed(f"{_STATUS} {job}")
 
     def settle(self, effect: Patch, outcome: Outcome, now: int) -> None:
         """Take the answer to a patch; one that failed is found to be missing after a pause, and written in the next cycle."""
@@ -270,6 +273,7 @@ class Publisher:
         """Drop what is known of a group that is gone."""
         self._retry_pauses.forget(f"{kinds.POD_GROUP.name} {key}")
         self._paces.forget(f"{kinds.POD_GROUP.name} {key}")
+        self._paces.forget(f"{_STATUS} {key}")
         self._writing.pop(key, None)
         self._warned.pop(key, None)
         self._noticed.pop(key, None)
@@ -362,6 +366,13 @@ class Publisher:
         self._paces.forget(f"{kinds.POD.name} {uid}")
         self._ungated.pop(uid, None)
         self._written.pop(uid, None)
+
+
+def _patience(job: Job) -> int:
+    """Return for how long the status of a group may wait, since a better one may follow."""
+    if job.tally.counts[Status.BINDING]:
+        return write_paces.BEING_BOUND
+    return write_paces.LET_IN if job.phase == names.PHASE_INQUEUE else 0
 
 
 def _name(effect: Patch) -> str:

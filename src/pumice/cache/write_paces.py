@@ -1,7 +1,8 @@
 """How often statuses are written, however fast cycles follow each other: queues once a second, new reasons of a pod or group a few times and then once a minute.
 
 Where cycles start at once, a reason must have stood for a while before it is given at all: the gang whose pods arrive one by one waits for the rest of them, and
-nobody needs to read that. Whoever has to wait is remembered by name only, and says what is true when its time has come.
+nobody needs to read that. Nor does anybody need to read of a group first that it was let in and then, a moment later, that it runs: a group is written once its
+pods are bound. Whoever has to wait is remembered by name only, and says what is true when its time has come.
 """
 
 from __future__ import annotations
@@ -15,6 +16,11 @@ REASONS: Final = Budget(burst=6, pause=60_000_000)
 
 QUEUES: Final = Budget(burst=1, pause=1_000_000)
 
+LET_IN: Final = 100_000
+"""So long the status of a group that was let in may wait for its pods to be bound, which others may only create now, and"""
+BEING_BOUND: Final = 10_000_000
+"""so long that of one whose pods are being bound; a write of a group costs an API server as much as three binds."""
+
 
 class WritePaces:
     """Says whether something may be written now, and when what had to wait is due."""
@@ -24,6 +30,7 @@ class WritePaces:
         self._reasons = Spending(REASONS)
         self._queues = Spending(QUEUES)
         self._since: dict[str, int] = {}  # when a reason was first to be given
+        self._owed: dict[str, int] = {}  # since when the status of a group is to be written
         self._late: dict[str, int] = {}
         self._first_late = 0  # no later than the first of them
         self._queues_due: int | None = None
@@ -46,6 +53,20 @@ class WritePaces:
             return True
         self._put_off(name, self._reasons.next(name, now))
         return False
+
+    def puts_off(self, name: str, limit: int, now: int) -> bool:
+        """Tell whether the status of a group may still wait, that long from when it was first to be written; if not, it is taken as written."""
+        due = self._owed.setdefault(name, now) + (limit if self._patience else 0)
+        if now < due:
+            self._put_off(name, due)
+            return True
+        del self._owed[name]
+        self._late.pop(name, None)
+        return False
+
+    def is_owed(self, name: str) -> bool:
+        """Tell whether the status of a group is still to be written."""
+        return name in self._owed
 
     def _put_off(self, name: str, due: int) -> None:
         self._first_late = min(self._first_late, due) if self._late else due
@@ -93,6 +114,7 @@ class WritePaces:
     def forget(self, name: str) -> None:
         """Drop what is known of an object that is gone."""
         self._reasons.forget(name)
+        self._owed.pop(name, None)
         self.withdraw(name)
 
     def forget_queue(self, name: str) -> None:

@@ -4,15 +4,15 @@
    put()                          take()                            done()
  effect ──▶ its object is free ──▶ urgent                ┐
    │                             └ status   1 of 4       ├─▶ worker ──▶ next of the object
-   │                             └ reasons  1 of 16      ┘
+   │                             └ reports  1 of 32      ┘
    │                             └ patient ──────────▶ a slot of its own
    ├──▶ its object is taken: waits behind it
    └──▶ it says all that a patch says which still waits: takes its place
 ```
 
 What this rests on: effects on one object never overtake each other, and at most one of them is in flight. Effects on different objects run side
-by side: binds, evictions, reads and creations first, patches of statuses with a fair share beside them, and what is written on pods that wait last: most of it
-will not be true any more. A patch that nobody has begun is left out if another one says all that it says, or for as long as its pod is being bound: so a server that is too slow for
+by side: binds, evictions, reads and creations first, patches of statuses with a fair share beside them, and reports last: what is written on pods that wait, most
+of which will not be true any more, and that a group runs, for which nobody waits and which costs a server as much as three binds. A patch that nobody has begun is left out if another one says all that it says, or for as long as its pod is being bound: so a server that is too slow for
 everything gets less to do, and not more. A bind that has to wait for volumes goes a way of its own, so that nobody waits behind it.
 """
 
@@ -31,7 +31,7 @@ _Object = tuple[str, str, str]
 
 _PODS = kinds.POD.plural
 _STATUS_SHARE = 4  # one in so many is a status while there are urgent effects, too
-_REASON_SHARE = 16  # and one in so many a reason on a pod
+_REPORT_SHARE = 32  # and one in so many a report
 
 
 class Agenda:
@@ -40,7 +40,7 @@ class Agenda:
     def __init__(self) -> None:
         self._urgent: deque[Answerable] = deque()
         self._status: deque[_Object] = deque()
-        self._reasons: deque[_Object] = deque()
+        self._reports: deque[_Object] = deque()
         self._patches: dict[
             _Object, Patch
         ] = {}  # what the two lines above are to bring; whoever is not here was left out
@@ -95,7 +95,7 @@ class Agenda:
     def _line_up(self, key: _Object, effect: Answerable) -> None:
         if isinstance(effect, Patch):
             self._patches[key] = effect
-            (self._reasons if _gives_reason(effect) else self._status).append(key)
+            (self._reports if _only_reports(effect) else self._status).append(key)
         elif isinstance(effect, Bind) and effect.volumes:
             self._patient.append(effect)
         else:
@@ -105,15 +105,15 @@ class Agenda:
         """Give a worker its next effect."""
         self._turn += 1
         effect: Answerable | None = None
-        if self._turn % _REASON_SHARE == 0:
-            effect = self._next_patch(self._reasons)
+        if self._turn % _REPORT_SHARE == 0:
+            effect = self._next_patch(self._reports)
         if effect is None and self._turn % _STATUS_SHARE == 0:
             effect = self._next_patch(self._status)
         if effect is None and self._urgent:
             self._urgent_in_flight += 1
             effect = self._urgent.popleft()
         if effect is None:
-            effect = self._next_patch(self._status) or self._next_patch(self._reasons)
+            effect = self._next_patch(self._status) or self._next_patch(self._reports)
         self.waiting -= effect is not None
         return effect
 
@@ -162,6 +162,11 @@ class Agenda:
 def _gives_reason(effect: Patch) -> bool:
     """Tell whether a patch says why a pod waits."""
     return effect.kind.plural == _PODS and effect.subresource == "status"
+
+
+def _only_reports(effect: Patch) -> bool:
+    """Tell whether nobody waits for a patch: it says why a pod waits, or that a group runs."""
+    return _gives_reason(effect) or effect.body.get("status", {}).get("phase") == names.PHASE_RUNNING
 
 
 def _only_waits(effect: Patch) -> bool:
