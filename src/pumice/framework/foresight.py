@@ -17,7 +17,7 @@ PRECISION = 1000
 TABLE_LIMIT = 1 << 18
 # How many rows, and how many steps of one row, are looked at together.
 BATCH = 64
-DEPTH = 16
+DEPTH = 64
 
 
 def rounded(scores: Floats) -> npt.NDArray[np.int64]:

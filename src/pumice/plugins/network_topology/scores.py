@@ -78,7 +78,7 @@ class Closeness:
         if self._lowest[row] >= 0:
             self._present[self._lowest[row]] += 1
 
-    def points(self, rows: Rows) -> Floats:
+    def points(self, rows: Rows, sizes: Rows | None = None) -> Floats:  # noqa: ARG002  no choice is made among some that stand for others
         """Score candidates."""
         near = self._lowest[rows]
         return with_ties(self._base[near], self._present[near], self._tasks) * (MAX_SCORE * self._weight)
@@ -214,6 +214,6 @@ class Fill:
         shares: list[float] = self._weights.fullness(used, offered, self._asked, self._vocabulary).tolist()
         return shares[::-1]
 
-    def points(self, rows: Rows) -> Floats:
+    def points(self, rows: Rows, sizes: Rows | None = None) -> Floats:  # noqa: ARG002  no choice is made among some that stand for others
         """Score candidates."""
         return self.values[self._cells.groups[rows]]
