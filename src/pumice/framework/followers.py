@@ -53,6 +53,20 @@ class Grouped(Rating, Protocol):
 
 
 @runtime_checkable
+class Gaining(Grouped, Protocol):
+    """A rating by groups that can go on in one of them before it looks at the others again."""
+
+    def rising(self, group: int) -> int:
+        """Return how many more tasks in a group raise its points by as much each as those of any other group, or more."""
+
+    def advance(self, group: int, count: int) -> tuple[float, float]:
+        """Count equal tasks in a group; returns by how much its points rise, and by how much those of others do at the most. Until it is settled `values` lags behind."""
+
+    def settle(self) -> None:
+        """Bring the points of all groups up to date."""
+
+
+@runtime_checkable
 class Alike(Protocol):
     """A follower that can say which rows it treats alike."""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pumice.framework import kind_choice
-from pumice.framework.followers import Excluding, Grouped
+from pumice.framework.followers import Excluding, Gaining, Grouped
 from pumice.framework.foresight import Foresight, rounded
 from pumice.framework.group_choice import GroupChoice
 from pumice.framework.node_choice import Choice
@@ -45,6 +45,9 @@ def walk(
         return rows
     foresight = Foresight(evaluation, table, allowed, count, released=released)
     choice = _choice(evaluation, fixed, allowed, followers, count)
+    only = followers.rating[0] if followers.rating and not followers.refusing else None
+    if isinstance(choice, GroupChoice) and isinstance(only, Gaining):
+        return choice.choose(only, foresight, count)
     chosen: list[int] = []
     while len(chosen) < count:
         row = choice.best()
