@@ -6,9 +6,10 @@ import pods_world
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pods_reference import HOSTNAME, REQUIRED, ZONE
 
 import builders
-from pumice.framework import selection
+from pumice.framework import kind_choice, selection, walking
 from pumice.framework.evaluation import Evaluation
 from pumice.framework.subject import Subject
 
@@ -23,17 +24,28 @@ tiers:
 """
 
 
+def twins(draw, nodes):
+    """More nodes, each like one that is there but for its name."""
+    made = []
+    for number in range(draw.choose([0, 0, 4, 12])):
+        model = draw.choose(nodes)
+        labels = {**model["metadata"]["labels"], HOSTNAME: f"t{number:02d}"}
+        made.append({**builders.node(f"t{number:02d}", labels=labels), "spec": model["spec"]})
+    return made
+
+
 def gang(draw):
     """A world with a gang of equal pods that mind each other, on nodes that may fill up."""
     affinity = draw.affinity() if draw.odds(2) else None
     spread = draw.some(draw.constraint, 1, 2) if draw.odds(2) or affinity is None else ()
     first = draw.pod("member-0", affinity=affinity, spread=spread)
     nodes, others, about, _ = draw.world(None)
+    nodes += twins(draw, nodes)
     for node in nodes:
         node["status"]["allocatable"]["pods"] = draw.choose(["3", "6", "110"])
         node["status"]["allocatable"]["cpu"] = draw.choose(["20m", "50m", "8"])
     members = []
-    for number in range(draw.random.randint(2, 12)):
+    for number in range(draw.random.randint(2, 20)):
         pod = builders.pod(
             f"member-{number}", "g", namespace=first["metadata"]["namespace"], labels=first["metadata"].get("labels")
         )
@@ -91,13 +103,65 @@ def at_once(desk, session, tasks, *, released):
     return rows, calls
 
 
-@settings(max_examples=250, deadline=None)
-@given(seed=pods_world.SEEDS, released=st.booleans())
-def test_many_are_chosen_as_if_one_by_one(seed, released):
+@settings(max_examples=400, deadline=None)
+@given(seed=pods_world.SEEDS, released=st.booleans(), by_kind=st.booleans())
+def test_many_are_chosen_as_if_one_by_one(seed, released, by_kind):
     draw = pods_world.Draw(seed)
     desk, session, tasks = opened(draw, gang(draw))
-    rows, _ = at_once(desk, session, tasks, released=released)
+    with pytest.MonkeyPatch.context() as patched:
+        if by_kind:
+            # However few pods there are, and however different the nodes.
+            patched.setattr(kind_choice, "WORTHWHILE", 1)
+            patched.setattr(kind_choice, "ALIKE", 0)
+        rows, _ = at_once(desk, session, tasks, released=released)
     assert rows == one_by_one(desk, session, tasks, released=released)
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}]}, 3),
+        ({"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "ScheduleAnyway"}]}, 3),
+        ({"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": HOSTNAME, "whenUnsatisfiable": "DoNotSchedule"}]}, 1),
+        ({"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": HOSTNAME, "whenUnsatisfiable": "ScheduleAnyway"}]}, 1),
+        ({"affinity": {"podAffinity": {REQUIRED: [{"topologyKey": ZONE}]}}}, 3),
+        ({"affinity": {"podAffinity": {REQUIRED: [{"topologyKey": HOSTNAME}]}}}, 1),
+    ],
+)  # fmt: skip
+def test_nodes_that_are_alike_are_looked_at_as_one(spec, expected):
+    desk, session, tasks = alike(spec)
+    evaluation = session.evaluate(Subject(tasks[0]))
+    evaluation.mask(released=False)
+    evaluation.refresh_scores()
+    followers = evaluation.followers(released=False)
+    fixed = evaluation.fixed(released=False)
+    found = kind_choice.find(evaluation.plain, fixed, followers, len(tasks))
+    assert found._number == expected
+    rows, calls = at_once(desk, session, tasks, released=False)
+    assert calls == 1
+    assert rows == one_by_one(desk, session, tasks, released=False)
+
+
+@pytest.mark.parametrize(("topology", "placed"), [(HOSTNAME, 20), (ZONE, 3)])
+def test_pods_that_keep_apart_are_chosen_without_looking_ahead(topology, placed, monkeypatch):
+    monkeypatch.setattr(walking, "Foresight", None)
+    desk, session, tasks = alike({"affinity": {"podAntiAffinity": {REQUIRED: [{"topologyKey": topology}]}}})
+    rows, _ = at_once(desk, session, tasks, released=False)
+    assert rows == one_by_one(desk, session, tasks, released=False)
+    assert len(set(rows)) == len(rows) == placed
+
+
+def alike(spec):
+    """Thirty equal nodes in three zones, and twenty pods with a rule about each other."""
+    for rule in [
+        *spec.get("topologySpreadConstraints", ()),
+        *(r for g in spec.get("affinity", {}).values() for r in g[REQUIRED]),
+    ]:
+        rule["labelSelector"] = {"matchLabels": {"app": "x"}}
+    nodes = [builders.node(f"n{i:02d}", labels={HOSTNAME: f"n{i:02d}", ZONE: f"z{i % 3}"}) for i in range(30)]
+    pods = [builders.pod(f"p{i:02d}", "g", labels={"app": "x"}, cpu="10m", **spec) for i in range(20)]
+    desk = builders.Desk(CONFIG.replace("LEAST", "1").replace("MOST", "0")).feed(*nodes, *pods)
+    return desk, desk.session(), [desk.task(f"p{i:02d}") for i in range(20)]
 
 
 @pytest.mark.parametrize("released", [False, True])

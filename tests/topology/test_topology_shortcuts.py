@@ -15,7 +15,7 @@ from pumice.actions.eviction import gang_rules
 from pumice.actions.eviction.planning import Plan
 from pumice.actions.eviction.search import Search
 from pumice.actions.placing.domain_capacity import DomainCapacity
-from pumice.framework import walking
+from pumice.framework import group_choice, node_choice, walking
 from pumice.plugins.network_topology.scores import Cells, Fill, Weights
 
 RECLAIM = PREEMPT.replace("gangpreempt", "gangreclaim")
@@ -166,26 +166,46 @@ def test_a_cell_is_worth_what_the_hyper_nodes_around_each_of_its_nodes_are_worth
         assert fill.points(np.array([row]))[0] == pytest.approx(100 * points / whole)
 
 
-@given(seed=st.integers(0, 10**6))
-@settings(max_examples=25, deadline=None)
-def test_choosing_by_cells_is_choosing_among_all_nodes(seed):
-    def placed():
-        choose = random.Random(seed)  # noqa: S311  a world, not a secret
-        names = [f"n{i:02d}" for i in range(choose.randint(1, 30))]
-        fading = f"hypernode.binpack.normal-pod.fading: {choose.choice([0, 0.8, 1, 2])}"
-        aware = "{name: network-topology-aware"
-        desk = Desk(ALLOCATE.replace(aware, f"{aware}, arguments: {{{fading}}}"))
-        sizes = choose.choice([[4], [2, 4, 8]])
-        desk.feed(*(node(name, cpu=str(choose.choice(sizes)), memory="64Gi") for name in names))
-        desk.feed(*tiers(choose, choose.sample(names, len(names))))
-        for g in range(3):
-            size, asked = choose.randint(1, 40), choose.choice(["300m", "1", "2"])
-            desk.feed(group(f"g{g}", choose.choice([1, size // 2, size]), created=g, phase="Inqueue"))
-            desk.feed(*(pod(f"g{g}-{i}", f"g{g}", cpu=asked, created=i) for i in range(size)))
-        desk.cycle()
-        return desk.world.binds
+def among_all(evaluation, fixed, allowed, followers, _count):
+    return node_choice.Choice(evaluation, evaluation.plain.copy(), fixed, allowed, followers)
 
-    by_cells = placed()
+
+def one_after_the_other(choice, _rating, foresight, count):
+    chosen = []
+    while len(chosen) < count and (row := choice.best()) is not None:
+        chosen.append(row)
+        choice.place(row, foresight.take(row))
+    return chosen
+
+
+def crowd(seed):
+    """Nodes in tiers, alike or not, and gangs without a topology that fill them, packed or spread."""
+    choose = random.Random(seed)  # noqa: S311  a world, not a secret
+    names = [f"n{i:02d}" for i in range(choose.randint(1, 40))]
+    fading = f"hypernode.binpack.normal-pod.fading: {choose.choice([0, 0.8, 1, 2])}"
+    aware = "{name: network-topology-aware"
+    config = ALLOCATE.replace(aware, f"{aware}, arguments: {{{fading}}}")
+    config = config.replace(
+        "{name: nodeorder}",
+        choose.choice(["{name: nodeorder}", "{name: binpack}", "{name: nodeorder}, {name: binpack}"]),
+    )
+    desk = Desk(config)
+    sizes = choose.choice([[4], [8], [2, 4, 8]])
+    desk.feed(*(node(name, cpu=str(choose.choice(sizes)), memory=choose.choice(["8Gi", "64Gi"])) for name in names))
+    desk.feed(*tiers(choose, names if choose.random() < 0.5 else choose.sample(names, len(names))))
+    for g in range(3):
+        size, asked = choose.randint(1, 60), choose.choice(["300m", "1", "2", "4"])
+        desk.feed(group(f"g{g}", choose.choice([1, size // 2, size]), created=g, phase="Inqueue"))
+        desk.feed(*(pod(f"g{g}-{i}", f"g{g}", cpu=asked, memory="1Gi", created=i) for i in range(size)))
+    return desk
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_choosing_by_cells_is_choosing_among_all_nodes(seed):
+    by_cells, _ = placed(crowd(seed))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(walking, "_choice", walking.Choice)
-        assert placed() == by_cells
+        patched.setattr(group_choice.GroupChoice, "choose", one_after_the_other)
+        assert placed(crowd(seed))[0] == by_cells
+        patched.setattr(walking, "_choice", among_all)
+        assert placed(crowd(seed))[0] == by_cells

@@ -263,8 +263,10 @@ class Blocks:
             self.clear()
             self._state = state
         try:
+            if self._concerns(self._evaluator.functions.looking_around, evaluation.subject):
+                return None
             place = self._place(evaluation.key)
-            if place is None or self._concerns(self._evaluator.functions.looking_around, evaluation.subject):
+            if place is None:
                 return None
             block, position = place
             block.catch_up()

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pumice.framework import fitting, wrong_answers
+from pumice.framework.followers import Followers
 from pumice.framework.functions import LOCAL, answers
 from pumice.framework.reads import Reads
-from pumice.framework.walking import Followers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 # Scores are rounded to thousandths before ties are broken, so that floating-point noise never decides.
 PRECISION = 1000
 TABLE_LIMIT = 1 << 18
-# How many rows, and how many steps of one row, are looked at together.
+# How many rows are looked at together, at the least and at the most, and how many steps of one row.
 BATCH = 64
-DEPTH = 16
+LARGE_BATCH = 512
+DEPTH = 64
 
 
 def rounded(scores: Floats) -> npt.NDArray[np.int64]:
@@ -42,13 +43,14 @@ def capacity(table: NodeTable, rows: Rows, shape: Shape, limit: int, *, released
 class Foresight:
     """What nodes answer by their own amounts with one, two, three more of these tasks on them."""
 
-    __slots__ = ("_allowed", "_capacity", "_evaluation", "_known", "_released", "_table", "_taken")
+    __slots__ = ("_allowed", "_batch", "_capacity", "_evaluation", "_known", "_released", "_table", "_taken")
 
     def __init__(self, evaluation: Evaluation, table: NodeTable, allowed: Mask, count: int, *, released: bool) -> None:
         self._evaluation = evaluation
         self._table = table
         self._allowed = allowed
         self._released = released
+        self._batch = min(max(BATCH, count // 8), LARGE_BATCH)
         self._taken: dict[int, int] = {}
         self._capacity: dict[int, int] = {}
         self._known: dict[tuple[int, int], float | None] = {}
@@ -68,7 +70,7 @@ class Foresight:
     def _look_deeper(self, row: int, taken: int) -> None:
         """Look further ahead on a row, and one step on those that may be next: what comes to one comes to those that are like it."""
         ahead = np.arange(taken, min(taken + DEPTH, self._capacity[row]), dtype=np.int64)
-        after = (np.flatnonzero(self._allowed[row + 1 : row + 1 + BATCH]) + row + 1).tolist()
+        after = (np.flatnonzero(self._allowed[row + 1 : row + 1 + self._batch]) + row + 1).tolist()
         others = [
             other for other in after if self._capacity.get(other, 0) > taken and (other, taken) not in self._known
         ]
@@ -77,7 +79,7 @@ class Foresight:
 
     def _neighbours(self, row: int) -> Rows:
         """Return a row that turned out to be chosen and some that may be next: many nodes alike are chosen in the order of names."""
-        after = np.flatnonzero(self._allowed[row + 1 : row + 1 + BATCH]) + row + 1
+        after = np.flatnonzero(self._allowed[row + 1 : row + 1 + self._batch]) + row + 1
         new = [other for other in after.tolist() if other not in self._capacity]
         return np.array([row, *new], dtype=np.int64)
 
@@ -85,7 +87,9 @@ class Foresight:
         """Look one step ahead on rows."""
         room = capacity(self._table, rows, self._evaluation.subject.shape, TABLE_LIMIT, released=self._released)
         self._capacity.update(zip(rows.tolist(), room.tolist(), strict=True))
-        self._look(rows, np.ones(len(rows), dtype=np.int64))
+        more = rows[room > 1]
+        if len(more):
+            self._look(more, np.ones(len(more), dtype=np.int64))
 
     def _look(self, rows: Rows, steps: Rows) -> None:
         nodes = self._table.ahead(rows, steps, self._evaluation.subject.shape, waiting=self._released)

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from pumice.model.nodes import Rows
     from pumice.model.resources import Matrix, Vector, Vocabulary
 
-# How many pods are counted ahead in a hyper-node.
-AHEAD = 64
-
 Request = tuple["Vector", tuple[str, ...]]  # amounts over the vocabulary, and the names that no node offers
 
 
@@ -31,20 +28,51 @@ class Weights(msgspec.Struct, frozen=True):
 
     def fullness(self, used: Matrix, offered: Matrix, asked: Request, vocabulary: Vocabulary) -> Floats:
         """Return how full domains would be with a request on top, from 0 to 1; 0 where it would be too much."""
+        counted = self._counted(asked, vocabulary)
+        if counted is None:
+            return np.zeros(len(used))
+        columns, parts = counted
+        full, room = used[:, columns] + asked[0][columns], offered[:, columns]
+        share = np.divide(full, room, out=np.zeros(full.shape), where=room > 0)
+        return np.where((full > room).any(axis=1), 0.0, share @ parts)
+
+    def growth(self, used: Matrix, offered: Matrix, asked: Request, vocabulary: Vocabulary) -> Growth:
+        """Return how full domains would be with one, two, three such requests."""
+        firsts = self.fullness(used, offered, asked, vocabulary)
+        counted = self._counted(asked, vocabulary)
+        if counted is None:
+            return Growth(firsts.tolist(), [0.0] * len(firsts), [0] * len(firsts))
+        columns, parts = counted
+        amounts, room = asked[0][columns], offered[:, columns]
+        limits = ((room - used[:, columns]) // amounts).min(axis=1) - 1
+        steps = (amounts / np.maximum(room, 1)) @ parts
+        return Growth(firsts.tolist(), steps.tolist(), limits.tolist())
+
+    def _counted(self, asked: Request, vocabulary: Vocabulary) -> tuple[list[int], Floats] | None:
+        """Return the columns of a request that count, and what part of the whole each counts; None if it makes nothing fuller."""
         amounts, unoffered = asked
         listed = [name for name, column in vocabulary.columns.items() if amounts[column] and name in self.resources]
         total = sum(self.resources[name] for name in listed)
         if not total or any(name in self.resources for name in unoffered):
-            return np.zeros(len(used))
-        columns = [vocabulary.columns[name] for name in listed]
-        full, room = used[:, columns] + amounts[columns], offered[:, columns]
-        share = np.divide(full, room, out=np.zeros(full.shape), where=room > 0)
-        points = share @ np.array([self.resources[name] for name in listed], dtype=np.float64) / total
-        return np.where((full > room).any(axis=1), 0.0, points)
+            return None
+        parts = np.array([self.resources[name] for name in listed], dtype=np.float64) / total
+        return [vocabulary.columns[name] for name in listed], parts
 
     def order(self, fullness: Floats, present: Floats, tasks: int) -> Floats:
         """Score domains: the fuller the better, and among equals at the top those that have more of the tasks already."""
         return with_ties(fullness, present, tasks) * (MAX_SCORE * self.whole)
+
+
+class Growth(msgspec.Struct, frozen=True):
+    """How full each of some domains is with one request on top, how much every further one adds, and how many of these it has room for; one more is too much, and it counts as empty."""
+
+    firsts: list[float]
+    steps: list[float]
+    limits: list[int]
+
+    def share(self, index: int, more: int) -> float:
+        """Return how full a domain is with so many requests on top of the first."""
+        return self.firsts[index] + more * self.steps[index] if more <= self.limits[index] else 0.0
 
 
 def with_ties(scores: Floats, present: Floats, tasks: int) -> Floats:
@@ -78,7 +106,7 @@ class Closeness:
         if self._lowest[row] >= 0:
             self._present[self._lowest[row]] += 1
 
-    def points(self, rows: Rows) -> Floats:
+    def points(self, rows: Rows, sizes: Rows | None = None) -> Floats:  # noqa: ARG002  no choice is made among some that stand for others
         """Score candidates."""
         near = self._lowest[rows]
         return with_ties(self._base[near], self._present[near], self._tasks) * (MAX_SCORE * self._weight)
@@ -102,7 +130,7 @@ def _nearness(tree: HyperNodeTree, home: HyperNode) -> Floats:
 class Cells:
     """The nodes of a tree in cells: those of one cell lie in the same hyper-node of every tier, so whatever hyper-nodes are worth they are worth alike."""
 
-    __slots__ = ("_levels", "_members", "around", "groups", "tree")
+    __slots__ = ("_levels", "_members", "around", "groups", "shared", "tree")
 
     def __init__(self, tree: HyperNodeTree) -> None:
         self.tree = tree
@@ -117,6 +145,8 @@ class Cells:
         listed = np.array(list(self._levels.values()), dtype=np.int64).reshape(len(self._levels), len(first)).T
         self.around: list[list[int]] = [[index for index in cell if index >= 0] for cell in listed.tolist()]
         self._members: dict[int, slice | Rows] = {}
+        # Whether each hyper-node has more than one cell.
+        self.shared: list[bool] = (np.bincount(listed[listed >= 0], minlength=len(tree.domains)) > 1).tolist()
 
     def __len__(self) -> int:
         return len(self.around)
@@ -135,51 +165,29 @@ class Cells:
         return known
 
 
-class Filling(msgspec.Struct):
-    """A hyper-node that is being filled: its cells, how full it is, how full it will be with the next pods (the last first), and how many were looked at."""
-
-    index: int
-    inside: slice | Rows
-    scale: float
-    share: float
-    ahead: list[float] = []
-    counted: int = 0
-
-
 class Fill:
     """How full the hyper-nodes around each node are, lower tiers counting more, also while equal pods are placed one after another."""
 
-    __slots__ = (
-        "_asked",
-        "_cells",
-        "_fillings",
-        "_offered",
-        "_scale",
-        "_shares",
-        "_used",
-        "_vocabulary",
-        "_weights",
-        "values",
-    )
+    __slots__ = ("_cells", "_growth", "_placed", "_scales", "_settled", "_shares", "values")
 
     def __init__(
         self, cells: Cells, totals: Totals, asked: Request, *, vocabulary: Vocabulary, weights: Weights, fading: float
     ) -> None:
         self._cells = cells
-        self._asked = asked
-        self._vocabulary = vocabulary
-        self._weights = weights
         tree = cells.tree
-        self._used = totals.used(tree)
-        self._offered = totals.allocatable(tree)
-        self._scale = {tier: fading ** max(0, tier - 1) for tier in tree.by_tier}
-        self._shares = weights.fullness(self._used, self._offered, asked, vocabulary)
-        self._fillings: dict[int, Filling] = {}
-        total = sum(self._scale.values())
+        self._growth = weights.growth(totals.used(tree), totals.allocatable(tree), asked, vocabulary)
+        # How full hyper-nodes are now, and how many pods were placed in those where any was.
+        self._shares = list(self._growth.firsts)
+        self._placed: dict[int, int] = {}
+        # How full those that have changed were when `values` was last brought up to date.
+        self._settled: dict[int, float] = {}
+        scales = {tier: fading ** max(0, tier - 1) for tier in tree.by_tier}
+        whole = MAX_SCORE * weights.whole / sum(scales.values())
+        shares = np.array(self._shares)
         self.values = np.zeros(len(cells))
         for tier, domains in cells.levels().items():
-            weight = self._scale[tier] = self._scale[tier] * MAX_SCORE * weights.whole / total
-            self.values += weight * np.where(domains < 0, 1.0, self._shares[domains])
+            self.values += scales[tier] * whole * np.where(domains < 0, 1.0, shares[domains])
+        self._scales = [scales[domain.tier] * whole for domain in tree.domains]
 
     @property
     def groups(self) -> Rows:
@@ -188,32 +196,34 @@ class Fill:
 
     def place(self, row: int) -> None:
         """Count one more pod on a row, in every hyper-node around it."""
-        values = self.values
-        for index in self._cells.around[self._cells.groups[row]]:
-            filling = self._fillings.get(index) or self._start(index)
-            if not filling.ahead:
-                filling.ahead = self._look_ahead(filling)
-            share = filling.ahead.pop()
-            values[filling.inside] += (share - filling.share) * filling.scale
-            filling.share = share
+        self.advance(int(self._cells.groups[row]), 1)
+        self.settle()
 
-    def _start(self, index: int) -> Filling:
-        scale = self._scale[self._cells.tree.domains[index].tier]
-        filling = Filling(index, self._cells.inside(index), scale, float(self._shares[index]))
-        self._fillings[index] = filling
-        return filling
+    def rising(self, group: int) -> int:
+        """Return how many more pods in a cell make the hyper-nodes around it fuller; one more is too much for one of them."""
+        limits, placed = self._growth.limits, self._placed
+        return max(0, min([limits[index] - placed.get(index, 0) for index in self._cells.around[group]], default=0))
 
-    def _look_ahead(self, filling: Filling) -> list[float]:
-        """Return how full a hyper-node is with the next pods, one by one, the last first."""
-        amounts = self._asked[0]
-        used = (
-            self._used[filling.index] + np.arange(filling.counted + 1, filling.counted + AHEAD + 1)[:, None] * amounts
-        )
-        filling.counted += AHEAD
-        offered = np.repeat(self._offered[filling.index][None], AHEAD, axis=0)
-        shares: list[float] = self._weights.fullness(used, offered, self._asked, self._vocabulary).tolist()
-        return shares[::-1]
+    def advance(self, group: int, count: int) -> tuple[float, float]:
+        """Count pods in a cell; returns by how much its points rise, and by how much those of others do at the most. Until it is settled `values` lags behind."""
+        own = others = 0.0
+        for index in self._cells.around[group]:
+            self._placed[index] = placed = self._placed.get(index, 0) + count
+            before = self._shares[index]
+            self._shares[index] = share = self._growth.share(index, placed)
+            self._settled.setdefault(index, before)
+            rise = (share - before) * self._scales[index]
+            own += rise
+            if rise > 0 and self._cells.shared[index]:
+                others += rise
+        return own, others
 
-    def points(self, rows: Rows) -> Floats:
+    def settle(self) -> None:
+        """Bring the points of all cells up to date."""
+        for index, before in self._settled.items():
+            self.values[self._cells.inside(index)] += (self._shares[index] - before) * self._scales[index]
+        self._settled.clear()
+
+    def points(self, rows: Rows, sizes: Rows | None = None) -> Floats:  # noqa: ARG002  how many are alike does not matter
         """Score candidates."""
         return self.values[self._cells.groups[rows]]

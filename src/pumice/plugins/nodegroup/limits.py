@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -13,6 +13,8 @@ from pumice.model import resources, statuses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import numpy.typing as npt
 
     from pumice.framework.evaluation import Mask
     from pumice.framework.reasons import ReasonVector
@@ -87,14 +89,14 @@ class Holdings:
 class Filling:
     """The groups that are full while equal pods are placed one after another."""
 
-    __slots__ = ("_codes", "_groups", "_holdings", "_placed", "_request", "refused")
+    __slots__ = ("_codes", "_groups", "_holdings", "_placed", "_refused", "_request")
 
     def __init__(self, holdings: Holdings, request: Request, attributes: Attributes) -> None:
         self._holdings = holdings
         self._request = request
         self._codes, self._groups = attributes.codes(names.NODE_GROUP_NAME)
         self._placed = [0] * len(self._groups)
-        self.refused: Mask = holdings.refusals(request, attributes) != 0
+        self._refused: Mask = holdings.refusals(request, attributes) != 0
 
     def place(self, row: int) -> Rows | None:
         """Count one more pod on a row; returns the rows of its group if that is full now."""
@@ -106,8 +108,16 @@ class Filling:
         if ceiling.takes(self._request.vector, self._placed[code]):
             return None
         rows: Rows = np.flatnonzero(self._codes == code)
-        self.refused[rows] = True
+        self._refused[rows] = True
         return rows
+
+    def refuses(self, rows: Rows) -> Mask:
+        """Mark the rows that do not take the next pod."""
+        return self._refused[rows]
+
+    def alike(self) -> list[npt.NDArray[Any]]:
+        """Tell nodes apart by their groups, and by what refuses them now."""
+        return [self._codes, self._refused]
 
 
 class Limits:

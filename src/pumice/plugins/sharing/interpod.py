@@ -6,7 +6,7 @@ Pods placed earlier in the cycle count like running ones, in all rules. Everythi
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from pumice.plugins.sharing.scoring import MAX_SCORE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
 
     from pumice.framework.evaluation import Floats, Mask
     from pumice.framework.reasons import ReasonVector
@@ -64,7 +66,7 @@ def judge(numbers: tuple[int, int, int]) -> Callable[[Subject, Nodes], ReasonVec
         _mark(answer, unwelcome, _avoided(bond, released=nodes.released))
         _mark(answer, crowded, _avoiding(bond, released=nodes.released))
         if rules.affinity:
-            _mark(answer, lonely, ~Company(bond, released=nodes.released).near())
+            _mark(answer, lonely, ~Company(bond, released=nodes.released).near(nodes.table.rows))
         return answer if nodes.index is nodes.table.rows else answer[nodes.index]
 
     return judged
@@ -124,32 +126,33 @@ def _near_one_of_many(bond: Bond, counted: Sequence[tuple[Count, str]], *, relea
 class Company:
     """The pods that all terms of a pod mean, by the domains of each term."""
 
-    __slots__ = ("_founding", "_present")
+    __slots__ = ("_founding", "present")
 
     def __init__(self, bond: Bond, *, released: bool) -> None:
         kinship, terms = bond.kinship, bond.rules.affinity
         count = kinship.count(*dict.fromkeys(term.picker for term in terms))
         topologies = dict.fromkeys(term.topology for term in terms)
         counts = [kinship.by_domains(count, Division(topology)) for topology in topologies]
-        self._present: list[tuple[Domains, Mask]] = [
+        self.present: list[tuple[Domains, Mask]] = [
             (each.domains, each.present(released=released) > 0) for each in counts
         ]
         # The first of a set of pods that want to be together may go to any node that has the labels.
         self._founding = bond.rules.near_self and not any(each.total(released=released) for each in counts)
 
-    def near(self) -> Mask:
+    def near(self, rows: Rows) -> Mask:
         """Mark the nodes that share a domain of every term with these pods."""
         masks = [
-            domains.codes >= 0 if self._founding else domains.per_node(present) for domains, present in self._present
+            domains.codes[rows] >= 0 if self._founding else domains.of_rows(present, rows)
+            for domains, present in self.present
         ]
-        near: Mask = np.logical_and.reduce(masks)
+        near: Mask = masks[0] if len(masks) == 1 else np.logical_and.reduce(masks)
         return near
 
     def add(self, row: int) -> bool:
         """Count one more of these pods; tells whether anything is near that was not, or the other way round."""
         changed = self._founding
         self._founding = False
-        for domains, present in self._present:
+        for domains, present in self.present:
             code = domains.codes[row]
             if code >= 0 and not present[code]:
                 present[code] = changed = True
@@ -168,7 +171,7 @@ def steady(subject: Subject) -> bool:
 class Follower:
     """The filter's verdict on all nodes while equal pods are placed one after another."""
 
-    __slots__ = ("_blocked", "_company", "_rows", "_shunned", "refused")
+    __slots__ = ("_blocked", "_company", "_near_self", "_rows", "_shunned")
 
     def __init__(self, subject: Subject, table: NodeTable, *, released: bool) -> None:
         bond = subject.task.bond
@@ -176,20 +179,21 @@ class Follower:
         self._blocked: Mask = np.zeros(table.count, dtype=np.bool_)
         self._shunned: list[Domains] = []
         self._company: Company | None = None
-        self.refused: Mask = self._blocked.copy()
+        self._near_self = bond is not None and bond.rules.near_self
         if bond is None:
             return
         for mask in (_avoided(bond, released=released), _avoiding(bond, released=released)):
             if mask is not None:
                 self._blocked |= mask
-        self.refused |= self._blocked
         shunned = dict.fromkeys(term.topology for term in bond.rules.anti if term.matches_self)
         self._shunned = [bond.kinship.topology.domains(Division(topology)) for topology in shunned]
         if bond.rules.affinity:
-            company = Company(bond, released=released)
-            self.refused |= ~company.near()
-            if bond.rules.near_self:
-                self._company = company
+            self._company = Company(bond, released=released)
+
+    def refuses(self, rows: Rows) -> Mask:
+        """Mark the rows that do not take the next pod."""
+        blocked = self._blocked[rows]
+        return blocked if self._company is None else blocked | ~self._company.near(rows)
 
     def place(self, row: int) -> Rows | None:
         """Count one more equal pod on a row; returns the rows whose verdict may have changed."""
@@ -197,12 +201,23 @@ class Follower:
         for domains in self._shunned:
             fellows = domains.fellows(row)
             self._blocked[fellows] = True
-            self.refused[fellows] = True
             changed = fellows if changed is None else self._rows
-        if self._company is not None and self._company.add(row):
-            self.refused = self._blocked | ~self._company.near()
+        if self._company is not None and self._near_self and self._company.add(row):
             changed = self._rows
         return changed
+
+    def closes(self) -> Domains | None:
+        """Return the domains of which a placement closes one, if it does nothing else."""
+        moves = self._company is not None and self._near_self
+        return self._shunned[0] if len(self._shunned) == 1 and not moves else None
+
+    def alike(self) -> list[npt.NDArray[Any]]:
+        """Tell nodes apart by what blocks them now, and by the domains that placements change."""
+        columns: list[npt.NDArray[Any]] = [self._blocked]
+        columns += [domains.codes for domains in self._shunned if not domains.alone]
+        for domains, present in self._company.present if self._company is not None else ():
+            columns.append(domains.per_node(present) if domains.alone else domains.codes)
+        return columns
 
 
 # -- the score -------------------------------------------------------------------------------------------------
@@ -273,11 +288,18 @@ class Drift:
     def place(self, row: int) -> None:
         """Count one more equal pod on a row."""
         for domains, weight in self._terms:
-            self._raw[domains.fellows(row)] += weight
+            if domains.alone:
+                self._raw[row] += weight
+            else:
+                self._raw[domains.fellows(row)] += weight
 
-    def points(self, rows: Rows) -> Floats:
+    def points(self, rows: Rows, sizes: Rows | None = None) -> Floats:  # noqa: ARG002  how many are alike does not matter
         """Score candidates."""
         return self._normalise(self._raw[rows])
+
+    def alike(self) -> list[npt.NDArray[Any]]:
+        """Tell nodes apart by what they are worth now, and by the domains that placements change."""
+        return [self._raw, *(domains.codes for domains, _ in self._terms if not domains.alone)]
 
 
 @functools.cache

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from pumice.plugins.sharing.scoring import MAX_SCORE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
 
     from pumice.framework.evaluation import Floats, Mask
     from pumice.framework.reasons import ReasonVector
@@ -66,38 +68,50 @@ def _labels(spreads: Sequence[Spread]) -> tuple[str, ...]:
 class Evening:
     """One hard constraint: what its domains have, and which of them may not have more."""
 
-    __slots__ = ("_present", "_spread", "domains", "full")
+    __slots__ = ("_least", "_own", "_spread", "domains", "full", "present")
 
     def __init__(self, bond: Bond, spread: Spread, labels: tuple[str, ...]) -> None:
         self._spread = spread
-        self.domains, self._present = _counted(bond, spread, labels)
-        self.full = self._full()
+        self.domains, self.present = _counted(bond, spread, labels)
+        # What is counted belongs to others until a pod is added here.
+        self._own = False
+        self._least = self._emptiest()
+        self.full: Mask = self.present > self._most()
 
-    def _full(self) -> Mask:
-        """Mark the domains that would have too many more than the emptiest; it counts as empty while there are too few domains."""
-        spread, domains, present = self._spread, self.domains, self._present
-        least = 0
-        if domains.number >= spread.min_domains:
-            counts = present[:-1]
-            least = int((counts if domains.number == domains.size else counts[domains.listed]).min())
-        full: Mask = present > spread.max_skew - spread.matches_self + least
-        return full
+    def _emptiest(self) -> int:
+        """Return how many pods the emptiest domain has; it counts as empty while there are too few domains."""
+        domains, counts = self.domains, self.present[:-1]
+        if domains.number < self._spread.min_domains:
+            return 0
+        return int((counts if domains.number == domains.size else counts[domains.listed]).min())
 
-    def refused(self) -> Mask:
-        """Mark the nodes that lie in such a domain, or in none."""
+    def _most(self) -> int:
+        """Return how many pods a domain may have to get one more: not too many more than the emptiest."""
+        return self._spread.max_skew - self._spread.matches_self + self._least
+
+    def refuses(self, rows: Rows) -> Mask:
+        """Mark the nodes that lie in a domain that is full, or in none."""
         full = self.full.copy()
         full[-1] = True
-        return self.domains.per_node(full)
+        return self.domains.of_rows(full, rows)
 
     def add(self, row: int) -> bool:
         """Count one more pod, if the constraint counts it at all, and tell whether other domains are full than before."""
         if self._spread.picker is None or not self._spread.matches_self or not self.domains.counts(row):
             return False
-        before = self.full
-        self._present = self._present.copy()
-        self._present[self.domains.codes[row]] += 1
-        self.full = self._full()
-        return bool((before != self.full).any())
+        if not self._own:
+            self.present, self.full, self._own = self.present.copy(), self.full.copy(), True
+        code = self.domains.codes[row]
+        before = int(self.present[code])
+        self.present[code] = before + 1
+        if before == self._least and (least := self._emptiest()) != before:
+            self._least, known = least, self.full
+            self.full = self.present > self._most()
+            return bool((known != self.full).any())
+        if self.full[code] or before + 1 <= self._most():
+            return False
+        self.full[code] = True
+        return True
 
 
 @functools.cache
@@ -136,27 +150,30 @@ def steady(subject: Subject) -> bool:
 class Follower:
     """The filter's verdict on all nodes while equal pods are placed one after another."""
 
-    __slots__ = ("_evenings", "_rows", "refused")
+    __slots__ = ("_evenings", "_rows")
 
     def __init__(self, subject: Subject, table: NodeTable, *, released: bool) -> None:  # noqa: ARG002  the same either way
         bond = subject.task.bond
         self._rows = table.rows
         self._evenings = [] if bond is None else _evenings(bond)
-        self.refused: Mask = np.zeros(table.count, dtype=np.bool_)
-        self._judge()
 
-    def _judge(self) -> None:
-        masks = [evening.refused() for evening in self._evenings]
-        if masks:
-            self.refused = np.logical_or.reduce(masks)
+    def refuses(self, rows: Rows) -> Mask:
+        """Mark the rows that do not take the next pod."""
+        masks = [evening.refuses(rows) for evening in self._evenings]
+        refused: Mask = masks[0] if len(masks) == 1 else np.logical_or.reduce(masks)
+        return refused
 
     def place(self, row: int) -> Rows | None:
         """Count one more equal pod on a row; returns the rows whose verdict may have changed."""
         changed = [evening.add(row) for evening in self._evenings]
-        if not any(changed):
-            return None
-        self._judge()
-        return self._rows
+        return self._rows if any(changed) else None
+
+    def alike(self) -> list[npt.NDArray[Any]]:
+        """Tell nodes apart by their domains; one that is a domain of its own by how many pods it has."""
+        return [
+            evening.domains.per_node(evening.present) if evening.domains.alone else evening.domains.codes
+            for evening in self._evenings
+        ]
 
 
 # -- the score -------------------------------------------------------------------------------------------------
@@ -184,20 +201,28 @@ class Crowd:
             self._counted, present = _counted(bond, spread, labels)
         self._present: Floats = present.astype(np.float64)
 
+    def alike(self) -> list[npt.NDArray[Any]]:
+        """Tell nodes apart by their domains; one that stands for itself by how many pods it has, and by whether it has the label."""
+        domains = self._domains
+        if self._on_host:
+            return [self._present[:-1], *([domains.codes < 0] if domains.some_missing else [])]
+        return [self._present[:-1] if domains.alone else domains.codes]
+
     def add(self, row: int) -> None:
         """Count one more pod, if the constraint counts it at all."""
         if self._spread.picker is not None and self._spread.matches_self and self._counted.counts(row):
             self._present[self._counted.codes[row]] += 1
 
-    def of_rows(self, rows: Rows) -> Floats:
-        """Return what the constraint adds to the crowding of candidates; nothing where the label is missing."""
+    def of_rows(self, rows: Rows, number: int) -> Floats:
+        """Return what the constraint adds to the crowding of so many candidates; nothing where the label is missing."""
         base = self._spread.max_skew - 1
         if self._on_host:
-            crowd: Floats = self._present.take(rows) * math.log(len(rows) + 2) + base
+            crowd: Floats = self._present.take(rows) * math.log(number + 2) + base
             if self._domains.some_missing:
                 crowd[self._domains.codes[rows] < 0] = 0
             return crowd
-        crowds: Floats = self._present * math.log(self._domains.spanned(rows) + 2) + base
+        spanned = number if self._domains.alone else self._domains.spanned(rows)
+        crowds: Floats = self._present * math.log(spanned + 2) + base
         crowds[-1] = 0
         return self._domains.of_rows(crowds, rows)
 
@@ -205,12 +230,11 @@ class Crowd:
 class Evenness:
     """The score of candidates, the emptier their domains the better, also while equal pods are placed one after another."""
 
-    __slots__ = ("_count", "_crowds", "_rated", "_weight")
+    __slots__ = ("_crowds", "_rated", "_weight")
 
-    def __init__(self, subject: Subject, table: NodeTable, weight: int) -> None:
+    def __init__(self, subject: Subject, weight: int) -> None:
         bond = subject.task.bond
         self._weight = weight
-        self._count = table.count
         self._crowds: list[Crowd] = []
         self._rated: Mask | None = None
         if bond is not None:
@@ -226,22 +250,28 @@ class Evenness:
         for crowd in self._crowds:
             crowd.add(row)
 
-    def points(self, rows: Rows) -> Floats:
+    def points(self, rows: Rows, sizes: Rows | None = None) -> Floats:
         """Score candidates in whole points of 0 to 100, times the weight."""
         if self._rated is None:
-            return self._points(rows)
-        kept = rows[self._rated[rows]]
-        scores = np.zeros(self._count)
-        scores[kept] = self._points(kept)
-        return scores[rows]
+            return self._points(rows, len(rows) if sizes is None else int(sizes.sum()))
+        rated = self._rated[rows]
+        scores = np.zeros(len(rows))
+        number = np.count_nonzero(rated) if sizes is None else int(sizes[rated].sum())
+        scores[rated] = self._points(rows[rated], int(number))
+        return scores
 
-    def _points(self, rows: Rows) -> Floats:
+    def alike(self) -> list[npt.NDArray[Any]]:
+        """Tell nodes apart by whether they are rated, and by what every constraint tells them apart by."""
+        columns = [] if self._rated is None else [self._rated]
+        return [*columns, *(column for crowd in self._crowds for column in crowd.alike())]
+
+    def _points(self, rows: Rows, number: int) -> Floats:
         """Scale so that the emptiest get most; nothing counted anywhere is worth full points."""
         if not len(rows):
             return np.zeros(0)
         total = np.zeros(len(rows))
         for crowd in self._crowds:
-            total += crowd.of_rows(rows)
+            total += crowd.of_rows(rows, number)
         raw = np.floor(total + 0.5)
         low, high = float(raw.min()), float(raw.max())
         if high == 0:
@@ -253,4 +283,4 @@ class Evenness:
 @functools.cache
 def evenness(weight: int) -> Callable[[Subject, NodeTable], Evenness]:
     """Return the score with a weight."""
-    return lambda subject, table: Evenness(subject, table, weight)
+    return lambda subject, _table: Evenness(subject, weight)

@@ -54,7 +54,7 @@ class Closeness:
             self._task = self._others.pop(position)
         self._fitting = None
 
-    def points(self, rows: Rows) -> Floats:
+    def points(self, rows: Rows, sizes: Rows | None = None) -> Floats:  # noqa: ARG002  no row stands for others
         """Score candidates: the part of the largest bucket that is or fits there; nothing where the task itself does not fit."""
         if self._fitting is None:
             self._fitting = self._fit()
