@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pumice.framework.points import Reads
+from pumice.model.job import BEST_EFFORT_PENDING
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from pumice.actions.eviction.planning import Plan
+    from pumice.framework.session import Session
     from pumice.model.job import Job
     from pumice.model.task import Task
 
@@ -17,7 +20,50 @@ SEARCHES = 16
 LOOKS = 64
 
 
-def those_who_would_return(plan: Plan, takes_from: Callable[[Job, Plan], bool]) -> list[Task]:
+class KnownHunger:
+    """Which jobs starve once they have lost pods, by their numbers: where nothing else is read, a job like one that was asked about needs no supposition."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._by_numbers = all(registered.reads == Reads(0) for registered in session.job_starving)
+        self._known: dict[Hashable, bool] = {}
+
+    def is_starving(self, job: Job) -> bool:
+        """Ask about a job as things stand."""
+        starving = self._session.job_starving(job)
+        if self._by_numbers and _is_told_by_numbers(job):
+            self._known[_numbers(job, job.tally.counts)] = starving
+        return starving
+
+    def nobody_starves(self, victims: Sequence[Task]) -> bool:
+        """Tell whether it is known that none of the jobs of victims, which are going, would starve with them pending."""
+        if not self._by_numbers:
+            return False
+        losses: dict[str, list[Task]] = {}
+        for task in victims:
+            losses.setdefault(task.job_key, []).append(task)
+        return all(self._is_known_to_be_full(tasks) for tasks in losses.values())
+
+    def _is_known_to_be_full(self, victims: Sequence[Task]) -> bool:
+        job = victims[0].job
+        if job is None:
+            return True
+        counts = list(job.tally.counts)
+        counts[Status.RELEASING] -= len(victims)
+        counts[Status.PENDING] += len(victims)
+        counts[BEST_EFFORT_PENDING] += sum(task.best_effort for task in victims)
+        return _is_told_by_numbers(job) and self._known.get(_numbers(job, counts)) is False
+
+
+def _is_told_by_numbers(job: Job) -> bool:
+    return not (job.roles_enforced or job.policies)
+
+
+def _numbers(job: Job, counts: Sequence[int]) -> Hashable:
+    return job.queue, job.priority, job.min_member, len(job.tasks), tuple(counts)
+
+
+def those_who_would_return(plan: Plan, hunger: KnownHunger, takes_from: Callable[[Job, Plan], bool]) -> list[Task]:
     """Return the victims whose job would ask for the claimant's room once it runs, and be given it; `takes_from` searches for it.
 
     That they are pending again is supposed already.
@@ -26,7 +72,7 @@ def those_who_would_return(plan: Plan, takes_from: Callable[[Job, Plan], bool]) 
     with plan.statement.trial():
         plan.statement.suppose(plan.members, [member.node for member in plan.members], Status.RUNNING)
         jobs = {task.job.key: task.job for task in victims if task.job is not None}
-        asking = [job for job in jobs.values() if _might_ask(plan, job)]
+        asking = [job for job in jobs.values() if _might_ask(plan, job, hunger)]
         if len(asking) > SEARCHES:
             # Searching for each would take long; none of them is trusted not to come back.
             plan.bounds[f"no more than {SEARCHES} jobs were searched for whether they would take the room back"] = None
@@ -37,9 +83,9 @@ def those_who_would_return(plan: Plan, takes_from: Callable[[Job, Plan], bool]) 
     return [task for task in victims if task.job is not None and task.job.key in keys]
 
 
-def _might_ask(plan: Plan, job: Job) -> bool:
+def _might_ask(plan: Plan, job: Job, hunger: KnownHunger) -> bool:
     """Tell whether a victim's job would be starving, and some of the claimant's pods offered to it."""
-    if not plan.session.job_starving(job):
+    if not hunger.is_starving(job):
         return False
     # Victims of one shape ask alike.
     asking = list({id(task.shape): task for task in job.pending.values()}.values())

@@ -202,14 +202,30 @@ class VictimSets:
         if not self._is_offered(chosen, ordered):
             return False
         plan = self._plan
-        if self._by_numbers and len(chosen) == 1 and not chosen[0].unit.whole:
-            return self._passes(row, chosen[0].freed)
+        if self._by_numbers and self._go_apart(chosen):
+            return self._passes(row, sum((choice.freed for choice in chosen[1:]), start=chosen[0].freed))
         with plan.statement.trial():
             for choice in chosen:
                 if not units.may_all_go(plan, self._member, choice.unit.tasks):
                     return False
                 plan.statement.evict(choice.unit.tasks, plan.rules.name)
             return plan.leaves_gangs_whole([c.unit for c in chosen]) and plan.fits(self._member, row)
+
+    def _go_apart(self, chosen: Sequence[Choice]) -> bool:
+        """Tell without trying that a set leaves no part of a gang behind and that nobody in it is protected by the others' going: pods that may go one by one."""
+        if any(choice.unit.whole for choice in chosen):
+            return False
+        if len(chosen) == 1:
+            return True
+        if not self._plan.rules.judges_apart():
+            return False
+        if not self._plan.gangs:
+            return True
+        losing: dict[str, list[Task]] = {}
+        for choice in chosen:
+            task = choice.unit.tasks[0]
+            losing.setdefault(task.job_key, []).append(task)
+        return all(len(tasks) == 1 or _is_left_whole(tasks) for tasks in losing.values())
 
     def _is_offered(self, chosen: Sequence[Choice], ordered: Sequence[Task]) -> bool:
         """Ask the plugins about a set: all of it must be offered, of a job that goes whole so much that the rest goes with it."""
@@ -263,13 +279,44 @@ class VictimSets:
         return taken
 
 
+def _is_left_whole(tasks: Sequence[Task]) -> bool:
+    """Tell whether a job keeps its minimum without some of its pods."""
+    job = tasks[0].job
+    return job is not None and units.keeps_its_minimum(job, tasks)
+
+
 def sets_by_rank(choices: Sequence[Choice], lacking: Vector, asked: Vector) -> Iterator[list[Choice] | None]:
     """Give the sets of units that give back enough, by rank; None stands for whatever comes after the sets that are looked at."""
+    if 0 < len(choices) <= FEW and _are_equal(choices):
+        yield from _sets_of_equals(choices, lacking, asked)
+        return
     alone = _single_pods(choices, lacking, asked)
     for level in sorted({choice.priority for choice in choices}):
         # One pod alone ranks below any set of several: as a rule it does, and the others are not even listed.
         yield from ([choice] for choice in alone if choice.priority == level)
         yield from _other_sets(choices, level, lacking, asked)
+
+
+def _are_equal(choices: Sequence[Choice]) -> bool:
+    """Tell whether units are single pods of one priority and shape."""
+    first = choices[0]
+    return all(
+        choice.freed is first.freed
+        and choice.priority == first.priority
+        and not (choice.unit.whole or choice.unit.breaks)
+        for choice in choices
+    )
+
+
+def _sets_of_equals(choices: Sequence[Choice], lacking: Vector, asked: Vector) -> Iterator[list[Choice]]:
+    """Give the sets of pods that rank alike: the smallest first, then in victim order."""
+    amounts = choices[0].freed[asked].tolist()
+    short = [(amount, least) for amount, least in zip(amounts, lacking.tolist(), strict=True) if least > 0]
+    if any(not amount for amount, _ in short):
+        return
+    fewest = max((-(-least // amount) for amount, least in short), default=1)
+    for size in range(fewest, len(choices) + 1):
+        yield from map(list, itertools.combinations(choices, size))
 
 
 def _single_pods(choices: Sequence[Choice], lacking: Vector, asked: Vector) -> list[Choice]:
