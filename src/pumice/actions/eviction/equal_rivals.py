@@ -7,10 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.actions.eviction import refused_jobs
-from pumice.actions.eviction.queue_protections import reads_only_queues
-from pumice.framework.points import Reads
-
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
@@ -23,11 +19,13 @@ if TYPE_CHECKING:
 def is_one(rules: Rules, plan: Plan, job: Job) -> bool:
     """Tell whether a waiting job is like the one that a plan is made for, as far as rules can tell; if in doubt, it is not."""
     members = plan.members
-    if not _are_equal(plan.job, job, len(members)) or not _are_blind(rules):
+    if not rules.is_blind or not _are_equal(plan.job, job, len(members)):
         return False
-    kinds = {_kind(member) for member in members}
+    kind = _kind(members[0])
+    if any(_kind(task) != kind for task in (*members[1:], *job.pending.values())):
+        return False
     waiting = [task for task in job.pending.values() if _may_ask(plan, task)]
-    if len(kinds) > 1 or len(waiting) < len(members) or any(_kind(task) not in kinds for task in job.pending.values()):
+    if len(waiting) < len(members):
         return False
     return all(rules.protection(members[0], task) is None and not rules.is_spared(task) for task in waiting)
 
@@ -39,15 +37,11 @@ def _are_equal(own: Job, other: Job, members: int) -> bool:
     ready = own.tally.ready
     if ready != other.tally.ready or own.tally.waiting != members or other.tally.waiting:
         return False
-    if any(job.roles_enforced or job.policies or job.topology is not None for job in (own, other)):
-        return False
-    return own.min_member - ready == members and (own.group is None) == (other.group is None)
+    return own.min_member - ready == members and _is_plain(own) and _is_plain(other)
 
 
-def _are_blind(rules: Rules) -> bool:
-    """Tell whether nobody who has a say knows who a job is, how long a pod has been there, or who else goes."""
-    known = (each.reads for each in rules.session.protection)
-    return refused_jobs.is_enough(rules) and all(not reads & ~Reads.TASK or reads_only_queues(reads) for reads in known)
+def _is_plain(job: Job) -> bool:
+    return job.group is not None and job.topology is None and not (job.roles_enforced or job.policies)
 
 
 def _kind(task: Task) -> Hashable:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.framework.points import Reads
-from pumice.model.job import BEST_EFFORT_PENDING
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Sequence
 
     from pumice.actions.eviction.planning import Plan
     from pumice.framework.session import Session
@@ -20,50 +19,18 @@ SEARCHES = 16
 LOOKS = 64
 
 
-class KnownHunger:
-    """Which jobs starve once they have lost pods, by their numbers: where nothing else is read, a job like one that was asked about needs no supposition."""
+def is_known_to_be_none(session: Session, victims: Sequence[Task]) -> bool:
+    """Tell without supposing anything that the jobs of victims, which are going, would not starve with them pending.
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._by_numbers = all(registered.reads == Reads(0) for registered in session.job_starving)
-        self._known: dict[Hashable, bool] = {}
-
-    def is_starving(self, job: Job) -> bool:
-        """Ask about a job as things stand."""
-        starving = self._session.job_starving(job)
-        if self._by_numbers and _is_told_by_numbers(job):
-            self._known[_numbers(job, job.tally.counts)] = starving
-        return starving
-
-    def nobody_starves(self, victims: Sequence[Task]) -> bool:
-        """Tell whether it is known that none of the jobs of victims, which are going, would starve with them pending."""
-        if not self._by_numbers:
-            return False
-        losses: dict[str, list[Task]] = {}
-        for task in victims:
-            losses.setdefault(task.job_key, []).append(task)
-        return all(self._is_known_to_be_full(tasks) for tasks in losses.values())
-
-    def _is_known_to_be_full(self, victims: Sequence[Task]) -> bool:
-        job = victims[0].job
-        if job is None:
-            return True
-        counts = list(job.tally.counts)
-        counts[Status.RELEASING] -= len(victims)
-        counts[Status.PENDING] += len(victims)
-        counts[BEST_EFFORT_PENDING] += sum(task.best_effort for task in victims)
-        return _is_told_by_numbers(job) and self._known.get(_numbers(job, counts)) is False
+    A function that reads nothing goes by how many pods of a job are placed, wait for room, and exist: those that go and those that are pending are neither of the first.
+    """
+    if any(registered.reads != Reads(0) for registered in session.job_starving):
+        return False
+    jobs = {task.job_key: task.job for task in victims if task.job is not None}
+    return not any(session.job_starving(job) for job in jobs.values())
 
 
-def _is_told_by_numbers(job: Job) -> bool:
-    return not (job.roles_enforced or job.policies)
-
-
-def _numbers(job: Job, counts: Sequence[int]) -> Hashable:
-    return job.queue, job.priority, job.min_member, len(job.tasks), tuple(counts)
-
-
-def those_who_would_return(plan: Plan, hunger: KnownHunger, takes_from: Callable[[Job, Plan], bool]) -> list[Task]:
+def those_who_would_return(plan: Plan, takes_from: Callable[[Job, Plan], bool]) -> list[Task]:
     """Return the victims whose job would ask for the claimant's room once it runs, and be given it; `takes_from` searches for it.
 
     That they are pending again is supposed already.
@@ -72,7 +39,7 @@ def those_who_would_return(plan: Plan, hunger: KnownHunger, takes_from: Callable
     with plan.statement.trial():
         plan.statement.suppose(plan.members, [member.node for member in plan.members], Status.RUNNING)
         jobs = {task.job.key: task.job for task in victims if task.job is not None}
-        asking = [job for job in jobs.values() if _might_ask(plan, job, hunger)]
+        asking = [job for job in jobs.values() if _might_ask(plan, job)]
         if len(asking) > SEARCHES:
             # Searching for each would take long; none of them is trusted not to come back.
             plan.bounds[f"no more than {SEARCHES} jobs were searched for whether they would take the room back"] = None
@@ -83,9 +50,9 @@ def those_who_would_return(plan: Plan, hunger: KnownHunger, takes_from: Callable
     return [task for task in victims if task.job is not None and task.job.key in keys]
 
 
-def _might_ask(plan: Plan, job: Job, hunger: KnownHunger) -> bool:
+def _might_ask(plan: Plan, job: Job) -> bool:
     """Tell whether a victim's job would be starving, and some of the claimant's pods offered to it."""
-    if not hunger.is_starving(job):
+    if not plan.session.job_starving(job):
         return False
     # Victims of one shape ask alike.
     asking = list({id(task.shape): task for task in job.pending.values()}.values())

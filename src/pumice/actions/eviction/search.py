@@ -58,7 +58,6 @@ class Search:
         self.rules = rules
         self._successors = successors
         self._market = Market(session, rules)
-        self._hunger = ping_pong.KnownHunger(session)
         self._anybody: dict[object, str | None] = {}
         self._considered: dict[object, str] = {}
         settings = session.configuration
@@ -155,7 +154,6 @@ class Search:
             if not sound:
                 # What was offered while a plugin broke down about one claimant says nothing about its equals.
                 self._market, self._anybody = Market(self.session, self.rules), {}
-                self._hunger = ping_pong.KnownHunger(self.session)
         return found
 
     def _seek(self, queue: Queue, job: Job, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
@@ -266,11 +264,12 @@ class Search:
     def _those_who_would_undo_it(self, plan: Plan) -> list[Task]:
         """Return the victims that a plan must do without, since it would not last: their job would come back, or another take the room over."""
         victims = [task for unit in plan.units for task in unit.tasks]
-        if self._hunger.nobody_starves(victims) and (self._successors is None or not self._successors.may_come(plan)):
+        alone = self._successors is None or not self._successors.may_come(plan)
+        if alone and ping_pong.is_known_to_be_none(self.session, victims):
             return []
         with plan.statement.trial():
             plan.statement.suppose(victims, [None] * len(victims), Status.PENDING)
-            returning = ping_pong.those_who_would_return(plan, self._hunger, self._takes_from)
+            returning = ping_pong.those_who_would_return(plan, self._takes_from)
             if returning or self._successors is None:
                 return returning
             plan.successor = self._successors.of(plan)

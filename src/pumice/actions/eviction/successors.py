@@ -54,7 +54,7 @@ class Successors:
                 if count == LOOKS:
                     plan.bounds[MORE] = None
                     break
-                job = next((job for job in jobs if _may_come(self._session, plan, job, losing)), None)
+                job = next((job for job in jobs if job.pending and _may_come(self._session, plan, job, losing)), None)
                 if job is not None and not equal_rivals.is_one(search.rules, plan, job):
                     yield search, job
 
@@ -104,8 +104,8 @@ class Successors:
 
 
 def _may_come(session: Session, plan: Plan, job: Job, losing: Mapping[str, str]) -> bool:
-    """Tell whether a job other than those of the plan is still waiting and let in."""
-    if job is plan.job or job.key in losing or not job.pending or not session.usable(job):
+    """Tell whether a job that waits is another than those of the plan, and let in."""
+    if job is plan.job or job.key in losing or not session.usable(job):
         return False
     return session.findings.phase(job) != names.PHASE_PENDING and not session.is_pipelined(job)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from typing import TYPE_CHECKING
 
 from pumice.actions.eviction import units
@@ -26,11 +27,12 @@ def trim(plan: Plan) -> None:
     """Give back, dearest first, every unit that the plan can do without, and take no gang whole of which a part is enough."""
     kinds = list({member.likeness: member for member in plan.members}.values())
     by_numbers = _is_told_by_numbers(plan, kinds)
-    # Among equals the last to go is the first to be given back.
-    for unit in sorted(plan.units, key=lambda u: (u.priority, len(u.tasks)))[::-1]:
-        if unit in plan.units and not (by_numbers and _is_needed(plan, unit)):
-            _spare(plan, unit, kinds)
-    if plan.gangs:
+    if not (by_numbers and len(plan.members) == 1 and _are_all_needed(plan)):
+        # Among equals the last to go is the first to be given back.
+        for unit in sorted(plan.units, key=lambda u: (u.priority, len(u.tasks)))[::-1]:
+            if unit in plan.units and not (by_numbers and _is_needed(plan, unit)):
+                _spare(plan, unit, kinds)
+    if plan.gangs and any(unit.whole for unit in plan.units):
         tries = [TRIES]
         for job in {u.tasks[0].job.key: u.tasks[0].job for u in plan.units if u.tasks[0].job is not None}.values():
             _take_a_part(plan, job, kinds, tries)
@@ -42,6 +44,20 @@ def _is_told_by_numbers(plan: Plan, kinds: Sequence[Task]) -> bool:
         return False
     evaluations = [plan.evaluation(member) for member in kinds]
     return not any(e.minds_others(released=True) or e.is_stepwise(released=True) for e in evaluations)
+
+
+def _are_all_needed(plan: Plan) -> bool:
+    """Tell without trying that no unit of a plan with one member can be spared: each leaves it too little room on its node, and no other node has any."""
+    member = plan.members[0]
+    if member.node is None:
+        return False
+    row, request = member.node.row, member.shape.request
+    idle = plan.session.cluster.nodes.future_idle_at(row)[request.asked].tolist()
+    for unit in plan.units:
+        given = _asked_on(row, unit.tasks)
+        if isinstance(given, int) or all(map(operator.le, given[request.asked].tolist(), idle)):
+            return False
+    return not plan.evaluation(member).mask(released=True).any()
 
 
 def _is_needed(plan: Plan, unit: Unit) -> bool:
