@@ -158,7 +158,8 @@ class Columns:
         self.priority[at] = [item.priority for item, _ in items]
         self.breaks[at] = [item.breaks for item, _ in items]
         self.count[at] = [item.count for item, _ in items]
-        self.loss[at] = [split(item.loss, self.digits) for item, _ in items]
+        digits = {loss: split(loss, self.digits) for loss in {item.loss for item, _ in items}}
+        self.loss[at] = [digits[item.loss] for item, _ in items]
         self.freed[at] = [item.freed for item, _ in items]
         self.job[at] = [job for _, job in items]
         self.groups[at] = [item.groups for item, _ in items]
@@ -175,6 +176,10 @@ class Columns:
             if not alive:
                 continue
             job = standing.job
+            if standing.stands == standing.most:
+                # It can spare all that it has on any one node.
+                found += [(self._single(job, task), standing.number) for task in alive]
+                continue
             spare = job.surplus
             plain = self._singles_only or not (job.roles_enforced or job.policies)
             found += [
@@ -186,7 +191,8 @@ class Columns:
                 len(alive) > spare if plain else not units.keeps_its_minimum(job, alive)
             ):
                 found.append((self._whole(standing, alive), standing.number))
-        found.sort(key=lambda entry: entry[0].priority)
+        if len(self.priorities) > 1:
+            found.sort(key=lambda entry: entry[0].priority)
         return found
 
     def _single(self, job: Job, task: Task) -> Item:

@@ -52,12 +52,17 @@ def _are_all_needed(plan: Plan) -> bool:
     if member.node is None:
         return False
     row, request = member.node.row, member.shape.request
-    idle = plan.session.cluster.nodes.future_idle_at(row)[request.asked].tolist()
+    table = plan.session.cluster.nodes
+    idle = table.future_idle_at(row)[request.asked].tolist()
     for unit in plan.units:
         given = _asked_on(row, unit.tasks)
         if isinstance(given, int) or all(map(operator.le, given[request.asked].tolist(), idle)):
             return False
-    return not plan.evaluation(member).mask(released=True).any()
+    evaluation, changed = plan.evaluation(member), table.changed_since(plan.full_at) if plan.full_at >= 0 else None
+    if changed is not None and changed.tolist() == [row] and evaluation.is_by_amounts(released=True):
+        # No node had room before, and nothing has changed anywhere else.
+        return any(map(operator.lt, idle, request.needed.tolist()))
+    return not evaluation.mask(released=True).any()
 
 
 def _is_needed(plan: Plan, unit: Unit) -> bool:
