@@ -6,7 +6,7 @@ import itertools
 import operator
 from typing import TYPE_CHECKING
 
-from pumice.actions.eviction import units
+from pumice.actions.eviction import member_room, units
 from pumice.actions.eviction.units import Unit
 from pumice.model.statuses import Status
 
@@ -28,10 +28,14 @@ def trim(plan: Plan) -> None:
     kinds = list({member.likeness: member for member in plan.members}.values())
     by_numbers = _is_told_by_numbers(plan, kinds)
     if not (by_numbers and len(plan.members) == 1 and _are_all_needed(plan)):
+        room = member_room.of(plan)
         # Among equals the last to go is the first to be given back.
         for unit in sorted(plan.units, key=lambda u: (u.priority, len(u.tasks)))[::-1]:
-            if unit in plan.units and not (by_numbers and _is_needed(plan, unit)):
+            if unit not in plan.units or (room is not None and room.needs(unit)):
+                continue
+            if not (by_numbers and _is_needed(plan, unit)):
                 _spare(plan, unit, kinds)
+                room = room if room is None or room.is_current else member_room.of(plan)
     if plan.gangs and any(unit.whole for unit in plan.units):
         tries = [TRIES]
         for job in {u.tasks[0].job.key: u.tasks[0].job for u in plan.units if u.tasks[0].job is not None}.values():
