@@ -9,14 +9,16 @@ import numpy as np
 from pumice.framework import subject
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pumice.actions.eviction.planning import Plan
-    from pumice.actions.eviction.units import Unit
     from pumice.model.nodes import Rows
-    from pumice.model.resources import Matrix
+    from pumice.model.resources import Matrix, Vector
+    from pumice.model.task import Task
 
 
 class MemberRoom:
-    """The room for the members of a plan, all of one shape, with none of them placed and its victims gone."""
+    """The room for the members of a plan, all of one shape, with none of them placed, as things stand otherwise."""
 
     def __init__(self, plan: Plan) -> None:
         first = plan.members[0]
@@ -36,18 +38,26 @@ class MemberRoom:
         """Whether nothing has moved since."""
         return self._changed == self._plan.session.cluster.changed
 
-    def needs(self, unit: Unit) -> bool:
-        """Tell whether there is too little for all members with a unit back."""
-        asked, room = self._request.asked, self._room
-        taken: dict[int, Rows] = {}
-        for task in unit.tasks:
+    def is_too_little_with(self, victims: Sequence[Task]) -> bool:
+        """Tell whether not all members have room with some victims back."""
+        return self._room + self._change(victims, -1) < len(self._plan.members)
+
+    def is_too_little_without(self, others: Sequence[Task]) -> bool:
+        """Tell whether not all members have room with some who are there gone."""
+        return self._room + self._change(others, 1) < len(self._plan.members)
+
+    def _change(self, tasks: Sequence[Task], sign: int) -> int:
+        """Return for how many more members there is room if tasks give back what they ask for, or take it again."""
+        given: dict[int, Vector] = {}
+        for task in tasks:
             if task.node is not None and task.node.row < len(self._open) and self._open[task.node.row]:
-                row = task.node.row
-                taken[row] = taken.get(row, 0) + task.shape.request.vector[asked]
-        for row, amount in taken.items():
-            before, after = self._times(np.stack([self._free[row], self._free[row] - amount])).tolist()
-            room -= before - after
-        return room < len(self._plan.members)
+                row, amount = task.node.row, sign * task.shape.request.vector[self._request.asked]
+                given[row] = given[row] + amount if row in given else amount
+        if not given:
+            return 0
+        rows = list(given)
+        free = self._free[rows]
+        return int((self._times(free + np.stack(list(given.values()))) - self._times(free)).sum())
 
     def _times(self, free: Matrix) -> Rows:
         """Return how many members fit into what is free, row by row."""

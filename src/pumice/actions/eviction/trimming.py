@@ -31,7 +31,7 @@ def trim(plan: Plan) -> None:
         room = member_room.of(plan)
         # Among equals the last to go is the first to be given back.
         for unit in sorted(plan.units, key=lambda u: (u.priority, len(u.tasks)))[::-1]:
-            if unit not in plan.units or (room is not None and room.needs(unit)):
+            if unit not in plan.units or (room is not None and room.is_too_little_with(unit.tasks)):
                 continue
             if not (by_numbers and _is_needed(plan, unit)):
                 _spare(plan, unit, kinds)
@@ -127,11 +127,14 @@ def _take_a_part(plan: Plan, job: Job, kinds: list[Task], tries: list[int]) -> N
         plan.statement.undo(task)
     plan.units = [unit for unit in plan.units if unit not in whole]
     offered = [task for task in plan.offered_beside(tasks) if task.job is job]
+    room = member_room.of(plan)
     for part in _parts(offered, job.surplus):
         tries[0] -= 1
         if tries[0] < 0:
             plan.bounds[PARTS] = None
             break
+        if room is not None and room.is_too_little_without(part):
+            continue
         if units.may_all_go(plan, plan.members[0], part):
             taken = [Unit((task,), whole=False) for task in part]
             for unit in taken:
