@@ -64,6 +64,42 @@ def crowd(seed, name):
     return desk
 
 
+def equals(seed, name, action=""):
+    """Return a desk with many jobs of few kinds, so that most of those that ask are like others."""
+    pick = random.Random(seed)  # noqa: S311  as above
+    text = configuration(name)
+    desk = Desk(
+        text.replace(f"allocate, {PLUGINS[name][0]}", f"allocate, {action}") if action else text, queues=("root",)
+    )
+    desk.feed(*(priority_class(f"p{value}", value) for value in (5, 10, 50, 100)))
+    desk.feed(*(queue(f"q{index}", weight=1, deserved={"cpu": str(pick.randint(4, 12))}) for index in range(2)))
+    for index in range(pick.randint(2, 6)):
+        desk.feed(node(f"n{index}", "4", "16Gi", "9", labels={"zone": "a"}))
+    most = pick.choice([1, 1, 2, 3])
+    for index in range(pick.randint(4, 24)):
+        _equal_job(pick, desk, f"old{index}", pick.randint(1, most), place=f"n{index % 6}")
+    size, minimum, asked, rank = pick.randint(1, most), pick.choice([0, 1, 9]), pick.choice(["1", "2", "3"]), "p100"
+    for index in range(pick.randint(2, 6)):
+        if pick.random() < 0.2:
+            size, rank = pick.randint(1, most), pick.choice(["p50", "p100"])
+        spec = {"priorityClassName": rank, "queue": pick.choice(["q0", "q0", "q0", "q1"])}
+        desk.feed(group(f"new{index}", min(size, minimum) or 1, phase="Inqueue", **spec))
+        critical = {"priorityClassName": "system-node-critical"} if pick.random() < 0.1 else {}
+        desk.feed(*(pod(f"new{index}-{i}", f"new{index}", cpu=asked, **critical) for i in range(size)))
+    if pick.random() < 0.2:
+        desk.feed(_budget("b0", "x", pick.randint(0, 2)))
+    return desk
+
+
+def _equal_job(pick, desk, name, size, *, place):
+    rank, where = pick.choice(["p5", "p5", "p10", "p100"]), pick.choice(["q0", "q0", "q1"])
+    minimum = pick.choice([0, 1, size])
+    desk.feed(group(name, minimum, phase="Running", priorityClassName=rank, queue=where))
+    notes = {"volcano.sh/preemptable": "false"} if pick.random() < 0.05 else {}
+    labels = {"app": pick.choice("xyz")}
+    desk.feed(*(pod(f"{name}-{i}", name, cpu="1", node=place, labels=labels, annotations=notes) for i in range(size)))
+
+
 def _node(pick, name, amounts):
     taint = [{"key": "only", "value": "x", "effect": "NoSchedule"}] if pick.random() < 0.1 else ()
     labels = {"zone": pick.choice("ab"), "volcano.sh/nodegroup-name": pick.choice("gh")}

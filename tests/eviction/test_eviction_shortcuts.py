@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from eviction_crowds import PLUGINS, crowd
 
-from pumice.actions.eviction import node_bounds, planning, trimming
+from pumice.actions.eviction import member_room, node_bounds, planning, trimming
 
 SEEDS = 8
 
@@ -47,24 +47,55 @@ def test_the_bound_of_one_node_is_the_one_that_it_has_among_all(monkeypatch):
     assert sum(found is not False and found[0][2] == 1 for found in compared) > 20, "no single pod was enough"
 
 
-def test_who_is_needed_by_numbers_is_not_spared_if_that_is_tried(monkeypatch):
-    needed = []
-    is_needed = trimming._is_needed
+def tried(plan, unit):
+    """Try to do without a unit, and tell whether it is needed."""
+    kinds = list({member.likeness: member for member in plan.members}.values())
+    trimming._spare(plan, unit, kinds)
+    return unit in plan.units
 
-    def both(plan, unit):
+
+def test_who_is_needed_by_numbers_is_not_spared_if_that_is_tried(monkeypatch):
+    needed, alone, crowded = [], [], []
+    is_needed, are_all_needed = trimming._is_needed, trimming._are_all_needed
+    is_too_little = member_room.MemberRoom.is_too_little_with
+
+    def of_one(plan, unit):
         told = is_needed(plan, unit)
         if told:
-            kinds = list({member.likeness: member for member in plan.members}.values())
-            trimming._spare(plan, unit, kinds)
-            assert unit in plan.units
+            assert tried(plan, unit)
             needed.append(unit)
         return told
 
-    monkeypatch.setattr(trimming, "_is_needed", both)
+    def of_all(plan):
+        told = are_all_needed(plan)
+        if told:
+            assert all(tried(plan, unit) for unit in list(plan.units))
+            alone.extend(plan.units)
+        return told
+
+    def of_room(room, victims):
+        told = is_too_little(room, victims)
+        if told:
+            unit = next(unit for unit in room._plan.units if unit.tasks == victims)
+            assert tried(room._plan, unit)
+            room._changed = room._plan.session.cluster.changed
+            crowded.append(unit)
+        return told
+
+    monkeypatch.setattr(trimming, "_is_needed", of_one)
+    monkeypatch.setattr(trimming, "_are_all_needed", of_all)
+    monkeypatch.setattr(member_room.MemberRoom, "is_too_little_with", of_room)
+    for name in PLUGINS:
+        cycles(name)
     monkeypatch.setattr(planning, "SMALL", 0)
     for name in PLUGINS:
         cycles(name)
-    assert len(needed) > 5
+    # Members of several shapes are rare here, and of one shape the others have told everything.
+    monkeypatch.setattr(trimming, "_are_all_needed", lambda _plan: False)
+    monkeypatch.setattr(member_room, "of", lambda _plan: None)
+    for name in PLUGINS:
+        cycles(name)
+    assert min(len(needed), len(alone), len(crowded)) > 5, (len(needed), len(alone), len(crowded))
 
 
 @pytest.mark.parametrize("name", ["preempt, no vote of gang", "reclaim, proportion"])

@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from pumice.framework import fitting, wrong_answers
 from pumice.framework.followers import Followers
-from pumice.framework.functions import LOCAL, answers
-from pumice.framework.reads import Reads
+from pumice.framework.functions import answers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -162,6 +161,11 @@ class Evaluation:
         """Tell whether what is on other nodes has a say in which nodes take the task."""
         return (self.later if released else self.now).minds_others
 
+    def is_by_amounts(self, *, released: bool) -> bool:
+        """Tell whether beside Node objects only the amounts of a node decide whether it takes the task."""
+        half = self.later if released else self.now
+        return half.memo is not None and not half.minds_others
+
     def fixed(self, *, released: bool) -> Mask:
         """Return the nodes that take the task as far as placing equal ones on other nodes does not matter."""
         return (self.later if released else self.now).fixed
@@ -210,6 +214,15 @@ class Evaluation:
 
     # -- scores ------------------------------------------------------------------------------------------------
 
+    def scores_apart(self) -> bool:
+        """Tell whether the score of a node depends on that node alone: nothing compares candidates or looks at other nodes."""
+        return not self._stepwise_sums and all(vector is None for vector in self.raw_vectors)
+
+    @property
+    def stated(self) -> tuple[int, int]:
+        """Which Node objects the scores were worked out with."""
+        return self._scored[:2]
+
     def refresh_scores(self) -> None:
         """Bring the raw scores of all nodes up to date."""
         table = self._evaluator.table
@@ -250,11 +263,12 @@ class Evaluation:
         """Bring one vector that will be normalised up to date, wholly or only the rows that changed, and tell whether placements change it."""
         table = self._evaluator.table
         vector = self.raw_vectors[position]
-        if rows is None or function.reads & Reads.OTHER_NODES:
+        looks_elsewhere, is_local = self._evaluator.functions.raw_flags[id(function)]
+        if rows is None or looks_elsewhere:
             vector = self.raw_vectors[position] = self._raw(function, table.view())
-        elif vector is not None and function.reads & LOCAL and len(rows):
+        elif vector is not None and is_local and len(rows):
             vector[rows] = self._raw(function, table.view(rows))
-        if vector is None or not function.reads & (LOCAL | Reads.OTHER_NODES):
+        if vector is None or not (looks_elsewhere or is_local):
             return False
         return function.is_stepwise(self.subject)
 
@@ -353,12 +367,13 @@ class Evaluation:
         sampler = self._evaluator.sampler
         return candidates if sampler is None else sampler.sample(candidates, self._evaluator.table.count)
 
-    def curable(self, rows: Rows | None = None, *, own_queue: bool = True) -> Mask:
-        """Tell of all nodes, or of some, which no filter rules out beyond what eviction, of pods of the subject's queue or of others, could cure; room is not asked about."""
+    def curable(self, rows: Rows | None = None, *, own_queue: bool = True, local: bool = False) -> Mask:
+        """Tell of all nodes, or of some, which no filter, or none of the `local` ones, rules out beyond what eviction, of pods of the subject's queue or of others, could cure; room is not asked about."""
         evaluator = self._evaluator
         nodes = evaluator.table.view(rows, released=True)
         passed = np.ones(len(nodes), dtype=np.bool_)
-        for function, answer in answers(evaluator.functions.filters, self.subject, nodes, evaluator.reasons):
+        functions = evaluator.functions.filters_local if local else evaluator.functions.filters
+        for function, answer in answers(functions, self.subject, nodes, evaluator.reasons):
             stays = function.own_queue and not own_queue
             passed &= answer == 0 if stays else evaluator.reasons.curable[answer]
         return passed

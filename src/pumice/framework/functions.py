@@ -236,6 +236,7 @@ class Functions:
         "looks_elsewhere",
         "many_by_amounts",
         "many_read_tasks",
+        "raw_flags",
         "raws",
         "reads",
         "scores",
@@ -264,6 +265,7 @@ class Functions:
             self.reads |= function.reads
         # What tells subjects of one shape apart, each question once.
         self.aparts = list(dict.fromkeys(f.apart for f in every if f.apart is not None))
+        self.raw_flags = {id(f): (bool(f.reads & Reads.OTHER_NODES), bool(f.reads & LOCAL)) for f in self.raws}
         # Asked for every subject, so worked out once: flags are slow to test.
         self.local_flags = {id(f): (bool(f.reads & Reads.TASKS), f.reads == Reads.COLUMNS) for f in self.filters_local}
         self.filters_amounts = [f for f in self.filters_local if f.reads & Reads.COLUMNS and not f.reads & Reads.TASKS]

@@ -128,10 +128,15 @@ class Reservations:
     def awaited(self, cluster: Cluster) -> dict[str, str]:
         """Say of every job for which pods were evicted whose going it waits for, and how long its room is held."""
         found: dict[str, tuple[dict[str, None], int, int]] = {}
+        told: dict[tuple[str, int], None] = {}
         for uid, hold in self.holds.items():
             task = cluster.tasks.get(uid)
+            if task is None or task.status not in WAITING or (task.job_key, id(hold.victims)) in told:
+                continue
+            # All members of a plan wait for the same victims.
+            told[task.job_key, id(hold.victims)] = None
             going = [cluster.tasks[victim] for victim in hold.victims if victim in cluster.tasks]
-            if task is None or task.status not in WAITING or not going:
+            if not going:
                 continue
             # Only what the API server has said is told; what is merely expected would be told anew when it says so.
             last = max(instant(victim.pod.metadata.deletion_timestamp) or NEVER for victim in going)

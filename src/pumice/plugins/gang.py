@@ -61,7 +61,7 @@ class Gang(Plugin):
         session.sub_job_ready.add(_sub_job_is_ready)
         session.job_pipelined.add(vote)
         session.sub_job_pipelined.add(_sub_job_vote)
-        session.job_starving.add(_is_starving)
+        session.job_starving.add(_is_starving, reads=Reads(0))
         rule = spared_by_kube_batch if kube_batch else spared
         session.preemptable.add(rule, reads=Reads(0))
         session.reclaimable.add(rule, reads=Reads(0))

@@ -34,7 +34,7 @@ class Priority(Plugin):
         kube_batch = session.configuration.rules == "kube-batch"
         session.preemptable.add(of_lower_jobs if kube_batch else lower_than, reads=Reads(0))
         session.unified_evictable.add(lower_for_gangs, reads=Reads(0))
-        session.job_starving.add(_is_starving)
+        session.job_starving.add(_is_starving, reads=Reads(0))
 
 
 def _job_key(job: Job) -> int:

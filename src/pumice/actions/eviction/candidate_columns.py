@@ -87,6 +87,8 @@ class Columns:
         self._rows: dict[int, dict[str, Standing]] = {}
         self._alive: dict[str, bool] = {}
         self._singles: dict[str, Item] = {}
+        # Priority, loss and groups of pods that go alone, by what these depend on.
+        self._alike: dict[Hashable, tuple[int, int, int]] = {}
         priorities: dict[tuple[int, int], None] = {}
         sources = self._rules.sources(self._claimant)
         self._sources = {job.key for job in sources}
@@ -156,7 +158,8 @@ class Columns:
         self.priority[at] = [item.priority for item, _ in items]
         self.breaks[at] = [item.breaks for item, _ in items]
         self.count[at] = [item.count for item, _ in items]
-        self.loss[at] = [split(item.loss, self.digits) for item, _ in items]
+        digits = {loss: split(loss, self.digits) for loss in {item.loss for item, _ in items}}
+        self.loss[at] = [digits[item.loss] for item, _ in items]
         self.freed[at] = [item.freed for item, _ in items]
         self.job[at] = [job for _, job in items]
         self.groups[at] = [item.groups for item, _ in items]
@@ -173,6 +176,10 @@ class Columns:
             if not alive:
                 continue
             job = standing.job
+            if standing.stands == standing.most:
+                # It can spare all that it has on any one node.
+                found += [(self._single(job, task), standing.number) for task in alive]
+                continue
             spare = job.surplus
             plain = self._singles_only or not (job.roles_enforced or job.policies)
             found += [
@@ -184,21 +191,29 @@ class Columns:
                 len(alive) > spare if plain else not units.keeps_its_minimum(job, alive)
             ):
                 found.append((self._whole(standing, alive), standing.number))
-        found.sort(key=lambda entry: entry[0].priority)
+        if len(self.priorities) > 1:
+            found.sort(key=lambda entry: entry[0].priority)
         return found
 
     def _single(self, job: Job, task: Task) -> Item:
         item = self._singles.get(task.uid)
         if item is None:
-            item = self._singles[task.uid] = Item(
-                priority=self._codes[job.priority, task.priority],
-                breaks=False,
-                count=1,
-                loss=self._losses.of(task.shape),
-                freed=task.shape.request.vector,
-                tasks=(task,),
-                groups=self.protections.number((self.protections.group(job, task, alone=True),)),
+            key = (job.queue, job.priority, task.priority, task.shape.serial)
+            alike = self._alike.get(key)
+            if alike is None:
+                group = self.protections.group(job, task, alone=True)
+                alike = (
+                    self._codes[job.priority, task.priority],
+                    self._losses.of(task.shape),
+                    self.protections.number((group,)),
+                )
+                if not (job.roles_enforced or job.policies):
+                    self._alike[key] = alike
+            code, loss, groups = alike
+            item = Item(
+                code, breaks=False, count=1, loss=loss, freed=task.shape.request.vector, tasks=(task,), groups=groups
             )
+            self._singles[task.uid] = item
         return item
 
     def _whole(self, standing: Standing, here: Sequence[Task]) -> Item:
@@ -263,13 +278,14 @@ class Columns:
             here = self._rows.get(row)
             if here:
                 touched[row] = None
-                standings.update(here)
-                if self._count_alive(row, here):
+                if self._count_alive(row, here, standings):
                     anew[row] = None
             standings.update(self._waiting_on(row))
         for standing in standings.values():
             if self._judge(standing):
-                anew.update(dict.fromkeys(standing.by_row))
+                # Where nobody of it is left there is nothing to lay out.
+                left = standing.by_row.items()
+                anew.update((row, None) for row, tasks in left if any(self._alive[task.uid] for task in tasks))
         for row in touched | anew:
             if row in anew:
                 self._write(self.segments[row], self._items(row))
@@ -288,7 +304,8 @@ class Columns:
 
     def _waiting_on(self, row: int) -> dict[str, Standing]:
         """Return the jobs of which somebody who is no victim is on a node: that changes what they can spare."""
-        jobs = [task.job_key for task in self.table.records[row].tasks.values()]
+        tasks = self.table.records[row].tasks.values()
+        jobs = [task.job_key for task in tasks if task.status not in ALLOCATED_LIKE]
         return {key: self._standings[key] for key in jobs if key in self._standings}
 
     def _strike_out(self, row: int) -> None:
@@ -299,15 +316,16 @@ class Columns:
             if item is not None and not self._alive[item.tasks[0].uid]:
                 self.alive[at] = False
 
-    def _count_alive(self, row: int, here: dict[str, Standing]) -> bool:
-        """Look who of a node is there, and tell whether somebody is back."""
+    def _count_alive(self, row: int, here: dict[str, Standing], changed: dict[str, Standing]) -> bool:
+        """Look who of a node is there, note whose jobs have changed by that, and tell whether somebody is back."""
         before = self.revivals
-        for standing in here.values():
+        for key, standing in here.items():
             for task in standing.by_row[row]:
                 alive = task.status in ALLOCATED_LIKE and task.node is not None and task.node.row == row
-                if alive and not self._alive[task.uid]:
-                    self.revivals += 1
-                self._alive[task.uid] = alive
+                if alive is not self._alive[task.uid]:
+                    self.revivals += alive
+                    self._alive[task.uid] = alive
+                    changed[key] = standing
         return self.revivals > before
 
     def spread(self, places: Rows) -> tuple[Rows, Rows, Rows]:

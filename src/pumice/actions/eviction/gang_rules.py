@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from typing import TYPE_CHECKING
 
 from pumice.actions.eviction import units
 from pumice.actions.eviction.queue_protections import reads_more, reads_only_queues
 from pumice.actions.eviction.rules import Rules, jobs_of_other_queues
+from pumice.framework.points import Reads
 from pumice.framework.subject import EvictionContext
 from pumice.model.statuses import Status
 
@@ -14,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
     from typing import Any
 
+    from pumice.actions.eviction.settings import Asked
     from pumice.framework.extensions import Extension
+    from pumice.framework.session import Session
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job
     from pumice.model.task import Task
@@ -24,6 +29,10 @@ class GangRules(Rules):
     """What both gang forms share: victims whose PodGroup does not forbid it, judged by UnifiedEvictable."""
 
     node_by_node = False
+
+    def __init__(self, session: Session, asked: Asked | None = None) -> None:
+        super().__init__(session, asked)
+        self._lists: dict[str, tuple[int, int, list[list[Task]]]] = {}
 
     def protection(self, claimant: Task | None, candidate: Task) -> str | None:
         """Add the explicit mark of the PodGroup to the protections."""
@@ -52,28 +61,74 @@ class GangRules(Rules):
             for job in self.sources(claimant)
             if (priority is None or job.priority == priority) and self._is_open(claimant, job)
         }
+        own = claimant.job.queue if claimant.job is not None else ""
+        guarded = {key for key, job in jobs.items() if self._is_guarded(own, job)}
         tasks: Iterable[Task]
+        if domain is None and not guarded and self._judges_pods_alone:
+            return self._of_jobs(claimant, list(jobs.values()))
         if domain is None:
             tasks = (task for job in jobs.values() for task in job.tasks.values())
         else:
             records = self.session.cluster.nodes.records
             here = (task for row in domain.rows.tolist() for task in records[row].tasks.values())
             tasks = (task for task in here if id(task.job) in jobs)
-        own = claimant.job.queue if claimant.job is not None else ""
-        guarded = {key for key, job in jobs.items() if self._is_guarded(own, job)}
-        protection = self.session.protection
-        shared = self._asked_once(claimant)
+        shared, keeps = self._asked_once(claimant), self._asked_each(claimant)
         found = []
         for task in tasks:
             if task.status not in self.statuses or not task.preemptable:
                 continue
-            if self.is_spared(task) or (claimant.best_effort and not task.best_effort):
+            if (claimant.best_effort and not task.best_effort) or self.is_spared(task):
                 continue
             if guarded and id(task.job) in guarded and self._queue_protection(own, task) is not None:
                 continue
-            if not shared(task) and protection.among(reads_more, claimant, task, self.name) is None:
+            if not shared(task) and not keeps(task):
                 found.append(task)
         return found
+
+    @functools.cached_property
+    def _judges_pods_alone(self) -> bool:
+        """Whether protections know of a pod nothing but itself, or its queue: what they say of one stays so."""
+        return all(not each.reads & ~Reads.TASK for each in self.session.protection if reads_more(each.reads))
+
+    def _of_jobs(self, claimant: Task, jobs: Sequence[Job]) -> list[Task]:
+        """Return those of jobs who may go, from lists that are kept."""
+        shared = self._asked_once(claimant)
+        found: list[Task] = []
+        for job in jobs:
+            for alike in self._lists_of(claimant, job):
+                there = [task for task in alike if task.status in self.statuses]
+                if claimant.best_effort:
+                    there = [task for task in there if task.best_effort]
+                there = [task for task in there if task.eviction_refused is None or not self.is_spared(task)]
+                if there and not shared(there[0]):
+                    found += there
+        return found
+
+    def _lists_of(self, claimant: Task, job: Job) -> list[list[Task]]:
+        """Return the pods of a job that nothing about themselves protects, in their order; those that stand together in a list have one answer from their queue."""
+        kept = self._lists.get(job.key)
+        if kept is None or kept[:2] != (job.version, len(job.tasks)):
+            keeps = self._asked_each(claimant)
+            tasks = [task for task in job.tasks.values() if task.preemptable and not keeps(task)]
+            if job.roles_enforced or job.policies:
+                lists = [[task] for task in tasks]
+            else:
+                lists = [list(group) for _, group in itertools.groupby(tasks, key=lambda task: task.shape.serial)]
+            kept = self._lists[job.key] = (job.version, len(job.tasks), lists)
+        return kept[2]
+
+    def _asked_each(self, claimant: Task) -> Callable[[Task], bool]:
+        """Return what tells whether any of the other protections keeps a pod; which these are is found out once."""
+        protection = self.session.protection
+        asked = [registered for registered in protection if reads_more(registered.reads)]
+
+        def keeps(task: Task) -> bool:
+            for registered in asked:  # noqa: SIM110  asked about every pod that could go
+                if protection.ask(registered, claimant, task, self.name) is not None:
+                    return True
+            return False
+
+        return keeps
 
     def is_kept_by_queue(self, claimant: Task, task: Task) -> bool:
         """Tell whether a protection that knows of a pod only its queue, its shape and its job keeps it."""

@@ -52,10 +52,10 @@ class Bounds:
         if not len(left):
             return None
         digits = (self.loss[:, digit] for digit in range(self.loss.shape[1]))
-        for key in (self.priority, self.breaks, self.count, *digits, -scores):
+        for key in (self.priority, self.breaks, self.count, *digits):
             values = key[left]
             left = left[values == values.min()]
-        return int(left[0])
+        return int(left[scores[left].argmax()])
 
     # -- one unit ----------------------------------------------------------------------------------------------
 
@@ -108,19 +108,31 @@ class Bounds:
         start, end = int(c.starts[place]), int(c.ends[place])
         listed = [c.items[at] for at, ok in enumerate(usable[start:end].tolist(), start) if ok]
         items = [item for item in listed if item is not None]
-        short = [(int(column), least) for column, least in zip(self._asked, lacking.tolist(), strict=True) if least > 0]
+        wanted = zip(self._asked.tolist(), lacking.tolist(), strict=True)
+        short = [(column, least) for column, least in wanted if least > 0]
+        # Pods of one shape give back the same vector.
+        known: dict[int, bool] = {}
+
+        def is_enough(item: Item) -> bool:
+            key = id(item.freed)
+            if key not in known:
+                known[key] = are_enough(item)
+            return known[key]
 
         def are_enough(*some: Item) -> bool:
             return bool(some) and all(sum(item.freed[column] for item in some) >= least for column, least in short)
 
-        last = next((item for at, item in enumerate(items, 1) if are_enough(*items[:at])), None)
+        if items and is_enough(items[0]):
+            last: Item | None = items[0]
+        else:
+            last = next((item for at, item in enumerate(items, 1) if are_enough(*items[:at])), None)
         self.possible[place] = last is not None
         if last is None:
             return
         low = [item for item in items if item.priority <= last.priority]
         unbroken = [item for item in low if not item.breaks]
-        breaks = not are_enough(*unbroken)
-        alone = [item for item in unbroken if item.count == 1 and are_enough(item)]
+        alone = [item for item in unbroken if item.count == 1 and is_enough(item)]
+        breaks = not alone and not are_enough(*unbroken)
         count = min(item.count for item in low if item.breaks) if breaks else 1 if alone else 2
         chosen = [item for item in low if item.breaks and item.count == count] if breaks else alone
         loss = min((item.loss for item in chosen), default=0)
@@ -128,7 +140,7 @@ class Bounds:
         self.breaks[place] = breaks
         self.count[place] = count
         self.loss[place] = split(loss, c.digits)
-        self.settled[place] = any(item.loss == loss and are_enough(item) for item in chosen)
+        self.settled[place] = any(item.loss == loss and is_enough(item) for item in chosen)
 
     # -- two or three ------------------------------------------------------------------------------------------
 

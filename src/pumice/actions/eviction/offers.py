@@ -6,6 +6,7 @@ Members that nothing can tell apart share their bounds, which are brought up to 
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,6 +17,7 @@ from pumice.actions.eviction.node_bounds import Bounds
 from pumice.actions.eviction.refused_jobs import RefusedJobs
 from pumice.actions.eviction.victim_sets import VictimSets
 from pumice.framework import foresight
+from pumice.framework.evaluation import recalled
 from pumice.framework.points import Reads
 
 if TYPE_CHECKING:
@@ -63,10 +65,15 @@ class Shelf:
         self.useless: dict[int, None] = {}
         self.hopeless: dict[int, None] = {}  # the same, whatever filters there are
         self.in_vain = 0  # nodes on which nobody helped
+        self.passed: dict[Hashable, bool] = {}  # see VictimSets
         self._usable: Mask = np.zeros(0, dtype=np.bool_)
         self._open: Mask = np.zeros(0, dtype=np.bool_)
         self._open_by: Evaluation | None = None
         self._open_read = 0
+        self._known: dict[bytes, bool] = {}
+        self._scores: Rows = np.zeros(0, dtype=np.int64)
+        self._scored_by: tuple[Evaluation, tuple[int, int]] | None = None
+        self._scores_read = 0
         self._last: tuple[Job, int] | None = None
 
     def refresh(self, plan: Plan, member: Task) -> None:
@@ -91,13 +98,35 @@ class Shelf:
         if self._open_by is not evaluation or evaluation.minds_others(released=True):
             self._open_by = evaluation
             self._open = evaluation.curable(own_queue=own_queue)[columns.rows]
-        else:
+            self._known.clear()
+        elif len(columns.log) > self._open_read:
             changed = np.array(sorted({*columns.log[self._open_read :]}), dtype=np.int64)
-            if len(changed):
-                places = [columns.segments[row] for row in changed.tolist()]
+            places = [columns.segments[row] for row in changed.tolist()]
+            if evaluation.is_by_amounts(released=True) and self._open[places].all():
+                # Node objects have not changed their minds, and nodes of equal amounts are asked about once.
+                ask = functools.partial(evaluation.curable, own_queue=own_queue, local=True)
+                self._open[places] = recalled(columns.table, changed, self._known, ask)
+            else:
                 self._open[places] = evaluation.curable(changed, own_queue=own_queue)
         self._open_read = len(columns.log)
         return self._open
+
+    def scores(self, evaluation: Evaluation, among: Mask) -> Rows:
+        """Return the scores of nodes, of these at least; unless other nodes have a say, only those are asked for that have changed."""
+        columns = self.columns
+        evaluation.refresh_scores()
+        if not evaluation.scores_apart():
+            rows = columns.rows[among]
+            scores = np.zeros(len(columns.rows), dtype=np.int64)
+            scores[among] = foresight.rounded(evaluation.plain[rows] + evaluation.normalised(rows))
+            return scores
+        if self._scored_by != (evaluation, evaluation.stated):
+            self._scored_by = (evaluation, evaluation.stated)
+            self._scores = foresight.rounded(evaluation.plain[columns.rows])
+        elif changed := columns.log[self._scores_read :]:
+            self._scores[[columns.segments[row] for row in changed]] = foresight.rounded(evaluation.plain[changed])
+        self._scores_read = len(columns.log)
+        return self._scores
 
     def _who_could_go(self, plan: Plan, member: Task) -> Mask:
         """Mark the units that are not known to stay."""
@@ -183,11 +212,7 @@ class Market:
             among &= np.isin(columns.rows, within)
         if not among.any():
             return None
-        evaluation.refresh_scores()
-        rows = columns.rows[among]
-        scores = np.zeros(len(columns.rows), dtype=np.int64)
-        scores[among] = foresight.rounded(evaluation.plain[rows] + evaluation.normalised(rows))
-        return self._first(shelf, plan, member, among, scores)
+        return self._first(shelf, plan, member, among, shelf.scores(evaluation, among))
 
     def _shelf(self, plan: Plan, member: Task, columns: Columns) -> Shelf:
         job = plan.job
@@ -216,7 +241,8 @@ class Market:
             member,
             plan.evaluation(member),
             columns.protections,
-            shelf.refused if shelf.in_vain >= SOME_IN_VAIN else None,
+            refused=shelf.refused if shelf.in_vain >= SOME_IN_VAIN else None,
+            passed=shelf.passed,
         )
         shelf.refresh(plan, member)
         if sets.lasts:

@@ -55,6 +55,11 @@ class Plan:
         self.bounds: dict[str, None] = {}
         # Who would take the room over, where that is why a plan was given up.
         self.successor: Job | None = None
+        # What was found last for a member, as long as nothing has moved since: whether its queue may take it on, and that it finds no room.
+        self._allowed: tuple[int, str, bool] = (-1, "", False)
+        self._homeless: tuple[int, str] = (-1, "")
+        # When it was found last that no node of the cluster has room for a member.
+        self.full_at = -1
         self.gangs = rules.keeps_gangs
 
     def with_bounds(self, text: str) -> str:
@@ -89,7 +94,11 @@ class Plan:
 
     def is_allowed(self, member: Task) -> bool:
         """Ask whether the queue may take the member on."""
-        return self.session.allocatable(self.queue, subject.equal_tasks([member], waits=True)) is None
+        changed = self.session.cluster.changed
+        if self._allowed[:2] != (changed, member.uid):
+            refusal = self.session.allocatable(self.queue, subject.equal_tasks([member], waits=True))
+            self._allowed = (changed, member.uid, refusal is None)
+        return self._allowed[2]
 
     def fits(self, member: Task, row: int) -> bool:
         """Ask whether a member passes everything on a node that it may go to, taking what is being released as gone."""
@@ -131,12 +140,17 @@ class Plan:
 
     def place_freely(self, member: Task, ahead: list[int] | None = None) -> bool:
         """Let a member wait for room that is free or being released, wherever that is, or on the next of the rows that were chosen ahead."""
+        if self._homeless == (self.session.cluster.changed, member.uid):
+            return False
         if not self.is_allowed(member) or self.session.pre_predicate(subject.Subject(member, self.queue)) is not None:
             return False
         rows = ahead or selection.choose(
             self.evaluation(member), self.session.cluster.nodes, 1, released=True, within=self.rows(member)
         )
         if not rows:
+            if self.session.evaluator.sampler is None:
+                self._homeless = (self.session.cluster.changed, member.uid)
+                self.full_at = self.session.cluster.nodes.position if self.rows(member) is None else -1
             return False
         row = rows.pop(0)
         return not self._is_refused(member, row) and self.settle(member, row)

@@ -130,6 +130,21 @@ class Rules:
         """Return which budget of disruptions a candidate would break, counting those who go before it; None if it breaks none."""
         return self.session.protection.among(_counts_evictions, claimant, candidate, self.name)
 
+    @functools.cached_property
+    def judges_apart(self) -> bool:
+        """Tell whether who is protected stays so whoever else goes: victims are of the claimant's queue, from which queues protect nobody, and nothing counts evictions."""
+        counting = Reads.OTHER_NODES | Reads.QUEUE
+        protections = self.session.protection
+        return self.own_queue and all(not each.reads & counting or each.reads == Reads.QUEUE for each in protections)
+
+    @functools.cached_property
+    def is_blind(self) -> bool:
+        """Whether nobody who has a say knows who a job is, since when a pod runs, or who else goes: jobs of equal numbers are judged alike."""
+        known = (each.reads for each in self.session.protection)
+        return all(each.reads == Reads(0) for each in self.functions()) and all(
+            not reads & ~Reads.TASK or reads == Reads.QUEUE for reads in known
+        )
+
     def _queue_protection(self, queue: str, candidate: Task) -> str | None:
         """Protect queues that must not be reclaimed from, and, where no plugin that shares does it, what is guaranteed to them."""
         job = candidate.job

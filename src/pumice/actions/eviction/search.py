@@ -264,6 +264,9 @@ class Search:
     def _those_who_would_undo_it(self, plan: Plan) -> list[Task]:
         """Return the victims that a plan must do without, since it would not last: their job would come back, or another take the room over."""
         victims = [task for unit in plan.units for task in unit.tasks]
+        alone = self._successors is None or not self._successors.may_come(plan)
+        if alone and ping_pong.is_known_to_be_none(self.session, victims):
+            return []
         with plan.statement.trial():
             plan.statement.suppose(victims, [None] * len(victims), Status.PENDING)
             returning = ping_pong.those_who_would_return(plan, self._takes_from)

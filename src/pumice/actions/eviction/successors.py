@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.actions.eviction import asking, takeover
+from pumice.actions.eviction import asking, equal_rivals, takeover
 from pumice.actions.eviction.asking import Wanted
 from pumice.api import names
 from pumice.model.statuses import Status
@@ -37,17 +37,26 @@ class Successors:
 
         The claimant keeps what it could take back in turn. That the victims are pending again is supposed already.
         """
-        victims = [task for unit in plan.units for task in unit.tasks]
-        losing = {task.job_key: task.job.queue for task in victims if task.job is not None}
+        for search, job in self._those_to_ask(plan):
+            if self._may_ask(search, plan, job) and self._takes_over(search, plan, job):
+                return job
+        return None
+
+    def may_come(self, plan: Plan) -> bool:
+        """Tell whether there is anybody who would have to be asked; the plan is left as it stands."""
+        return next(self._those_to_ask(plan), None) is not None
+
+    def _those_to_ask(self, plan: Plan) -> Iterator[tuple[Search, Job]]:
+        """Give one job of each kind that may take over by the rules of an action; those that are like the claimant's own cannot."""
+        losing = {t.job_key: t.job.queue for unit in plan.units for t in unit.tasks if t.job is not None}
         for search in self._rivals():
             for count, jobs in enumerate(self._waiting_beside(search, plan, losing)):
                 if count == LOOKS:
                     plan.bounds[MORE] = None
                     break
-                job = next((job for job in jobs if _may_come(self._session, plan, job, losing)), None)
-                if job is not None and self._may_ask(search, plan, job) and self._takes_over(search, plan, job):
-                    return job
-        return None
+                job = next((job for job in jobs if job.pending and _may_come(self._session, plan, job, losing)), None)
+                if job is not None and not equal_rivals.is_one(search.rules, plan, job):
+                    yield search, job
 
     def _rivals(self) -> list[Search]:
         if self._searches is None:
@@ -95,8 +104,8 @@ class Successors:
 
 
 def _may_come(session: Session, plan: Plan, job: Job, losing: Mapping[str, str]) -> bool:
-    """Tell whether a job other than those of the plan is still waiting and let in."""
-    if job is plan.job or job.key in losing or not job.pending or not session.usable(job):
+    """Tell whether a job that waits is another than those of the plan, and let in."""
+    if job is plan.job or job.key in losing or not session.usable(job):
         return False
     return session.findings.phase(job) != names.PHASE_PENDING and not session.is_pipelined(job)
 

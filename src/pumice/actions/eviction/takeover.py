@@ -37,10 +37,12 @@ def could_evict(session: Session, rules: Rules, claimant: Task, tasks: Sequence[
         statement.suppose(tasks, [task.node for task in tasks], Status.RUNNING)
         wanted = {task.uid for task in tasks}
         places = [record for record in nodes if any(t.uid in wanted for t in rules.offered(claimant, record))]
+        if not places:
+            return False
         statement.suppose(tasks, [None] * len(tasks), Status.PENDING)
         # With all that its job lacks: what a gang holds once it is there decides whether it may keep it.
         asking_too = [claimant, *(task for task in _lacking(session, claimant) if task is not claimant)]
-        return bool(places) and not any(_would_be_offered(statement, rules, asking_too, tasks, each) for each in places)
+        return not any(_would_be_offered(statement, rules, asking_too, tasks, each) for each in places)
 
 
 def _lacking(session: Session, claimant: Task) -> list[Task]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from typing import TYPE_CHECKING
 
-from pumice.actions.eviction import units
+from pumice.actions.eviction import member_room, units
 from pumice.actions.eviction.units import Unit
 from pumice.model.statuses import Status
 
@@ -26,11 +27,16 @@ def trim(plan: Plan) -> None:
     """Give back, dearest first, every unit that the plan can do without, and take no gang whole of which a part is enough."""
     kinds = list({member.likeness: member for member in plan.members}.values())
     by_numbers = _is_told_by_numbers(plan, kinds)
-    # Among equals the last to go is the first to be given back.
-    for unit in sorted(plan.units, key=lambda u: (u.priority, len(u.tasks)))[::-1]:
-        if unit in plan.units and not (by_numbers and _is_needed(plan, unit)):
-            _spare(plan, unit, kinds)
-    if plan.gangs:
+    if not (by_numbers and len(plan.members) == 1 and _are_all_needed(plan)):
+        room = member_room.of(plan)
+        # Among equals the last to go is the first to be given back.
+        for unit in sorted(plan.units, key=lambda u: (u.priority, len(u.tasks)))[::-1]:
+            if unit not in plan.units or (room is not None and room.is_too_little_with(unit.tasks)):
+                continue
+            if not (by_numbers and _is_needed(plan, unit)):
+                _spare(plan, unit, kinds)
+                room = room if room is None or room.is_current else member_room.of(plan)
+    if plan.gangs and any(unit.whole for unit in plan.units):
         tries = [TRIES]
         for job in {u.tasks[0].job.key: u.tasks[0].job for u in plan.units if u.tasks[0].job is not None}.values():
             _take_a_part(plan, job, kinds, tries)
@@ -42,6 +48,25 @@ def _is_told_by_numbers(plan: Plan, kinds: Sequence[Task]) -> bool:
         return False
     evaluations = [plan.evaluation(member) for member in kinds]
     return not any(e.minds_others(released=True) or e.is_stepwise(released=True) for e in evaluations)
+
+
+def _are_all_needed(plan: Plan) -> bool:
+    """Tell without trying that no unit of a plan with one member can be spared: each leaves it too little room on its node, and no other node has any."""
+    member = plan.members[0]
+    if member.node is None:
+        return False
+    row, request = member.node.row, member.shape.request
+    table = plan.session.cluster.nodes
+    idle = table.future_idle_at(row)[request.asked].tolist()
+    for unit in plan.units:
+        given = _asked_on(row, unit.tasks)
+        if isinstance(given, int) or all(map(operator.le, given[request.asked].tolist(), idle)):
+            return False
+    evaluation, changed = plan.evaluation(member), table.changed_since(plan.full_at) if plan.full_at >= 0 else None
+    if changed is not None and changed.tolist() == [row] and evaluation.is_by_amounts(released=True):
+        # No node had room before, and nothing has changed anywhere else.
+        return any(map(operator.lt, idle, request.needed.tolist()))
+    return not evaluation.mask(released=True).any()
 
 
 def _is_needed(plan: Plan, unit: Unit) -> bool:
@@ -102,11 +127,14 @@ def _take_a_part(plan: Plan, job: Job, kinds: list[Task], tries: list[int]) -> N
         plan.statement.undo(task)
     plan.units = [unit for unit in plan.units if unit not in whole]
     offered = [task for task in plan.offered_beside(tasks) if task.job is job]
+    room = member_room.of(plan)
     for part in _parts(offered, job.surplus):
         tries[0] -= 1
         if tries[0] < 0:
             plan.bounds[PARTS] = None
             break
+        if room is not None and room.is_too_little_without(part):
+            continue
         if units.may_all_go(plan, plan.members[0], part):
             taken = [Unit((task,), whole=False) for task in part]
             for unit in taken:

@@ -19,7 +19,7 @@ from pumice.actions.eviction.units import Unit
 from pumice.model.nodes import Nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Hashable, Iterator, Sequence
 
     from pumice.actions.eviction.planning import Plan
     from pumice.actions.eviction.queue_protections import QueueProtections
@@ -64,7 +64,9 @@ class VictimSets:
         member: Task,
         evaluation: Evaluation,
         protections: QueueProtections | None = None,
+        *,
         refused: RefusedJobs | None = None,
+        passed: dict[Hashable, bool] | None = None,
     ) -> None:
         self._plan = plan
         self._refused = refused
@@ -75,6 +77,8 @@ class VictimSets:
         self._evaluation = evaluation
         self._losses = ranking.losses(plan.session)
         self._in_vain = 0
+        # What filters that know nothing but amounts said, by the amounts of a node and the shapes of who would be gone.
+        self._passed = {} if passed is None else passed
         # Where only room decides, numbers tell whether the member fits.
         self._by_numbers = (
             plan.rules.simulation is None
@@ -111,11 +115,11 @@ class VictimSets:
         if not self._by_numbers and not self._could_fit(choices, row):
             return None
         taken = self._first_that_works(sets_by_rank(choices, lacking, request.asked), choices, ordered, row)
-        return (ranking.rank(plan.session, taken), tuple(taken)) if taken else None
+        return (_rank(taken), tuple([choice.unit for choice in taken])) if taken else None
 
     def _first_that_works(
         self, sets: Iterator[list[Choice] | None], choices: Sequence[Choice], ordered: Sequence[Task], row: int
-    ) -> list[Unit]:
+    ) -> Sequence[Choice]:
         """Try sets by rank; after too many, or where not all are looked at, take one in victim order."""
         most = TRIES if self._in_vain < MANY_IN_VAIN else FEW_TRIES
         for tries, chosen in enumerate(sets):
@@ -124,7 +128,7 @@ class VictimSets:
             else:
                 taken = chosen if self._works(chosen, ordered, row) else []
             if taken:
-                return [choice.unit for choice in taken]
+                return taken
             if tries == most:
                 self._plan.bounds[CUT_SHORT if most == TRIES else CUT_SHORTER] = None
                 break
@@ -202,14 +206,30 @@ class VictimSets:
         if not self._is_offered(chosen, ordered):
             return False
         plan = self._plan
-        if self._by_numbers and len(chosen) == 1 and not chosen[0].unit.whole:
-            return self._passes(row, chosen[0].freed)
+        if self._by_numbers and self._go_apart(chosen):
+            return self._passes(row, chosen)
         with plan.statement.trial():
             for choice in chosen:
                 if not units.may_all_go(plan, self._member, choice.unit.tasks):
                     return False
                 plan.statement.evict(choice.unit.tasks, plan.rules.name)
             return plan.leaves_gangs_whole([c.unit for c in chosen]) and plan.fits(self._member, row)
+
+    def _go_apart(self, chosen: Sequence[Choice]) -> bool:
+        """Tell without trying that a set leaves no part of a gang behind and that nobody in it is protected by the others' going: pods that may go one by one."""
+        if len(chosen) == 1:
+            return not chosen[0].unit.whole
+        if any(choice.unit.whole for choice in chosen):
+            return False
+        if not self._plan.rules.judges_apart:
+            return False
+        if not self._plan.gangs:
+            return True
+        losing: dict[str, list[Task]] = {}
+        for choice in chosen:
+            task = choice.unit.tasks[0]
+            losing.setdefault(task.job_key, []).append(task)
+        return all(len(tasks) == 1 or _is_left_whole(tasks) for tasks in losing.values())
 
     def _is_offered(self, chosen: Sequence[Choice], ordered: Sequence[Task]) -> bool:
         """Ask the plugins about a set: all of it must be offered, of a job that goes whole so much that the rest goes with it."""
@@ -228,13 +248,20 @@ class VictimSets:
                 return False
         return True
 
-    def _passes(self, row: int, freed: Vector) -> bool:
-        """Ask the filters that read amounts about the node with a victim gone."""
+    def _passes(self, row: int, chosen: Sequence[Choice]) -> bool:
+        """Ask the filters that read amounts about the node with victims gone."""
         table = self._plan.session.cluster.nodes
-        rows = np.array([row], dtype=np.int64)
-        nodes = Nodes(table, rows, table.used[rows] - freed, table.non_zero[rows], table.pipelined[rows], released=True)
-        passed = self._evaluation.passes_ahead(nodes)
-        return passed is None or bool(passed[0])
+        state = (table.state(row), *(choice.unit.tasks[0].shape.serial for choice in chosen))
+        if state not in self._passed:
+            rows = np.array([row], dtype=np.int64)
+            used = table.used[rows] - sum((choice.freed for choice in chosen[1:]), start=chosen[0].freed)
+            nodes = Nodes(table, rows, used, table.non_zero[rows], table.pipelined[rows], released=True)
+            passed = self._evaluation.passes_ahead(nodes)
+            answer = passed is None or bool(passed[0])
+            if not self._evaluation.is_by_amounts(released=True):
+                return answer
+            self._passed[state] = answer
+        return self._passed[state]
 
     # -- many --------------------------------------------------------------------------------------------------
 
@@ -263,13 +290,56 @@ class VictimSets:
         return taken
 
 
+def _is_left_whole(tasks: Sequence[Task]) -> bool:
+    """Tell whether a job keeps its minimum without some of its pods."""
+    job = tasks[0].job
+    return job is not None and units.keeps_its_minimum(job, tasks)
+
+
+def _rank(chosen: Sequence[Choice]) -> Rank:
+    """Rank a set as `ranking.rank` does its units."""
+    if len(chosen) == 1:
+        only = chosen[0]
+        return only.priority, only.unit.breaks, only.count, only.loss
+    return (
+        max([choice.priority for choice in chosen]),
+        any(choice.unit.breaks for choice in chosen),
+        sum([choice.count for choice in chosen]),
+        sum([choice.loss for choice in chosen]),
+    )
+
+
 def sets_by_rank(choices: Sequence[Choice], lacking: Vector, asked: Vector) -> Iterator[list[Choice] | None]:
     """Give the sets of units that give back enough, by rank; None stands for whatever comes after the sets that are looked at."""
+    if 0 < len(choices) <= FEW and _are_equal(choices):
+        yield from _sets_of_equals(choices, lacking, asked)
+        return
     alone = _single_pods(choices, lacking, asked)
     for level in sorted({choice.priority for choice in choices}):
         # One pod alone ranks below any set of several: as a rule it does, and the others are not even listed.
         yield from ([choice] for choice in alone if choice.priority == level)
         yield from _other_sets(choices, level, lacking, asked)
+
+
+def _are_equal(choices: Sequence[Choice]) -> bool:
+    """Tell whether units are single pods of one priority and shape."""
+    first = choices[0]
+    for choice in choices:
+        unit = choice.unit
+        if choice.freed is not first.freed or choice.priority != first.priority or unit.whole or unit.breaks:
+            return False
+    return True
+
+
+def _sets_of_equals(choices: Sequence[Choice], lacking: Vector, asked: Vector) -> Iterator[list[Choice]]:
+    """Give the sets of pods that rank alike: the smallest first, then in victim order."""
+    amounts = choices[0].freed[asked].tolist()
+    short = [(amount, least) for amount, least in zip(amounts, lacking.tolist(), strict=True) if least > 0]
+    if any(not amount for amount, _ in short):
+        return
+    fewest = max((-(-least // amount) for amount, least in short), default=1)
+    for size in range(fewest, len(choices) + 1):
+        yield from map(list, itertools.combinations(choices, size))
 
 
 def _single_pods(choices: Sequence[Choice], lacking: Vector, asked: Vector) -> list[Choice]:

@@ -1,0 +1,138 @@
+"""Where jobs or pods are equal, what is known of one is what asking about each would give."""
+
+from __future__ import annotations
+
+import pytest
+from eviction_crowds import PLUGINS, crowd, equals
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pumice.actions.eviction import equal_rivals, gang_rules, member_room, ping_pong, takeover, trimming, victim_sets
+
+SEEDS = 40
+
+
+def decided(name, action=""):
+    """Say who is evicted in some crowds."""
+    found = []
+    for seed in range(SEEDS):
+        desk = equals(seed, name, action)
+        desk.cycle()
+        assert not desk.scheduler.failures, desk.scheduler.failures
+        found.append(sorted(desk.world.evictions))
+    return found
+
+
+def test_nobody_takes_room_from_a_claimant_that_it_is_like(monkeypatch):
+    asked = []
+    is_one = equal_rivals.is_one
+
+    def checked(rules, plan, job):
+        told = is_one(rules, plan, job)
+        if told:
+            claimant = next(iter(job.pending.values()))
+            assert not takeover.could_evict(plan.session, rules, claimant, plan.members), f"{job.key} of {plan.job.key}"
+            asked.append(job.key)
+        return told
+
+    monkeypatch.setattr(equal_rivals, "is_one", checked)
+    for name in PLUGINS:
+        decided(name)
+    assert len(asked) > 20
+
+
+def test_nobody_starves_of_whom_that_is_known(monkeypatch):
+    asked = []
+    is_known_to_be_none = ping_pong.is_known_to_be_none
+
+    def checked(session, victims):
+        told = is_known_to_be_none(session, victims)
+        if told:
+            statement = session.statement()
+            with statement.trial():
+                statement.suppose(victims, [None] * len(victims), ping_pong.Status.PENDING)
+                assert not any(session.job_starving(task.job) for task in victims)
+            asked.append(victims)
+        return told
+
+    monkeypatch.setattr(ping_pong, "is_known_to_be_none", checked)
+    for name in PLUGINS:
+        decided(name)
+    assert len(asked) > 20
+
+
+@pytest.mark.parametrize("name", PLUGINS)
+def test_what_is_known_of_equals_decides_nothing(name, monkeypatch):
+    quick = decided(name)
+    monkeypatch.setattr(equal_rivals, "is_one", lambda _rules, _plan, _job: False)
+    monkeypatch.setattr(ping_pong, "is_known_to_be_none", lambda _session, _victims: False)
+    monkeypatch.setattr(victim_sets, "_are_equal", lambda _choices: False)
+    monkeypatch.setattr(member_room, "of", lambda _plan: None)
+    monkeypatch.setattr(trimming, "_are_all_needed", lambda _plan: False)
+    assert decided(name) == quick
+
+
+def test_sets_that_may_go_one_by_one_may_go_together(monkeypatch):
+    compared = []
+    go_apart = victim_sets.VictimSets._go_apart
+
+    def checked(self, chosen):
+        told = go_apart(self, chosen)
+        if told and len(chosen) > 1:
+            plan, row = self._plan, chosen[0].unit.tasks[0].node.row
+            with plan.statement.trial():
+                for choice in chosen:
+                    assert victim_sets.units.may_all_go(plan, self._member, choice.unit.tasks)
+                    plan.statement.evict(choice.unit.tasks, plan.rules.name)
+                assert plan.leaves_gangs_whole([choice.unit for choice in chosen])
+                fits = plan.fits(self._member, row)
+            assert not self._by_numbers or self._passes(row, chosen) == fits
+            compared.append(fits)
+        return told
+
+    monkeypatch.setattr(victim_sets.VictimSets, "_go_apart", checked)
+    for name in PLUGINS:
+        decided(name)
+        for seed in range(SEEDS):
+            crowd(seed, name).cycle()
+    assert sum(compared) > 20
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    count=st.integers(1, 7),
+    asked=st.tuples(st.integers(0, 4), st.integers(0, 4)),
+    lacking=st.tuples(st.integers(-3, 12), st.integers(-3, 12)),
+)
+def test_sets_of_equals_come_as_sets_of_others_do(count, asked, lacking):
+    vector = victim_sets.np.array(asked)
+    units = [victim_sets.Unit((object(),), whole=False) for _ in range(count)]
+    choices = [victim_sets.Choice(unit, vector, (10, 1), 1, 5) for unit in units]
+    columns = victim_sets.np.arange(2)
+
+    def listed():
+        sets = victim_sets.sets_by_rank(choices, victim_sets.np.array(lacking), columns)
+        return [[units.index(choice.unit) for choice in chosen] for chosen in sets]
+
+    quick = listed()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(victim_sets, "_are_equal", lambda _choices: False)
+        assert listed() == quick
+
+
+@pytest.mark.parametrize("action", ["gangpreempt", "gangreclaim"])
+def test_the_lists_that_gang_forms_keep_hold_everybody_who_may_go(action, monkeypatch):
+    compared = []
+    of_jobs = gang_rules.GangRules._of_jobs
+
+    def checked(self, claimant, jobs):
+        found = of_jobs(self, claimant, jobs)
+        slow = [task for job in jobs for task in job.tasks.values() if self.may_go(claimant, task)]
+        assert {task.uid for task in found} == {task.uid for task in slow}
+        compared.append(len(found))
+        return found
+
+    monkeypatch.setattr(gang_rules.GangRules, "_of_jobs", checked)
+    for name in ("preempt", "reclaim, proportion", "reclaim, capacity"):
+        decided(name, action)
+    assert sum(compared) > 20
