@@ -1,7 +1,8 @@
-"""Rounds of turns: what small jobs of one queue are given together is what their turns would have given them, said in the same words."""
+"""Rounds of turns: what jobs are given together is what their turns would have given them, said in the same words."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from unittest import mock
 
 from hypothesis import given, settings
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from test_actions_surplus import asked, configuration, merged
 
 from builders import Desk, group, node, pod, priority_class, queue
-from pumice.actions.placing import rounds, surplus
+from pumice.actions.placing import rounds, shared_rounds, surplus
 from pumice.framework.plugin import Plugin
 
 ANYTHING = st.randoms(use_true_random=True)
@@ -128,6 +129,7 @@ def assert_as_in_turns(text, waves, *classes):
     together = decide(text, waves, *classes)
     with (
         mock.patch.object(rounds.Rounds, "play", return_value=None),
+        mock.patch.object(shared_rounds.SharedRounds, "play", return_value=None),
         mock.patch.object(surplus.Surplus, "place_ahead", return_value=0),
     ):
         assert together == decide(text, waves, *classes)
@@ -159,6 +161,25 @@ class Fickle(Plugin):
             session.job_order.touch(session.cluster.jobs[moved])
 
 
+class FickleQueues(Plugin):
+    """Moves a queue to the front or to the back whenever a pod is placed."""
+
+    name = "fickle-queues"
+    points = frozenset({"QueueOrder"})
+
+    def open(self, session):
+        self.placed, self.places = 0, {}
+        session.queue_order.add(lambda queue: self.places.get(queue.name, 0))
+        session.add_handler(lambda run, sign: self.follow(session, run, sign))
+
+    def follow(self, session, run, sign):
+        self.placed += sign * len(run.tasks)
+        names = sorted(session.cluster.queues)
+        moved = names[self.placed * 7 % len(names)]
+        self.places[moved] = self.placed % 5
+        session.queue_order.touch(session.cluster.queues[moved])
+
+
 class Breaking(Plugin):
     """Breaks down about some jobs."""
 
@@ -185,25 +206,55 @@ class Refusing(Plugin):
 @settings(max_examples=25, deadline=None)
 @given(pick=ANYTHING)
 def test_plugins_that_move_refuse_or_break_down_are_heeded_as_in_turns(pick):
-    for each in (Fickle, Breaking, Refusing):
+    for each in (Fickle, FickleQueues, Breaking, Refusing):
+        made = pick.choice([world, queues_world])(pick)
         text = configuration(pick).replace("{name: gang}", f"{{name: gang}}, {{name: {each.name}}}")
         # Who is moved whenever a pod is placed breaks what is asked of orders where pods are given ahead.
         with mock.patch.object(surplus.Surplus, "place_ahead", return_value=0):
-            assert_as_in_turns(text, world(pick), each)
+            assert_as_in_turns(text, made, each)
 
 
-def test_many_jobs_of_one_pod_are_played_in_few_rounds():
-    names = [f"j{number}" for number in range(100)]
-    objects = [each for name in names for each in (group(name, 1), pod(f"{name}-0", name, cpu="100m"))]
-    played = []
+def test_jobs_of_many_queues_are_played_in_few_rounds():
+    objects = [queue(f"q{number}") for number in range(10)]
+    for number in range(100):
+        name = f"j{number}"
+        objects += [group(name, 1, queue=f"q{number % 10}"), pod(f"{name}-0", name, cpu="100m")]
+    desk = Desk().feed(node("n", cpu="64"), *objects)
+    with counted_rounds(shared_rounds.SharedRounds) as played:
+        desk.cycle()
+    assert len(desk.world.binds) == 100
+    assert sum(played) >= 90
+    assert len(played) <= 20
+
+
+def test_large_jobs_that_take_turns_are_played_in_few_rounds():
+    jobs = [f"j{number}" for number in range(4)]
+    pods = [pod(f"{name}-{i}", name, cpu="100m") for name in jobs for i in range(25)]
+    desk = Desk().feed(node("n", cpu="64"), *(group(name, 1) for name in jobs), *pods)
+    with counted_rounds(shared_rounds.SharedRounds) as played:
+        desk.cycle()
+    assert len(desk.world.binds) == 100
+    assert sum(played) >= 80
+
+
+@contextmanager
+def counted_rounds(kind):
+    """Count the turns of each round that is played or tried."""
+    played, play = [], kind.play
 
     def counted(self, *arguments):
         found = play(self, *arguments)
         played.append(0 if found is None else len(found.served))
         return found
 
-    play = rounds.Rounds.play
-    with mock.patch.object(rounds.Rounds, "play", counted):
+    with mock.patch.object(kind, "play", counted):
+        yield played
+
+
+def test_many_jobs_of_one_pod_are_played_in_few_rounds():
+    names = [f"j{number}" for number in range(100)]
+    objects = [each for name in names for each in (group(name, 1), pod(f"{name}-0", name, cpu="100m"))]
+    with counted_rounds(rounds.Rounds) as played:
         desk = Desk().feed(node("n", cpu="64"), *objects)
         desk.cycle()
     assert len(desk.world.binds) == len(names)

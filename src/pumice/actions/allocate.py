@@ -14,6 +14,7 @@ from pumice.actions.placing import (
     largest_first,
     minimum,
     rounds,
+    shared_rounds,
     surplus,
     task_runs,
     turn_order,
@@ -73,10 +74,11 @@ class Allocate(Action):
             interrupted = [name for name, listed in members.items() if any(job.is_interrupted for job in listed)]
             self._finish(session, interrupted, jobs, work)
         queues = session.queue_order.queue(session.cluster.queues[name] for name in jobs)
-        together = rounds.Rounds(session, turn_order.Waiting(queues, jobs, work))
+        together = rounds.Rounds(session)
+        shared = shared_rounds.SharedRounds(session, turn_order.Waiting(queues, jobs, work))
         while len(queues):
-            if (played := together.play()) is not None:
-                self._serve_round(session, played)
+            if (played := shared.play()) is not None:
+                self._bind(session, played.statement, played.served)
                 continue
             queue = queues.pop()
             if (reason := session.overused(queue)) is not None:
@@ -85,17 +87,30 @@ class Allocate(Action):
             if not len(jobs[queue.name]):
                 continue
             self._serve_while_nothing_changes(session, queue, queues, jobs[queue.name], work)
+            # Where no other queue waits nobody could come first, wherever this one would stand.
+            while not len(queues) and len(jobs[queue.name]) and session.overused(queue) is None:
+                if not self._serve_round(session, together.play(queue, jobs[queue.name], work), work):
+                    break
             queues.push(queue)
 
-    def _serve_round(self, session: Session, played: rounds.Round) -> None:
-        """Bind what was placed in a round of turns."""
-        for job, _ in played.served:
-            session.findings.attempt(job)
-        played.statement.commit()
+    def _serve_round(self, session: Session, played: rounds.Round | None, work: dict[str, list[Task]]) -> bool:
+        """Bind what was placed in a round of turns of one queue; tells whether there was one."""
+        if played is None:
+            return False
         for job, left in played.served:
+            work[job.key] = left
+        self._bind(session, played.statement, [(job, len(left)) for job, left in played.served])
+        return True
+
+    def _bind(self, session: Session, statement: Statement, served: list[tuple[Job, int]]) -> None:
+        """Bind what was placed in a round of turns, a pod in each."""
+        for job, _ in served:
+            session.findings.attempt(job)
+        statement.commit()
+        for job, left in served:
             session.record.say(self.name, _placed(1, left), job.key)
             session.record.acquit(job.key, self.name)
-        self._surplus.begin(played.served[-1][0])
+        self._surplus.begin(served[-1][0])
 
     def gang(self, session: Session, job: Job) -> GangVerdict | None:
         """Say how many members of a job find a place beside each other, and why the others do not."""

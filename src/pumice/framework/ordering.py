@@ -376,6 +376,18 @@ class HeapQueue(Generic[T]):
             except Exception as error:  # noqa: BLE001  as above; whoever waits still has its ticket
                 self._mend(error)
 
+    def lead(self, count: int) -> list[Entry[T]]:
+        """Return the first items, in order, with their keys; those that do not leave have to be put back."""
+        found: list[Entry[T]] = []
+        while len(found) < min(count, len(self._tickets)):
+            try:
+                found.append(self._next())
+            except Exception as error:  # noqa: BLE001  as above
+                self.put_back(found)
+                self._mend(error)
+                found = []
+        return found
+
     def first(self, count: int) -> list[T]:
         """Return the first items that wait, in order; nobody leaves. None of them if their keys cannot be compared."""
         tickets = self._tickets
@@ -386,6 +398,18 @@ class HeapQueue(Generic[T]):
             return [entry[2] for entry in itertools.islice(heapq.merge(begun, later), count)]
         except Exception:  # noqa: BLE001  keys that cannot be compared are left out when somebody leaves
             return []
+
+    def leave(self, entry: Entry[T]) -> bool:
+        """Let one of the first items leave; not if another would come before it by now."""
+        if self._stale or self._moved or (self._heap and self._heap[0] < entry):
+            return False
+        self._let_go(id(entry[2]))
+        return True
+
+    def put_back(self, entries: Iterable[Entry[T]]) -> None:
+        """Let the first items wait on, whether they had left or not, with the keys they had."""
+        for entry in entries:
+            self._put(entry)
 
     def all_follow(self, item: T) -> bool:
         """Tell whether everything that waits is known to come after an item that does not wait."""
