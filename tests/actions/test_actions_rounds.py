@@ -230,7 +230,8 @@ def test_jobs_of_many_queues_are_played_in_few_rounds():
 def test_large_jobs_that_take_turns_are_played_in_few_rounds():
     jobs = [f"j{number}" for number in range(4)]
     pods = [pod(f"{name}-{i}", name, cpu="100m") for name in jobs for i in range(25)]
-    desk = Desk().feed(node("n", cpu="64"), *(group(name, 1) for name in jobs), *pods)
+    text = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: drf}, {name: predicates}]\n'
+    desk = Desk(text).feed(node("n", cpu="64"), *(group(name, 1) for name in jobs), *pods)
     with counted_rounds(shared_rounds.SharedRounds) as played:
         desk.cycle()
     assert len(desk.world.binds) == 100
