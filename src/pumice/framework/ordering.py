@@ -66,6 +66,13 @@ def _compared(keys: Sequence[Key]) -> int:
     return 0 if first == second else (-1 if first < second else 1)
 
 
+def _attributes(names: Sequence[str]) -> Callable[[Any], Key]:
+    """Return what gives some attributes of an item as a tuple, in one step where that is possible: it is asked for every turn."""
+    if len(names) > 1:
+        return operator.attrgetter(*names)
+    return lambda item: tuple(getattr(item, name) for name in names)
+
+
 class _Comparator(Generic[T]):
     """A function that compares two items, as a part of a key."""
 
@@ -95,11 +102,12 @@ class Ordering(Extension[[T], Any], Generic[T]):
     combines = "the first plugin that tells two items apart decides"
     answer = "sort key"
 
-    __slots__ = ("_fallback", "_functions", "_holders", "_listeners", "_parts", "_paths")
+    __slots__ = ("_fallback", "_functions", "_holders", "_last", "_listeners", "_parts", "_paths")
 
     def __init__(self, point: Point[Any], roster: Roster) -> None:
         super().__init__(point, roster)
         self._fallback: list[Callable[[T], Any]] = [operator.attrgetter(name) for name in point.fallback]
+        self._last = _attributes(point.fallback)
         self._listeners: list[PriorityQueue[T]] = []
         # Who holds an item (by id): a touch must not ask every queue of a session, of which there may be thousands.
         self._holders: Holders[T] = {}
@@ -146,7 +154,7 @@ class Ordering(Extension[[T], Any], Generic[T]):
         try:
             for registered in self._parts[start:]:
                 said.append(registered.function(item))
-            wrong_answers.check_keys(said)
+            wrong_answers.check_key(said)
         except Exception as error:  # noqa: BLE001  whatever a plugin raises
             wrong = isinstance(error, WrongAnswerError)
             self._blame(self._wrong(said, start) if wrong else registered, error, [item])
@@ -155,7 +163,7 @@ class Ordering(Extension[[T], Any], Generic[T]):
 
     def key(self, item: T) -> Key:
         """Return the whole key."""
-        return (*self.parts(item), *[function(item) for function in self._fallback])
+        return (*self.parts(item), *self._last(item))
 
     def keys(self, items: Sequence[T]) -> Iterable[Key]:
         """Return the whole keys of many items."""
@@ -254,7 +262,7 @@ class Ordering(Extension[[T], Any], Generic[T]):
         return len(self._paths) == 1 and self.functions()[0] is self._paths[0][0]
 
     def _rest(self, item: T) -> Key:
-        return (*self.parts(item, 1), *[function(item) for function in self._fallback])
+        return (*self.parts(item, 1), *self._last(item))
 
     def touch(self, item: T) -> None:
         """Say that an item's key may have changed, or that of a branch above it."""

@@ -160,7 +160,8 @@ class SharedRounds:
         """Return what a job has left."""
         tasks, line = self._waiting.work[job.key], self._lines.get(job.key)
         if line is None:
-            special = job.roles_enforced or self._session.topology.steers(job) or any(task.gated for task in tasks)
+            gated = tasks[0].gated if len(tasks) == 1 else any(task.gated for task in tasks)
+            special = gated or job.roles_enforced or self._session.topology.steers(job)
             line = self._lines[job.key] = Line(tasks, ordinary=not special)
         elif line.tasks is not tasks:
             # It had a turn of its own since.
