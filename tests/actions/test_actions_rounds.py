@@ -1,7 +1,8 @@
-"""Rounds of turns: what small jobs of one queue are given together is what their turns would have given them, said in the same words."""
+"""Rounds of turns: what jobs are given together is what their turns would have given them, said in the same words."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from unittest import mock
 
 from hypothesis import given, settings
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from test_actions_surplus import asked, configuration, merged
 
 from builders import Desk, group, node, pod, priority_class, queue
-from pumice.actions.placing import rounds
+from pumice.actions.placing import rounds, shared_rounds, surplus
 from pumice.framework.plugin import Plugin
 
 ANYTHING = st.randoms(use_true_random=True)
@@ -44,6 +45,75 @@ def world(pick):
     return [[*first, *small_jobs(pick, 0)], *([*small_jobs(pick, wave)] for wave in range(1, pick.randint(1, 3)))]
 
 
+SHARING = (
+    "{name: proportion}",
+    "{name: drf}, {name: proportion}",
+    "{name: capacity}",
+    "{name: drf}, {name: capacity}",
+    "{name: capacity, enableHierarchy: true}",
+    "{name: drf, enableHierarchy: true}",
+    "{name: drf, enableHierarchy: true}]\n- plugins: [{name: proportion}",
+    "{name: drf}",
+    "",
+)
+
+
+def tiers_for_queues(pick):
+    """Plugins that let queues take turns, in one tier or another."""
+    first = "{name: priority}, {name: gang}" if pick.random() < 0.8 else "{name: gang}"
+    second = [pick.choice(SHARING), "{name: predicates}", pick.choice(["{name: nodeorder}", "{name: binpack}"])]
+    actions = pick.choice(["allocate", "allocate", "enqueue, allocate, backfill", "allocate, preempt, reclaim"])
+    return f'actions: "{actions}"\ntiers:\n- plugins: [{first}]\n- plugins: [{", ".join(filter(None, second))}]\n'
+
+
+def limited(pick):
+    """What a queue may hold, is due and is guaranteed, now and then."""
+    amounts = {"capability": (2, 9), "deserved": (1, 6), "guarantee": (1, 3)}
+    found = {name: {"cpu": str(pick.randint(*span))} for name, span in amounts.items() if pick.random() < 0.25}
+    if "guarantee" in found:
+        found["guarantee"] = {"resource": found["guarantee"]}
+    return {**found, "priority": pick.choice([0, 0, 0, 5]), "weight": pick.randint(1, 4)}
+
+
+def queues_world(pick):
+    """Many small queues, some under others, whose jobs take turns, and rooms that end here and there."""
+    branches = [f"b{i}" for i in range(pick.randint(0, 2))]
+    leaves = [f"q{i}" for i in range(pick.choice([2, 3, 8]))]
+    first = [priority_class("high", 10), *(queue(name, **limited(pick)) for name in branches)]
+    for name in leaves:
+        branch = pick.choice([*branches, ""])
+        more = {"parent": branch} if branch else {}
+        written = {"volcano.sh/hierarchy": f"root/{branch or 'b9'}/{name}", "volcano.sh/hierarchy-weights": "1/2/3"}
+        annotations = written if pick.random() < 0.8 else None
+        first.append(queue(name, created=pick.randint(0, 2), annotations=annotations, **limited(pick), **more))
+    nodes = [
+        node(f"n{i}", cpu=str(pick.randint(1, 12)), memory="6Gi", labels={"zone": pick.choice("ab")})
+        for i in range(pick.randint(1, 6))
+    ]
+    return [
+        [*first, *nodes, *jobs_of(pick, leaves, 0)],
+        *([*jobs_of(pick, leaves, wave)] for wave in range(1, pick.randint(1, 3))),
+    ]
+
+
+def jobs_of(pick, queues, wave):
+    """Jobs of a pod or of many, most of them ready with one, some of them gangs."""
+    shapes = [asked(pick) if pick.random() < 0.3 else {"cpu": pick.choice(["100m", "250m", "1"])} for _ in range(3)]
+    for number in range(pick.choice([5, 20, 60])):
+        name, count = f"j{wave}-{number}", pick.choice([1, 1, 1, 1, 2, 4, 12, 30])
+        high = "high" if pick.random() < 0.1 else ""
+        least = pick.choice([0, 1, 1, 1, 1, count])
+        yield group(name, least, queue=pick.choice(queues), created=pick.randint(0, 3), priorityClassName=high)
+        for i in range(count):
+            yield pod(f"{name}-w-{i}", name, **(shapes[0] if pick.random() < 0.7 else pick.choice(shapes)))
+
+
+@settings(max_examples=150, deadline=None)
+@given(pick=ANYTHING)
+def test_queues_that_take_turns_are_served_in_rounds_as_turn_by_turn(pick):
+    assert_as_in_turns(tiers_for_queues(pick), queues_world(pick))
+
+
 def decide(text, waves, *classes):
     """Play the waves, a cycle each; give what was sent and what was said."""
     desk = Desk(text, *classes)
@@ -57,7 +127,11 @@ def decide(text, waves, *classes):
 
 def assert_as_in_turns(text, waves, *classes):
     together = decide(text, waves, *classes)
-    with mock.patch.object(rounds.Rounds, "play", return_value=None):
+    with (
+        mock.patch.object(rounds.Rounds, "play", return_value=None),
+        mock.patch.object(shared_rounds.SharedRounds, "play", return_value=None),
+        mock.patch.object(surplus.Surplus, "place_ahead", return_value=0),
+    ):
         assert together == decide(text, waves, *classes)
 
 
@@ -87,6 +161,25 @@ class Fickle(Plugin):
             session.job_order.touch(session.cluster.jobs[moved])
 
 
+class FickleQueues(Plugin):
+    """Moves a queue to the front or to the back whenever a pod is placed."""
+
+    name = "fickle-queues"
+    points = frozenset({"QueueOrder"})
+
+    def open(self, session):
+        self.placed, self.places = 0, {}
+        session.queue_order.add(lambda queue: self.places.get(queue.name, 0))
+        session.add_handler(lambda run, sign: self.follow(session, run, sign))
+
+    def follow(self, session, run, sign):
+        self.placed += sign * len(run.tasks)
+        names = sorted(session.cluster.queues)
+        moved = names[self.placed * 7 % len(names)]
+        self.places[moved] = self.placed % 5
+        session.queue_order.touch(session.cluster.queues[moved])
+
+
 class Breaking(Plugin):
     """Breaks down about some jobs."""
 
@@ -113,23 +206,56 @@ class Refusing(Plugin):
 @settings(max_examples=25, deadline=None)
 @given(pick=ANYTHING)
 def test_plugins_that_move_refuse_or_break_down_are_heeded_as_in_turns(pick):
-    for each in (Fickle, Breaking, Refusing):
+    for each in (Fickle, FickleQueues, Breaking, Refusing):
+        made = pick.choice([world, queues_world])(pick)
         text = configuration(pick).replace("{name: gang}", f"{{name: gang}}, {{name: {each.name}}}")
-        assert_as_in_turns(text, world(pick), each)
+        # Who is moved whenever a pod is placed breaks what is asked of orders where pods are given ahead.
+        with mock.patch.object(surplus.Surplus, "place_ahead", return_value=0):
+            assert_as_in_turns(text, made, each)
 
 
-def test_many_jobs_of_one_pod_are_played_in_few_rounds():
-    names = [f"j{number}" for number in range(100)]
-    objects = [each for name in names for each in (group(name, 1), pod(f"{name}-0", name, cpu="100m"))]
-    played = []
+def test_jobs_of_many_queues_are_played_in_few_rounds():
+    objects = [queue(f"q{number}") for number in range(10)]
+    for number in range(100):
+        name = f"j{number}"
+        objects += [group(name, 1, queue=f"q{number % 10}"), pod(f"{name}-0", name, cpu="100m")]
+    desk = Desk().feed(node("n", cpu="64"), *objects)
+    with counted_rounds(shared_rounds.SharedRounds) as played:
+        desk.cycle()
+    assert len(desk.world.binds) == 100
+    assert sum(played) >= 90
+    assert len(played) <= 20
+
+
+def test_large_jobs_that_take_turns_are_played_in_few_rounds():
+    jobs = [f"j{number}" for number in range(4)]
+    pods = [pod(f"{name}-{i}", name, cpu="100m") for name in jobs for i in range(25)]
+    text = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: drf}, {name: predicates}]\n'
+    desk = Desk(text).feed(node("n", cpu="64"), *(group(name, 1) for name in jobs), *pods)
+    with counted_rounds(shared_rounds.SharedRounds) as played:
+        desk.cycle()
+    assert len(desk.world.binds) == 100
+    assert sum(played) >= 80
+
+
+@contextmanager
+def counted_rounds(kind):
+    """Count the turns of each round that is played or tried."""
+    played, play = [], kind.play
 
     def counted(self, *arguments):
         found = play(self, *arguments)
         played.append(0 if found is None else len(found.served))
         return found
 
-    play = rounds.Rounds.play
-    with mock.patch.object(rounds.Rounds, "play", counted):
+    with mock.patch.object(kind, "play", counted):
+        yield played
+
+
+def test_many_jobs_of_one_pod_are_played_in_few_rounds():
+    names = [f"j{number}" for number in range(100)]
+    objects = [each for name in names for each in (group(name, 1), pod(f"{name}-0", name, cpu="100m"))]
+    with counted_rounds(rounds.Rounds) as played:
         desk = Desk().feed(node("n", cpu="64"), *objects)
         desk.cycle()
     assert len(desk.world.binds) == len(names)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, priority_class, queue
-from pumice.actions.placing import surplus, task_runs
+from pumice.actions.placing import shared_rounds, surplus, task_runs
 from pumice.framework.plugin import Action
 
 ANYTHING = st.randoms(use_true_random=True)
@@ -120,7 +120,7 @@ def test_pods_given_ahead_go_where_they_would_have_gone_one_a_turn(pick):
 
 
 def given_ahead(desk):
-    """How many pods were given ahead in each turn of one cycle."""
+    """How many pods were given ahead in each turn of one cycle, no turns being taken together."""
     counts = []
     place = task_runs.place_equal_ahead
 
@@ -128,7 +128,8 @@ def given_ahead(desk):
         counts.append(place(*args))
         return counts[-1]
 
-    with mock.patch.object(task_runs, "place_equal_ahead", counted):
+    alone = mock.patch.object(shared_rounds.SharedRounds, "play", return_value=None)
+    with alone, mock.patch.object(task_runs, "place_equal_ahead", counted):
         desk.cycle()
     return counts
 

@@ -14,8 +14,10 @@ from pumice.actions.placing import (
     largest_first,
     minimum,
     rounds,
+    shared_rounds,
     surplus,
     task_runs,
+    turn_order,
     turns,
 )
 from pumice.api import names
@@ -73,7 +75,11 @@ class Allocate(Action):
             self._finish(session, interrupted, jobs, work)
         queues = session.queue_order.queue(session.cluster.queues[name] for name in jobs)
         together = rounds.Rounds(session)
+        shared = shared_rounds.SharedRounds(session, turn_order.Waiting(queues, jobs, work))
         while len(queues):
+            if (played := shared.play()) is not None:
+                self._bind(session, played.statement, played.served)
+                continue
             queue = queues.pop()
             if (reason := session.overused(queue)) is not None:
                 self._leave_waiting(session, queue, jobs[queue.name], work, reason)
@@ -84,21 +90,27 @@ class Allocate(Action):
             # Where no other queue waits nobody could come first, wherever this one would stand.
             while not len(queues) and len(jobs[queue.name]) and session.overused(queue) is None:
                 if not self._serve_round(session, together.play(queue, jobs[queue.name], work), work):
-                    self._serve_while_nothing_changes(session, queue, queues, jobs[queue.name], work)
+                    break
             queues.push(queue)
 
     def _serve_round(self, session: Session, played: rounds.Round | None, work: dict[str, list[Task]]) -> bool:
-        """Bind what was placed in a round of turns; tells whether there was one."""
+        """Bind what was placed in a round of turns of one queue; tells whether there was one."""
         if played is None:
             return False
         for job, left in played.served:
-            session.findings.attempt(job)
             work[job.key] = left
-        played.statement.commit()
-        for job, left in played.served:
+        self._bind(session, played.statement, [(job, len(left)) for job, left in played.served])
+        return True
+
+    def _bind(self, session: Session, statement: Statement, served: list[tuple[Job, int]]) -> None:
+        """Bind what was placed in a round of turns, a pod in each."""
+        for job, _ in served:
+            session.findings.attempt(job)
+        statement.commit()
+        for job, left in served:
             session.record.say(self.name, _placed(1, left), job.key)
             session.record.acquit(job.key, self.name)
-        return True
+        self._surplus.begin(served[-1][0])
 
     def gang(self, session: Session, job: Job) -> GangVerdict | None:
         """Say how many members of a job find a place beside each other, and why the others do not."""
@@ -352,14 +364,14 @@ class Allocate(Action):
         placed = len(statement)
         statement.commit(apart=apart)
         if placed:
-            session.record.say(self.name, _placed(placed, left), job.key)
+            session.record.say(self.name, _placed(placed, len(left)), job.key)
             session.record.acquit(job.key, self.name)
         elif session.findings.errors(job):
             session.record.judge(job.key, self.name, _shortfall(session, job, 0))
 
 
-def _placed(count: int, left: Sequence[Task]) -> str:
-    return f"{count} pods placed, {len(left)} left"
+def _placed(count: int, left: int) -> str:
+    return f"{count} pods placed, {left} left"
 
 
 def _hold_again(session: Session, lifted: Sequence[Task]) -> None:

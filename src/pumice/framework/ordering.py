@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import heapq
+import itertools
 import operator
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -65,6 +66,13 @@ def _compared(keys: Sequence[Key]) -> int:
     return 0 if first == second else (-1 if first < second else 1)
 
 
+def _attributes(names: Sequence[str]) -> Callable[[Any], Key]:
+    """Return what gives some attributes of an item as a tuple, in one step where that is possible: it is asked for every turn."""
+    if len(names) > 1:
+        return operator.attrgetter(*names)
+    return lambda item: tuple(getattr(item, name) for name in names)
+
+
 class _Comparator(Generic[T]):
     """A function that compares two items, as a part of a key."""
 
@@ -94,11 +102,12 @@ class Ordering(Extension[[T], Any], Generic[T]):
     combines = "the first plugin that tells two items apart decides"
     answer = "sort key"
 
-    __slots__ = ("_fallback", "_functions", "_holders", "_listeners", "_parts", "_paths")
+    __slots__ = ("_fallback", "_functions", "_holders", "_last", "_listeners", "_parts", "_paths")
 
     def __init__(self, point: Point[Any], roster: Roster) -> None:
         super().__init__(point, roster)
         self._fallback: list[Callable[[T], Any]] = [operator.attrgetter(name) for name in point.fallback]
+        self._last = _attributes(point.fallback)
         self._listeners: list[PriorityQueue[T]] = []
         # Who holds an item (by id): a touch must not ask every queue of a session, of which there may be thousands.
         self._holders: Holders[T] = {}
@@ -145,7 +154,7 @@ class Ordering(Extension[[T], Any], Generic[T]):
         try:
             for registered in self._parts[start:]:
                 said.append(registered.function(item))
-            wrong_answers.check_keys(said)
+            wrong_answers.check_key(said)
         except Exception as error:  # noqa: BLE001  whatever a plugin raises
             wrong = isinstance(error, WrongAnswerError)
             self._blame(self._wrong(said, start) if wrong else registered, error, [item])
@@ -154,7 +163,7 @@ class Ordering(Extension[[T], Any], Generic[T]):
 
     def key(self, item: T) -> Key:
         """Return the whole key."""
-        return (*self.parts(item), *[function(item) for function in self._fallback])
+        return (*self.parts(item), *self._last(item))
 
     def keys(self, items: Sequence[T]) -> Iterable[Key]:
         """Return the whole keys of many items."""
@@ -253,7 +262,7 @@ class Ordering(Extension[[T], Any], Generic[T]):
         return len(self._paths) == 1 and self.functions()[0] is self._paths[0][0]
 
     def _rest(self, item: T) -> Key:
-        return (*self.parts(item, 1), *[function(item) for function in self._fallback])
+        return (*self.parts(item, 1), *self._last(item))
 
     def touch(self, item: T) -> None:
         """Say that an item's key may have changed, or that of a branch above it."""
@@ -386,6 +395,17 @@ class HeapQueue(Generic[T]):
                 self._mend(error)
                 found = []
         return found
+
+    def first(self, count: int) -> list[T]:
+        """Return the first items that wait, in order; nobody leaves. None of them if their keys cannot be compared."""
+        tickets = self._tickets
+        try:
+            self._catch_up()
+            begun = (entry for entry in reversed(self._sorted) if tickets.get(id(entry[2])) is entry)
+            later = heapq.nsmallest(count, (entry for entry in self._heap if tickets.get(id(entry[2])) is entry))
+            return [entry[2] for entry in itertools.islice(heapq.merge(begun, later), count)]
+        except Exception:  # noqa: BLE001  keys that cannot be compared are left out when somebody leaves
+            return []
 
     def leave(self, entry: Entry[T]) -> bool:
         """Let one of the first items leave; not if another would come before it by now."""

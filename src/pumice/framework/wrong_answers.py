@@ -9,9 +9,12 @@ import numpy as np
 from pumice.framework.breakdowns import WrongAnswerError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pumice.model.task import Task
+
+_COMPARABLE = frozenset({int, str, bool})
+"""Parts of sort keys that hold nothing that could be NaN."""
 
 
 def check_reasons(answer: object, length: int) -> None:
@@ -82,6 +85,19 @@ def check_keys(parts: Sequence[object]) -> None:
                 raise WrongAnswerError("it gives NaN as a sort key")
         elif issubclass(kind, tuple):
             check_keys([inner for part in parts if isinstance(part, tuple) for inner in part])
+
+
+def check_key(parts: Iterable[object]) -> None:
+    """Check the parts of the sort key of one item, as `check_keys` does those of many: it is asked for every turn of every job and queue."""
+    for part in parts:
+        kind = type(part)
+        if kind is float:
+            if part != part:  # noqa: PLR0124  as above
+                raise WrongAnswerError("it gives NaN as a sort key")
+        elif isinstance(part, tuple):
+            check_key(part)
+        elif kind not in _COMPARABLE:
+            check_keys([part])
 
 
 def check_comparison(answer: object) -> None:

@@ -119,7 +119,11 @@ class Proportion(Plugin):
         self.deserved: Matrix = np.zeros(shape, dtype=np.int64)
         shared = water_level.surplus(inputs.total, inputs.weights, inputs.request) if legacy else _shares(inputs)
         self.deserved[inputs.rows] = shared.amounts
-        self._due = dict(zip(inputs.rows, shared.exact, strict=True))
+        # What shares are worked out of, by row: columns with the exact amounts as fractions.
+        self._due = {
+            row: [(column, above, below) for column, (above, below) in exact.items() if above]
+            for row, exact in zip(inputs.rows, shared.exact, strict=True)
+        }
         self._reclaim_due: Matrix | None = None
 
     @property
@@ -147,8 +151,7 @@ class Proportion(Plugin):
         if due is None:
             return 0.0
         held = self.cluster.queue_sums.held(queue.row).tolist()
-        parts = [held[column] * below / above for column, (above, below) in due.items() if above]
-        return max(parts, default=0.0)
+        return max([held[column] * below / above for column, above, below in due], default=0.0)
 
     def order(self, queue: Queue) -> tuple[int, float]:
         """Put higher priority first, then the smaller share."""

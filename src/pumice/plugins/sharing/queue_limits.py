@@ -55,9 +55,15 @@ def ceiling(vocabulary: Vocabulary, capability: Amounts) -> Vector:
 
 def exceeded(asked: Vector, wanted: Vector, limit: Vector) -> list[int]:
     """Return the columns that are asked for, pods aside, in which what is wanted is beyond the limit."""
-    # Asked for every pod, of few resources: a list is looked through sooner than an array.
-    beyond = ((asked > 0) & (wanted > limit)).tolist()
-    return [column for column, is_beyond in enumerate(beyond) if is_beyond and column != resources.PODS]
+    # Asked for every pod, of few resources, and nearly always in vain: a list is looked through sooner than an array.
+    beyond = (wanted > limit).tolist()
+    if True not in beyond:
+        return []
+    return [
+        column
+        for column, is_beyond in enumerate(beyond)
+        if is_beyond and asked[column] > 0 and column != resources.PODS
+    ]
 
 
 def told(names: Sequence[str], columns: Sequence[int], held: Vector, demand: Demand, **bounds: Vector) -> str:
