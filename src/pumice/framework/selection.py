@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pumice.framework import walking
-from pumice.framework.blocks import REFUSED
+from pumice.framework.drafting import REFUSED
 from pumice.framework.foresight import capacity, rounded
 
 if TYPE_CHECKING:
