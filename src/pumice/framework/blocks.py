@@ -266,7 +266,7 @@ class Blocks:
         """Name, in their order, those of whom each will look for a node soon."""
         try:
             self._expected = {self._evaluator.key(subject): subject for subject in subjects} if self._suits else {}
-        except Exception:  # noqa: BLE001  as in `row`
+        except Exception:  # noqa: BLE001  as in `_found`
             self.give_up()
         self._order = list(self._expected)
         self._ranks = {key: rank for rank, key in enumerate(self._order)}
@@ -274,18 +274,10 @@ class Blocks:
 
     def row(self, evaluation: Evaluation) -> tuple[Floats, int] | None:
         """Return what all nodes answer about a subject now, and which is the best; None if it is in no block: then its evaluation has to be asked."""
-        if evaluation.key not in self._expected or not self._is_current():
+        place = self._found(evaluation)
+        if place is None:
             return None
-        try:
-            place = self._place(evaluation.key)
-            if place is None or not self.stand_alone((evaluation.subject,)):
-                return None
-            block, position = place
-            block.catch_up()
-        except Exception:  # noqa: BLE001  whatever a plugin raises is raised again, and put on it, where the subject is asked about alone
-            self.give_up()
-            return None
-        block.used.add(position)
+        block, position = place
         row: Floats = block.keys[position]
         best = int(row.argmax())
         # A number that is none, or has no end, would be the best.
@@ -293,6 +285,33 @@ class Blocks:
             return row, best
         self.give_up()
         return None
+
+    def rows(self, evaluation: Evaluation, count: int) -> list[int] | None:
+        """Return rows for so many equal subjects, fewer if nodes are full before; None as above, or if more than amounts decides."""
+        place = self._found(evaluation) if self._evaluator.functions.many_by_amounts else None
+        if place is None:
+            return None
+        block, position = place
+        try:
+            return Draft(block, self._evaluator.table, [position] * count).rows()
+        except Exception:  # noqa: BLE001  as below
+            self.give_up()
+            return None
+
+    def _found(self, evaluation: Evaluation) -> tuple[Block, int] | None:
+        """Find the block of a subject and its position there, up to date; None if it is in none."""
+        if evaluation.key not in self._expected or not self._is_current():
+            return None
+        try:
+            place = self._place(evaluation.key)
+            if place is None or not self.stand_alone((evaluation.subject,)):
+                return None
+            place[0].catch_up()
+        except Exception:  # noqa: BLE001  whatever a plugin raises is raised again, and put on it, where the subject is asked about alone
+            self.give_up()
+            return None
+        place[0].used.add(place[1])
+        return place
 
     def draft(self, subjects: Iterable[Subject]) -> list[int]:
         """Return rows for the first of some subjects, in order, as if each were placed before the next looks for a node; where that cannot be told of one, for those before it."""
@@ -305,7 +324,7 @@ class Blocks:
             block.catch_up()
             block.used.update(members)
             return Draft(block, self._evaluator.table, members).rows()
-        except Exception:  # noqa: BLE001  as in `row`
+        except Exception:  # noqa: BLE001  as above
             self.give_up()
             return []
 
