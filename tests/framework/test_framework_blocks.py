@@ -184,7 +184,7 @@ def test_shapes_worked_out_together_decide_as_each_worked_out_alone(pick):
             "AT_ONCE": (1, 9, 1 << 16),
             "FIRST": (2, 32),
             "KEPT_LIMIT": (1, 60, 1 << 23),
-            "PATIENCE": (0, 64),
+            "FEW": (0, 64),
         }.items()
     }
     with mock.patch.multiple(blocks, **sizes):

@@ -8,11 +8,12 @@ function compares candidates for it, looks at other nodes, or answers about it o
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pumice.framework import fitting
+from pumice.framework.drafting import FARTHEST, REFUSED, Draft
 from pumice.framework.foresight import PRECISION
 from pumice.framework.functions import answers_about_many, bare_answers, speaks
 from pumice.framework.subject import together
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
 
     from pumice.framework.evaluation import Evaluation, Floats, Mask
     from pumice.framework.evaluator import Evaluator
-    from pumice.framework.functions import Functions, NodeFunction
-    from pumice.framework.subject import Subject, Subjects
+    from pumice.framework.functions import Functions
+    from pumice.framework.subject import Subject
     from pumice.model.nodes import Nodes, NodeTable, Rows
+    from pumice.model.resources import Matrix
 
+EVERY = slice(None)
 # How many answers are worked out in one go, so that what numpy makes on the way stays near the processor; and the most that a block, all blocks and a memo hold.
 AT_ONCE = 1 << 15
 BLOCK_LIMIT = 1 << 21
@@ -33,9 +36,8 @@ KEPT_LIMIT = 1 << 23
 MEMO_LIMIT = 1 << 18
 # How many subjects the first block has, and the most that one has.
 FIRST, MOST = 32, 256
-# After so many nodes of which hardly any were like one before, nobody looks for those any more.
-PATIENCE = 64
-REFUSED = -np.inf
+# Of so many changed nodes each is looked up; of more, everything is asked again.
+FEW = 64
 # Amounts up to this one are exact in floats, also a hundredfold and added up.
 LARGEST = 1 << 45
 
@@ -45,16 +47,19 @@ class Block:
 
     __slots__ = (
         "_allowed",
-        "_found",
+        "_doubtful",
         "_functions",
-        "_memo",
-        "_missed",
         "_observer",
         "_points",
+        "_states",
         "_subjects",
         "_table",
+        "by_amounts",
         "keys",
+        "known",
+        "more",
         "position",
+        "reach",
         "used",
     )
 
@@ -65,9 +70,14 @@ class Block:
         self._subjects = together(members, self._table.vocabulary)
         self._allowed = _alike([evaluator.static_mask(member, bare_answers) for member in members])
         self._points = _static_points(self._functions, members, self._table)
-        # Answers by the amounts of a node, as long as nodes turn out to be alike.
-        self._memo: dict[bytes, Floats] | None = {} if self._functions.many_by_amounts else None
-        self._found = self._missed = 0
+        # Where nothing but amounts decides: answers by the state of a node, the state that the answers about a node are for, and what each subject adds to it.
+        self.by_amounts = self._functions.many_by_amounts
+        self.known: dict[bytes, Floats] = {}
+        self._states: dict[int, bytes] = {}
+        self.more = self._table.more(self._subjects.requests, self._subjects.non_zero)
+        # Nodes whose answers are for what a draft has put on them.
+        self._doubtful: list[int] = []
+        self.reach = FARTHEST  # how many states drafts guess
         self.used: set[int] = set()
         self.position = -1
         self.keys: Floats = np.empty((len(members), self._table.count))
@@ -79,88 +89,97 @@ class Block:
         step = max(1, AT_ONCE // max(1, len(nodes)))
         for start in range(0, len(self._subjects), step):
             some = slice(start, start + step)
-            answers = self._asked(self._subjects.some(some), nodes)
-            self.keys[some] = self._finished(answers, some, nodes.index)
+            self._worked_out(some, nodes, self.keys[some])
+        self._doubtful, self._states = [], {}
         self.position = self._table.position
 
     def catch_up(self) -> None:
         """Bring the answers up to date with the nodes that changed."""
         table = self._table
-        if self.position == table.position:
+        if self.position == table.position and not self._doubtful:
             return
         rows = table.rows_since(self.position)
         if rows is None or 2 * len(rows) > table.count:
             self._work_out()
             return
-        if self._memo is None or len(rows) > PATIENCE:
-            for some in _pieces(np.array(rows, dtype=np.int64), max(1, AT_ONCE // len(self._subjects))):
-                self.keys[:, some] = self._worked_out(some)
+        changed = np.array(sorted({*rows, *self._doubtful}) if self._doubtful else rows, dtype=np.int64)
+        if self.by_amounts and len(changed) <= FEW:
+            self._recall(changed)
         else:
-            self._recall(rows, self._memo)
+            for some in _pieces(changed, max(1, AT_ONCE // len(self._subjects))):
+                self.keys[:, some] = self._worked_out(EVERY, table.view(some))
+            self._states.clear()
+        self._doubtful = []
         self.position = table.position
 
-    def _worked_out(self, rows: Rows) -> Floats:
-        """Ask everything about some nodes."""
-        return self._finished(self._asked(self._subjects, self._table.view(rows)), slice(None), rows)
-
-    def _recall(self, rows: list[int], memo: dict[bytes, Floats]) -> None:
+    def _recall(self, rows: Rows) -> None:
         """Answer from what was answered about nodes with the same amounts, asking only about new ones."""
-        new: dict[bytes, list[int]] = {}
-        for row in rows:
-            state = self._state(row)
-            known = memo.get(state)
-            if known is not None:
-                self.keys[:, row] = known
-            elif state in new:
-                new[state].append(row)
-            else:
-                new[state] = [row]
+        amounts = self._table.amounts(rows)
+        new: dict[bytes, int] = {}
+        changed: dict[int, bytes] = {}
+        for place, row in enumerate(rows.tolist()):
+            state = self.state(row, amounts[place])
+            if self._states.get(row) != state:
+                changed[row] = state
+                if state not in self.known:
+                    new.setdefault(state, place)
         if new:
-            if len(memo) * len(self._subjects) > MEMO_LIMIT:
-                memo.clear()
-            answers = self._worked_out(np.array([alike[0] for alike in new.values()]))
-            for alike, answer in zip(new.values(), answers.T, strict=True):
-                for row in alike:
-                    self.keys[:, row] = answer
-            memo.update(zip(new, answers.T, strict=True))
-        self._missed += len(new)
-        self._found += len(rows) - len(new)
-        if self._missed > PATIENCE + 2 * self._found:
-            self._memo = None
+            places = list(new.values())
+            self.look(list(new), rows[places], amounts[places])
+        if changed:
+            self.keys[:, list(changed)] = np.array([self.known[state] for state in changed.values()]).T
+            self._states.update(changed)
 
-    def _state(self, row: int) -> bytes:
+    def state(self, row: int, amounts: Matrix) -> bytes:
         """Return what answers about a node follow from: its amounts, and what its object alone decides."""
-        state = self._table.state(row)
+        state = amounts.tobytes()
         for static in (self._allowed, self._points):
             if static is not None:
                 state += static[:, row].tobytes()
         return state
 
-    def _asked(self, subjects: Subjects, nodes: Nodes) -> Floats:
-        """Ask about room, and every filter and score that reads amounts or tasks of the node itself."""
+    def look(self, states: Sequence[bytes], rows: Rows, amounts: Matrix) -> None:
+        """Ask about nodes in states that are new, whether they are in them or might come to be."""
+        if len(self.known) * len(self._subjects) > MEMO_LIMIT:
+            self.known.clear()
+        answers = self._worked_out(EVERY, self._table.imagined(rows, amounts))
+        self.known.update(zip(states, answers.T, strict=True))
+
+    def doubt(self, row: int) -> None:
+        """Look at a node again when the answers are brought up to date: a draft put something on it."""
+        self._doubtful.append(row)
+        self._states.pop(row, None)
+
+    def _worked_out(self, some: slice, nodes: Nodes, out: Floats | None = None) -> Floats:
+        """Ask everything about some of the subjects and some nodes."""
+        subjects = self._subjects if some == EVERY else self._subjects.some(some)
         mark = self._observer.mark()
         passed = fitting.room_for_many(subjects, nodes)
         for answer in answers_about_many(self._functions.filters_local, subjects, nodes, "iu"):
             passed &= answer == 0
+        if self._allowed is not None:
+            passed &= self._allowed[:, nodes.index] if len(self._allowed) == 1 else self._allowed[some][:, nodes.index]
         self._observer.spent("predicate", "", mark)
         mark = self._observer.mark()
-        total = np.zeros(passed.shape)
-        for answer in answers_about_many(self._functions.scores, subjects, nodes, "fiu"):
-            total += answer
-        np.copyto(total, REFUSED, where=~passed)
-        self._observer.spent("scoring", "", mark)
-        return total
-
-    def _finished(self, answers: Floats, some: slice, rows: Rows) -> Floats:
-        """Add what the Node objects alone decide, and round; in place."""
+        total = _sum([*answers_about_many(self._functions.scores, subjects, nodes, "fiu")], passed.shape)
         if self._points is not None:
-            answers += self._points[some][:, rows]
-        answers *= PRECISION
-        keys: Floats = np.rint(answers, out=answers)
-        if self._allowed is not None:
-            allowed = self._allowed[:, rows] if len(self._allowed) == 1 else self._allowed[some][:, rows]
-            np.copyto(keys, REFUSED, where=~allowed)
+            total += self._points[some][:, nodes.index]
+        total *= PRECISION
+        keys: Floats = np.rint(total, out=total if out is None else out)
+        if not passed.all():
+            np.copyto(keys, REFUSED, where=np.logical_not(passed, out=passed))
+        self._observer.spent("scoring", "", mark)
         return keys
+
+
+def _sum(answers: Sequence[Floats], shape: tuple[int, ...]) -> Floats:
+    """Add answers up, from the first to the last, in an array of its own."""
+    if len(answers) < 2 or answers[0].shape != shape or answers[0].dtype != np.float64:
+        answers = [np.zeros(shape), *answers]
+    total: Floats = answers[0] + answers[1] if len(answers) > 1 else answers[0]
+    for answer in answers[2:]:
+        total += answer
+    return total
 
 
 def _alike(verdicts: Sequence[Mask]) -> Mask | None:
@@ -247,7 +266,7 @@ class Blocks:
         """Name, in their order, those of whom each will look for a node soon."""
         try:
             self._expected = {self._evaluator.key(subject): subject for subject in subjects} if self._suits else {}
-        except Exception:  # noqa: BLE001  as in `row`
+        except Exception:  # noqa: BLE001  as in `_found`
             self.give_up()
         self._order = list(self._expected)
         self._ranks = {key: rank for rank, key in enumerate(self._order)}
@@ -255,25 +274,10 @@ class Blocks:
 
     def row(self, evaluation: Evaluation) -> tuple[Floats, int] | None:
         """Return what all nodes answer about a subject now, and which is the best; None if it is in no block: then its evaluation has to be asked."""
-        if evaluation.key not in self._expected or self._forgotten != self._evaluator.forgotten:
+        place = self._found(evaluation)
+        if place is None:
             return None
-        table = self._evaluator.table
-        state = (table.structure, table.static, table.claims)
-        if state != self._state:
-            self.clear()
-            self._state = state
-        try:
-            if self._concerns(self._evaluator.functions.looking_around, evaluation.subject):
-                return None
-            place = self._place(evaluation.key)
-            if place is None:
-                return None
-            block, position = place
-            block.catch_up()
-        except Exception:  # noqa: BLE001  whatever a plugin raises is raised again, and put on it, where the subject is asked about alone
-            self.give_up()
-            return None
-        block.used.add(position)
+        block, position = place
         row: Floats = block.keys[position]
         best = int(row.argmax())
         # A number that is none, or has no end, would be the best.
@@ -281,6 +285,81 @@ class Blocks:
             return row, best
         self.give_up()
         return None
+
+    def rows(self, evaluation: Evaluation, count: int) -> list[int] | None:
+        """Return rows for so many equal subjects, fewer if nodes are full before; None as above, or if more than amounts decides."""
+        place = self._found(evaluation) if self._evaluator.functions.many_by_amounts else None
+        if place is None:
+            return None
+        block, position = place
+        try:
+            return Draft(block, self._evaluator.table, [position] * count).rows()
+        except Exception:  # noqa: BLE001  as below
+            self.give_up()
+            return None
+
+    def _found(self, evaluation: Evaluation) -> tuple[Block, int] | None:
+        """Find the block of a subject and its position there, up to date; None if it is in none."""
+        if evaluation.key not in self._expected or not self._is_current():
+            return None
+        try:
+            place = self._place(evaluation.key) if self.stand_alone((evaluation.subject,)) else None
+            if place is None:
+                return None
+            place[0].catch_up()
+        except Exception:  # noqa: BLE001  whatever a plugin raises is raised again, and put on it, where the subject is asked about alone
+            self.give_up()
+            return None
+        place[0].used.add(place[1])
+        return place
+
+    def draft(self, subjects: Iterable[Subject]) -> list[int]:
+        """Return rows for the first of some subjects, in order, as if each were placed before the next looks for a node; where that cannot be told of one, for those before it."""
+        if not self._is_current():
+            return []
+        try:
+            block, members = self._members(subjects)
+            if block is None or not block.by_amounts:
+                return []
+            block.catch_up()
+            block.used.update(members)
+            return Draft(block, self._evaluator.table, members).rows()
+        except Exception:  # noqa: BLE001  as above
+            self.give_up()
+            return []
+
+    def _members(self, subjects: Iterable[Subject]) -> tuple[Block | None, list[int]]:
+        """Find the first of some subjects in one block, as long as they are."""
+        block: Block | None = None
+        members: list[int] = []
+        nodes, around = self._evaluator.table.view(), self._evaluator.functions.looking_around
+        for subject in subjects:
+            key = self._evaluator.key(subject)
+            if key not in self._expected or speaks(around, subject, nodes):
+                break
+            # A block for the next ones is made when those before them have been placed.
+            place = self._place(key) if block is None else self._places.get(key)
+            if place is None or (block is not None and place[0] is not block):
+                break
+            block = place[0]
+            members.append(place[1])
+        return block, members
+
+    def stand_alone(self, subjects: Iterable[Subject]) -> bool:
+        """Tell whether nobody who looks at other nodes has anything to say about subjects, as when nodes were drafted for them."""
+        nodes, around = self._evaluator.table.view(), self._evaluator.functions.looking_around
+        return self._is_current() and not any(speaks(around, subject, nodes) for subject in subjects)
+
+    def _is_current(self) -> bool:
+        """Tell whether blocks may be used, dropping those that are out of date."""
+        if self._forgotten != self._evaluator.forgotten:
+            return False
+        table = self._evaluator.table
+        state = (table.structure, table.static, table.claims)
+        if state != self._state:
+            self.clear()
+            self._state = state
+        return True
 
     def give_up(self) -> None:
         """Make no blocks any more in this session."""
@@ -292,10 +371,11 @@ class Blocks:
         if key not in self._places:
             self._adapt()
             suitable: dict[Hashable, Subject] = {}
+            nodes = self._evaluator.table.view()
             for other in self._order[self._ranks[key] :]:
                 if other in self._places:
                     continue
-                if self._is_suitable(self._expected[other]):
+                if self._is_suitable(self._expected[other], nodes):
                     suitable[other] = self._expected[other]
                 else:
                     self._places[other] = None
@@ -322,12 +402,8 @@ class Blocks:
             gone = self._blocks.pop(0)
             self._places = {key: place for key, place in self._places.items() if place is None or place[0] is not gone}
 
-    def _is_suitable(self, subject: Subject) -> bool:
+    def _is_suitable(self, subject: Subject, nodes: Nodes) -> bool:
         """Tell whether a subject can be in a block: nobody compares candidates for it, and whoever reads amounts or tasks can be asked about many."""
         if subject.request.unoffered or max(subject.request.amounts.values(), default=0) > LARGEST:
             return False
-        return not self._concerns(self._evaluator.functions.asked_alone, subject)
-
-    def _concerns(self, functions: Sequence[NodeFunction[Any]], subject: Subject) -> bool:
-        """Tell whether any of some functions has anything to say about a subject."""
-        return speaks(functions, subject, self._evaluator.table.view())
+        return not speaks(self._evaluator.functions.asked_alone, subject, nodes)

@@ -114,6 +114,10 @@ class Evaluation:
             return None
         return self._evaluator.blocks.row(self)
 
+    def drafted(self, count: int, *, released: bool) -> list[int] | None:
+        """Return rows for a few equal tasks, fewer if nodes are full before; None unless they were worked out together with others, by amounts alone."""
+        return None if released else self._evaluator.blocks.rows(self, count)
+
     # -- verdicts ----------------------------------------------------------------------------------------------
 
     def mask(self, *, released: bool) -> Mask:

@@ -409,10 +409,26 @@ class HeapQueue(Generic[T]):
 
     def leave(self, entry: Entry[T]) -> bool:
         """Let one of the first items leave; not if another would come before it by now."""
-        if self._stale or self._moved or (self._heap and self._heap[0] < entry):
+        if not self.is_next(entry):
             return False
         self._let_go(id(entry[2]))
         return True
+
+    def take_back(self, entries: Iterable[Entry[T]]) -> None:
+        """Let some of the first items not have left."""
+        for entry in entries:
+            known = id(entry[2])
+            self._hold(known)
+            self._tickets[known] = entry
+
+    def is_next(self, entry: Entry[T]) -> bool:
+        """Tell whether none that waits would come before one of the first items, which may have left, by now."""
+        return self.unmoved and not (self._heap and self._heap[0] < entry)
+
+    @property
+    def unmoved(self) -> bool:
+        """Tell whether nothing that waits has to be moved before the next one leaves."""
+        return not (self._stale or self._moved)
 
     def put_back(self, entries: Iterable[Entry[T]]) -> None:
         """Let the first items wait on, whether they had left or not, with the keys they had."""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pumice.framework import walking
-from pumice.framework.blocks import REFUSED
+from pumice.framework.drafting import REFUSED
 from pumice.framework.foresight import capacity, rounded
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # How many steps of each row are worked out at the least.
 FEWEST = 4
+# For so few tasks nodes are drafted one by one, if that can be done: merging sequences costs more before the first is chosen.
+SMALL = 64
 ENDLESS = np.iinfo(np.int64).max
 
 
@@ -34,6 +36,8 @@ def choose(
     With `released`, room that is being released counts as free and the tasks will wait for it. A list shorter than `count` may also mean that
     the next choice has to see the placements first: ask again after applying them.
     """
+    if within is None and 1 < count <= SMALL and (rows := evaluation.drafted(count, released=released)) is not None:
+        return rows
     found = evaluation.keys(count, released=released) if within is None else None
     if found is not None:
         return _from_block(evaluation, table, *found, count)

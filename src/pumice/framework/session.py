@@ -89,6 +89,7 @@ class Session(Points):
         self.handlers: list[tuple[str, Handler]] = []
         self.handlers_of_waiting: list[tuple[str, Handler]] = []
         self.handlers_may_refuse = False
+        self.handlers_look_around = False  # whether any has to be told of each run before the next is applied
         self.divisions: list[Callable[[Task], object]] = []
         self.findings = Findings(record.journal)
         self.scratch: dict[str, object] = {}
@@ -173,11 +174,14 @@ class Session(Points):
                 if extension.refuses and (point.name in plugin.points or not plugin.points):
                     extension.stand_in(refuse)
 
-    def add_handler(self, handler: Handler, *, may_refuse: bool = False, waiting: bool = False) -> None:
+    def add_handler(
+        self, handler: Handler, *, may_refuse: bool = False, waiting: bool = False, one_job: bool = False
+    ) -> None:
         """Follow placements: called with a run of tasks and 1 when they take room, -1 when they give it back.
 
         With `may_refuse` it may answer with a reason; the run is then undone, and every handler, this one too, is told -1. With `waiting` it is also told,
-        with 0, of tasks that merely begin or cease to wait, as victims do where it is supposed that they ask again.
+        with 0, of tasks that merely begin or cease to wait, as victims do where it is supposed that they ask again. With `one_job` it says that it looks at nothing but
+        the run and its job, so that it may be told of the runs of several jobs one after the other when all of them are applied.
         """
         slot = self._roster.slot
         follower = ("" if slot is None else slot.plugin, handler)
@@ -185,6 +189,7 @@ class Session(Points):
         if waiting:
             self.handlers_of_waiting.append(follower)
         self.handlers_may_refuse = self.handlers_may_refuse or may_refuse
+        self.handlers_look_around = self.handlers_look_around or not one_job
 
     def divide_runs(self, question: Callable[[Task], object]) -> None:
         """Let nodes be chosen apart for tasks to which a question has different answers, though they are equal otherwise."""

@@ -177,6 +177,21 @@ class Statement:
         """Place pending tasks on room that is free now; return how many were placed before `until` held or a plugin refused."""
         return self._place(Step.ALLOCATE, Status.ALLOCATED, tasks, nodes, until)
 
+    def allocate_together(self, tasks: Sequence[Task], nodes: Sequence[NodeRecord]) -> bool:
+        """Place pending tasks of any jobs and shapes on room that is free now, and tell the handlers of one after the other when all are placed; False, with nobody placed, if one refuses."""
+        mark = self.checkpoint()
+        self._session.cluster.place(tasks, nodes, [task.job for task in tasks if task.job is not None])
+        for number, (task, node) in enumerate(zip(tasks, nodes, strict=True)):
+            run = Run(Step.ALLOCATE, Status.PENDING, Status.ALLOCATED, [task], [None], [node])
+            refusal = self._session.tell(run, 1)
+            self._log(run)
+            if refusal is not None:
+                for untold in tasks[number + 1 :]:
+                    self._move_back([untold], [None], Status.PENDING)
+                self.rollback(mark)
+                return False
+        return True
+
     def pipeline(
         self,
         tasks: Sequence[Task],

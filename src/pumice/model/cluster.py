@@ -13,7 +13,7 @@ import numpy as np
 from pumice.api import scheduling
 from pumice.model import resources, statuses
 from pumice.model.change_log import ChangeLog
-from pumice.model.gathering import GatheredSums
+from pumice.model.gathering import GatheredSums, Placed
 from pumice.model.hypertree import HyperNodes
 from pumice.model.job import BEST_EFFORT_PENDING, Job, Tally
 from pumice.model.kinship import Kinship
@@ -329,6 +329,25 @@ class Cluster:
         left, reached = [source.row] if source is not None else [], [record.row] if record is not None else []
         self._account_moved(job, task.shape, (left, before), (reached, status), 1)
         return 1
+
+    def place(self, tasks: Sequence[Task], records: Sequence[NodeRecord], jobs: Sequence[Job]) -> None:
+        """Allocate pending tasks of any shapes to nodes, each of the job beside it; the sums of all of them follow in one go."""
+        kinship = self.kinship if self.kinship.counting else None
+        for task, record, job in zip(tasks, records, jobs, strict=True):
+            if kinship is not None:
+                kinship.moved(task, record, Status.ALLOCATED)
+            self._transfer(task, record)
+            self._change(task, Status.ALLOCATED)
+            self._index(task, job)
+            self._note(job)
+        self.changed += len(tasks)
+        rows = self.queue_sums.rows
+        queue_rows = [rows[job.queue] for job in jobs]
+        placed = Placed([task.shape for task in tasks])
+        placed.enter_nodes(self.nodes, [record.row for record in records])
+        placed.enter_sums(self.job_sums, [job.row for job in jobs])
+        placed.enter_sums(self.queue_sums, queue_rows)
+        self.queue_sums.changes += queue_rows
 
     def restate(self, tasks: Sequence[Task], status: Status) -> None:
         """Give tasks of any jobs, none of them pending, a status that counts in all sums as theirs does; they stay where they are."""

@@ -80,6 +80,27 @@ class GatheredSums:
         self._nodes, self._jobs, self._queues, self._touched = {}, {}, {}, []
 
 
+class Placed:
+    """Pending tasks that were allocated, by their shapes: what that adds to the sums."""
+
+    __slots__ = ("_non_zero", "_requests")
+
+    def __init__(self, shapes: Sequence[Shape]) -> None:
+        self._requests = np.array([shape.request.vector for shape in shapes], dtype=np.int64)
+        self._non_zero = np.array([shape.non_zero for shape in shapes], dtype=np.int64)
+
+    def enter_nodes(self, nodes: NodeTable, rows: Sequence[int]) -> None:
+        """Add them to the nodes in rows, one for each."""
+        np.add.at(nodes.used, rows, self._requests)
+        np.add.at(nodes.non_zero, rows, self._non_zero)
+        nodes.touch_all(rows)
+
+    def enter_sums(self, sums: Sums, rows: Sequence[int]) -> None:
+        """Move them from what is pending to what is allocated, in rows of jobs or queues."""
+        np.add.at(sums.allocated, rows, self._requests)
+        np.subtract.at(sums.pending, rows, self._requests)
+
+
 def _count(gathered: dict[str, Times], name: str, row: int, shape: Shape, times: int) -> None:
     """Count tasks in a row; what comes to nothing is dropped when it is entered."""
     column = gathered.get(name)

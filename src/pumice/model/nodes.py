@@ -310,18 +310,38 @@ class NodeTable(Amounts):
         """The end of the log; what is read now is up to date with it."""
         return self._forgotten + len(self._changes)
 
-    def state(self, row: int) -> bytes:
-        """Return all amounts of a row as one key: nodes with equal keys take and score pods alike, as far as amounts decide."""
-        return b"".join(
+    def amounts(self, rows: Rows | int) -> Matrix:
+        """Return all amounts of a row, or of some, side by side: nodes with equal ones take and score pods alike, as far as amounts decide."""
+        side_by_side: Matrix = np.concatenate(
             (
-                self.allocatable[row].tobytes(),
-                self.used[row].tobytes(),
-                self.releasing[row].tobytes(),
-                self.pipelined[row].tobytes(),
-                self.non_zero[row].tobytes(),
-                self.native[row].tobytes(),
-            )
+                self.allocatable[rows],
+                self.used[rows],
+                self.releasing[rows],
+                self.pipelined[rows],
+                self.non_zero[rows],
+                self.native[rows],
+            ),
+            axis=-1,
         )
+        return side_by_side
+
+    def more(self, requests: Matrix, non_zero: Matrix) -> Matrix:
+        """Return what pods add to all amounts of the row they are placed on, a row for each pod."""
+        width = len(self.vocabulary)
+        added: Matrix = np.zeros((len(requests), 4 * width + 4), dtype=np.int64)
+        added[:, width : 2 * width] = requests
+        added[:, 4 * width : 4 * width + 2] = non_zero
+        return added
+
+    def imagined(self, rows: Rows, amounts: Matrix) -> Nodes:
+        """Return rows as they would be with other amounts, of which only those may differ that placing a pod changes."""
+        width = len(self.vocabulary)
+        used, pipelined = amounts[:, width : 2 * width], amounts[:, 3 * width : 4 * width]
+        return Nodes(self, rows, used, amounts[:, 4 * width : 4 * width + 2], pipelined)
+
+    def state(self, row: int) -> bytes:
+        """Return all amounts of a row as one key."""
+        return self.amounts(row).tobytes()
 
     def touch(self, row: int) -> None:
         """Log one changed row."""

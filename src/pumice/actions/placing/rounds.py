@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pumice.actions.placing import drafted
 from pumice.framework import selection, subject
 from pumice.framework.ordering import HeapQueue
 
@@ -111,6 +112,45 @@ class Rounds:
         self, queue: Queue, jobs: HeapQueue[Job], turns: Sequence[Entry[Job]], work: Mapping[str, list[Task]]
     ) -> list[tuple[Job, list[Task]]]:
         """Place the first task of each job, as long as all is as usual and the queue may have one more turn."""
+        served = self._served_together(queue, jobs, turns, work)
+        return served or self._served_one_by_one(queue, jobs, turns, work)
+
+    def _served_together(
+        self, queue: Queue, jobs: HeapQueue[Job], turns: Sequence[Entry[Job]], work: Mapping[str, list[Task]]
+    ) -> list[tuple[Job, list[Task]]]:
+        """Place the first tasks of the jobs together; nobody, with everything as it was, if the queue may not have all of these turns."""
+        session, statement = self._session, self._statement
+        mark = statement.checkpoint()
+        firsts = [work[entry[2].key][0] for entry in turns]
+        left = list(itertools.takewhile(jobs.leave, turns))
+        count = drafted.place(session, statement, queue, firsts[: len(left)])
+        if not count or not jobs.unmoved or not self._may_have(queue, firsts[count - 1]):
+            statement.rollback(mark)
+            jobs.take_back(left)
+            return []
+        served: list[tuple[Job, list[Task]]] = []
+        for number, entry in enumerate(turns[:count]):
+            job = session.breakdowns.trying = entry[2]
+            if (served and not jobs.is_next(entry)) or not session.job_ready(job):
+                statement.rollback(mark + number)
+                break
+            _, *others = work[job.key]
+            served.append((job, others))
+            if others:
+                jobs.push(job)
+        return served
+
+    def _may_have(self, queue: Queue, last: Task) -> bool:
+        """Tell whether a queue may have a turn more before the last of some placements, and so before each of them."""
+        session, statement, record = self._session, self._statement, last.node
+        if session.overused(queue) is None:
+            return True
+        statement.undo(last)
+        return session.overused(queue) is None and record is not None and statement.allocate([last], [record]) > 0
+
+    def _served_one_by_one(
+        self, queue: Queue, jobs: HeapQueue[Job], turns: Sequence[Entry[Job]], work: Mapping[str, list[Task]]
+    ) -> list[tuple[Job, list[Task]]]:
         session = self._session
         served: list[tuple[Job, list[Task]]] = []
         for entry in turns:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from pumice.actions.placing import minimum, misfits
+from pumice.actions.placing import drafted, minimum, misfits
+from pumice.actions.placing.turns import Scope
 from pumice.framework import selection, subject
 from pumice.framework.reasons import FitSummary
 from pumice.model.statuses import Status
@@ -15,7 +16,7 @@ from pumice.model.statuses import Status
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pumice.actions.placing.turns import Scope, Turn
+    from pumice.actions.placing.turns import Turn
     from pumice.framework.evaluation import Evaluation
     from pumice.framework.session import Session
     from pumice.model.nodes import Rows
@@ -38,8 +39,28 @@ def place_minimum(turn: Turn, tasks: Sequence[Task], order: Sequence[Task] | Non
     session, job = turn.session, turn.job
     if order is None:
         order = minimum.named_first(session, job, tasks)[0]
-    left = {task.uid for task in place_until(turn, order, session.readiness(job))}
+    done = session.readiness(job)
+    count = _placed_together(turn, order)
+    rest = order[count:]
+    left = {task.uid for task in (rest if count and done() else place_until(turn, rest, done))}
     return [task for task in tasks if task.uid in left] if left else []
+
+
+def _placed_together(turn: Turn, order: Sequence[Task]) -> int:
+    """Place members of different shapes together, no more than the minimum asks for, since the job is not ready before; returns how many, none if they have to be placed run by run."""
+    session, job = turn.session, turn.job
+    members = order[: minimum.lacking(job.tally, job.min_member)]
+    if len(members) < 2 or members[0].shape is members[1].shape:
+        return 0
+    if job.policies or turn.scope != Scope() or not (session.minimums_count and drafted.are_usual(session)):
+        return 0
+    allocatable = session.allocatable
+    if allocatable.active and allocatable(turn.queue, subject.demand(members)) is not None:
+        return 0
+    count = 0
+    while more := drafted.place(session, turn.statement, turn.queue, members[count:]):
+        count += more
+    return count
 
 
 def place_one(turn: Turn, task: Task) -> None:

@@ -84,7 +84,7 @@ class Drf(Plugin):
             session.queue_order.add_tree(self._path)
             session.reclaimable.add(self.reclaimable)
         # What a job waits for decides whether it is saturated.
-        session.add_handler(self._follow, waiting=True)
+        session.add_handler(self._follow, waiting=True, one_job=True)
 
     # -- jobs --------------------------------------------------------------------------------------------------
 

@@ -72,7 +72,7 @@ class VolumeRules:
         if self._binding is not None:
             session.predicate.add(self._binding.bound, reads=Reads.NODE)
             session.predicate.add(self._binding.unbound, reads=Reads.OTHER_NODES)
-            session.add_handler(self._binding.follow)
+            session.add_handler(self._binding.follow, one_job=True)
 
     # -- before nodes are looked at ----------------------------------------------------------------------------
 
