@@ -22,8 +22,10 @@ def test_a_scheduler_that_is_started_again_keeps_what_was_held(seed):
     assert not variants.restarted(scripts.draw(seed))
 
 
-def test_the_rest_of_a_gang_goes_in_an_order_that_does_not_depend_on_lists():
-    assert not variants.shuffled(scripts.draw(710510))
+# The rest of a gang that goes; members that are put back on room that is held for them.
+@pytest.mark.parametrize("seed", [710510, 7175])
+def test_decisions_and_texts_do_not_depend_on_the_order_of_lists(seed):
+    assert not variants.shuffled(scripts.draw(seed))
 
 
 @pytest.mark.parametrize("seed", [900071])  # another could take the hold over as soon as a pod runs that was just bound

@@ -221,10 +221,11 @@ def put_back(session: Session, reservations: Reservations, tasks: Iterable[Task]
 
 
 def lift(session: Session, job: Job) -> list[Task]:
-    """Take the job's own reservations off, so that it can be placed anew; returns the tasks that were waiting by them."""
+    """Take the job's own reservations off, so that it can be placed anew; returns the tasks that were waiting by them, in an order that does not depend on how pods were listed."""
     if not session.reserved:
         return []
     lifted = [task for task in job.tasks.values() if task.uid in session.reserved and task.status in TENTATIVE]
+    lifted.sort(key=lambda task: task.uid)
     for task in lifted:
         session.release_kept(task)
         del session.reserved[task.uid]
