@@ -141,6 +141,36 @@ def test_pods_placed_in_rounds_go_where_they_would_have_gone_turn_by_turn(pick):
     assert_as_in_turns(configuration(pick), world(pick))
 
 
+def minding(pick):
+    """Pods that mind each other: keep apart, come together, spread, or prefer to."""
+    rule = {
+        "topologyKey": pick.choice(["zone", "kubernetes.io/hostname"]),
+        "labelSelector": {"matchLabels": {"app": "x"}},
+    }
+    kind = pick.choice(["podAffinity", "podAntiAffinity"])
+    hard = {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}}
+    wish = {kind: {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 10, "podAffinityTerm": rule}]}}
+    action = pick.choice(["DoNotSchedule", "ScheduleAnyway"])
+    spread = [{"maxSkew": pick.randint(1, 3), "whenUnsatisfiable": action, **rule}]
+    rules = pick.choice([{"affinity": hard}, {"affinity": wish}, {"topologySpreadConstraints": spread}])
+    both = {"affinity": wish, "topologySpreadConstraints": spread}
+    return {"cpu": "100m", "labels": {"app": pick.choice("xxy")}, **pick.choice([rules, rules, both])}
+
+
+@settings(max_examples=50, deadline=None)
+@given(pick=ANYTHING)
+def test_equal_pods_of_many_jobs_that_mind_each_other_are_chosen_for_ahead(pick):
+    kinds = [minding(pick), *([asked(pick)] if pick.random() < 0.5 else [])]
+    objects = []
+    for i in range(pick.randint(1, 16)):
+        labels = {"zone": pick.choice("abc"), "kubernetes.io/hostname": f"n{i:02d}"}
+        objects.append(node(f"n{i:02d}", cpu=pick.choice(["1", "8"]), memory="6Gi", labels=labels))
+    for number in range(pick.choice([8, 40])):
+        spec = kinds[0] if pick.random() < 0.9 else kinds[-1]
+        objects += [group(f"j{number:02d}", 1, created=number), pod(f"j{number:02d}-0", f"j{number:02d}", **spec)]
+    assert_as_in_turns(configuration(pick), [objects])
+
+
 class Fickle(Plugin):
     """Moves a job that waits to the front or to the back whenever a pod is placed."""
 

@@ -241,7 +241,7 @@ class Evaluation:
         if whole:
             if self._scored[:2] != state[:2]:
                 self._score_memo.clear()
-            self._local_scores = self.plain_scores(nodes)
+            self._local_scores = self._borrowed() if rows is None else self.plain_scores(nodes)
             self.raw_vectors = [None] * len(functions.raws)
         elif rows is not None and len(rows):
             if functions.scores_read_amounts and len(rows) <= FEW:
@@ -262,6 +262,26 @@ class Evaluation:
             self._stepwise_sums = True
         self._scored = state
         self._evaluator.observer.spent("scoring", "", mark)
+
+    def _borrowed(self) -> Floats:
+        """Return the scores of all nodes that need no comparison, taken over from somebody who asks for the same as far as nodes have not changed since."""
+        lender = self._evaluator.exchange(self)
+        found = None if lender is None or lender is self or self._static_points() is not None else lender._lent()  # noqa: SLF001  one of us
+        if found is None:
+            return self.plain_scores(self._evaluator.table.view())
+        scores, rows = found
+        if len(rows):
+            scores[rows] = self._amount_scores(self._evaluator.table.view(rows))
+        return scores
+
+    def _lent(self) -> tuple[Floats, Rows] | None:
+        """Return a copy of the scores by amounts, and the rows that have changed since; None if they are not worth it."""
+        table = self._evaluator.table
+        state = (table.structure, table.stated(self.subject.constraints))
+        if self._scored[:2] != state or self._static_state != state or self._static_scores is not None:
+            return None
+        rows = table.changed_since(self._scored[2])
+        return None if rows is None or 2 * len(rows) > table.count else (self._local_scores.copy(), rows)
 
     def _refresh_raw(self, position: int, function: NodeFunction[Floats | None], rows: Rows | None) -> bool:
         """Bring one vector that will be normalised up to date, wholly or only the rows that changed, and tell whether placements change it."""

@@ -36,7 +36,7 @@ class NodeFunction(Registered[[Subject, Nodes], V], Generic[V]):
     `apart` names, beyond the shape of a subject, what the answer depends on: subjects of one shape and one name share their answers. `many` gives the same answers about
     many subjects at once, subjects by nodes (or what numpy spreads to that), 0 in the rows of those about whom the function has nothing to say; None if about nobody.
     `details` says what exactly keeps a subject off a node that was refused; explanations ask for it. `own_queue` says of a filter that no other pods than those of the
-    subject's queue have a say, so that evicting others cures no refusal.
+    subject's queue have a say, so that evicting others cures no refusal. `by_request` says of a score that of a subject it reads what that asks for and nothing else.
     """
 
     normalise: Callable[[Floats], Floats] | None = None
@@ -46,6 +46,7 @@ class NodeFunction(Registered[[Subject, Nodes], V], Generic[V]):
     many: Callable[[Subjects, Nodes], Any] | None = None
     details: Callable[[Subject, NodeRecord], str] | None = None
     own_queue: bool = False
+    by_request: bool = False
 
     def is_stepwise(self, subject: Subject) -> bool:
         """Tell whether a placement may change the answers to equal subjects."""
@@ -76,11 +77,11 @@ class NodeFunctions(Extension[[Subject, Nodes], V], Generic[V]):
         self._enter(NodeFunction("", function, Reads(0)), None)
 
     def _is_left_out(self, registered: Registered[[Subject, Nodes], V]) -> bool:
-        """Do without the form over many of a function that rests: it would not rest."""
+        """Do without the form over many of a function that rests, and ask about everybody: it would not rest."""
         asked = registered.function
         left_out = super()._is_left_out(registered)
         if registered.function is not asked and isinstance(registered, NodeFunction):
-            registered.many = None
+            registered.many, registered.by_request = None, False
         return left_out
 
     def registered(self) -> list[NodeFunction[V]]:
@@ -165,9 +166,12 @@ class Scores(NodeFunctions["Floats | None"]):
         follow: Callable[..., Any] | None = None,
         apart: Callable[[Subject], Hashable] | None = None,
         many: Callable[[Subjects, Nodes], Floats | None] | None = None,
+        by_request: bool = False,
     ) -> None:
         """Register a score for the plugin that is being opened, unless its switch is off."""
-        self._enter(NodeFunction("", function, Reads(0), None, normalise, steady, follow, apart, many), reads)
+        registered = NodeFunction("", function, Reads(0), None, normalise, steady, follow, apart, many)
+        registered.by_request = by_request
+        self._enter(registered, reads)
 
 
 def _nothing(_subject: Subject, _nodes: Nodes) -> None:
@@ -240,6 +244,7 @@ class Functions:
         "raws",
         "reads",
         "scores",
+        "scores_by_request",
         "scores_global",
         "scores_read_amounts",
         "scores_read_tasks",
@@ -270,6 +275,7 @@ class Functions:
         self.local_flags = {id(f): (bool(f.reads & Reads.TASKS), f.reads == Reads.COLUMNS) for f in self.filters_local}
         self.filters_amounts = [f for f in self.filters_local if f.reads & Reads.COLUMNS and not f.reads & Reads.TASKS]
         self.scores_read_amounts = all(f.reads == Reads.COLUMNS for f in self.scores)
+        self.scores_by_request = self.scores_read_amounts and all(f.by_request for f in self.scores)
         self.scores_read_tasks = any(f.reads & Reads.TASKS for f in self.scores)
         self.looks_elsewhere = bool(self.reads & Reads.OTHER_NODES)
         self.tells_subjects_apart = bool(self.reads & SINGLE)

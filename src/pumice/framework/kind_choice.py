@@ -30,14 +30,14 @@ _MOST = 2**62
 
 def find(plain: Floats, fixed: Mask, followers: Followers, count: int) -> KindChoice | None:
     """Return the choice by kinds for so many tasks; None if some follower cannot say what it treats alike, or nodes differ too much."""
-    every = [*followers.refusing, *followers.rating]
-    if count < WORTHWHILE or not all(isinstance(each, Alike) for each in every):
+    if count < WORTHWHILE:
         return None
     rows = np.flatnonzero(fixed)
     columns = [plain[rows]]
-    for each in every:
-        if isinstance(each, Alike):
-            columns += [column[rows] for column in each.alike()]
+    for each in (*followers.refusing, *followers.rating):
+        if not isinstance(each, Alike):
+            return None
+        columns += [column[rows] for column in each.alike()]
     kinds = sorted_by_kind(columns)
     if kinds is None or ALIKE * len(kinds[1]) > len(rows):
         return None

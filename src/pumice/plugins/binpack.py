@@ -61,7 +61,7 @@ class Binpack(Plugin):
         self.weights = {"cpu": told.cpu, "memory": told.memory}
         self.weights |= {name: told.resource_weights.get(name, 1) for name in told.resources}
         if self.weight:
-            session.score.add(self.raw, many=self.raw_of_many)
+            session.score.add(self.raw, many=self.raw_of_many, by_request=True)
 
     def raw(self, subject: Subject, nodes: Nodes) -> Floats | None:
         """Score the nodes of a view."""

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.actions.placing import drafted
-from pumice.framework import selection, subject
+from pumice.actions.placing.rows_ahead import RowsAhead
+from pumice.framework import subject
 from pumice.framework.ordering import HeapQueue
 
 if TYPE_CHECKING:
@@ -153,13 +154,14 @@ class Rounds:
     ) -> list[tuple[Job, list[Task]]]:
         session = self._session
         served: list[tuple[Job, list[Task]]] = []
+        ahead = RowsAhead(session, [work[entry[2].key][0] for entry in turns])
         for entry in turns:
             job = session.breakdowns.trying = entry[2]
             if (served and session.overused(queue) is not None) or not jobs.leave(entry):
                 break
             mark = self._statement.checkpoint()
             first, *left = work[job.key]
-            if not self._is_placed(queue, job, first):
+            if not self._is_placed(queue, job, first, ahead):
                 self._statement.rollback(mark)
                 break
             served.append((job, left))
@@ -167,12 +169,13 @@ class Rounds:
                 jobs.push(job)
         return served
 
-    def _is_placed(self, queue: Queue, job: Job, task: Task) -> bool:
+    def _is_placed(self, queue: Queue, job: Job, task: Task, ahead: RowsAhead) -> bool:
         """Place a task on free room, and tell whether its job is ready then."""
         session = self._session
         looked_for = subject.Subject(task, queue)
         if session.pre_predicate(looked_for) is not None:
             return False
-        table = session.cluster.nodes
-        rows = selection.choose(session.evaluate(looked_for), table, 1, released=False)
-        return bool(rows) and self._statement.allocate([task], [table.records[rows[0]]]) > 0 and session.job_ready(job)
+        row = ahead.row(looked_for)
+        if row is None or not self._statement.allocate([task], [session.cluster.nodes.records[row]]):
+            return False
+        return session.job_ready(job)

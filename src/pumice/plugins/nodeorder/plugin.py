@@ -69,7 +69,7 @@ class NodeOrder(Plugin):
         for weight, score, of_many in by_amounts:
             if weight:
                 many = scoring.weighted_many(of_many, weight)
-                session.score.add(scoring.weighted(score, weight), reads=Reads.COLUMNS, many=many)
+                session.score.add(scoring.weighted(score, weight), reads=Reads.COLUMNS, many=many, by_request=True)
         if weight := told.image_locality:
             session.score.add(scoring.weighted(images.locality, weight), reads=Reads.NODE)
         if weight := told.node_affinity:
