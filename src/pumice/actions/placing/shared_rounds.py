@@ -48,6 +48,8 @@ class Line:
 
     def run(self, session: Session) -> list[Task]:
         """Return the equal tasks that come first: all of them are counted when the queue is asked, since what it says of them is told in a turn."""
+        if len(self.tasks) == 1:
+            return self.tasks
         if self.end <= self.start:
             self.end = self.start + len(task_runs.next_run(session, self.tasks, self.start))
         return self.tasks[self.start : self.end]
