@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.actions.placing import task_runs
+from pumice.actions.placing.nodes_ahead import NodesAhead
 from pumice.actions.placing.rounds import SMALL
 from pumice.actions.placing.turn_order import TurnOrder
-from pumice.framework import selection, subject
+from pumice.framework import subject
 from pumice.framework.ordering import HeapQueue
 
 if TYPE_CHECKING:
@@ -68,7 +69,18 @@ class Line:
 class SharedRounds:
     """Plays rounds as large as they turn out to be of use."""
 
-    __slots__ = ("_enabled", "_granted", "_lines", "_pause", "_rests", "_session", "_size", "_statement", "_waiting")
+    __slots__ = (
+        "_enabled",
+        "_granted",
+        "_lines",
+        "_nodes",
+        "_pause",
+        "_rests",
+        "_session",
+        "_size",
+        "_statement",
+        "_waiting",
+    )
 
     def __init__(self, session: Session, waiting: Waiting) -> None:
         self._session = session
@@ -79,6 +91,7 @@ class SharedRounds:
         self._pause = self._rests = 0
         self._enabled = not (session.best_node.active or session.pre_bind.active or session.reservations.holds)
         self._lines: dict[str, Line] = {}
+        self._nodes = NodesAhead(session)
         # What the only queue that waits was asked about in this round, all at once: by job the last of equal tasks; None before it was asked.
         self._granted: dict[str, Task] | None = None
 
@@ -201,9 +214,11 @@ class SharedRounds:
         looked_for = subject.Subject(task, queue)
         if session.pre_predicate(looked_for) is not None:
             return False
-        table = session.cluster.nodes
-        rows = selection.choose(session.evaluate(looked_for), table, 1, released=False)
-        return bool(rows) and self._statement.allocate([task], [table.records[rows[0]]]) > 0 and session.job_ready(job)
+        row = self._nodes.next(looked_for)
+        if row is None:
+            return False
+        record = session.cluster.nodes.records[row]
+        return self._statement.allocate([task], [record]) > 0 and session.job_ready(job)
 
 
 def _ends_with(job: Job, task: Task) -> bool:
