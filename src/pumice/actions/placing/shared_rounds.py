@@ -155,7 +155,7 @@ class SharedRounds:
             job = session.breakdowns.trying = order.job(queue)
             line = self._line(job)
             task, left = line.tasks[line.start], len(line.tasks) - line.start - 1
-            if self._is_for_others(order, job, left, last) or not line.ordinary or not _ends_with(job, task):
+            if self._is_for_others(order, queue, job, left, last) or not line.ordinary or not _ends_with(job, task):
                 return
             mark = self._statement.checkpoint()
             if not self._is_allowed(order, queue, job, line) or not self._is_placed(queue, job, task):
@@ -167,9 +167,11 @@ class SharedRounds:
             order.go_on(queue, job, again=left > 0)
 
     @staticmethod
-    def _is_for_others(order: TurnOrder, job: Job, left: int, last: Job | None) -> bool:
+    def _is_for_others(order: TurnOrder, queue: Queue, job: Job, left: int, last: Job | None) -> bool:
         """Tell whether there is a better way: small jobs of the only queue have rounds of their own, and who has turn after turn is given ahead what it gets."""
-        return order.is_alone if last is None and left < SMALL else job is last and left >= SMALL
+        if left < SMALL:
+            return last is None and order.is_alone
+        return job is last or (last is None and not order.is_contended(queue))
 
     def _line(self, job: Job) -> Line:
         """Return what a job has left."""

@@ -56,6 +56,10 @@ class TurnOrder:
         self._job = self._waiting.jobs[queue.name].pop()
         return self._job
 
+    def is_contended(self, queue: Queue) -> bool:
+        """Tell whether anybody waits beside the job whose turn it is."""
+        return not self.is_alone or len(self._waiting.jobs[queue.name]) > 0
+
     def go_on(self, queue: Queue, job: Job, *, again: bool) -> None:
         """End a turn; the job may have another one."""
         jobs = self._waiting.jobs[queue.name]
