@@ -81,7 +81,7 @@ class _Fork(Generic[T]):
 class TreeQueue(Generic[T]):
     """Items by the entries along their paths, then by a key of their own, as both are now."""
 
-    __slots__ = ("_items", "_moved", "_path", "_rest", "_root", "_stale")
+    __slots__ = ("_items", "_loose", "_moved", "_path", "_rest", "_root", "_stale")
 
     def __init__(
         self, path: Callable[[T], Sequence[Branch]], rest: Callable[[T], Key], items: Iterable[T] = ()
@@ -91,6 +91,8 @@ class TreeQueue(Generic[T]):
         self._root: _Fork[T] = _Fork(None, None)
         self._items: dict[int, T] = {}
         self._moved: dict[int, T] = {}
+        # Branches that an item has left: they are moved before the next pop, or as it comes back.
+        self._loose: dict[int, _Fork[T]] = {}
         self._stale = False
         for item in items:
             self.push(item)
@@ -110,9 +112,13 @@ class TreeQueue(Generic[T]):
 
     def push(self, item: T) -> None:
         """Put an item in, or move it to its present place."""
-        self._items[id(item)] = item
+        known = id(item)
+        self._items[known] = item
         fork, rest = self._fork(item), self._rest(item)
         if not self._stale:  # else everything gets a new place before the next pop
+            # Its place is that of now, and so is that of the branches above it.
+            self._moved.pop(known, None)
+            self._loose.pop(id(fork), None)
             fork.place(item, ((), rest))
             fork.climb()
 
@@ -138,7 +144,7 @@ class TreeQueue(Generic[T]):
                 break
             fork = child
         fork.drop(child)
-        fork.climb()
+        self._loose[id(fork)] = fork
         del self._items[id(child)]
         return child
 
@@ -149,6 +155,9 @@ class TreeQueue(Generic[T]):
                 self.push(item)
             else:
                 self._fork(item).climb()
+        loose, self._loose = self._loose, {}
+        for fork in loose.values() if not self._stale else ():
+            fork.climb()
         # Looking at one path may have shown that everything has to be looked at.
         while self._stale:
             self._stale = False

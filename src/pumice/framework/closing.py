@@ -72,15 +72,21 @@ def _is_news(session: Session, job: Job) -> bool:
         tuple(job.tally.counts),
         _transactions(session, pending) if session.findings.last_transactions else (),
         tuple(errors.items()) if errors else (),
-        [task.refusal for task in pending.values() if task.refusal] or (),
+        [task.refusal for task in pending.values() if task.refusal] if pending else (),
         _awaited(session, job),
         b"" if errors else _gist(session, job),
-        [task.node for task in job.tasks.values() if task.status in TENTATIVE] if len(pending) < len(job.tasks) else (),
+        [task.node for task in job.tasks.values() if task.status in TENTATIVE] if _has_tentative(job) else (),
     )
     if session.record.stood(job.key) == stands:
         return False
     session.record.stands(job.key, stands)
     return True
+
+
+def _has_tentative(job: Job) -> bool:
+    """Tell whether some task is placed and not bound."""
+    counts = job.tally.counts
+    return bool(counts[Status.ALLOCATED] or counts[Status.PIPELINED])
 
 
 def _gist(session: Session, job: Job) -> bytes:

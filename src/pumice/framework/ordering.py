@@ -359,7 +359,8 @@ class HeapQueue(Generic[T]):
 
     def _put(self, entry: Entry[T]) -> None:
         known = id(entry[2])
-        self._hold(known)
+        if self._holders.get(known) is not self._alone:
+            self._hold(known)
         self._tickets[known] = entry
         if not self._stale:  # else everything gets a new key before the next pop
             try:
@@ -380,9 +381,12 @@ class HeapQueue(Generic[T]):
         """Take the first item out."""
         while True:
             try:
-                return self._pop()
+                item = self._next()[2]
             except Exception as error:  # noqa: BLE001  as above; whoever waits still has its ticket
                 self._mend(error)
+            else:
+                self._let_go(id(item))
+                return item
 
     def lead(self, count: int) -> list[Entry[T]]:
         """Return the first items, in order, with their keys; those that do not leave have to be put back."""
@@ -465,11 +469,6 @@ class HeapQueue(Generic[T]):
         entries = list(self._tickets.values())
         self._ordering.mend(error, [entry[2] for entry in entries], [entry[0] for entry in entries])
         self._stale = True
-
-    def _pop(self) -> T:
-        item = self._next()[2]
-        self._let_go(id(item))
-        return item
 
     def _next(self) -> Entry[T]:
         """Return the entry of the first item, which holds its ticket still."""

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.actions.placing import task_runs
+from pumice.actions.placing.nodes_ahead import NodesAhead
 from pumice.actions.placing.rounds import SMALL
 from pumice.actions.placing.turn_order import TurnOrder
-from pumice.framework import selection, subject
+from pumice.framework import subject
 from pumice.framework.ordering import HeapQueue
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class Line:
 
     def run(self, session: Session) -> list[Task]:
         """Return the equal tasks that come first: all of them are counted when the queue is asked, since what it says of them is told in a turn."""
+        if len(self.tasks) == 1:
+            return self.tasks
         if self.end <= self.start:
             self.end = self.start + len(task_runs.next_run(session, self.tasks, self.start))
         return self.tasks[self.start : self.end]
@@ -66,7 +69,18 @@ class Line:
 class SharedRounds:
     """Plays rounds as large as they turn out to be of use."""
 
-    __slots__ = ("_enabled", "_granted", "_lines", "_pause", "_rests", "_session", "_size", "_statement", "_waiting")
+    __slots__ = (
+        "_enabled",
+        "_granted",
+        "_lines",
+        "_nodes",
+        "_pause",
+        "_rests",
+        "_session",
+        "_size",
+        "_statement",
+        "_waiting",
+    )
 
     def __init__(self, session: Session, waiting: Waiting) -> None:
         self._session = session
@@ -77,6 +91,7 @@ class SharedRounds:
         self._pause = self._rests = 0
         self._enabled = not (session.best_node.active or session.pre_bind.active or session.reservations.holds)
         self._lines: dict[str, Line] = {}
+        self._nodes = NodesAhead(session)
         # What the only queue that waits was asked about in this round, all at once: by job the last of equal tasks; None before it was asked.
         self._granted: dict[str, Task] | None = None
 
@@ -140,7 +155,7 @@ class SharedRounds:
             job = session.breakdowns.trying = order.job(queue)
             line = self._line(job)
             task, left = line.tasks[line.start], len(line.tasks) - line.start - 1
-            if self._is_for_others(order, job, left, last) or not line.ordinary or not _ends_with(job, task):
+            if self._is_for_others(order, queue, job, left, last) or not line.ordinary or not _ends_with(job, task):
                 return
             mark = self._statement.checkpoint()
             if not self._is_allowed(order, queue, job, line) or not self._is_placed(queue, job, task):
@@ -152,9 +167,11 @@ class SharedRounds:
             order.go_on(queue, job, again=left > 0)
 
     @staticmethod
-    def _is_for_others(order: TurnOrder, job: Job, left: int, last: Job | None) -> bool:
+    def _is_for_others(order: TurnOrder, queue: Queue, job: Job, left: int, last: Job | None) -> bool:
         """Tell whether there is a better way: small jobs of the only queue have rounds of their own, and who has turn after turn is given ahead what it gets."""
-        return order.is_alone if last is None and left < SMALL else job is last and left >= SMALL
+        if left < SMALL:
+            return last is None and order.is_alone
+        return job is last or (last is None and not order.is_contended(queue))
 
     def _line(self, job: Job) -> Line:
         """Return what a job has left."""
@@ -199,9 +216,11 @@ class SharedRounds:
         looked_for = subject.Subject(task, queue)
         if session.pre_predicate(looked_for) is not None:
             return False
-        table = session.cluster.nodes
-        rows = selection.choose(session.evaluate(looked_for), table, 1, released=False)
-        return bool(rows) and self._statement.allocate([task], [table.records[rows[0]]]) > 0 and session.job_ready(job)
+        row = self._nodes.next(looked_for)
+        if row is None:
+            return False
+        record = session.cluster.nodes.records[row]
+        return self._statement.allocate([task], [record]) > 0 and session.job_ready(job)
 
 
 def _ends_with(job: Job, task: Task) -> bool:

@@ -26,10 +26,12 @@ class Waiting(msgspec.Struct, frozen=True):
 class TurnOrder:
     """Turns as they are taken one after the other; whoever had one waits on at its present place, if it has another to come."""
 
-    __slots__ = ("_gone", "_job", "_queue", "_waiting")
+    __slots__ = ("_gone", "_job", "_queue", "_waiting", "is_alone")
 
     def __init__(self, waiting: Waiting) -> None:
         self._waiting = waiting
+        # Whether no queue waits but the one whose turn it is.
+        self.is_alone = False
         self._queue: Queue | None = None
         self._job: Job | None = None
         # Who waits for no other turn; they come back if turns are taken back.
@@ -37,37 +39,39 @@ class TurnOrder:
 
     def queue(self) -> Queue | None:
         """Return the queue whose turn it is, None if no queue has jobs left."""
+        if self._queue is not None:
+            return self._queue
         queues = self._waiting.queues
-        while self._queue is None and len(queues):
+        while waiting := len(queues):
             queue = queues.pop()
             if len(self._waiting.jobs[queue.name]):
+                self.is_alone = waiting == 1
                 self._queue = queue
-            else:
-                self._gone.append((queues, queue))
-        return self._queue
-
-    @property
-    def is_alone(self) -> bool:
-        """Tell whether no queue waits but the one whose turn it is."""
-        return not len(self._waiting.queues)
+                return queue
+            self._gone.append((queues, queue))
+        return None
 
     def job(self, queue: Queue) -> Job:
         """Return the job whose turn it is."""
         self._job = self._waiting.jobs[queue.name].pop()
         return self._job
 
+    def is_contended(self, queue: Queue) -> bool:
+        """Tell whether anybody waits beside the job whose turn it is."""
+        return not self.is_alone or len(self._waiting.jobs[queue.name]) > 0
+
     def go_on(self, queue: Queue, job: Job, *, again: bool) -> None:
         """End a turn; the job may have another one."""
-        jobs, queues = self._waiting.jobs[queue.name], self._waiting.queues
+        jobs = self._waiting.jobs[queue.name]
         self._job = None
         if again:
             jobs.push(job)
         else:
             self._gone.append((jobs, job))
         # Where no other queue waits nobody could come first, wherever this one would stand.
-        if len(queues) or not len(jobs):
+        if not self.is_alone or not len(jobs):
             self._queue = None
-            queues.push(queue)
+            self._waiting.queues.push(queue)
 
     def end(self, *, kept: bool) -> None:
         """Let everybody wait on who has a turn to come: where turns were not kept, whoever waited before."""

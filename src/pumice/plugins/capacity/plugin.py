@@ -217,14 +217,17 @@ class Capacity(Plugin):
         if closed is not None:
             return closed
         account = self.accounts[queue.name]
+        evicting = self.cluster.queue_sums.evicting
+        # Above a queue there may be a thousand others, which are not added up for every pod while none of them has anybody evicted.
+        goes = not demand.waits and np.count_nonzero(evicting) > 0
         for each in (account, *account.above):
             held = each.held
             if self.session.gates.enabled:
                 leaves = [leaf.queue.name for leaf in each.leaves()]
                 reserved = self.session.gates.reserved(leaves, demand.tasks)
                 held = held if reserved is None else held + reserved
-            if not demand.waits:
-                held = held + self.cluster.queue_sums.evicting[list(self._rows(each))].sum(axis=0)
+            if goes:
+                held = held + evicting[list(self._rows(each))].sum(axis=0)
             beyond = queue_limits.exceeded(demand.amounts, held + demand.amounts, each.limit)
             if beyond:
                 numbers = queue_limits.told(self.cluster.vocabulary.names, beyond, held, demand, limit=each.limit)

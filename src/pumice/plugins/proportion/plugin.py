@@ -169,8 +169,8 @@ class Proportion(Plugin):
 
     def refuse(self, queue: Queue, demand: Demand) -> str | None:
         """Refuse tasks that would take the queue beyond what it deserves, or into what others are guaranteed."""
-        beyond = self.beyond_share(queue, demand)
-        return beyond or self.limits.rooms.refused(queue, demand, self.cluster.vocabulary.names)
+        beyond, rooms = self.beyond_share(queue, demand), self.limits.rooms
+        return beyond or (rooms.refused(queue, demand, self.cluster.vocabulary.names) if rooms.active else None)
 
     def beyond_share(self, queue: Queue, demand: Demand) -> str | None:
         """Refuse tasks that would take the queue beyond what it deserves, in a resource they ask for."""
