@@ -112,21 +112,22 @@ def test_sets_that_may_go_one_by_one_may_go_together(monkeypatch):
 def test_members_that_are_placed_ahead_go_where_they_would_go_one_by_one(monkeypatch):
     """Whoever is placed ahead finds no room without victims, and a market that knows nothing yet offers the same."""
     compared = []
-    take = offers_ahead._take
+    take = offers_ahead.NodeAhead._take
 
-    def checked(plan, shelf, member, row, rank):
+    def checked(self, member):
+        plan = self.plan
         free = plan.place_freely(member)
         wanted = None if free else offers.Market(plan.session, plan.rules).cheapest(plan, member)
-        known = len(plan.units)
-        told = take(plan, shelf, member, row, rank)
+        count = len(plan.units)
+        told = take(self, member)
         if told:
             assert not free
             assert wanted is not None
-            assert (wanted.row, wanted.units) == (row, tuple(plan.units[known:]))
-            compared.append(row)
+            assert (wanted.row, wanted.units) == (self.row, tuple(plan.units[count:]))
+            compared.append(self.row)
         return told
 
-    monkeypatch.setattr(offers_ahead, "_take", checked)
+    monkeypatch.setattr(offers_ahead.NodeAhead, "_take", checked)
     for name in PLUGINS:
         decided(name, world=herd)
     assert len(compared) > 50

@@ -230,7 +230,7 @@ class Market:
         if row not in columns.segments or shelf.in_vain or not evaluation.scores_apart():
             return 0, False
         count = offers_ahead.times(shelf, evaluation, left, scores, columns.segments[row])
-        return offers_ahead.place(plan, shelf, run[:count], row, done)
+        return offers_ahead.NodeAhead(plan, shelf, row).place(run[:count], done)
 
     def _shelf(self, plan: Plan, member: Task, columns: Columns) -> Shelf:
         job = plan.job
