@@ -91,6 +91,31 @@ def equals(seed, name, action=""):
     return desk
 
 
+def herd(seed, name):
+    """Return a desk with elastic jobs that have many equal pods on few nodes, and gangs of equal pods that ask."""
+    pick = random.Random(seed)  # noqa: S311  as above
+    desk = Desk(configuration(name), queues=("root",))
+    desk.feed(*(priority_class(f"p{value}", value) for value in (5, 10, 100)))
+    desk.feed(queue("q0", weight=1), queue("q1", weight=1))
+    room = [pick.randint(3, 9) for _ in range(pick.randint(2, 5))]
+    for index, cpu in enumerate(room):
+        desk.feed(node(f"n{index}", str(cpu), f"{pick.choice([cpu, 40])}Gi", pick.choice(["9", "30"])))
+    places = [index for index, cpu in enumerate(room) for _ in range(cpu - pick.choice([0, 0, 0, 1]))]
+    pick.shuffle(places)
+    while places:
+        key, size = f"old{len(places)}", pick.randint(4, 12)
+        here, places = places[:size], places[size:]
+        spec = {"priorityClassName": pick.choice(["p5", "p5", "p10"]), "queue": pick.choice(["q0", "q0", "q1"])}
+        desk.feed(group(key, pick.choice([0, 1, 1, 3]), phase="Running", **spec))
+        memory = pick.choice(["1Gi", "1Gi", "512Mi"])
+        desk.feed(*(pod(f"{key}-{i}", key, cpu="1", memory=memory, node=f"n{at}") for i, at in enumerate(here)))
+    for index in range(pick.randint(1, 3)):
+        size, cpu = pick.randint(3, 9), pick.choice(["1", "1", "1", "500m", "1500m"])
+        desk.feed(group(f"new{index}", size, phase="Inqueue", priorityClassName="p100", queue="q0"))
+        desk.feed(*(pod(f"new{index}-{i}", f"new{index}", cpu=cpu, memory="1Gi") for i in range(size)))
+    return desk
+
+
 def _equal_job(pick, desk, name, size, *, place):
     rank, where = pick.choice(["p5", "p5", "p10", "p100"]), pick.choice(["q0", "q0", "q1"])
     minimum = pick.choice([0, 1, size])

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import pytest
-from eviction_crowds import PLUGINS, crowd, equals
+from eviction_crowds import PLUGINS, crowd, equals, herd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.actions.eviction import equal_rivals, gang_rules, member_room, ping_pong, takeover, trimming, victim_sets
+from pumice.actions.eviction import (
+    equal_rivals,
+    gang_rules,
+    member_room,
+    offers,
+    offers_ahead,
+    ping_pong,
+    takeover,
+    trimming,
+    victim_sets,
+)
 
 SEEDS = 40
 
 
-def decided(name, action=""):
-    """Say who is evicted in some crowds."""
+def decided(name, *action, world=equals):
+    """Say who is evicted in some crowds, and which nodes are held for whom."""
     found = []
     for seed in range(SEEDS):
-        desk = equals(seed, name, action)
+        desk = world(seed, name, *action)
         desk.cycle()
         assert not desk.scheduler.failures, desk.scheduler.failures
-        found.append(sorted(desk.world.evictions))
+        held = desk.scheduler.reservations.holds
+        found.append((sorted(desk.world.evictions), {uid: hold.node for uid, hold in held.items()}))
     return found
 
 
@@ -96,6 +107,36 @@ def test_sets_that_may_go_one_by_one_may_go_together(monkeypatch):
         for seed in range(SEEDS):
             crowd(seed, name).cycle()
     assert sum(compared) > 20
+
+
+def test_members_that_are_placed_ahead_go_where_they_would_go_one_by_one(monkeypatch):
+    """Whoever is placed ahead finds no room without victims, and a market that knows nothing yet offers the same."""
+    compared = []
+    take = offers_ahead.NodeAhead._take
+
+    def checked(self, member):
+        plan = self.plan
+        free = plan.place_freely(member)
+        wanted = None if free else offers.Market(plan.session, plan.rules).cheapest(plan, member)
+        count = len(plan.units)
+        told = take(self, member)
+        if told:
+            assert not free
+            assert wanted is not None
+            assert (wanted.row, wanted.units) == (self.row, tuple(plan.units[count:]))
+            compared.append(self.row)
+        return told
+
+    monkeypatch.setattr(offers_ahead.NodeAhead, "_take", checked)
+    for name in PLUGINS:
+        decided(name, world=herd)
+    assert len(compared) > 50
+
+
+def test_placing_ahead_decides_nothing(monkeypatch):
+    quick = [decided(name, world=herd) for name in PLUGINS]
+    monkeypatch.setattr(offers_ahead, "times", lambda *_: 0)
+    assert [decided(name, world=herd) for name in PLUGINS] == quick
 
 
 @settings(max_examples=200, deadline=None)

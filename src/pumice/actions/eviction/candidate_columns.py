@@ -258,6 +258,14 @@ class Columns:
         breaks = job.min_member > 1 and units.keeps_its_minimum(job)
         return self._codes[highest], breaks, len(placed), self._losses.sum(placed)
 
+    def can_spare_more(self, task: Task) -> bool:
+        """Tell whether a job without one of its pods could still spare all that it has on any one node, so that nothing else of it changes if that pod goes."""
+        if self._singles_only:
+            return True
+        job = task.job
+        standing = None if job is None else self._standings.get(job.key)
+        return standing is not None and standing.stands == standing.most < standing.job.surplus
+
     # -- following ---------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from pumice.actions.eviction.planning import Plan
     from pumice.model.nodes import Rows
-    from pumice.model.resources import Matrix, Vector
+    from pumice.model.resources import Matrix
     from pumice.model.task import Task
 
 
@@ -26,6 +27,7 @@ class MemberRoom:
         self._changed = plan.session.cluster.changed
         self._plan = plan
         self._request = first.shape.request
+        self._needed: list[int] = self._request.needed.tolist()
         self._free: Matrix = table.future_idle_at(table.rows)[:, self._request.asked]
         for member in plan.members:
             if member.node is not None:
@@ -48,21 +50,28 @@ class MemberRoom:
 
     def _change(self, tasks: Sequence[Task], sign: int) -> int:
         """Return for how many more members there is room if tasks give back what they ask for, or take it again."""
-        given: dict[int, Vector] = {}
+        given: dict[int, list[int]] = {}
         for task in tasks:
             if task.node is not None and task.node.row < len(self._open) and self._open[task.node.row]:
-                row, amount = task.node.row, sign * task.shape.request.vector[self._request.asked]
-                given[row] = given[row] + amount if row in given else amount
-        if not given:
+                amounts = task.shape.request.vector[self._request.asked].tolist()
+                before = given.get(task.node.row) or [0] * len(amounts)
+                given[task.node.row] = [sum_ + sign * amount for sum_, amount in zip(before, amounts, strict=True)]
+        change = 0
+        for row, amounts in given.items():
+            free = self._free[row].tolist()
+            change += self._members_in(list(map(operator.add, free, amounts))) - self._members_in(free)
+        return change
+
+    def _members_in(self, free: list[int]) -> int:
+        """Return how many members fit into what is free on one node."""
+        if min(free) < 0:
             return 0
-        rows = list(given)
-        free = self._free[rows]
-        return int((self._times(free + np.stack(list(given.values()))) - self._times(free)).sum())
+        return min(have // need for have, need in zip(free, self._needed, strict=True) if need)
 
     def _times(self, free: Matrix) -> Rows:
-        """Return how many members fit into what is free, row by row."""
+        """Return the same of many nodes."""
         needed = self._request.needed
-        times: Rows = (free // np.maximum(needed, 1))[:, needed > 0].min(axis=1)
+        times: Rows = (free[:, needed > 0] // needed[needed > 0]).min(axis=1)
         return np.where((free >= 0).all(axis=1), times, 0)
 
 

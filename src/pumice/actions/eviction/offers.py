@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from pumice.actions.eviction import candidate_columns, refused_jobs
+from pumice.actions.eviction import candidate_columns, offers_ahead, refused_jobs
 from pumice.actions.eviction.node_bounds import Bounds
 from pumice.actions.eviction.refused_jobs import RefusedJobs
 from pumice.actions.eviction.victim_sets import VictimSets
@@ -21,7 +21,7 @@ from pumice.framework.evaluation import recalled
 from pumice.framework.points import Reads
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable, Sequence
 
     from pumice.actions.eviction.candidate_columns import Columns
     from pumice.actions.eviction.planning import Plan
@@ -57,8 +57,8 @@ class Shelf:
     def __init__(self, columns: Columns, member: Task, refused: RefusedJobs | None) -> None:
         self.columns = columns
         self.refused = refused  # nothing is known of it before it is asked
-        self._request = member.shape.request
-        self.bounds = Bounds(columns, self._request.asked)
+        self.request = member.shape.request
+        self.bounds = Bounds(columns, self.request.asked)
         self.epoch = columns.epoch
         self.read = 0
         self.revivals = columns.revivals
@@ -66,7 +66,7 @@ class Shelf:
         self.hopeless: dict[int, None] = {}  # the same, whatever filters there are
         self.in_vain = 0  # nodes on which nobody helped
         self.passed: dict[Hashable, bool] = {}  # see VictimSets
-        self._usable: Mask = np.zeros(0, dtype=np.bool_)
+        self.usable: Mask = np.zeros(0, dtype=np.bool_)
         self._open: Mask = np.zeros(0, dtype=np.bool_)
         self._open_by: Evaluation | None = None
         self._open_read = 0
@@ -83,13 +83,13 @@ class Shelf:
         changed = columns.log[self.read :]
         self.read = len(columns.log)
         self._forget(plan, changed)
-        if len(self._usable) != len(usable):
+        if len(self.usable) != len(usable):
             places = np.arange(len(columns.rows))
         else:
-            at = np.flatnonzero(self._usable != usable)
+            at = np.flatnonzero(self.usable != usable)
             turned = np.searchsorted(columns.ends, at, side="right").tolist()
             places = np.array(sorted({*turned, *(columns.segments[row] for row in changed)}), dtype=np.int64)
-        self._usable = usable
+        self.usable = usable
         self.bounds.assess(places, self.lacking(places), usable)
 
     def open_to(self, evaluation: Evaluation, *, own_queue: bool) -> Mask:
@@ -169,7 +169,7 @@ class Shelf:
         table = self.columns.table
         rows = self.columns.rows[places]
         free = table.allocatable[rows] - table.used[rows] + table.releasing[rows] - table.pipelined[rows]
-        short: Matrix = (self._request.vector - free)[:, self._request.asked]
+        short: Matrix = (self.request.vector - free)[:, self.request.asked]
         return short
 
     def tighten(self, place: int, among: Mask) -> None:
@@ -179,7 +179,7 @@ class Shelf:
         alike &= (b.breaks == b.breaks[place]) & (b.count == b.count[place])
         alike[place] = False
         places = np.sort(np.append(np.flatnonzero(alike)[: BATCH - 1], place))
-        b.tighten(places, self.lacking(places), self._usable)
+        b.tighten(places, self.lacking(places), self.usable)
 
 
 class Market:
@@ -213,6 +213,24 @@ class Market:
         if not among.any():
             return None
         return self._first(shelf, plan, member, among, shelf.scores(evaluation, among))
+
+    def place_again(self, plan: Plan, run: Sequence[Task], row: int, done: Callable[[], bool]) -> tuple[int, bool]:
+        """Place members of a run on the node that the one before them went to, as long as it surely comes first; returns how many were, and whether these are enough."""
+        member = run[0]
+        evaluation = plan.evaluation(member)
+        evaluation.mask(released=True)
+        if not self._by_priority or self._rules.within or not offers_ahead.is_apart(plan, member, evaluation):
+            return 0, False
+        columns = candidate_columns.columns(self._session, self._rules, member)
+        shelf = self._shelf(plan, member, columns)
+        left = shelf.open_to(evaluation, own_queue=self._rules.own_queue).copy()
+        shelf.refresh(plan, member)
+        scores = shelf.scores(evaluation, left)
+        left[[columns.segments[row] for row in (*shelf.useless, *shelf.hopeless)]] = False
+        if row not in columns.segments or shelf.in_vain or not evaluation.scores_apart():
+            return 0, False
+        count = offers_ahead.times(shelf, evaluation, left, scores, columns.segments[row])
+        return offers_ahead.NodeAhead(plan, shelf, row).place(run[:count], done)
 
     def _shelf(self, plan: Plan, member: Task, columns: Columns) -> Shelf:
         job = plan.job

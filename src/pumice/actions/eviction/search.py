@@ -11,6 +11,7 @@ from pumice.actions.eviction.asking import Wanted
 from pumice.actions.eviction.domain_bounds import Cost, DomainBounds
 from pumice.actions.eviction.offers import Market
 from pumice.actions.eviction.planning import Plan
+from pumice.actions.placing import task_runs
 from pumice.api import names
 from pumice.framework.job_domains import Purpose
 from pumice.model.statuses import Status
@@ -305,16 +306,34 @@ class Search:
         """Place members one after the other, each where it costs least; if that is not enough, nothing stays."""
         mark, count = plan.statement.checkpoint(), len(plan.members)
         hopeless: dict[Hashable, None] = {}
-        for member in tasks:
+        at = 0
+        while at < len(tasks):
+            member, at = tasks[at], at + 1
             if member.likeness in hopeless:
                 continue
             if not plan.place(member, self._market):
                 hopeless[member.likeness] = None
             elif done():
                 return True
+            else:
+                ahead, enough = self._place_ahead(plan, member, tasks, at, done)
+                at += ahead
+                if enough:
+                    return True
         plan.back_to(mark, count)
         plan.units.clear()
         return False
+
+    def _place_ahead(
+        self, plan: Plan, member: Task, tasks: Sequence[Task], at: int, done: Callable[[], bool]
+    ) -> tuple[int, bool]:
+        """Place those that come next and are equal to a member that was placed, as long as they go to the same node; returns how many were, and whether these are enough."""
+        if at == len(tasks) or not plan.units or member.node is None:
+            return 0, False
+        run = task_runs.next_run(self.session, tasks, at)
+        if (run[0].likeness, run[0].priority) != (member.likeness, member.priority):
+            return 0, False
+        return self._market.place_again(plan, run, member.node.row, done)
 
     def fresh(self) -> Search:
         """Return a search by the same rules that remembers nothing."""

@@ -92,25 +92,27 @@ class VictimSets:
         """Whether a node where nobody helps stays so, whatever else is evicted."""
         return self._by_numbers
 
-    def cheapest(self, row: int) -> tuple[Rank, tuple[Unit, ...]] | None:
-        """Return the cheapest set on a node with its rank, leaving everything as it was; None if there is none."""
+    def in_order(self, row: int) -> list[Task]:
+        """Return the pods of a node that are neither out of reach nor protected, in victim order."""
+        found = self._candidates(self._plan.session.cluster.nodes.records[row])
+        return self._plan.rules.in_order(self._member, found) if len(found) > 1 else found
+
+    def cheapest(self, row: int, ordered: Sequence[Task] | None = None) -> tuple[Rank, tuple[Unit, ...]] | None:
+        """Return the cheapest set on a node with its rank, leaving everything as it was; None if there is none. Who could go in which order may be known."""
         self.hopeless = False
-        found = self._cheapest(row)
+        found = self._cheapest(row, self.in_order(row) if ordered is None else ordered)
         self._in_vain += found is None
         return found
 
-    def _cheapest(self, row: int) -> tuple[Rank, tuple[Unit, ...]] | None:
+    def _cheapest(self, row: int, ordered: Sequence[Task]) -> tuple[Rank, tuple[Unit, ...]] | None:
         plan, member = self._plan, self._member
-        record = plan.session.cluster.nodes.records[row]
         request = member.shape.request
         table = plan.session.cluster.nodes
         free = table.allocatable[row] - table.used[row] + table.releasing[row] - table.pipelined[row]
         lacking = (request.vector - free)[request.asked]
-        found = self._candidates(record)
-        if request.unoffered or not self._are_enough(found, lacking, request.asked):
+        if request.unoffered or not self._are_enough(ordered, lacking, request.asked):
             self.hopeless = True
             return None
-        ordered = plan.rules.in_order(member, found) if len(found) > 1 else found
         choices = self._choices(ordered, row)
         if not self._by_numbers and not self._could_fit(choices, row):
             return None

@@ -1,0 +1,139 @@
+"""Offers for a run of equal members on one node: as long as that node surely comes first again, others are not looked at for each member.
+
+That can be told ahead where one pod makes room for one member, the pods are alike, and what happens on one node changes nothing on any other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pumice.actions.eviction.victim_sets import VictimSets
+from pumice.framework import foresight, subject
+from pumice.model.nodes import Nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pumice.actions.eviction.candidate_columns import Item
+    from pumice.actions.eviction.offers import Shelf
+    from pumice.actions.eviction.planning import Plan
+    from pumice.framework.evaluation import Evaluation, Mask
+    from pumice.model.nodes import Rows
+    from pumice.model.task import Task
+
+# For fewer it is not worth looking ahead.
+FEWEST = 2
+
+
+def is_apart(plan: Plan, member: Task, evaluation: Evaluation) -> bool:
+    """Tell whether a member finds no room without victims, anywhere, and what is done on one node says nothing about another."""
+    return (
+        plan.rules.judges_apart
+        and plan.rules.simulation is None
+        and plan.session.evaluator.sampler is None
+        and evaluation.is_by_amounts(released=True)
+        and not evaluation.is_stepwise(released=True)
+        and plan.rows(member) is None
+        and not evaluation.mask(released=True).any()
+    )
+
+
+def times(shelf: Shelf, evaluation: Evaluation, left: Mask, scores: Rows, place: int) -> int:
+    """Return how many equal members surely go to a node one after the other, of nodes that are left."""
+    bounds, columns = shelf.bounds, shelf.columns
+    alike = _alike(shelf, place)
+    if bounds.lowest(left, scores) != place or len(alike) < FEWEST:
+        return 0
+    row, request = int(columns.rows[place]), shelf.request
+    more = request.vector - alike[0].freed
+    lacking = request.vector - columns.table.future_idle_at(row)
+    steps = np.arange(len(alike))[:, None]
+    short = (lacking + steps * more)[:, request.asked]
+    # With what one pod gives back there is room for one member, and for none without.
+    enough: Mask = np.logical_and.reduce(short <= alike[0].freed[request.asked], axis=1)
+    fits: Mask = enough & np.logical_or.reduce(short > 0, axis=1)
+    if (more[request.asked] < 0).any():
+        return 0
+    others = left.copy()
+    others[place] = False
+    other = bounds.lowest(others, scores)
+    if other is not None:
+        best = (bounds.rank(other), -int(scores[other]), int(columns.rows[other]))
+        ahead = _scores_ahead(shelf, evaluation, row, len(alike))
+        rank = bounds.rank(place)
+        fits &= np.array([(rank, -score, row) < best for score in ahead.tolist()], dtype=np.bool_)
+    return int(fits.argmin()) if not fits.all() else len(alike)
+
+
+def _alike(shelf: Shelf, place: int) -> list[Item]:
+    """Return the pods of a node that are as cheap as its bound, each of them enough, if they are alike."""
+    bounds, columns = shelf.bounds, shelf.columns
+    if bounds.breaks[place] or bounds.count[place] != 1 or not bounds.settled[place]:
+        return []
+    start, end = int(columns.starts[place]), int(columns.ends[place])
+    listed = [columns.items[at] for at in range(start, end) if shelf.usable[at]]
+    rank = bounds.rank(place)
+    code = int(bounds.priority[place])
+    found = [i for i in listed if i is not None and (i.priority, i.breaks, i.count, i.loss) == (code, *rank[1:])]
+    return found if found and all(item.freed is found[0].freed for item in found) else []
+
+
+def _scores_ahead(shelf: Shelf, evaluation: Evaluation, row: int, count: int) -> Rows:
+    """Return the scores of a node before each of some members that wait there for pods that go."""
+    table = shelf.columns.table
+    rows = np.full(count, row, dtype=np.int64)
+    waiting = table.pipelined[rows] + np.arange(count)[:, None] * shelf.request.vector
+    nodes = Nodes(table, rows, table.used[rows], table.non_zero[rows], waiting, released=False)
+    return foresight.rounded(evaluation.plain_scores(nodes))
+
+
+class NodeAhead:
+    """A node that surely comes first for each of some members."""
+
+    def __init__(self, plan: Plan, shelf: Shelf, row: int) -> None:
+        self.plan = plan
+        self.row = row
+        self._shelf = shelf
+        self._rank = shelf.bounds.rank(shelf.columns.segments[row])
+        # Who could go there, in victim order, as long as that is known.
+        self._known: list[Task] = []
+
+    def place(self, run: Sequence[Task], done: Callable[[], bool]) -> tuple[int, bool]:
+        """Place members there; returns how many were, and whether these are enough."""
+        for count, member in enumerate(run):
+            if not self._take(member):
+                return count, False
+            if done():
+                return count + 1, True
+        return len(run), False
+
+    def _take(self, member: Task) -> bool:
+        """Place one member, if it costs what was expected and the job that loses a pod could lose another anywhere."""
+        plan, shelf = self.plan, self._shelf
+        if not plan.is_allowed(member) or plan.rules.may_ask(plan.queue, member) is not None:
+            return False
+        if plan.session.pre_predicate(subject.Subject(member, plan.queue)) is not None:
+            return False
+        sets = VictimSets(plan, member, plan.evaluation(member), shelf.columns.protections, passed=shelf.passed)
+        self._known = self._known or sets.in_order(self.row)
+        found = sets.cheapest(self.row, self._known) if sets.lasts else None
+        if found is None or found[0] != self._rank or len(found[1]) > 1:
+            return False
+        unit = found[1][0]
+        if unit.whole or not shelf.columns.can_spare_more(unit.tasks[0]):
+            return False
+        mark, members = plan.statement.checkpoint(), len(plan.members)
+        plan.evict(unit)
+        self._leave_out(unit.tasks[0])
+        if plan.settle(member, self.row):
+            return True
+        plan.units.pop()
+        plan.back_to(mark, members)
+        return False
+
+    def _leave_out(self, gone: Task) -> None:
+        """Remember who could still go; a job that has lost a pod may stand elsewhere in the order."""
+        left = [task for task in self._known if task is not gone]
+        self._known = [] if any(task.job is gone.job for task in left) else left
