@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.actions.placing import drafted
-from pumice.actions.placing.rows_ahead import RowsAhead
+from pumice.actions.placing.nodes_ahead import NodesAhead
 from pumice.framework import subject
 from pumice.framework.ordering import HeapQueue
 
@@ -154,7 +154,7 @@ class Rounds:
     ) -> list[tuple[Job, list[Task]]]:
         session = self._session
         served: list[tuple[Job, list[Task]]] = []
-        ahead = RowsAhead(session, [work[entry[2].key][0] for entry in turns])
+        ahead = NodesAhead(session, [work[entry[2].key][0] for entry in turns])
         for entry in turns:
             job = session.breakdowns.trying = entry[2]
             if (served and session.overused(queue) is not None) or not jobs.leave(entry):
@@ -169,13 +169,13 @@ class Rounds:
                 jobs.push(job)
         return served
 
-    def _is_placed(self, queue: Queue, job: Job, task: Task, ahead: RowsAhead) -> bool:
+    def _is_placed(self, queue: Queue, job: Job, task: Task, ahead: NodesAhead) -> bool:
         """Place a task on free room, and tell whether its job is ready then."""
         session = self._session
         looked_for = subject.Subject(task, queue)
         if session.pre_predicate(looked_for) is not None:
             return False
-        row = ahead.row(looked_for)
+        row = ahead.next(looked_for)
         if row is None or not self._statement.allocate([task], [session.cluster.nodes.records[row]]):
             return False
         return session.job_ready(job)
