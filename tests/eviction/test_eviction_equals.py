@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from eviction_crowds import PLUGINS, crowd, equals, herd
 from hypothesis import given, settings
@@ -14,8 +15,10 @@ from pumice.actions.eviction import (
     offers,
     offers_ahead,
     ping_pong,
+    set_order,
     takeover,
     trimming,
+    units,
     victim_sets,
 )
 
@@ -77,7 +80,7 @@ def test_what_is_known_of_equals_decides_nothing(name, monkeypatch):
     quick = decided(name)
     monkeypatch.setattr(equal_rivals, "is_one", lambda _rules, _plan, _job: False)
     monkeypatch.setattr(ping_pong, "is_known_to_be_none", lambda _session, _victims: False)
-    monkeypatch.setattr(victim_sets, "_are_equal", lambda _choices: False)
+    monkeypatch.setattr(set_order, "_are_equal", lambda _choices: False)
     monkeypatch.setattr(member_room, "of", lambda _plan: None)
     monkeypatch.setattr(trimming, "_are_all_needed", lambda _plan: False)
     assert decided(name) == quick
@@ -93,7 +96,7 @@ def test_sets_that_may_go_one_by_one_may_go_together(monkeypatch):
             plan, row = self._plan, chosen[0].unit.tasks[0].node.row
             with plan.statement.trial():
                 for choice in chosen:
-                    assert victim_sets.units.may_all_go(plan, self._member, choice.unit.tasks)
+                    assert units.may_all_go(plan, self._member, choice.unit.tasks)
                     plan.statement.evict(choice.unit.tasks, plan.rules.name)
                 assert plan.leaves_gangs_whole([choice.unit for choice in chosen])
                 fits = plan.fits(self._member, row)
@@ -146,18 +149,18 @@ def test_placing_ahead_decides_nothing(monkeypatch):
     lacking=st.tuples(st.integers(-3, 12), st.integers(-3, 12)),
 )
 def test_sets_of_equals_come_as_sets_of_others_do(count, asked, lacking):
-    vector = victim_sets.np.array(asked)
-    units = [victim_sets.Unit((object(),), whole=False) for _ in range(count)]
-    choices = [victim_sets.Choice(unit, vector, (10, 1), 1, 5) for unit in units]
-    columns = victim_sets.np.arange(2)
+    vector = np.array(asked)
+    listed_units = [units.Unit((object(),), whole=False) for _ in range(count)]
+    choices = [set_order.Choice(unit, vector, (10, 1), 1, 5) for unit in listed_units]
+    columns = np.arange(2)
 
     def listed():
-        sets = victim_sets.sets_by_rank(choices, victim_sets.np.array(lacking), columns)
-        return [[units.index(choice.unit) for choice in chosen] for chosen in sets]
+        sets = set_order.sets_by_rank(choices, np.array(lacking), columns)
+        return [[listed_units.index(choice.unit) for choice in chosen] for chosen in sets]
 
     quick = listed()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(victim_sets, "_are_equal", lambda _choices: False)
+        patched.setattr(set_order, "_are_equal", lambda _choices: False)
         assert listed() == quick
 
 
