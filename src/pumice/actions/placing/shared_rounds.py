@@ -51,9 +51,17 @@ class Line:
         """Return the equal tasks that come first: all of them are counted when the queue is asked, since what it says of them is told in a turn."""
         if len(self.tasks) == 1:
             return self.tasks
+        self._find_end(session)
+        return self.tasks[self.start : self.end]
+
+    def last(self, session: Session) -> Task:
+        """Return the last of the equal tasks that come first, without looking at the others: there may be thousands, in every turn."""
+        self._find_end(session)
+        return self.tasks[self.end - 1]
+
+    def _find_end(self, session: Session) -> None:
         if self.end <= self.start:
             self.end = self.start + len(task_runs.next_run(session, self.tasks, self.start))
-        return self.tasks[self.start : self.end]
 
     def go_on(self) -> None:
         """Forget the tasks that were placed, once they are to be bound."""
@@ -191,15 +199,14 @@ class SharedRounds:
         allocatable = self._session.allocatable
         if not allocatable.active:
             return True
-        run = line.run(self._session)
         if self._granted is None and order.is_alone:
             self._granted = self._grant(queue, job)
         if self._granted:
-            if self._granted.get(job.key) is run[-1]:
+            if self._granted.get(job.key) is line.last(self._session):
                 return True
             # Who was not among them takes what they were promised.
             self._granted = {}
-        return allocatable(queue, subject.equal_tasks(run)) is None
+        return allocatable(queue, subject.equal_tasks(line.run(self._session))) is None
 
     def _grant(self, queue: Queue, first: Job) -> dict[str, Task]:
         """Ask a queue about the jobs whose turns are likely to come in this round; nobody is named if it does not take all of them on."""
