@@ -102,22 +102,23 @@ class Block:
         if rows is None or 2 * len(rows) > table.count:
             self._work_out()
             return
-        changed = np.array(sorted({*rows, *self._doubtful}) if self._doubtful else rows, dtype=np.int64)
-        if self.by_amounts and len(changed) <= FEW:
-            self._recall(changed)
-        else:
-            for some in _pieces(changed, max(1, AT_ONCE // len(self._subjects))):
+        if self._doubtful:
+            rows = sorted({*rows, *self._doubtful})
+        if not self.by_amounts or len(rows) > FEW:
+            for some in _pieces(np.array(rows, dtype=np.int64), max(1, AT_ONCE // len(self._subjects))):
                 self.keys[:, some] = self._worked_out(EVERY, table.view(some))
             self._states.clear()
+        elif rows:
+            self._recall(rows)
         self._doubtful = []
         self.position = table.position
 
-    def _recall(self, rows: Rows) -> None:
+    def _recall(self, rows: list[int]) -> None:
         """Answer from what was answered about nodes with the same amounts, asking only about new ones."""
-        amounts = self._table.amounts(rows)
+        amounts = self._table.amounts(rows[0])[None, :] if len(rows) == 1 else self._table.amounts(np.array(rows))
         new: dict[bytes, int] = {}
         changed: dict[int, bytes] = {}
-        for place, row in enumerate(rows.tolist()):
+        for place, row in enumerate(rows):
             state = self.state(row, amounts[place])
             if self._states.get(row) != state:
                 changed[row] = state
@@ -125,10 +126,10 @@ class Block:
                     new.setdefault(state, place)
         if new:
             places = list(new.values())
-            self.look(list(new), rows[places], amounts[places])
-        if changed:
-            self.keys[:, list(changed)] = np.array([self.known[state] for state in changed.values()]).T
-            self._states.update(changed)
+            self.look(list(new), np.array([rows[place] for place in places]), amounts[places])
+        for row, state in changed.items():
+            self.keys[:, row] = self.known[state]
+        self._states.update(changed)
 
     def state(self, row: int, amounts: Matrix) -> bytes:
         """Return what answers about a node follow from: its amounts, and what its object alone decides."""
