@@ -72,7 +72,7 @@ class Gang(Plugin):
         for job in closing.jobs_to_report(session):
             if self._ready(job):
                 if job.tasks:
-                    session.findings.condition(job, _condition(names.CONDITION_SCHEDULED, READY_TEXT, ""))
+                    session.findings.condition(job, READY)
             elif not job.tasks or not _is_ending(job):
                 message = closing.unschedulable(session, job)
                 session.findings.condition(
@@ -89,6 +89,9 @@ def _reason(session: Session, job: Job) -> str:
 
 def _condition(kind: str, reason: str, message: str) -> scheduling.PodGroupCondition:
     return scheduling.PodGroupCondition(type=kind, status="True", reason=reason, message=message)
+
+
+READY = _condition(names.CONDITION_SCHEDULED, READY_TEXT, "")
 
 
 def check(job: Job) -> Invalid | None:
