@@ -65,7 +65,7 @@ def world(pick):
     limits = {"capability": {"cpu": str(pick.randint(1, 9))}} if pick.random() < 0.3 else {}
     first = [queue("default", **limits), queue("other", weight=2), group("old", 1)]
     for i in range(pick.choice([1, 3, 6, 30])):
-        pods, cpu = str(pick.choice([3, 110, 110])), str(pick.randint(1, 8))
+        pods, cpu = str(pick.choice([3, 110, 110])), str(pick.choice([pick.randint(1, 8), 8]))
         labels = {"zone": pick.choice("ab")}
         first.append(node(f"n{i:02}", cpu=cpu, memory=pick.choice(["2Gi", "8Gi"]), pods=pods, labels=labels))
         if pick.random() < 0.3:
@@ -87,7 +87,10 @@ def decide(text, waves, *classes):
 
 
 def assert_as_one_by_one(pick, text, waves, *classes):
-    sizes = {"FEW": pick.choice([0, 3, 64]), "FIRST": pick.choice([2, 32]), "MEMO_LIMIT": pick.choice([1, 1 << 18])}
+    sizes = {
+        name: pick.choice(small)
+        for name, small in {"FEW": (0, 3, 64), "FIRST": (2, 32), "MANY": (1, 64), "MEMO_LIMIT": (1, 1 << 18)}.items()
+    }
     reach = pick.choice([1, 4, 32])
     with (
         mock.patch.multiple(blocks, FARTHEST=reach, **sizes),

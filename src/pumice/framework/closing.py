@@ -193,7 +193,7 @@ def _state_text(session: Session, job: Job, status: scheduling.PodGroupStatus) -
 def _status(session: Session, job: Job, stamp: Stamp) -> scheduling.PodGroupStatus:
     counts = job.tally.counts
     given = session.findings.conditions.get(job.key, [])
-    unschedulable = any(c.type == names.CONDITION_UNSCHEDULABLE for c in given)
+    unschedulable = names.CONDITION_UNSCHEDULABLE in [c.type for c in given]
     entered = phase(job, session.findings.phase(job), unschedulable=unschedulable)
     return scheduling.PodGroupStatus(
         phase=entered,
@@ -224,9 +224,18 @@ def phase(job: Job, current: str, *, unschedulable: bool) -> str:
 
 
 def _stamp(session: Session) -> Stamp:
-    """Return what gives a condition the time and the number of this cycle."""
+    """Return what gives a condition the time and the number of this cycle; equal ones of many groups become one."""
     moment, number = timestamp.format_timestamp(session.started), str(session.number)
-    return lambda condition: msgspec.structs.replace(condition, transition_id=number, last_transition_time=moment)
+    given: dict[scheduling.PodGroupCondition, scheduling.PodGroupCondition] = {}
+
+    def stamp(condition: scheduling.PodGroupCondition) -> scheduling.PodGroupCondition:
+        stamped = given.get(condition)
+        if stamped is None:
+            stamped = msgspec.structs.replace(condition, transition_id=number, last_transition_time=moment)
+            given[condition] = stamped
+        return stamped
+
+    return stamp
 
 
 def _same(old: scheduling.PodGroupStatus, new: scheduling.PodGroupStatus) -> bool:

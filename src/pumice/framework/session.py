@@ -6,6 +6,7 @@ tasks, gangs that wait for room) is rolled back when the session closes, so the 
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn, Protocol
@@ -308,7 +309,7 @@ class Session(Points):
         self.wake_at(task.retry_at)
         return False
 
-    @property
+    @functools.cached_property
     def gangs_are_kept(self) -> bool:
         """Tell whether gangs are kept whole: evicted whole below their minimum, finished first where they were left incomplete. Volcano and kube-batch do not."""
         settings = self.configuration

@@ -178,7 +178,10 @@ class Statement:
         return self._place(Step.ALLOCATE, Status.ALLOCATED, tasks, nodes, until)
 
     def allocate_together(self, tasks: Sequence[Task], nodes: Sequence[NodeRecord]) -> bool:
-        """Place pending tasks of any jobs and shapes on room that is free now, and tell the handlers of one after the other when all are placed; False, with nobody placed, if one refuses."""
+        """Place pending tasks of any jobs and shapes on room that is free now, and tell the handlers of one after the other when all are placed; False, with nobody placed, if one refuses.
+
+        Until they are settled (`Cluster.settle`), `take_back` takes them back without a trace.
+        """
         mark = self.checkpoint()
         self._session.cluster.place(tasks, nodes, [task.job for task in tasks if task.job is not None])
         for number, (task, node) in enumerate(zip(tasks, nodes, strict=True)):
@@ -186,11 +189,21 @@ class Statement:
             refusal = self._session.tell(run, 1)
             self._log(run)
             if refusal is not None:
-                for untold in tasks[number + 1 :]:
-                    self._move_back([untold], [None], Status.PENDING)
-                self.rollback(mark)
+                self.take_back(mark, tasks, untold=tasks[number + 1 :])
+                # What is refused here is refused again where tasks are placed one by one, and known from then on.
+                self._session.handlers_may_refuse, self._session.handlers_look_around = False, True
                 return False
         return True
+
+    def take_back(self, mark: int, tasks: Sequence[Task], untold: Sequence[Task] = ()) -> None:
+        """Undo everything that was logged after a mark, which are tasks that were placed together and not settled; nobody will know that they were placed."""
+        dirty = self._session.cluster.dirty_jobs
+        clean = [task.job_key for task in tasks if task.job_key not in dirty]
+        for task in untold:
+            self._move_back([task], [None], Status.PENDING)
+        self.rollback(mark)
+        for key in clean:
+            dirty.pop(key, None)
 
     def pipeline(
         self,

@@ -26,7 +26,7 @@ from pumice.model.sums import SUMMED, QueueSums, Sums, add_times
 from pumice.model.volumes import Volumes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pumice.api import core, meta
     from pumice.model.nodes import NodeRecord
@@ -331,15 +331,16 @@ class Cluster:
         return 1
 
     def place(self, tasks: Sequence[Task], records: Sequence[NodeRecord], jobs: Sequence[Job]) -> None:
-        """Allocate pending tasks of any shapes to nodes, each of the job beside it; the sums of all of them follow in one go."""
+        """Allocate pending tasks of any shapes to nodes, each of the job beside it; the sums of all of them follow in one go.
+
+        They stay listed as pending, so that taking them back leaves no trace, until they are settled one by one.
+        """
         kinship = self.kinship if self.kinship.counting else None
-        for task, record, job in zip(tasks, records, jobs, strict=True):
+        for task, record in zip(tasks, records, strict=True):
             if kinship is not None:
                 kinship.moved(task, record, Status.ALLOCATED)
             self._transfer(task, record)
             self._change(task, Status.ALLOCATED)
-            self._index(task, job)
-            self._note(job)
         self.changed += len(tasks)
         rows = self.queue_sums.rows
         queue_rows = [rows[job.queue] for job in jobs]
@@ -348,6 +349,13 @@ class Cluster:
         placed.enter_sums(self.job_sums, [job.row for job in jobs])
         placed.enter_sums(self.queue_sums, queue_rows)
         self.queue_sums.changes += queue_rows
+
+    def settle(self, tasks: Iterable[Task]) -> None:
+        """Let tasks that were placed be pending no longer."""
+        for task in tasks:
+            if task.job is not None:
+                self._index(task, task.job)
+                self._note(task.job)
 
     def restate(self, tasks: Sequence[Task], status: Status) -> None:
         """Give tasks of any jobs, none of them pending, a status that counts in all sums as theirs does; they stay where they are."""

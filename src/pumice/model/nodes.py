@@ -310,7 +310,7 @@ class NodeTable(Amounts):
         """The end of the log; what is read now is up to date with it."""
         return self._forgotten + len(self._changes)
 
-    def amounts(self, rows: Rows | int) -> Matrix:
+    def amounts(self, rows: Rows | slice | int) -> Matrix:
         """Return all amounts of a row, or of some, side by side: nodes with equal ones take and score pods alike, as far as amounts decide."""
         side_by_side: Matrix = np.concatenate(
             (

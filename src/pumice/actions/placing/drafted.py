@@ -26,7 +26,10 @@ def are_usual(session: Session) -> bool:
 
 
 def place(session: Session, statement: Statement, queue: Queue, tasks: Sequence[Task]) -> int:
-    """Place the first of some tasks on free room, each where it would go alone after those before it; returns how many, none if they have to be placed one by one."""
+    """Place the first of some tasks on free room, each where it would go alone after those before it; returns how many, none if they have to be placed one by one.
+
+    They have to be settled (`Cluster.settle`), or taken back (`Statement.take_back`).
+    """
     if len(tasks) < 2 or not are_usual(session):
         return 0
     asking = [subject.Subject(task, queue) for task in itertools.takewhile(_is_usual, tasks)]
@@ -42,7 +45,7 @@ def place(session: Session, statement: Statement, queue: Queue, tasks: Sequence[
     # Who has nothing to say before and after all of them are placed had nothing to say in between.
     if all(_is_welcome(session, each) for each in asking[:count]) and blocks.stand_alone(asking[:count]):
         return count
-    statement.rollback(mark)
+    statement.take_back(mark, tasks[:count])
     return 0
 
 

@@ -124,15 +124,20 @@ class Rounds:
         mark = statement.checkpoint()
         firsts = [work[entry[2].key][0] for entry in turns]
         left = list(itertools.takewhile(jobs.leave, turns))
-        count = drafted.place(session, statement, queue, firsts[: len(left)])
-        if not count or not jobs.unmoved or not self._may_have(queue, firsts[count - 1]):
-            statement.rollback(mark)
+        placed = firsts[: drafted.place(session, statement, queue, firsts[: len(left)])]
+        if not placed or not jobs.unmoved or not self._may_have(queue, placed):
+            statement.take_back(mark, placed)
             jobs.take_back(left)
             return []
         served: list[tuple[Job, list[Task]]] = []
-        for number, entry in enumerate(turns[:count]):
+        for number, (entry, task) in enumerate(zip(turns, placed, strict=False)):
             job = session.breakdowns.trying = entry[2]
-            if (served and not jobs.is_next(entry)) or not session.job_ready(job):
+            if served and not jobs.is_next(entry):
+                statement.take_back(mark + number, placed[number:])
+                break
+            session.cluster.settle([task])
+            if not session.job_ready(job):
+                statement.take_back(mark + number + 1, placed[number + 1 :])
                 statement.rollback(mark + number)
                 break
             _, *others = work[job.key]
@@ -141,13 +146,14 @@ class Rounds:
                 jobs.push(job)
         return served
 
-    def _may_have(self, queue: Queue, last: Task) -> bool:
+    def _may_have(self, queue: Queue, placed: Sequence[Task]) -> bool:
         """Tell whether a queue may have a turn more before the last of some placements, and so before each of them."""
-        session, statement, record = self._session, self._statement, last.node
+        session, statement, last = self._session, self._statement, placed[-1]
         if session.overused(queue) is None:
             return True
-        statement.undo(last)
-        return session.overused(queue) is None and record is not None and statement.allocate([last], [record]) > 0
+        record, mark = last.node, statement.checkpoint() - 1
+        statement.take_back(mark, [last])
+        return session.overused(queue) is None and record is not None and statement.allocate_together([last], [record])
 
     def _served_one_by_one(
         self, queue: Queue, jobs: HeapQueue[Job], turns: Sequence[Entry[Job]], work: Mapping[str, list[Task]]
