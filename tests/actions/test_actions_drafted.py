@@ -101,7 +101,7 @@ def assert_as_one_by_one(pick, text, waves, *classes):
         assert together == decide(text, waves, *classes)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(pick=ANYTHING)
 def test_pods_placed_together_go_where_they_would_have_gone_one_by_one(pick):
     assert_as_one_by_one(pick, configuration(pick), world(pick))

@@ -108,7 +108,7 @@ def jobs_of(pick, queues, wave):
             yield pod(f"{name}-w-{i}", name, **(shapes[0] if pick.random() < 0.7 else pick.choice(shapes)))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(pick=ANYTHING)
 def test_queues_that_take_turns_are_served_in_rounds_as_turn_by_turn(pick):
     assert_as_in_turns(tiers_for_queues(pick), queues_world(pick))
@@ -135,7 +135,7 @@ def assert_as_in_turns(text, waves, *classes):
         assert together == decide(text, waves, *classes)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(pick=ANYTHING)
 def test_pods_placed_in_rounds_go_where_they_would_have_gone_turn_by_turn(pick):
     assert_as_in_turns(configuration(pick), world(pick))
@@ -157,7 +157,7 @@ def minding(pick):
     return {"cpu": "100m", "labels": {"app": pick.choice("xxy")}, **pick.choice([rules, rules, both])}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(pick=ANYTHING)
 def test_equal_pods_of_many_jobs_that_mind_each_other_are_chosen_for_ahead(pick):
     kinds = [minding(pick), *([asked(pick)] if pick.random() < 0.5 else [])]

@@ -103,7 +103,7 @@ def at_once(desk, session, tasks, *, released):
     return rows, calls
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(seed=pods_world.SEEDS, released=st.booleans(), by_kind=st.booleans())
 def test_many_are_chosen_as_if_one_by_one(seed, released, by_kind):
     draw = pods_world.Draw(seed)

@@ -201,7 +201,7 @@ def crowd(seed):
 
 
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_choosing_by_cells_is_choosing_among_all_nodes(seed):
     by_cells, _ = placed(crowd(seed))
     with pytest.MonkeyPatch.context() as patched:
