@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 PATIENCE = 30_000_000
 ASK_AGAIN = 1_000_000
+FEW = 64
+"""Of more binds than that only when the first of them may be due is kept."""
 OUTRUN = 5
 """So many failures, each after somebody else was bound, make a fault one of this pod or node."""
 
@@ -48,6 +50,11 @@ class Binding(msgspec.Struct):
     doubtful: bool = False
     due: int | None = None
 
+    @property
+    def next_look(self) -> int:
+        """When something is to be done about it."""
+        return self.deadline if self.due is None else self.due
+
 
 class Failures(msgspec.Struct):
     """How often a pod could not be bound, and how often of these others could."""
@@ -64,6 +71,7 @@ class Assumptions:
         self._cache = cache
         self._cluster = cache.cluster
         self._bindings: dict[str, Binding] = {}
+        self._first_look = 0  # nothing is to be done about any of them before
         self._evictions: dict[str, Eviction] = {}
         self._failures: dict[str, Failures] = {}
         self._bound = 0
@@ -89,7 +97,8 @@ class Assumptions:
         return refused
 
     def _send(self, uid: str, effect: Bind, decided_on: core.Node) -> None:
-        self._bindings[uid] = Binding(effect, decided_on, self._now + PATIENCE + effect.volume_patience)
+        sent = self._bindings[uid] = Binding(effect, decided_on, self._now + PATIENCE + effect.volume_patience)
+        self._first_look = min(self._first_look, sent.next_look)
         self._cache.world.send(effect)
 
     def evict(self, task: Task, reason: str) -> None:
@@ -185,6 +194,7 @@ class Assumptions:
         self._cache.publisher.bind_failed(task, text, now)
         if retry_pauses.passes(code) and failures.outrun < OUTRUN:
             self._bindings[task.uid].due = again
+            self._first_look = min(self._first_look, again)
         else:
             self._let_go(task, again)
 
@@ -234,6 +244,7 @@ class Assumptions:
             self._cache.pods.forget(effect.uid)
         elif (binding := self._bindings.get(effect.uid)) is not None:
             binding.deadline = self._now + ASK_AGAIN
+            self._first_look = min(self._first_look, binding.next_look)
 
     def _read(self, namespace: str, name: str, uid: str) -> None:
         self._cache.world.send(Read(kind=kinds.POD, namespace=namespace, name=name, uid=uid))
@@ -244,6 +255,10 @@ class Assumptions:
         """Repeat evictions that are due, and ask after binds that nobody has confirmed for long."""
         self._now = now
         self._review_evictions(now)
+        if len(self._bindings) <= FEW or self._first_look <= now:
+            self._review_bindings(now)
+
+    def _review_bindings(self, now: int) -> None:
         for uid, binding in list(self._bindings.items()):
             task = self._cluster.tasks.get(uid)
             if task is None:
@@ -254,6 +269,7 @@ class Assumptions:
             elif binding.deadline <= now:
                 binding.deadline = now + PATIENCE
                 self._read(binding.effect.namespace, binding.effect.name, binding.effect.uid)
+        self._first_look = min((binding.next_look for binding in self._bindings.values()), default=now + PATIENCE)
 
     def _review_evictions(self, now: int) -> None:
         for uid, eviction in list(self._evictions.items()):
@@ -281,7 +297,10 @@ class Assumptions:
         )
 
     def next_wake(self) -> int | None:
-        """Return when the next repetition or question is due."""
+        """Return when the next repetition or question is due; of many binds, when one may be."""
         times = [e.due for e in self._evictions.values() if e.due is not None]
-        times += [b.deadline if b.due is None else b.due for b in self._bindings.values()]
+        if len(self._bindings) > FEW:
+            times.append(self._first_look)
+        else:
+            times += [binding.next_look for binding in self._bindings.values()]
         return min(times) if times else None
