@@ -61,13 +61,14 @@ def is_anybody_offered(rules: Rules, claimant: Task, *, ask: bool) -> bool:
     return False
 
 
+def may_ask(session: Session, task: Task) -> bool:
+    """Tell whether a waiting member may have others evicted."""
+    return not task.gated and session.may_try(task) and task.pod.spec.preemption_policy != "Never"
+
+
 def claimants(session: Session, job: Job) -> list[Task]:
     """Return the members of a job that may ask, in task order."""
-    waiting = [
-        task
-        for task in job.pending.values()
-        if not task.gated and session.may_try(task) and task.pod.spec.preemption_policy != "Never"
-    ]
+    waiting = [task for task in job.pending.values() if may_ask(session, task)]
     ordered = session.task_order.sort(waiting)
     if not job.policies:
         # Room is made for what the minimum lacks before surplus.

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pumice.actions.eviction import asking
+
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
@@ -24,7 +26,7 @@ def is_one(rules: Rules, plan: Plan, job: Job) -> bool:
     kind = _kind(members[0])
     if any(_kind(task) != kind for task in (*members[1:], *job.pending.values())):
         return False
-    waiting = [task for task in job.pending.values() if _may_ask(plan, task)]
+    waiting = [task for task in job.pending.values() if asking.may_ask(plan.session, task)]
     if len(waiting) < len(members):
         return False
     return all(rules.protection(members[0], task) is None and not rules.is_spared(task) for task in waiting)
@@ -46,7 +48,3 @@ def _is_plain(job: Job) -> bool:
 
 def _kind(task: Task) -> Hashable:
     return *task.likeness, task.namespace, task.priority, task.pod.spec.priority_class_name
-
-
-def _may_ask(plan: Plan, task: Task) -> bool:
-    return not task.gated and plan.session.may_try(task) and task.pod.spec.preemption_policy != "Never"

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.actions.placing import drafted
+from pumice.actions.placing import drafted, round_size
 from pumice.actions.placing.nodes_ahead import NodesAhead
+from pumice.actions.placing.round_size import RoundSize
 from pumice.framework import subject
 from pumice.framework.ordering import HeapQueue
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from pumice.model.queue import Queue
     from pumice.model.task import Task
 
-# How many jobs the first round is for, and the most that one is for.
-FIRST, MOST = 16, 256
 SMALL = 8
 """Pods of a job in a round, at the most: all of them are counted when the queue is asked."""
 
@@ -43,38 +42,26 @@ class Round(msgspec.Struct, frozen=True):
 class Rounds:
     """Plays rounds as large as they turn out to be of use."""
 
-    __slots__ = ("_enabled", "_pause", "_rests", "_session", "_size", "_statement")
+    __slots__ = ("_enabled", "_session", "_size", "_statement")
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._statement = session.statement()
-        self._size = FIRST
-        # After rounds in vain so many turns are taken one by one, and so many are left of that.
-        self._pause = self._rests = 0
-        self._enabled = not (session.best_node.active or session.pre_bind.active or session.reservations.holds)
+        self._size = RoundSize()
+        self._enabled = round_size.may_be_played(session)
 
     def play(self, queue: Queue, jobs: PriorityQueue[Job], work: Mapping[str, list[Task]]) -> Round | None:
         """Place what the next turns of a queue would place, while no other queue waits; None if the next turn has to be taken alone."""
-        if self._rests:
-            self._rests -= 1
+        if self._size.rests():
             return None
         if not self._enabled or not isinstance(jobs, HeapQueue) or len(jobs) < 2 or self._session.handlers_may_refuse:
             return None
-        entries = jobs.lead(self._size)
+        entries = jobs.lead(self._size.turns)
         turns = list(itertools.takewhile(lambda entry: self._suits(entry[2], work[entry[2].key]), entries))
         served = self._tried(queue, jobs, turns, work) if len(turns) > 1 else []
         jobs.put_back(entries[len(served) :])
-        self._adapt(len(served))
+        self._size.adapt(len(served))
         return Round(self._statement, served) if served else None
-
-    def _adapt(self, served: int) -> None:
-        """Play larger rounds as long as all of their jobs are served, smaller ones less and less often if hardly any are."""
-        if served > 1:
-            self._size = min(MOST, 2 * self._size) if served == self._size else self._size
-            self._pause = 0
-        else:
-            self._size = max(2, self._size // 2)
-            self._rests = self._pause = min(MOST, 2 * self._pause + 1)
 
     def _suits(self, job: Job, tasks: list[Task]) -> bool:
         """Tell whether the turn of a job is likely to end with its first task, placed anywhere."""

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.actions.placing import task_runs
+from pumice.actions.placing import round_size, task_runs
 from pumice.actions.placing.nodes_ahead import NodesAhead
+from pumice.actions.placing.round_size import RoundSize
 from pumice.actions.placing.rounds import SMALL
 from pumice.actions.placing.turn_order import TurnOrder
 from pumice.framework import subject
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from pumice.model.job import Job
     from pumice.model.queue import Queue
     from pumice.model.task import Task
-
-# How many turns the first round is for, and the most that one is for.
-FIRST, MOST = 16, 256
 
 
 class SharedRound(msgspec.Struct, frozen=True):
@@ -82,8 +80,6 @@ class SharedRounds:
         "_granted",
         "_lines",
         "_nodes",
-        "_pause",
-        "_rests",
         "_session",
         "_size",
         "_statement",
@@ -94,10 +90,8 @@ class SharedRounds:
         self._session = session
         self._waiting = waiting
         self._statement = session.statement()
-        self._size = FIRST
-        # After rounds in vain so many turns are taken one by one, and so many are left of that.
-        self._pause = self._rests = 0
-        self._enabled = not (session.best_node.active or session.pre_bind.active or session.reservations.holds)
+        self._size = RoundSize()
+        self._enabled = round_size.may_be_played(session)
         self._lines: dict[str, Line] = {}
         self._nodes = NodesAhead(session)
         # What the only queue that waits was asked about in this round, all at once: by job the last of equal tasks; None before it was asked.
@@ -105,23 +99,13 @@ class SharedRounds:
 
     def play(self) -> SharedRound | None:
         """Place what the next turns would place; None if the next turn has to be taken alone."""
-        if self._rests:
-            self._rests -= 1
+        if self._size.rests():
             return None
         if not self._enabled or self._session.handlers_may_refuse:
             return None
         served = self._tried()
-        self._adapt(len(served))
+        self._size.adapt(len(served))
         return SharedRound(self._statement, served) if served else None
-
-    def _adapt(self, served: int) -> None:
-        """Play larger rounds as long as all of their turns are taken, smaller ones less and less often if hardly any are."""
-        if served > 1:
-            self._size = min(MOST, 2 * self._size) if served == self._size else self._size
-            self._pause = 0
-        else:
-            self._size = max(2, self._size // 2)
-            self._rests = self._pause = min(MOST, 2 * self._pause + 1)
 
     def _tried(self) -> list[tuple[Job, int]]:
         """Take turns together; returns whose they were with how many tasks were left to each, nobody, with everything as it was, if it cannot be done."""
@@ -155,7 +139,7 @@ class SharedRounds:
         """Place the first task of each job whose turn it is, as long as all is as usual."""
         session = self._session
         last: Job | None = None
-        while len(served) < self._size:
+        while len(served) < self._size.turns:
             session.breakdowns.trying = None
             queue = order.queue()
             if queue is None or session.overused(queue) is not None:
@@ -211,7 +195,7 @@ class SharedRounds:
     def _grant(self, queue: Queue, first: Job) -> dict[str, Task]:
         """Ask a queue about the jobs whose turns are likely to come in this round; nobody is named if it does not take all of them on."""
         waiting = self._waiting.jobs[queue.name]
-        jobs = [first, *(waiting.first(self._size - 1) if isinstance(waiting, HeapQueue) else ())]
+        jobs = [first, *(waiting.first(self._size.turns - 1) if isinstance(waiting, HeapQueue) else ())]
         runs = [self._line(job).run(self._session) for job in jobs]
         if len(runs) < 2 or self._session.allocatable(queue, subject.runs(runs)) is not None:
             return {}
