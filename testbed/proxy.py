@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import aiohttp
 from aiohttp import web
 
+from pumice.kube.calls.farewells import Farewells
 from testbed import faults
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ _PASSED = ("Content-Type", "Accept", "User-Agent")
 _UNCOUNTED = re.compile(r"/(events|leases)\b")
 _LARGEST = 64 << 20
 _LARGEST_LINE = 4 << 20
-_LAST_WORDS = 0.05  # seconds in which connections that were closed say so
 
 
 class Call(NamedTuple):
@@ -72,6 +72,7 @@ class Proxy:
         self._server = server
         self._token = token
         self._context = ssl.create_default_context(cafile=ca_file)
+        self._farewells = Farewells()
         self._rules: list[Rule] = []
         self._open: set[_Exchange] = set()
         self._loop = asyncio.new_event_loop()
@@ -142,7 +143,9 @@ class Proxy:
 
     async def _start(self) -> None:
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ssl=self._context, keepalive_timeout=5),
+            connector=aiohttp.TCPConnector(
+                limit=0, ssl=self._context, keepalive_timeout=5, socket_factory=self._farewells.make
+            ),
             timeout=aiohttp.ClientTimeout(total=None),
             auto_decompress=False,
             read_bufsize=_LARGEST_LINE,
@@ -158,7 +161,7 @@ class Proxy:
         await self._cut(re.compile(""))
         await self._runner.cleanup()
         await self._session.close()
-        await asyncio.sleep(_LAST_WORDS)
+        await self._farewells.end()
         await self._loop.shutdown_asyncgens()
 
     # -- serving -----------------------------------------------------------------------------------------------

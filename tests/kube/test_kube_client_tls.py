@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
+import gc
+import socket
 import ssl
+import threading
 
 import pytest
 import yaml
@@ -16,7 +20,10 @@ from pumice.kube.access import connection
 from pumice.kube.access.credentials import Fixed
 from pumice.kube.access.endpoint import Connection
 from pumice.kube.access.tls import REREAD, KeyPair, Pem, Tls
+from pumice.kube.calls.aiohttp_channel import AiohttpChannel
 from pumice.kube.calls.client import Client
+from pumice.kube.calls.http_answers import Answer
+from pumice.kube.calls.requests import Head, Request
 from testbed.certificates import Authority
 
 
@@ -236,3 +243,40 @@ def test_a_stream_over_tls_gives_each_line_as_it_comes(authority, secure):
                 return [await anext(lines) for _ in range(3)]
 
     assert asyncio.run(run()) == [b"one", b"two", b"three"]
+
+
+@contextlib.contextmanager
+def silent_at_the_end(secure):
+    """A server that begins an answer, and then neither reads nor says goodbye."""
+    over = threading.Event()
+
+    def serve():
+        begun, _ = listening.accept()
+        with secure.wrap_socket(begun, server_side=True) as sock:
+            sock.recv(1 << 16)
+            sock.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
+            over.wait(30)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        serving = threading.Thread(target=serve)
+        serving.start()
+        try:
+            yield f"https://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            over.set()
+            serving.join()
+
+
+def test_a_connection_that_was_given_up_does_not_outlive_its_channel(authority, secure):
+    trusting = ssl.create_default_context(cafile=authority.pair.certificate)
+
+    async def run(url):
+        channel = AiohttpChannel(url, "", "", 1 << 20)
+        parts = channel.stream(Request(method="GET", path="/x"), Head("x", {}), trusting, Answer(None), 10)
+        assert [await anext(parts), await anext(parts)] == [b"", b"one"]
+        await parts.aclose()
+        await channel.close()
+
+    with silent_at_the_end(secure) as url:
+        asyncio.run(run(url))
+    gc.collect()  # a socket that is still open says so now, and fails the test

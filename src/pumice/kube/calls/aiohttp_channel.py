@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import math
 import ssl
@@ -13,6 +12,7 @@ import yarl
 
 from pumice.kube import errors
 from pumice.kube.calls import answers
+from pumice.kube.calls.farewells import Farewells
 from pumice.kube.calls.http_answers import Answer
 from pumice.kube.calls.pool import CONNECT_LIMIT, KEPT
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pumice.kube.calls.requests import Head, Request
 
 READ_BUFFER: Final = 1 << 18
-FAREWELL: Final = 0.05
 
 
 class AiohttpChannel:
@@ -35,8 +34,11 @@ class AiohttpChannel:
         self._server_name = server_name
         self._proxy = proxy
         self._largest = largest
+        self._farewells = Farewells()
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=30, keepalive_timeout=KEPT),
+            connector=aiohttp.TCPConnector(
+                limit=0, ttl_dns_cache=30, keepalive_timeout=KEPT, socket_factory=self._farewells.make
+            ),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             trust_env=False,
@@ -47,7 +49,7 @@ class AiohttpChannel:
     async def close(self) -> None:
         """End all connections."""
         await self._session.close()
-        await asyncio.sleep(FAREWELL)  # connections that were given up before are still saying goodbye
+        await self._farewells.end()
 
     async def exchange(self, request: Request, head: Head, context: ssl.SSLContext | None, limit: float) -> Answer:
         """Send a request and return the whole answer, within so many seconds."""
