@@ -29,7 +29,7 @@ def test_without_a_period_a_change_starts_a_cycle_at_once_but_deciding_takes_no_
     pause = min(ended - started, 1.0)
     assert ended + pause <= due <= ended + max(pause, 1.0)
     changed = pace.after_change(ended + later)
-    assert changed == max(ended + pause, ended + later + pacing.GATHER)
+    assert changed == max(ended + pause, ended + later + pacing.QUIET)
     assert pace.after_echo(ended + later) == max(ended + pause, ended + later + pacing.ECHO)
 
 
@@ -47,6 +47,25 @@ def test_with_a_period_the_pause_is_the_period_whatever_happens(started, spent, 
     ended = started + spent
     assert pace.next(started, ended, wakes_in) == ended + period
     assert pace.after_change(ended + later) == pace.after_echo(ended + later) == ended + period
+    assert pace.after_more(ended + period) <= ended + period
+
+
+@given(moments, spans, st.lists(st.floats(0, 2 * pacing.QUIET), max_size=50))
+def test_a_burst_is_gathered_until_it_pauses_and_not_longer_than_its_limit(started, spent, gaps):
+    pace = pacing.Pacing(None)
+    first = started + 3 * spent
+    pace.next(started, started + spent, None)
+    due, coming = pace.after_change(first), first
+    for gap in gaps:
+        coming += gap
+        if coming > due:  # the burst paused, or was cut
+            break
+        now = due
+        due = pace.after_more(now)
+        assert due <= max(now, first + pacing.GATHER)
+        if due <= now:
+            break
+    assert due <= max(first + pacing.GATHER, started + spent + min(spent, pacing.LONGEST), first + pacing.QUIET)
 
 
 class Rig:
@@ -127,6 +146,20 @@ def test_between_two_looks_there_is_one_message_of_each_kind_and_none_that_says_
     while (message := box.take(0)) is not None:
         found.append(message)
     assert found == expected
+
+
+def test_a_burst_that_does_not_pause_is_decided_on_all_the_same():
+    rig = Rig()
+
+    def story():
+        assert wait(lambda: len(rig.notes.cycles) >= 1)
+        rig.desk.feed(builders.node("n1"), builders.group("g"), builders.pod("p", "g", cpu="1"))
+        until = time.monotonic() + 30
+        while not rig.desk.world.binds and time.monotonic() < until:
+            rig.box.ring()
+
+    rig.run(story)
+    assert rig.desk.world.binds == {"p": "n1"}
 
 
 def test_an_echo_is_looked_at_soon_though_not_at_once():

@@ -98,7 +98,7 @@ class Decider:
 
     def _wait(self, due: float) -> mailbox.Stop | mailbox.Fatal | None:
         """Take messages until it is time for the next cycle; what comes in a long pause is taken in there, so that the cycle begins with little to take in."""
-        early = due
+        early, heard = due, self._box.heard
         while True:
             message = self._box.take(min(due, early))
             match message:
@@ -106,27 +106,31 @@ class Decider:
                     early = due
                     self._take_in()
                 case None:
-                    return None
+                    now = time.monotonic()
+                    due = early = self._pacing.after_more(now)
+                    if due <= now or heard == self._box.heard:
+                        return None
+                    heard = self._box.heard
                 case mailbox.Stop() | mailbox.Fatal():
                     return message
                 case mailbox.Begin():
                     self._deciding = True
                     return None
-                case mailbox.Reconfigure():
-                    self._reconfigure(message.configuration)
-                    due = min(due, self._pacing.after_change(time.monotonic()))
                 case mailbox.Changed():
                     now = time.monotonic()
-                    due = min(due, self._pacing.after_change(now))
+                    due, heard = min(due, self._pacing.after_change(now)), self._box.heard
                     early = now + EARLY if self._deciding and due - now > 2 * EARLY else due
                 case mailbox.Echoed():
                     due = min(due, self._pacing.after_echo(time.monotonic()))
-                case mailbox.Dump() | mailbox.View() | mailbox.Summarise():
+                case mailbox.Reconfigure() | mailbox.Dump() | mailbox.View() | mailbox.Summarise():
                     self._answer(message)
 
-    def _answer(self, message: mailbox.Dump | mailbox.View | mailbox.Summarise) -> None:
+    def _answer(self, message: mailbox.Reconfigure | mailbox.Dump | mailbox.View | mailbox.Summarise) -> None:
         """Do what somebody outside wants."""
         match message:
+            case mailbox.Reconfigure():
+                self._reconfigure(message.configuration)
+                self._box.ring()
             case mailbox.Dump():
                 self._guarded("dump", self._reporter.dump)
             case mailbox.Summarise():

@@ -71,6 +71,7 @@ class Mailbox:
         self._queue: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._rung = False
         self._hinted = False
+        self.heard = 0  # how many changes have come in; a thread that writes and one that compares need no lock for it
 
     def post(self, message: Message) -> None:
         """Leave a message; from any thread, or from a signal handler."""
@@ -78,12 +79,14 @@ class Mailbox:
 
     def ring(self) -> None:
         """Say that something has changed; of many in a row the first is enough."""
+        self.heard += 1
         if not self._rung:
             self._rung = True
             self.post(Changed())
 
     def hint(self) -> None:
         """Say that something has changed that can wait a moment; nobody needs to hear of it who was told of more already."""
+        self.heard += 1
         if not self._hinted and not self._rung:
             self._hinted = True
             self.post(Echoed())

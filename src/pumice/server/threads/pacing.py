@@ -1,7 +1,7 @@
 """When the next cycle starts: at once when something has changed, or after a fixed pause if one was asked for.
 
-At once means: a millisecond after the first of a burst of changes, so that gangs arrive whole, and after a pause as long as the last cycle was, so that deciding
-takes no more than half of the time. What gives nobody room, such as the echo of a bind or a pod whose gang is not complete, waits a fifth of a second for more of its kind. Whatever waits for a moment
+At once means: as soon as a burst of changes is over, or after three milliseconds of it, so that gangs arrive whole and a lone pod waits for nobody, and after a pause as
+long as the last cycle was, so that deciding takes no more than half of the time. What gives nobody room, such as the echo of a bind or a pod whose gang is not complete, waits a fifth of a second for more of its kind. Whatever waits for a moment
 wakes the scheduler then; in any case it looks around once a second.
 """
 
@@ -14,7 +14,8 @@ import msgspec
 if TYPE_CHECKING:
     from pumice.cache.options import Options
 
-GATHER: Final = 0.001  # seconds for which a burst is gathered
+QUIET: Final = 0.0003  # seconds without a change after which a burst is over
+GATHER: Final = 0.003  # seconds for which a burst is gathered at most
 ECHO: Final = 0.2  # seconds for which changes are gathered that nothing new can be decided on
 LOOK: Final = 1.0  # seconds after which a cycle starts though nobody asked for one; it is skipped if nothing is due
 LONGEST: Final = 1.0  # the longest pause after a cycle
@@ -32,6 +33,7 @@ class Pacing:
     def __init__(self, period: float | None) -> None:
         self._period = period
         self._rested = 0.0
+        self._gathered = 0.0  # when the burst that goes on has been gathered for long enough
 
     def next(self, started: float, ended: float, wakes_in: float | None) -> float:
         """Return when the next cycle starts if nothing changes; a cycle was run, and something waits for a moment, or nothing does."""
@@ -45,8 +47,15 @@ class Pacing:
         return max(self._rested, ended + min(wakes_in, LOOK))
 
     def after_change(self, now: float) -> float:
-        """Return when the next cycle starts at the latest, now that something has changed."""
-        return self._rested if self._period is not None else max(self._rested, now + GATHER)
+        """Return when the next cycle starts at the latest, now that something has changed, unless more changes follow."""
+        if self._period is not None:
+            return self._rested
+        self._gathered = now + GATHER
+        return max(self._rested, now + QUIET)
+
+    def after_more(self, now: float) -> float:
+        """Return until when a cycle that is due waits for the end of a burst that still goes on; that is over already if it was gathered for long enough."""
+        return min(now + QUIET, self._gathered)
 
     def after_echo(self, now: float) -> float:
         """Return when the next cycle starts at the latest, now that something has changed that can wait a moment."""
