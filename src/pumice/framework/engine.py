@@ -9,6 +9,7 @@ from pumice.framework import breakdowns, observing, reservations
 from pumice.framework.breakdowns import CLOSE, Breakdown
 from pumice.framework.evaluator import Evaluator
 from pumice.framework.reasons import FitSummary, Reasons
+from pumice.framework.registration import Slot
 from pumice.framework.session import Outlet, Session
 
 if TYPE_CHECKING:
@@ -41,6 +42,11 @@ class Engine:
         self.plugins = [
             [registry.plugins[s.name](s.settings, s.switches) for s in tier] for tier in configuration.tiers
         ]
+        self._slots = [
+            (plugin, Slot(tier, plugin.name, setting, plugin.reads))
+            for tier, (plugins, settings) in enumerate(zip(self.plugins, configuration.tiers, strict=True))
+            for plugin, setting in zip(plugins, settings, strict=True)
+        ]
         self.actions = [registry.actions[s.name](s.settings) for s in configuration.actions]
         self.breakdowns: list[Breakdown] = []
         self._streaks: dict[breakdowns.Key, breakdowns.Streak] = {}
@@ -70,7 +76,7 @@ class Engine:
             observer=self.observer,
             streaks=self._streaks,
         )
-        session.open(self.plugins)
+        session.open(self._slots)
         reservations.apply(session, session.reservations)
         self.observer.spent("open", "", mark)
         return session

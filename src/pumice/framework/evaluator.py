@@ -9,8 +9,7 @@ import numpy as np
 from pumice.framework import never_running, observing
 from pumice.framework.blocks import Blocks
 from pumice.framework.evaluation import Evaluation
-from pumice.framework.functions import SINGLE, Functions, answers
-from pumice.framework.reads import Reads
+from pumice.framework.functions import JOB, QUEUE, SINGLE, TASK, Functions, answers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -106,11 +105,11 @@ class Evaluator:
             return serial if signature is None and not apart else (serial, apart, signature)
         reads = self.functions.reads
         parts: list[Hashable] = [serial, apart, signature]
-        if reads & Reads.TASK:
+        if reads & TASK:
             parts.append(subject.task.uid)
-        if reads & Reads.JOB and subject.job is not None:
+        if reads & JOB and subject.job is not None:
             parts.append(subject.job.key)
-        if reads & Reads.QUEUE and subject.queue is not None:
+        if reads & QUEUE and subject.queue is not None:
             parts.append(subject.queue.name)
         if reads & SINGLE:
             parts.append(self._cycle)

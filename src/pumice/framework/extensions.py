@@ -17,9 +17,9 @@ import msgspec
 import numpy as np
 
 from pumice.api import names
-from pumice.framework import registration, wrong_answers
+from pumice.framework import wrong_answers
 from pumice.framework.breakdowns import PluginBreakdownError, Rest, WrongAnswerError
-from pumice.framework.reads import Reads
+from pumice.framework.reads import NOTHING, Reads
 from pumice.framework.reasons import Invalid
 from pumice.framework.registration import RegistrationError, Roster
 from pumice.model.task import Task
@@ -134,6 +134,7 @@ class Registered(msgspec.Struct, Generic[P, R]):
     function: Callable[P, R]
     reads: Reads
     home: Any = None  # the extension it is registered with
+    bits: int = 0  # of `reads`
 
 
 class Extension(Generic[P, R]):
@@ -158,18 +159,18 @@ class Extension(Generic[P, R]):
 
     def add(self, function: Callable[P, R], *, reads: Reads | None = None) -> None:
         """Register a function for the plugin that is being opened, unless its switch is off."""
-        self._enter(Registered("", function, Reads(0)), reads)
+        self._enter(Registered("", function, NOTHING), reads)
 
     def _enter(self, registered: Registered[P, R], reads: Reads | None) -> None:
         slot, point = self._roster.slot, self.point
         if slot is None:
             raise RuntimeError(f"{point.name}: functions are registered in Plugin.open only")
-        registration.check(registered.function, point.name, point.parameters, slot.plugin)
-        if point.is_on(slot.setting.switches):
+        if slot.takes(registered.function, point):
             registered.plugin = slot.plugin
-            registered.reads = slot.reads if reads is None else reads
+            registered.reads = found = slot.reads if reads is None else reads
+            registered.bits = found._value_
             registered.home = self
-            if self._is_left_out(registered):
+            if self._roster.breakdowns.is_resting and self._is_left_out(registered):
                 return
             self.tiers[slot.tier].append(registered)
             self.active = True
@@ -210,7 +211,7 @@ class Extension(Generic[P, R]):
 
     def stand_in(self, function: Callable[P, R]) -> None:
         """Register what refuses in place of a plugin that could not be opened."""
-        self._enter(Registered("", function, Reads(0)), Reads(0))
+        self._enter(Registered("", function, NOTHING), NOTHING)
 
     def _is_left_out(self, registered: Registered[P, R]) -> bool:
         """Give a function that broke down in the last cycles its rest: tell whether it is left out, or do not call it about some."""

@@ -6,13 +6,13 @@ Functions are sorted by what they read; that decides what of their answers is ke
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable  # noqa: TC003  msgspec reads the annotations at run time
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import numpy as np
 
 from pumice.framework import wrong_answers
 from pumice.framework.extensions import Extension, Registered
-from pumice.framework.reads import Reads
+from pumice.framework.reads import NOTHING, Reads
 from pumice.framework.reasons import Code, Reasons, ReasonVector
 from pumice.framework.subject import Subject, Subjects
 from pumice.model.nodes import NodeRecord, Nodes
@@ -22,8 +22,21 @@ if TYPE_CHECKING:
 
     from pumice.framework.evaluation import Floats
 
-LOCAL = Reads.COLUMNS | Reads.TASKS
-SINGLE = Reads.TASK | Reads.JOB | Reads.QUEUE | Reads.TIME
+# Sessions sort their functions anew, and `enum.Flag` takes microseconds for what integers do in no time.
+NODE, COLUMNS, TASKS, OTHER_NODES, TASK, JOB, QUEUE = (
+    each.value
+    for each in (
+        Reads.NODE,
+        Reads.COLUMNS,
+        Reads.TASKS,
+        Reads.OTHER_NODES,
+        Reads.TASK,
+        Reads.JOB,
+        Reads.QUEUE,
+    )
+)
+LOCAL: Final[int] = COLUMNS | TASKS
+SINGLE: Final[int] = TASK | JOB | QUEUE | Reads.TIME.value
 
 V = TypeVar("V")
 
@@ -74,7 +87,7 @@ class NodeFunctions(Extension[[Subject, Nodes], V], Generic[V]):
 
     def stand_in(self, function: Callable[[Subject, Nodes], V]) -> None:
         """Register what refuses in place of a plugin that could not be opened."""
-        self._enter(NodeFunction("", function, Reads(0)), None)
+        self._enter(NodeFunction("", function, NOTHING), None)
 
     def _is_left_out(self, registered: Registered[[Subject, Nodes], V]) -> bool:
         """Do without the form over many of a function that rests, and ask about everybody: it would not rest."""
@@ -127,7 +140,7 @@ class Filters(NodeFunctions[ReasonVector | None]):
         own_queue: bool = False,
     ) -> None:
         """Register a filter for the plugin that is being opened, unless its switch is off."""
-        registered = NodeFunction("", function, Reads(0), None, None, steady, follow, apart, many, details, own_queue)
+        registered = NodeFunction("", function, NOTHING, None, 0, None, steady, follow, apart, many, details, own_queue)
         self._enter(registered, reads)
 
 
@@ -169,7 +182,7 @@ class Scores(NodeFunctions["Floats | None"]):
         by_request: bool = False,
     ) -> None:
         """Register a score for the plugin that is being opened, unless its switch is off."""
-        registered = NodeFunction("", function, Reads(0), None, normalise, steady, follow, apart, many)
+        registered = NodeFunction("", function, NOTHING, None, 0, normalise, steady, follow, apart, many)
         registered.by_request = by_request
         self._enter(registered, reads)
 
@@ -255,39 +268,39 @@ class Functions:
 
     def __init__(self, filters: Filters, scores: Scores) -> None:
         self.filters = filters.registered()
-        self.filters_static = [f for f in self.filters if not f.reads & (LOCAL | Reads.OTHER_NODES | SINGLE)]
-        self.filters_global = [f for f in self.filters if f.reads & Reads.OTHER_NODES]
+        self.filters_static = [f for f in self.filters if not f.bits & (LOCAL | OTHER_NODES | SINGLE)]
+        self.filters_global = [f for f in self.filters if f.bits & OTHER_NODES]
         self.filters_local = [f for f in self.filters if f not in self.filters_static and f not in self.filters_global]
         asked = scores.registered()
         plain = [f for f in asked if f.normalise is None and f.follow is None]
-        self.scores_static = [f for f in plain if not f.reads & ~Reads.NODE]
-        self.scores = [f for f in plain if f not in self.scores_static and not f.reads & Reads.OTHER_NODES]
-        self.scores_global = [f for f in plain if f.reads & Reads.OTHER_NODES]
+        self.scores_static = [f for f in plain if not f.bits & ~NODE]
+        self.scores = [f for f in plain if f not in self.scores_static and not f.bits & OTHER_NODES]
+        self.scores_global = [f for f in plain if f.bits & OTHER_NODES]
         self.raws = [f for f in asked if f.normalise is not None or f.follow is not None]
-        self.reads = Reads(0)
+        self.reads = 0
         every: list[NodeFunction[Any]] = [*self.filters, *plain, *self.raws]
         for function in every:
-            self.reads |= function.reads
+            self.reads |= function.bits
         # What tells subjects of one shape apart, each question once.
         self.aparts = list(dict.fromkeys(f.apart for f in every if f.apart is not None))
-        self.raw_flags = {id(f): (bool(f.reads & Reads.OTHER_NODES), bool(f.reads & LOCAL)) for f in self.raws}
-        # Asked for every subject, so worked out once: flags are slow to test.
-        self.local_flags = {id(f): (bool(f.reads & Reads.TASKS), f.reads == Reads.COLUMNS) for f in self.filters_local}
-        self.filters_amounts = [f for f in self.filters_local if f.reads & Reads.COLUMNS and not f.reads & Reads.TASKS]
-        self.scores_read_amounts = all(f.reads == Reads.COLUMNS for f in self.scores)
+        self.raw_flags = {id(f): (bool(f.bits & OTHER_NODES), bool(f.bits & LOCAL)) for f in self.raws}
+        # Asked for every subject, so worked out once.
+        self.local_flags = {id(f): (bool(f.bits & TASKS), f.bits == COLUMNS) for f in self.filters_local}
+        self.filters_amounts = [f for f in self.filters_local if f.bits & COLUMNS and not f.bits & TASKS]
+        self.scores_read_amounts = all(f.bits == COLUMNS for f in self.scores)
         self.scores_by_request = self.scores_read_amounts and all(f.by_request for f in self.scores)
-        self.scores_read_tasks = any(f.reads & Reads.TASKS for f in self.scores)
-        self.looks_elsewhere = bool(self.reads & Reads.OTHER_NODES)
+        self.scores_read_tasks = any(f.bits & TASKS for f in self.scores)
+        self.looks_elsewhere = bool(self.reads & OTHER_NODES)
         self.tells_subjects_apart = bool(self.reads & SINGLE)
-        self.tells_tasks_apart = bool(self.reads & Reads.TASK)
+        self.tells_tasks_apart = bool(self.reads & TASK)
         # Those about whom these have anything to say are not worked out together with others (see blocks).
         around: list[NodeFunction[Any]] = [*self.filters_global, *self.scores_global, *self.raws]
         local: list[NodeFunction[Any]] = [*self.filters_local, *self.scores]
-        self.looking_around = [f for f in around if f.reads & Reads.OTHER_NODES]
-        self.asked_alone = [f for f in around if not f.reads & Reads.OTHER_NODES] + [f for f in local if f.many is None]
+        self.looking_around = [f for f in around if f.bits & OTHER_NODES]
+        self.asked_alone = [f for f in around if not f.bits & OTHER_NODES] + [f for f in local if f.many is None]
         at_once = [f for f in local if f.many is not None]
-        self.many_by_amounts = all(f.reads == Reads.COLUMNS for f in at_once)
-        self.many_read_tasks = any(f.reads & Reads.TASKS for f in at_once)
+        self.many_by_amounts = all(f.bits == COLUMNS for f in at_once)
+        self.many_read_tasks = any(f.bits & TASKS for f in at_once)
 
     def identity(self) -> tuple[Hashable, ...]:
         """Return what must stay equal for kept vectors to stay valid: the functions, in order."""

@@ -24,4 +24,5 @@ class Reads(Flag):
 
 NODE_LOCAL = Reads.NODE | Reads.COLUMNS
 NODE_TASKS = NODE_LOCAL | Reads.TASKS
-EVERYTHING = ~Reads(0)
+NOTHING = Reads(0)
+EVERYTHING = ~NOTHING

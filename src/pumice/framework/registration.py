@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pumice.framework.configuration import PluginSetting
-
-_VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+    from pumice.framework.extensions import Point
 
 
 class RegistrationError(AttributeError, TypeError):
@@ -23,12 +22,24 @@ class RegistrationError(AttributeError, TypeError):
 
 
 class Slot(msgspec.Struct):
-    """Whose turn it is to register functions."""
+    """Whose turn it is to register functions. It outlives a session: what was found out about a function holds for the next one made of the same code."""
 
     tier: int
     plugin: str
     setting: PluginSetting
     reads: Reads
+    _known: dict[tuple[str, object, type], bool] = {}
+
+    def takes(self, function: Callable[..., Any], point: Point[Any]) -> bool:
+        """Tell whether a point is on for the plugin; a function that cannot be called with what the point asks with is refused."""
+        key = (point.name, getattr(function, "__code__", None), type(function))
+        known = self._known.get(key)
+        if known is None:
+            check(function, point.name, point.parameters, self.plugin)
+            known = point.is_on(self.setting.switches)
+            if key[1] is not None:
+                self._known[key] = known
+        return known
 
 
 class Roster:
@@ -45,12 +56,7 @@ class Roster:
 
 
 def check(function: Callable[..., Any], point: str, parameters: tuple[str, ...], plugin: str) -> None:
-    """Refuse a function that cannot be called with what a point asks with; plugins register in every cycle, so the usual case is quick."""
-    code = getattr(function, "__code__", None)
-    if code is not None and not code.co_flags & _VARIADIC and not code.co_kwonlyargcount:
-        bound = getattr(function, "__self__", None) is not None
-        if code.co_argcount - bound == len(parameters):
-            return
+    """Refuse a function that cannot be called with what a point asks with."""
     if not callable(function):
         raise RegistrationError(_refusal(plugin, point, parameters, f"{function!r:.60} cannot be called"))
     try:

@@ -20,7 +20,7 @@ from pumice.framework.job_domains import JobDomains
 from pumice.framework.never_running import NeverRunning
 from pumice.framework.points import POINTS, Points
 from pumice.framework.reasons import Code, FitSummary
-from pumice.framework.registration import Roster, Slot
+from pumice.framework.registration import Roster
 from pumice.framework.reservations import Reservations
 from pumice.framework.statement import Run, Statement
 from pumice.model.job import BEST_EFFORT_PENDING
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pumice.framework.explaining.queue_accounts import Accounts
     from pumice.framework.plugin import Plugin
     from pumice.framework.record import CycleRecord
+    from pumice.framework.registration import Slot
     from pumice.framework.subject import Subject
     from pumice.model.cluster import Cluster
     from pumice.model.job import Job, SubJob
@@ -138,15 +139,14 @@ class Session(Points):
 
     # -- opening -----------------------------------------------------------------------------------------------
 
-    def open(self, plugins: Sequence[Sequence[Plugin]]) -> None:
+    def open(self, plugins: Sequence[tuple[Plugin, Slot]]) -> None:
         """Let every plugin register its functions, in tier order; one that breaks down is out of this cycle."""
-        self._plugins = [plugin for members in plugins for plugin in members]
-        for tier, (members, settings) in enumerate(zip(plugins, self.configuration.tiers, strict=True)):
-            for plugin, setting in zip(members, settings, strict=True):
-                self._roster.slot = Slot(tier, plugin.name, setting, plugin.reads)
-                mark = self.observer.mark()
-                self._open(plugin)
-                self.observer.spent("plugin open", plugin.name, mark)
+        self._plugins = [plugin for plugin, _ in plugins]
+        for plugin, slot in plugins:
+            self._roster.slot = slot
+            mark = self.observer.mark()
+            self._open(plugin)
+            self.observer.spent("plugin open", plugin.name, mark)
         self._roster.slot = None
         self.evaluator.open(self.predicate, self.score, self.number)
         if self._outlet.takes_gates_off:
