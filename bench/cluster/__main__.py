@@ -80,7 +80,7 @@ def _measurements(server: ApiServer, folder: Path, *, peers_too: bool) -> dict[s
     made: dict[str, Callable[[], list[Figure]]] = {
         "start": lambda: [starting.first_bind(connected, kubeconfig, folder)],
         "latency": lambda: latency.measure(connected, kubeconfig, folder, peers_too=peers_too),
-        "steady": lambda: steady.measure(connected, kubeconfig, folder, _tell, peers_too=peers_too),
+        "steady": lambda: steady.measure(connected, kubeconfig, folder, server.pids, _tell, peers_too=peers_too),
         "rates": lambda: rates.measure(connected, _tell),
         "outside": lambda: outside.measure(connected, kubeconfig, folder, _tell),
         "waiting": lambda: waiting.measure(connected, _tell),

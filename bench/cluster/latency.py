@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bench.cases import Figure
-from bench.cluster import load, peers, starting
+from bench.cluster import bare_binding, load, peers, starting
 from pumice.api import kinds
 from pumice.kube.calls.client import Client
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pumice.kube.access.connection import Connection
 
 PODS = 100
-FLOOR = "nobody"  # the scheduler name of pods that are bound without deciding
 PAUSE = 0.15  # seconds between a bind and the next pod: the cluster is idle by then
 
 
@@ -74,29 +73,13 @@ async def _both(connection: Connection, run: AbstractContextManager[object]) -> 
 
 
 async def _floor(connection: Connection) -> list[float]:
-    """Bind each pod where it is seen first, to a node that was chosen beforehand."""
-    async with Client(connection, qps=10_000, burst=10_000) as client, Client(connection) as binder:
+    """Bind each pod where it is seen first, always to the same node."""
+    async with Client(connection, qps=10_000, burst=10_000) as client:
         await load.clear(client)
-
-        async def follow() -> None:
-            query: dict[str, str | int | bool] = {
-                "fieldSelector": f"spec.schedulerName={FLOOR}",
-                "resourceVersion": "0",
-            }
-            async for line in binder.stream(kinds.POD, namespace=load.NAMESPACE, query=query, silence=300):
-                seen = msgspec.json.decode(line)
-                metadata = seen["object"]["metadata"]
-                if seen["type"] == "ADDED":
-                    await binder.bind(load.NAMESPACE, metadata["name"], metadata["uid"], "node-000", {})
-
-        async with _watching(client) as bound:
-            watch = asyncio.create_task(follow())
-            try:
-                await _one(client, bound, "warm", "", scheduler=FLOOR)
-                return [await _one(client, bound, f"floor-{i}", "", scheduler=FLOOR) for i in range(PODS)]
-            finally:
-                watch.cancel()
-                await asyncio.gather(watch, return_exceptions=True)
+        async with _watching(client) as bound, bare_binding.running(connection, nodes=1):
+            await _one(client, bound, "warm", "", scheduler=bare_binding.SCHEDULER)
+            names = [f"floor-{i}" for i in range(PODS)]
+            return [await _one(client, bound, name, "", scheduler=bare_binding.SCHEDULER) for name in names]
 
 
 async def _peer(connection: Connection, run: AbstractContextManager[object]) -> list[float]:

@@ -3,63 +3,90 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
 import statistics
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bench.cases import Figure
-from bench.cluster import load, peers, starting, watching
+from bench.cluster import bare_binding, load, peers, starting, watching
 from pumice.api import kinds
 from pumice.kube.calls.client import Client
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pumice.kube.access.connection import Connection
 
 RATE, SECONDS = 300, 60
+NODES = 1000  # to which the floor binds in turn
 SIZES = (1, 1, 4, 1, 16, 1)  # pods of a job, in turn
 SHAPES = 20
 PATIENCE = 60.0
 
 
 def measure(
-    connection: Connection, kubeconfig: Path, folder: Path, tell: Callable[[str], None], *, peers_too: bool
+    connection: Connection,
+    kubeconfig: Path,
+    folder: Path,
+    server: Sequence[int],
+    tell: Callable[[str], None],
+    *,
+    peers_too: bool,
 ) -> list[Figure]:
-    """Measure our scheduler, and kube-scheduler on the same pods without groups if it is wanted."""
-    figures = asyncio.run(
-        _run(connection, starting.scheduler(kubeconfig, folder / "steady.log", "--v=0"), "volcano", "", tell)
-    )
+    """Measure the floor, our scheduler, and kube-scheduler on the same pods without groups if it is wanted.
+
+    API server, scheduler and this client share the machine: the floor says whether the rate can be served there at all, and the API server's processor time why not.
+    """
+    nobody = contextlib.nullcontext()
+    stages = [
+        _Stage(bare_binding.SCHEDULER, " bound without deciding anything, the floor", nobody),
+        _Stage("volcano", "", starting.scheduler(kubeconfig, folder / "steady.log", "--v=0")),
+    ]
     if peers_too:
         run = peers.running(kubeconfig, folder / "steady-peer.log")
-        figures += asyncio.run(_run(connection, run, peers.SCHEDULER, " by kube-scheduler, without groups", tell))
-    return figures
+        stages.append(_Stage(peers.SCHEDULER, " by kube-scheduler, without groups", run))
+    return [figure for stage in stages for figure in asyncio.run(_run(connection, server, stage, tell))]
 
 
-async def _run(
-    connection: Connection,
-    process: AbstractContextManager[subprocess.Popen[bytes]],
-    scheduler: str,
-    whose: str,
-    tell: Callable[[str], None],
-) -> list[Figure]:
+class _Stage(NamedTuple):
+    """Whose pods are created, how figures call it, and the process that binds them, unless we do."""
+
+    scheduler: str
+    whose: str
+    process: AbstractContextManager[subprocess.Popen[bytes] | None]
+
+    @property
+    def in_groups(self) -> bool:
+        return self.scheduler != peers.SCHEDULER
+
+
+async def _run(connection: Connection, server: Sequence[int], stage: _Stage, tell: Callable[[str], None]) -> list[Figure]:
     async with Client(connection, qps=100_000, burst=100_000) as client:
         await load.clear(client)
-        async with watching.watched(client) as bound:
-            with process as running:
-                await _one(client, bound, scheduler)
-                before = watching.processor_seconds(running.pid)
-                created, late = await _stream(client, scheduler, tell)
-                await bound.reach(len(created) + 1, PATIENCE)
-                spent = watching.processor_seconds(running.pid) - before
+        async with contextlib.AsyncExitStack() as stack:
+            bound = await stack.enter_async_context(watching.watched(client))
+            if stage.scheduler == bare_binding.SCHEDULER:
+                await stack.enter_async_context(bare_binding.running(connection, NODES))
+            process = stack.enter_context(stage.process)
+            await _one(client, bound, stage.scheduler)
+            watched = [*server, *([] if process is None else [process.pid])]
+            before = list(map(watching.processor_seconds, watched))
+            created, late = await _stream(client, stage, tell)
+            await bound.reach(len(created) + 1, PATIENCE)
+            spent = [now - then for now, then in zip(map(watching.processor_seconds, watched), before, strict=True)]
         await load.clear(client)
     taken = sorted(bound.at[name] - at for name, at in created.items())
-    return _figures(whose, taken, spent / len(taken), late)
+    figures = _latencies(stage.whose, taken, late)
+    figures.append(_cost(stage.whose, "the API server's processor time", sum(spent[: len(server)]) / len(taken)))
+    if process is not None:
+        figures.append(_cost(stage.whose, "processor time", spent[-1] / len(taken)))
+    return figures
 
 
 async def _one(client: Client, bound: watching.Bound, scheduler: str) -> None:
@@ -68,7 +95,7 @@ async def _one(client: Client, bound: watching.Bound, scheduler: str) -> None:
     await bound.reach(1, PATIENCE)
 
 
-async def _stream(client: Client, scheduler: str, tell: Callable[[str], None]) -> tuple[dict[str, float], float]:
+async def _stream(client: Client, stage: _Stage, tell: Callable[[str], None]) -> tuple[dict[str, float], float]:
     """Create jobs at the rate; returns when each pod was asked for, and how far creation fell behind at the end."""
     created: dict[str, float] = {}
     started, running = time.perf_counter(), set[asyncio.Task[None]]()
@@ -79,13 +106,13 @@ async def _stream(client: Client, scheduler: str, tell: Callable[[str], None]) -
     async def job(number: int, size: int) -> None:
         name = f"steady-{number:05}"
         async with turns:
-            if scheduler == "volcano":
+            if stage.in_groups:
                 await client.create(kinds.POD_GROUP, load.group(name, size))
             asked: list[str] = []
-            for manifest in _pods(name, number, size, scheduler):
+            for manifest in _pods(name, number, size, stage):
                 asked.append(manifest["metadata"]["name"])
                 # A gang cannot start before its last pod is there, so its clock starts with that one.
-                counts = asked if scheduler == "volcano" else asked[-1:]
+                counts = asked if stage.scheduler == "volcano" else asked[-1:]
                 created.update(dict.fromkeys(counts, time.perf_counter()))
                 await client.create(kinds.POD, manifest)
 
@@ -105,31 +132,28 @@ async def _stream(client: Client, scheduler: str, tell: Callable[[str], None]) -
     return created, time.perf_counter() - started - SECONDS
 
 
-def _pods(name: str, number: int, size: int, scheduler: str) -> Iterator[load.Manifest]:
-    group = name if scheduler == "volcano" else ""
+def _pods(name: str, number: int, size: int, stage: _Stage) -> Iterator[load.Manifest]:
+    group = name if stage.in_groups else ""
     for index in range(size):
-        manifest = load.pod(f"{name}-{index:02}", group, scheduler=scheduler)
+        manifest = load.pod(f"{name}-{index:02}", group, scheduler=stage.scheduler)
         step = (number + index) % SHAPES
         asked = {"cpu": f"{100 + 50 * step}m", "memory": f"{64 * (1 + step)}Mi"}
         manifest["spec"]["containers"][0]["resources"]["requests"] = asked
         yield manifest
 
 
-def _figures(whose: str, taken: list[float], per_pod: float, late: float) -> list[Figure]:
+def _latencies(whose: str, taken: list[float], late: float) -> list[Figure]:
     cuts = statistics.quantiles(taken, n=100)
     note = f"{len(taken):,} pods in jobs of {', '.join(map(str, sorted(set(SIZES))))}, {SHAPES} shapes, of gangs from the request for their last pod; load {os.getloadavg()[0]:.1f}"
     if late > 1:
         note += f"; the API server kept creation back by {late:.0f} s"
-    name = f"{RATE} pods/s for {SECONDS} s{whose}"
+    name = f"{RATE} pods/s for {SECONDS} s{whose}: creation to binding"
     return [
-        Figure(
-            name=f"{name}: creation to binding, p50",
-            value=cuts[49] * 1000,
-            unit="ms",
-            target="-",
-            holds=True,
-            note=note,
-        ),
-        Figure(name=f"{name}: creation to binding, p99", value=cuts[98] * 1000, unit="ms", target="-", holds=True),
-        Figure(name=f"{name}: processor time per pod", value=per_pod * 1000, unit="ms", target="-", holds=True),
+        Figure(name=f"{name}, p50", value=cuts[49] * 1000, unit="ms", target="-", holds=True, note=note),
+        Figure(name=f"{name}, p99", value=cuts[98] * 1000, unit="ms", target="-", holds=True),
     ]
+
+
+def _cost(whose: str, what: str, per_pod: float) -> Figure:
+    name = f"{RATE} pods/s for {SECONDS} s{whose}: {what} per pod"
+    return Figure(name=name, value=per_pod * 1000, unit="ms", target="-", holds=True)
