@@ -47,6 +47,7 @@ BOUNDED = (
     ".evaluator.reasons.",
     ".evaluator._kept",
     ".evaluator._masks",
+    ".engine._slots[]()._known",
     ".cluster.objects",
     "._exposition._histograms.",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from pumice.framework.configuration import PluginSetting
     from pumice.framework.extensions import Point
+
+MOST_KNOWN: Final = 1000  # functions of one plugin that are remembered; one that makes new code in every cycle has them judged in every cycle
 
 
 class RegistrationError(AttributeError, TypeError):
@@ -37,7 +39,7 @@ class Slot(msgspec.Struct):
         if known is None:
             check(function, point.name, point.parameters, self.plugin)
             known = point.is_on(self.setting.switches)
-            if key[1] is not None:
+            if key[1] is not None and len(self._known) < MOST_KNOWN:
                 self._known[key] = known
         return known
 
