@@ -31,7 +31,7 @@ AMOUNTS: dict[str, Callable[[NodeTable, slice], Matrix]] = {
 class Totals:
     """The sum of one of the amounts over all nodes, kept in chunks of rows."""
 
-    __slots__ = ("_chunks", "_of", "_position", "_structure", "_table")
+    __slots__ = ("_chunks", "_of", "_position", "_structure", "_table", "_total")
 
     def __init__(self, table: NodeTable, of: str) -> None:
         self._table = table
@@ -39,10 +39,13 @@ class Totals:
         self._structure = -1
         self._position = -1
         self._chunks: Matrix = np.zeros((0, 0), dtype=np.int64)
+        self._total: Vector = np.zeros(0, dtype=np.int64)
 
     def vector(self) -> Vector:
         """Return the sum as it is now."""
         table = self._table
+        if self._structure == table.structure and self._position == table.position:
+            return self._total.copy()
         rows = table.changed_since(self._position) if self._structure == table.structure else None
         if rows is None or len(rows) * CHUNK > table.count:
             starts = range(0, max(1, table.count), CHUNK)
@@ -51,8 +54,8 @@ class Totals:
             for chunk in np.unique(rows // CHUNK).tolist():
                 self._chunks[chunk] = self._sum(chunk * CHUNK)
         self._structure, self._position = table.structure, table.position
-        total: Vector = self._chunks.sum(axis=0)
-        return total
+        self._total = self._chunks.sum(axis=0)
+        return self._total.copy()
 
     def _sum(self, start: int) -> Vector:
         rows = slice(start, min(start + CHUNK, self._table.count))
