@@ -94,10 +94,15 @@ class Point(Generic[E]):
     def __get__(self, session: object, owner: type) -> E: ...
 
     def __get__(self, session: object | None, owner: type) -> Point[E] | E:
-        """Give the declaration; a session that is open holds its extension in the attribute itself."""
+        """Give the declaration, or the extension of a session: it is made when somebody asks for it first, and found in the attribute itself from then on."""
         if session is None:
             return self
-        raise RuntimeError(f"{self.name}: the session has no extension points yet")
+        held = vars(session)
+        if "_roster" not in held:
+            raise RuntimeError(f"{self.name}: the session has no extension points yet")
+        made = self.extension(held["_roster"])
+        held[self.attribute] = made
+        return made
 
     def extension(self, roster: Roster) -> E:
         """Make the extension of one session."""

@@ -268,10 +268,8 @@ class Points:
     )
 
     def declare(self, roster: Roster) -> None:
-        """Give this session an extension of its own at every point."""
+        """Let this session have an extension of its own at every point."""
         self._roster = roster
-        for point in POINTS:
-            self.__dict__[point.attribute] = point.extension(roster)
 
     if not TYPE_CHECKING:  # so that a name that does not exist stays a mistake to a type checker
 

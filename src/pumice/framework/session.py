@@ -170,7 +170,7 @@ class Session(Points):
                 raise PluginBreakdownError(broken)
 
             for point in POINTS:
-                extension = self.__dict__[point.attribute]
+                extension = getattr(self, point.attribute)
                 extension.remove(lambda each: each.plugin == plugin.name)
                 if extension.refuses and (point.name in plugin.points or not plugin.points):
                     extension.stand_in(refuse)
