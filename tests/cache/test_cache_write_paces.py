@@ -10,7 +10,7 @@ from pumice.api import names
 from pumice.cache.budgets import Budget, Spending
 from pumice.cache.effects import Bind, Note
 from pumice.cache.options import Options
-from pumice.cache.write_paces import BEING_BOUND, LET_IN, REASONS
+from pumice.cache.write_paces import BEING_BOUND, LET_IN, REASONS, WITH_PODS
 
 FULL = """
 actions: "enqueue, allocate, backfill"
@@ -238,17 +238,21 @@ def test_a_group_whose_pods_come_with_it_is_written_once_when_they_are_bound_or_
 
 
 @given(st.sampled_from([0.0, 0.05, 0.3]), st.booleans())
-def test_a_group_that_is_let_in_and_not_bound_says_so_after_a_tenth_of_a_second(gap, has_pods):
+def test_a_group_that_is_let_in_and_not_bound_says_so_at_once_unless_it_has_pods_already(gap, has_pods):
+    limit = WITH_PODS if has_pods else LET_IN
     made = Desk(FULL, options=Options(reason_patience=SECOND)).feed(node("n1", cpu="1"), group("g", 2))
     if has_pods:
         made.feed(pod("p", "g", cpu="1"), pod("q", "g", cpu="1"))
     made.cycle(seconds=gap)
     came = made.now - int(gap * SECOND)
     assert phases(made) == {}
-    sleep(made, 0.01 + LET_IN / SECOND)
+    if (early := limit / SECOND - gap - 0.02) > 0:
+        sleep(made, early)
+        assert phases(made) == {}
+    sleep(made, 0.05)
     assert phases(made) == {"g": ["Inqueue"]}
     assert made.cluster.jobs["a/g"].phase == "Inqueue"
-    assert made.now - came <= 3 * LET_IN + gap * SECOND
+    assert made.now - came <= 3 * limit + gap * SECOND
 
 
 def test_a_status_that_is_read_while_ours_waits_is_older():

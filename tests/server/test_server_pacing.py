@@ -13,7 +13,7 @@ from test_server_deciding import Notes
 import builders
 from pumice.framework import configuration, registry
 from pumice.scheduler import Scheduler
-from pumice.server.threads import deciding, mailbox, pacing
+from pumice.server.threads import deciding, mailbox, pacing, urgency
 
 moments = st.floats(0, 1e6, allow_nan=False)
 spans = st.floats(0, 100, allow_nan=False)
@@ -30,7 +30,7 @@ def test_without_a_period_a_change_starts_a_cycle_at_once_but_deciding_takes_no_
     assert ended + pause <= due <= ended + max(pause, 1.0)
     changed = pace.after_change(ended + later)
     assert changed == max(ended + pause, ended + later + pacing.QUIET)
-    assert pace.after_echo(ended + later) == max(ended + pause, ended + later + pacing.ECHO)
+    assert pace.after_echo(ended + later, 0.2) == max(ended + pause, ended + later + 0.2)
 
 
 @given(moments, spans, st.floats(0.001, 0.999))
@@ -46,7 +46,7 @@ def test_with_a_period_the_pause_is_the_period_whatever_happens(started, spent, 
     pace = pacing.Pacing(period)
     ended = started + spent
     assert pace.next(started, ended, wakes_in) == ended + period
-    assert pace.after_change(ended + later) == pace.after_echo(ended + later) == ended + period
+    assert pace.after_change(ended + later) == pace.after_echo(ended + later, 0.2) == ended + period
     assert pace.after_more(ended + period) <= ended + period
 
 
@@ -132,16 +132,18 @@ def test_many_changes_in_a_row_are_one_message():
     assert box.take(0) == mailbox.Changed()
 
 
-@given(st.lists(st.sampled_from(["ring", "hint", "hush"]), max_size=30))
+@given(st.lists(st.sampled_from([0, 0.05, 0.2, None]), max_size=30))
 def test_between_two_looks_there_is_one_message_of_each_kind_and_none_that_says_less_than_was_said(steps):
     box, expected, said = mailbox.Mailbox(), [], []
-    for step in steps:
-        getattr(box, step)()
-        if step == "hush":
+    for wait in steps:
+        if wait is None:
+            box.hush()
             said = []
-        elif step not in said and "ring" not in said:
-            said.append(step)
-            expected.append(mailbox.Changed() if step == "ring" else mailbox.Echoed())
+            continue
+        box.hint(wait) if wait else box.ring()
+        if all(wait < earlier for earlier in said):
+            said.append(wait)
+            expected.append(mailbox.Echoed(wait) if wait else mailbox.Changed())
     found = []
     while (message := box.take(0)) is not None:
         found.append(message)
@@ -170,10 +172,10 @@ def test_an_echo_is_looked_at_soon_though_not_at_once():
         assert wait(lambda: len(rig.notes.cycles) >= 1)
         rig.desk.feed(builders.node("n1"), builders.group("g"), builders.pod("p", "g", cpu="1"))
         started = time.monotonic()
-        rig.box.hint()
+        rig.box.hint(urgency.LATER)
         wait(lambda: rig.desk.world.binds)
         taken.append(time.monotonic() - started)
 
     rig.run(story)
     assert rig.desk.world.binds == {"p": "n1"}
-    assert taken[0] >= pacing.ECHO
+    assert taken[0] >= urgency.LATER

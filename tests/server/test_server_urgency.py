@@ -51,7 +51,9 @@ def pod(node="", phase="", going=False):
     ],
 )
 def test_a_pod_can_wait_while_it_has_a_node_and_stays_there(node, phase, going, event_type, waits):
-    assert urgency.Urgency(desk().cluster).can_wait(event_type, pod(node, phase, going)) is waits
+    assert urgency.Urgency(desk().cluster).wait(event_type, pod(node, phase, going)) == (
+        urgency.LATER if waits else urgency.NOW
+    )
 
 
 def known(cluster, kind):
@@ -63,17 +65,16 @@ def test_a_group_or_queue_can_wait_while_nobody_but_us_has_changed_it(kind):
     cluster = desk().cluster
     same = known(cluster, kind)
     counted = structs.replace(same, status=structs.replace(same.status, running=7))
-    assert urgency.Urgency(cluster).can_wait("MODIFIED", counted)
-    assert not urgency.Urgency(cluster).can_wait("DELETED", counted)
+    assert urgency.Urgency(cluster).wait("MODIFIED", counted)
+    assert not urgency.Urgency(cluster).wait("DELETED", counted)
     for name, value in {
         "uid": "another",
         "labels": {"a": "b"},
         "annotations": {"a": "b"},
         "deletion_timestamp": "2026-01-01T00:00:00Z",
-        "name": "unheard-of",
     }.items():
         changed = structs.replace(counted, metadata=structs.replace(counted.metadata, **{name: value}))
-        assert not urgency.Urgency(cluster).can_wait("MODIFIED", changed), name
+        assert not urgency.Urgency(cluster).wait("MODIFIED", changed), name
 
 
 def test_a_group_that_needs_fewer_and_a_queue_that_opens_cannot_wait():
@@ -83,40 +84,54 @@ def test_a_group_that_needs_fewer_and_a_queue_that_opens_cannot_wait():
     larger = structs.replace(queue, spec=structs.replace(queue.spec, weight=99))
     closed = structs.replace(queue, status=structs.replace(queue.status, state="Closed"))
     for each in (smaller, larger, closed):
-        assert not urgency.Urgency(cluster).can_wait("MODIFIED", each)
+        assert not urgency.Urgency(cluster).wait("MODIFIED", each)
 
 
 def test_whatever_else_changes_is_looked_at_at_once():
     cluster = desk().cluster
     broken = decoding.decode({**builders.pod("p", "g"), "spec": {"containers": 7}})
     for each in (found(builders.node("n1")), broken):
-        assert not urgency.Urgency(cluster).can_wait("MODIFIED", each)
+        assert not urgency.Urgency(cluster).wait("MODIFIED", each)
 
 
 def members(count, start=0):
     return [builders.pod(f"m{number}", "gang", cpu="1") for number in range(start, start + count)]
 
 
-@given(st.integers(1, 12), st.lists(st.booleans(), min_size=12, max_size=12))
-def test_of_a_gang_only_the_pod_that_completes_it_and_those_after_it_cannot_wait(minimum, cycles):
-    made = builders.Desk().feed(builders.group("gang", minimum))
-    made.cache.apply(builders.NOW)
+@given(st.integers(1, 12), st.booleans(), st.lists(st.booleans(), min_size=12, max_size=12))
+def test_of_a_gang_only_the_pod_that_completes_it_and_those_after_it_cannot_wait(minimum, looked, cycles):
+    made = builders.Desk()
     judge = urgency.Urgency(made.cluster)
+    group = builders.group("gang", minimum)
+    assert judge.wait("ADDED", found(group)) == urgency.SOON
+    made.feed(group)
+    if looked:
+        made.cache.apply(builders.NOW)
     for number, manifest in enumerate(members(12), start=1):
-        assert judge.can_wait("ADDED", found(manifest)) == (number < minimum)
-        assert judge.can_wait("MODIFIED", found(manifest)) == (number < minimum)  # told again before anybody has looked
+        expected = urgency.LATER if number < minimum else urgency.NOW
+        assert judge.wait("ADDED", found(manifest)) == expected
+        assert judge.wait("MODIFIED", found(manifest)) == expected  # told again before anybody has looked
         made.feed(manifest)
         if cycles[number - 1]:
             made.cache.apply(builders.NOW)
-            assert judge.can_wait("MODIFIED", found(manifest))  # the echo of what was written on it
+            assert judge.wait("MODIFIED", found(manifest)) == urgency.LATER  # the echo of what was written on it
+
+
+def test_a_group_waits_for_its_pods_a_little_and_one_whose_pods_are_there_does_not():
+    made = builders.Desk().feed(builders.pod("p", "late", cpu="1"))
+    made.cache.apply(builders.NOW)
+    judge = urgency.Urgency(made.cluster)
+    assert judge.wait("ADDED", found(builders.group("late"))) == urgency.NOW
+    assert judge.wait("ADDED", found(builders.group("empty"))) == urgency.SOON
+    assert judge.wait("DELETED", found(builders.group("empty"))) == urgency.NOW
 
 
 def test_a_pod_whose_group_nobody_knows_and_one_without_a_group_cannot_wait():
     judge = urgency.Urgency(desk().cluster)
-    assert not judge.can_wait("ADDED", found(builders.pod("a", "unheard-of", cpu="1")))
+    assert not judge.wait("ADDED", found(builders.pod("a", "unheard-of", cpu="1")))
     alone = builders.pod("b", "g", cpu="1")
     alone["metadata"].pop("annotations")
-    assert not judge.can_wait("ADDED", found(alone))
+    assert not judge.wait("ADDED", found(alone))
 
 
 def test_a_pod_that_is_given_its_group_after_it_was_seen_cannot_wait():
@@ -125,7 +140,7 @@ def test_a_pod_that_is_given_its_group_after_it_was_seen_cannot_wait():
     alone["metadata"] = {**alone["metadata"], "annotations": {}}
     made = builders.Desk().feed(alone, builders.group("g", 1))
     made.cache.apply(builders.NOW)
-    assert not urgency.Urgency(made.cluster).can_wait("MODIFIED", found(given))
+    assert not urgency.Urgency(made.cluster).wait("MODIFIED", found(given))
 
 
 def test_a_pod_that_waits_cannot_wait_once_its_gate_is_off_or_it_has_another_label():
@@ -133,11 +148,11 @@ def test_a_pod_that_waits_cannot_wait_once_its_gate_is_off_or_it_has_another_lab
     gated["spec"]["schedulingGates"] = [{"name": "x"}]
     made.cache.apply(builders.NOW)
     judge = urgency.Urgency(made.cluster)
-    assert judge.can_wait("MODIFIED", found(gated))
+    assert judge.wait("MODIFIED", found(gated))
     free = {**gated, "spec": {**gated["spec"], "schedulingGates": []}}
     named = {**gated, "metadata": {**gated["metadata"], "labels": {"a": "b"}}}
     for each in (free, named):
-        assert not judge.can_wait("MODIFIED", found(each))
+        assert not judge.wait("MODIFIED", found(each))
 
 
 @pytest.mark.parametrize("seen", [False, True])
@@ -148,8 +163,24 @@ def test_what_is_remembered_of_gangs_that_come_is_bounded(seen):
         judge = urgency.Urgency(made.cluster)
         for number in range(30):
             manifest = builders.pod(f"p{number}", f"g{number}", cpu="1")
-            assert judge.can_wait("ADDED", found(manifest))
+            assert judge.wait("ADDED", found(manifest))
             assert len(judge._coming) <= 10
             if seen:
                 made.feed(manifest)
                 made.cache.apply(builders.NOW)
+
+
+@pytest.mark.parametrize("seen", [False, True])
+def test_what_is_remembered_of_groups_that_come_is_bounded(seen):
+    made = builders.Desk()
+    with mock.patch.object(urgency, "MOST", 10):
+        judge = urgency.Urgency(made.cluster)
+        for number in range(30):
+            group = builders.group(f"g{number}", 2)
+            assert judge.wait("ADDED", found(group)) == urgency.SOON
+            assert len(judge._announced) <= 10
+            if seen:
+                made.feed(group)
+                made.cache.apply(builders.NOW)
+        known = urgency.LATER if seen else urgency.NOW  # of those that are not remembered, a pod is looked at at once
+        assert judge.wait("ADDED", found(builders.pod("p", "g29", cpu="1"))) == known

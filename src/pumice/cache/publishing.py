@@ -372,7 +372,9 @@ def _patience(job: Job) -> int:
     """Return for how long the status of a group may wait, since a better one may follow."""
     if job.tally.counts[Status.BINDING]:
         return write_paces.BEING_BOUND
-    return write_paces.LET_IN if job.phase == names.PHASE_INQUEUE else 0
+    if job.phase != names.PHASE_INQUEUE:
+        return 0
+    return write_paces.WITH_PODS if job.tasks else write_paces.LET_IN
 
 
 def _name(effect: Patch) -> str:

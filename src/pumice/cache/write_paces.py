@@ -16,8 +16,10 @@ REASONS: Final = Budget(burst=6, pause=60_000_000)
 
 QUEUES: Final = Budget(burst=1, pause=1_000_000)
 
-LET_IN: Final = 100_000
-"""So long the status of a group that was let in may wait for its pods to be bound, which others may only create now, and"""
+LET_IN: Final = 50_000
+"""So long the status of a group that was let in may wait for pods, which others may only create now,"""
+WITH_PODS: Final = 1_000_000
+"""so long that of one which has some for all of them to come and be bound, and"""
 BEING_BOUND: Final = 10_000_000
 """so long that of one whose pods are being bound; a write of a group costs an API server as much as three binds."""
 

@@ -121,7 +121,7 @@ class Decider:
                     due, heard = min(due, self._pacing.after_change(now)), self._box.heard
                     early = now + EARLY if self._deciding and due - now > 2 * EARLY else due
                 case mailbox.Echoed():
-                    due = min(due, self._pacing.after_echo(time.monotonic()))
+                    due = min(due, self._pacing.after_echo(time.monotonic(), message.wait))
                 case mailbox.Reconfigure() | mailbox.Dump() | mailbox.View() | mailbox.Summarise():
                     self._answer(message)
 

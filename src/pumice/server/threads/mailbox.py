@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import queue
 import time
 from typing import TYPE_CHECKING
@@ -58,7 +59,9 @@ class Changed(msgspec.Struct, frozen=True):
 
 
 class Echoed(msgspec.Struct, frozen=True):
-    """Something has come in that a cycle should look at some time soon: nothing could be decided now that could not be before."""
+    """Something has come in that a cycle should look at within so many seconds: nothing could be decided now that could not be before."""
+
+    wait: float
 
 
 Message = Stop | Fatal | Begin | Reconfigure | Dump | Summarise | View | Changed | Echoed
@@ -70,7 +73,7 @@ class Mailbox:
     def __init__(self) -> None:
         self._queue: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._rung = False
-        self._hinted = False
+        self._hinted = math.inf
         self.heard = 0  # how many changes have come in; a thread that writes and one that compares need no lock for it
 
     def post(self, message: Message) -> None:
@@ -84,16 +87,17 @@ class Mailbox:
             self._rung = True
             self.post(Changed())
 
-    def hint(self) -> None:
-        """Say that something has changed that can wait a moment; nobody needs to hear of it who was told of more already."""
+    def hint(self, wait: float) -> None:
+        """Say that something has changed that can wait for so many seconds; nobody needs to hear of it who was told of more already."""
         self.heard += 1
-        if not self._hinted and not self._rung:
-            self._hinted = True
-            self.post(Echoed())
+        if wait < self._hinted and not self._rung:
+            self._hinted = wait
+            self.post(Echoed(wait))
 
     def hush(self) -> None:
         """Begin to look at what has changed: whatever comes from now on is for the next time."""
-        self._rung = self._hinted = False
+        self._rung = False
+        self._hinted = math.inf
 
     def take(self, until: float) -> Message | None:
         """Wait for a message, not longer than until a moment of the monotonic clock; one that is there is taken at any time."""

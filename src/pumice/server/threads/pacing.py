@@ -1,7 +1,7 @@
 """When the next cycle starts: at once when something has changed, or after a fixed pause if one was asked for.
 
 At once means: as soon as a burst of changes is over, or after three milliseconds of it, so that gangs arrive whole and a lone pod waits for nobody, and after a pause as
-long as the last cycle was, so that deciding takes no more than half of the time. What gives nobody room, such as the echo of a bind or a pod whose gang is not complete, waits a fifth of a second for more of its kind. Whatever waits for a moment
+long as the last cycle was, so that deciding takes no more than half of the time. What gives nobody room, such as the echo of a bind or a pod whose gang is not complete, waits a moment for more of its kind (see `urgency`). Whatever waits for a moment
 wakes the scheduler then; in any case it looks around once a second.
 """
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 QUIET: Final = 0.0003  # seconds without a change after which a burst is over
 GATHER: Final = 0.003  # seconds for which a burst is gathered at most
-ECHO: Final = 0.2  # seconds for which changes are gathered that nothing new can be decided on
 LOOK: Final = 1.0  # seconds after which a cycle starts though nobody asked for one; it is skipped if nothing is due
 LONGEST: Final = 1.0  # the longest pause after a cycle
 STANDS: Final = 1_000_000  # microseconds for which a reason to wait must stand before it is written, as long as others' cycles take to see it
@@ -57,6 +56,6 @@ class Pacing:
         """Return until when a cycle that is due waits for the end of a burst that still goes on; that is over already if it was gathered for long enough."""
         return min(now + QUIET, self._gathered)
 
-    def after_echo(self, now: float) -> float:
-        """Return when the next cycle starts at the latest, now that something has changed that can wait a moment."""
-        return self._rested if self._period is not None else max(self._rested, now + ECHO)
+    def after_echo(self, now: float, wait: float) -> float:
+        """Return when the next cycle starts at the latest, now that something has changed that can wait for so many seconds."""
+        return self._rested if self._period is not None else max(self._rested, now + wait)

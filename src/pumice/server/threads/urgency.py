@@ -1,7 +1,8 @@
 """Which changes a cycle is started for at once, and which can wait a moment: those that give nobody room and nobody something to run.
 
-Most of what a busy scheduler hears is the echo of its own writes, and pods whose gangs are not complete. A cycle for each of them would decide nothing, and keep the
-binds that are on their way from being sent.
+Most of what a busy scheduler hears is the echo of its own writes, groups without pods, and pods whose gangs are not complete. A cycle for each of them would decide
+nothing, and keep the binds that are on their way from being sent. Most groups have their pods within milliseconds; one that has none waits no longer than whoever
+creates them once it is let in would notice.
 """
 
 from __future__ import annotations
@@ -11,12 +12,17 @@ from typing import TYPE_CHECKING, Final
 from pumice.api import core, names, scheduling
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from pumice.api import decoding
     from pumice.api.meta import KubeObject, ObjectMeta
     from pumice.cache.reflector import EventType
     from pumice.model.cluster import Cluster
 
-MOST: Final = 10_000  # gangs of which it is known which pods have come
+NOW: Final = 0.0
+SOON: Final = 0.05  # seconds for which a group without pods waits for them
+LATER: Final = 0.2  # seconds for which changes are gathered that nothing new can be decided on
+MOST: Final = 10_000  # gangs of which it is known which pods have come, and groups that nobody has looked at yet
 _ENDED: Final = ("Succeeded", "Failed")
 
 
@@ -29,24 +35,41 @@ class Urgency:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._coming: dict[str, dict[str, None]] = {}  # pods of gangs, those among them that the model has not seen
+        self._announced: dict[str, int] = {}  # the minimum of groups that the model has not seen
 
-    def can_wait(self, event_type: EventType, found: KubeObject | decoding.Malformed) -> bool:
-        """Tell whether nothing could be decided now that could not be before."""
+    def wait(self, event_type: EventType, found: KubeObject | decoding.Malformed) -> float:
+        """Return for how many seconds a change may wait for others: none if something could be decided now that could not be before."""
         if event_type == "DELETED":
-            return False
+            return NOW
         if isinstance(found, core.Pod):
-            return _has_place(found) or self._is_echo(found) or self._lacks_others(found)
+            return LATER if _has_place(found) or self._is_echo(found) or self._lacks_others(found) else NOW
         if isinstance(found, scheduling.PodGroup):
-            job = self._cluster.jobs.get(f"{found.metadata.namespace}/{found.metadata.name}")
-            group = None if job is None else job.group
-            return group is not None and group.spec == found.spec and _is_same(group.metadata, found.metadata)
+            return self._wait_of_group(found)
         if isinstance(found, scheduling.Queue):
-            queue = self._cluster.queues.get(found.metadata.name)
-            known = None if queue is None else queue.object
-            if known is None or known.status.state != found.status.state:
-                return False
-            return known.spec == found.spec and _is_same(known.metadata, found.metadata)
-        return False
+            return LATER if self._is_same_queue(found) else NOW
+        return NOW
+
+    def _wait_of_group(self, found: scheduling.PodGroup) -> float:
+        key = f"{found.metadata.namespace}/{found.metadata.name}"
+        job = self._cluster.jobs.get(key)
+        group = None if job is None else job.group
+        if group is not None:
+            return LATER if group.spec == found.spec and _is_same(group.metadata, found.metadata) else NOW
+        if job is not None and job.tasks:
+            return NOW
+        if len(self._announced) >= MOST:
+            jobs = self._cluster.jobs
+            self._announced = {each: minimum for each, minimum in self._announced.items() if each not in jobs}
+        if len(self._announced) < MOST:
+            self._announced[key] = found.spec.min_member
+        return SOON
+
+    def _is_same_queue(self, found: scheduling.Queue) -> bool:
+        queue = self._cluster.queues.get(found.metadata.name)
+        known = None if queue is None else queue.object
+        if known is None or known.status.state != found.status.state:
+            return False
+        return known.spec == found.spec and _is_same(known.metadata, found.metadata)
 
     def _is_echo(self, pod: core.Pod) -> bool:
         """Tell whether of a pod that waits only what is written on it has changed."""
@@ -58,20 +81,25 @@ class Urgency:
     def _lacks_others(self, pod: core.Pod) -> bool:
         """Tell whether a pod belongs to a gang that is not complete with it."""
         name = pod.metadata.annotations.get(names.GROUP_NAME, "")
-        job = self._cluster.jobs.get(key := f"{pod.metadata.namespace}/{name}") if name else None
-        if job is None or job.group is None:
+        if not name:
             return False
-        minimum = job.group.spec.min_member
-        if len(job.tasks) >= minimum:
+        job = self._cluster.jobs.get(key := f"{pod.metadata.namespace}/{name}")
+        group = None if job is None else job.group
+        announced = self._announced.get(key) if group is None else self._announced.pop(key, None)
+        minimum = announced if group is None else group.spec.min_member
+        if minimum is None:
+            return False
+        seen: Collection[str] = () if job is None else job.tasks
+        if len(seen) >= minimum:
             self._coming.pop(key, None)
             return False
         if len(self._coming) >= MOST and key not in self._coming:
             self._tidy()
         coming = self._coming.setdefault(key, {})
         coming[pod.metadata.uid] = None
-        if len(job.tasks) + len(coming) >= minimum:  # some of them may be counted twice
-            coming = self._coming[key] = {uid: None for uid in coming if uid not in job.tasks}
-        return len(job.tasks) + len(coming) < minimum
+        if len(seen) + len(coming) >= minimum:  # some of them may be counted twice
+            coming = self._coming[key] = {uid: None for uid in coming if uid not in seen}
+        return len(seen) + len(coming) < minimum
 
     def _tidy(self) -> None:
         """Forget gangs whose pods the model has; of all the others nothing is known any more, if they are too many."""

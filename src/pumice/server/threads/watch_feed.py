@@ -61,7 +61,7 @@ class WatchFeed:
         if raw or event_type == "DELETED":
             self._companions.feed(kind, event_type, found, raw)
         self._noticed(kind, event_type, found)
-        if self._urgency.can_wait(event_type, found):
-            self._box.hint()
+        if wait := self._urgency.wait(event_type, found):
+            self._box.hint(wait)
         else:
             self._box.ring()
