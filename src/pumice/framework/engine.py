@@ -45,6 +45,7 @@ class Engine:
         self.breakdowns: list[Breakdown] = []
         self._streaks: dict[breakdowns.Key, breakdowns.Streak] = {}
         self._blamed: dict[str, None] = {}
+        self._kept: dict[str, object] = {}
 
     def open(
         self,
@@ -69,6 +70,7 @@ class Engine:
             reservations=reserved,
             observer=self.observer,
             streaks=self._streaks,
+            kept=self._kept,
         )
         session.open(self.plugins)
         reservations.apply(session, session.reservations)

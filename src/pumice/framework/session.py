@@ -78,6 +78,7 @@ class Session(Points):
         reservations: Reservations | None = None,
         observer: observing.Observer = observing.NOBODY,
         streaks: dict[breakdowns.Key, breakdowns.Streak] | None = None,
+        kept: dict[str, object] | None = None,
     ) -> None:
         self.cluster = cluster
         self.observer = observer
@@ -93,7 +94,8 @@ class Session(Points):
         self.handlers_look_around = False  # whether any has to be told of each run before the next is applied
         self.divisions: list[Callable[[Task], object]] = []
         self.findings = Findings(record.journal)
-        self.scratch: dict[str, object] = {}
+        self.scratch: dict[str, object] = {}  # what is worked out once for this cycle
+        self.kept: dict[str, object] = {} if kept is None else kept  # what plugins follow together from cycle to cycle
         self._progressed = False
         self.failures: list[Exception] = []  # of actions as a whole; those about somebody are among the breakdowns
         self._plugins: list[Plugin] = []
