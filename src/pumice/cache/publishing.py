@@ -60,14 +60,16 @@ class Publisher:
 
     def publish(self, session: Session) -> None:
         """Write what changed: groups, their pods, queues."""
+        now, heeded = session.started, session.job_gradient.active
         for report in closing.report(session):
-            # Plugins count a group by its phase, so one that has entered another may make room for others.
-            session.progressed |= report.status.phase != report.job.phase
-            self._publish_job(report, session.started)
-            if not session.job_gradient.active and (idle := _unheeded(report.job)):
+            if report.status.phase != report.job.phase:
+                # Plugins count a group by its phase, so one that has entered another may make room for others.
+                session.progressed = True
+            self._publish_job(report, now)
+            if not heeded and (idle := _unheeded(report.job)):
                 self._tell(report.job, "Warning", names.EVENT_NO_EFFECT, idle)
             for entry in report.tasks:
-                self._publish_task(entry, session.started)
+                self._publish_task(entry, now)
         self._notice(session.findings.notices)
         self._warn(session.findings.warnings)
         for queue, message in session.findings.queue_warnings:
@@ -142,8 +144,13 @@ class Publisher:
 
     def _give_reasons(self, report: closing.JobReport, kind: kinds.Kind, now: int) -> bool:
         """Tell of a group that waits, and whether its status may be written: always if its phase or counts changed, else as often as reasons may be given."""
-        name = f"{kinds.POD_GROUP.name} {report.job.key}"
-        moved, news = _has_moved(report), self._is_warning_new(report)
+        name, moved = f"{kinds.POD_GROUP.name} {report.job.key}", report.moved
+        if moved and not report.warning:
+            # It has left its reasons behind.
+            self._warned.pop(report.job.key, None)
+            self._paces.withdraw(name)
+            return True
+        news = self._is_warning_new(report)
         wanted = news or (report.changed and not moved)
         stood = not wanted or self._paces.has_stood(name, now)
         if news and stood and report.job.group is not None:
@@ -387,12 +394,6 @@ def _name(effect: Patch) -> str:
         if effect.namespace
         else f"{effect.kind.name} {effect.name}"
     )
-
-
-def _has_moved(report: closing.JobReport) -> bool:
-    """Tell whether a group's phase or counts changed."""
-    old, new = report.job.status, report.status
-    return (old.phase, old.running, old.succeeded, old.failed) != (new.phase, new.running, new.succeeded, new.failed)
 
 
 def _unheeded(job: Job) -> str:
