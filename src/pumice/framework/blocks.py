@@ -324,7 +324,7 @@ class Blocks:
         if evaluation.key not in self._expected or not self._is_current():
             return None
         try:
-            place = self._place(evaluation.key) if self.stand_alone((evaluation.subject,)) else None
+            place = None if self._looks_around(evaluation.subject) else self._place(evaluation.key)
             if place is None:
                 return None
             place[0].catch_up()
@@ -353,11 +353,13 @@ class Blocks:
         """Find the first of some subjects in one block, as long as they are."""
         block: Block | None = None
         members: list[int] = []
-        nodes, around = self._evaluator.table.view(), self._evaluator.functions.looking_around
+        alone: dict[Hashable, None] = {}
         for subject in subjects:
             key = self._evaluator.key(subject)
-            if key not in self._expected or speaks(around, subject, nodes):
-                break
+            if key not in alone:
+                if key not in self._expected or self._looks_around(subject):
+                    break
+                alone[key] = None
             # A block for the next ones is made when those before them have been placed.
             place = self._place(key) if block is None else self._places.get(key)
             if place is None or (block is not None and place[0] is not block):
@@ -368,8 +370,12 @@ class Blocks:
 
     def stand_alone(self, subjects: Iterable[Subject]) -> bool:
         """Tell whether nobody who looks at other nodes has anything to say about subjects, as when nodes were drafted for them."""
-        nodes, around = self._evaluator.table.view(), self._evaluator.functions.looking_around
-        return self._is_current() and not any(speaks(around, subject, nodes) for subject in subjects)
+        distinct = {self._evaluator.key(subject): subject for subject in subjects}
+        return self._is_current() and not any(map(self._looks_around, distinct.values()))
+
+    def _looks_around(self, subject: Subject) -> bool:
+        """Tell whether somebody who looks at other nodes has anything to say about a subject, and so about its equals."""
+        return speaks(self._evaluator.functions.looking_around, subject, self._evaluator.table.view())
 
     def _is_current(self) -> bool:
         """Tell whether blocks may be used, dropping those that are out of date."""

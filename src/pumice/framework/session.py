@@ -208,14 +208,31 @@ class Session(Points):
             if answer is not None and refusal is None:
                 refusal = answer
                 self.handlers_may_refuse = True
-        job = run.tasks[0].job
-        if job is not None:
-            # Shares are live: whoever is ordered by what it holds, as the handlers know it, moves at once.
-            self.job_order.touch(job)
-            queue = self.cluster.queues.get(job.queue)
-            if queue is not None:
-                self.queue_order.touch(queue)
+        if (job := run.tasks[0].job) is not None:
+            self._touch((job,))
         return refusal
+
+    def tell_of_all(self, runs: Sequence[Run]) -> int:
+        """Tell the handlers about runs that were applied together and give room to their tasks, one after the other until one is refused; returns how many were not."""
+        accepted = 0
+        for run in runs:
+            refusals = [self._told(plugin, handler, run, 1) for plugin, handler in self.handlers]
+            if any(refusals):
+                self.handlers_may_refuse = True
+                break
+            accepted += 1
+        self._touch([job for run in runs[: accepted + 1] if (job := run.tasks[0].job) is not None])
+        return accepted
+
+    def _touch(self, jobs: Iterable[Job]) -> None:
+        """Let jobs and their queues move at once: shares are live, and whoever is ordered by what it holds is so as the handlers know it."""
+        queues: dict[str, None] = {}
+        for job in jobs:
+            self.job_order.touch(job)
+            queues[job.queue] = None
+        for name in queues:
+            if (queue := self.cluster.queues.get(name)) is not None:
+                self.queue_order.touch(queue)
 
     def _told(self, plugin: str, handler: Handler, run: Run, direction: int) -> str | PluginBreakdownError | None:
         """Tell one handler; one that breaks down has refused, and the others are told all the same."""

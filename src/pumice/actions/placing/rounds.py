@@ -67,8 +67,8 @@ class Rounds:
         """Tell whether the turn of a job is likely to end with its first task, placed anywhere."""
         if len(tasks) > SMALL or tasks[0].nominated or job.roles_enforced or self._session.topology.steers(job):
             return False
-        lacking = job.min_member - job.tally.ready - job.tally.waiting
-        return lacking <= 1 and not any(task.gated for task in tasks)
+        tally = job.tally
+        return job.min_member - tally.ready - tally.waiting <= 1 and not any(task.gated for task in tasks)
 
     def _tried(
         self, queue: Queue, jobs: HeapQueue[Job], turns: Sequence[Entry[Job]], work: Mapping[str, list[Task]]
