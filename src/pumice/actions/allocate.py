@@ -84,13 +84,15 @@ class Allocate(Action):
             if (reason := session.overused(queue)) is not None:
                 self._leave_waiting(session, queue, jobs[queue.name], work, reason)
                 continue
-            if not len(jobs[queue.name]):
+            waiting = jobs[queue.name]
+            if not len(waiting):
                 continue
-            self._serve_while_nothing_changes(session, queue, queues, jobs[queue.name], work)
             # Where no other queue waits nobody could come first, wherever this one would stand.
-            while not len(queues) and len(jobs[queue.name]) and session.overused(queue) is None:
-                if not self._serve_round(session, together.play(queue, jobs[queue.name], work), work):
+            while not len(queues) and self._serve_round(session, together.play(queue, waiting, work), work):
+                if not len(waiting) or session.overused(queue) is not None:
                     break
+            else:
+                self._serve_while_nothing_changes(session, queue, queues, waiting, work)
             queues.push(queue)
 
     def _serve_round(self, session: Session, played: rounds.Round | None, work: dict[str, list[Task]]) -> bool:
@@ -180,9 +182,7 @@ class Allocate(Action):
         members: dict[str, list[Job]] = {}
         work: dict[str, list[Task]] = {}
         reserved = {task.job.key: task.job for task in session.reserved.values() if task.job is not None}
-        for job in list({**session.cluster.pending_jobs, **reserved}.values()):
-            if not session.usable(job):
-                continue
+        for job in session.usable_jobs({**session.cluster.pending_jobs, **reserved}.values()):
             if session.findings.phase(job) == names.PHASE_PENDING:
                 continue
             if (invalid := session.job_valid(job)) is not None:

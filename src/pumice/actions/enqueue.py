@@ -42,9 +42,8 @@ class Enqueue(Action):
     def execute(self, session: Session) -> None:
         """Work through the queues until nobody is left to ask."""
         waiting: dict[str, list[Job]] = {}
-        for job in session.cluster.phases.jobs(names.PHASE_PENDING):
-            if session.usable(job):
-                waiting.setdefault(job.queue, []).append(job)
+        for job in session.usable_jobs(session.cluster.phases.jobs(names.PHASE_PENDING)):
+            waiting.setdefault(job.queue, []).append(job)
         jobs = {name: session.job_order.queue(members) for name, members in waiting.items()}
         queues = session.queue_order.queue(session.cluster.queues[name] for name in jobs)
         size = RoundSize()
@@ -84,7 +83,7 @@ class Enqueue(Action):
         entries = asking.lead(size.turns)
         jobs = list(itertools.takewhile(lambda job: not job.is_interrupted, [job for _, _, job in entries]))
         permitted = session.job_enqueueable.permitted(jobs)
-        entered = len(list(itertools.takewhile(asking.leave, entries[:permitted])))
+        entered = asking.leave_together(entries[:permitted])
         asking.put_back(entries[entered:])
         size.adapt(entered)
         if entered:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pumice.model.job import Job
     from pumice.model.task import Task
 
+_BINDING = int(Status.BINDING)
 _NOMINATION = "nomination"
 _GATE = "gate"
 _STATUS = "status"
@@ -62,10 +63,11 @@ class Publisher:
         """Write what changed: groups, their pods, queues."""
         now, heeded = session.started, session.job_gradient.active
         for report in closing.report(session):
-            if report.status.phase != report.job.phase:
+            entered = report.status.phase != report.job.phase
+            if entered:
                 # Plugins count a group by its phase, so one that has entered another may make room for others.
                 session.progressed = True
-            self._publish_job(report, now)
+            self._publish_job(report, now, entered=entered)
             if not heeded and (idle := _unheeded(report.job)):
                 self._tell(report.job, "Warning", names.EVENT_NO_EFFECT, idle)
             for entry in report.tasks:
@@ -117,7 +119,7 @@ class Publisher:
 
     # -- groups ------------------------------------------------------------------------------------------------
 
-    def _publish_job(self, report: closing.JobReport, now: int) -> None:
+    def _publish_job(self, report: closing.JobReport, now: int, *, entered: bool) -> None:
         job = report.job
         group = job.group
         if group is None:
@@ -125,8 +127,7 @@ class Publisher:
         if shadows.is_shadow(group):
             self._cluster.set_status(job, report.status)
             return
-        entered = report.status.phase != job.phase
-        kind = self._kind(job.key)
+        kind = self._kinds.get(job.key, kinds.POD_GROUP) if self._kinds else kinds.POD_GROUP
         name = f"{_STATUS} {job.key}"
         is_due = self._give_reasons(report, kind, now) or self._paces.is_owed(name)
         if is_due:
@@ -377,7 +378,7 @@ class Publisher:
 
 def _patience(job: Job) -> int:
     """Return for how long the status of a group may wait, since a better one may follow."""
-    if job.tally.counts[Status.BINDING]:
+    if job.tally.counts[_BINDING]:
         return write_paces.BEING_BOUND
     return write_paces.LET_IN if job.phase == names.PHASE_INQUEUE else 0
 

@@ -55,6 +55,7 @@ class Block:
         "_observer",
         "_points",
         "_states",
+        "_statics",
         "_subjects",
         "_table",
         "by_amounts",
@@ -73,6 +74,7 @@ class Block:
         self._subjects = together(members, self._table.vocabulary)
         self._allowed = _alike([evaluator.static_mask(member, bare_answers) for member in members])
         self._points = _static_points(self._functions, members, self._table)
+        self._statics = [each for each in (self._allowed, self._points) if each is not None]
         # Where nothing but amounts decides: answers by the state of a node, the state that the answers about a node are for, and what each subject adds to it.
         self.by_amounts = self._functions.many_by_amounts
         self.known: dict[bytes, Floats] = {}
@@ -154,9 +156,8 @@ class Block:
     def state(self, row: int, amounts: Matrix) -> bytes:
         """Return what answers about a node follow from: its amounts, and what its object alone decides."""
         state = amounts.tobytes()
-        for static in (self._allowed, self._points):
-            if static is not None:
-                state += static[:, row].tobytes()
+        for static in self._statics:
+            state += static[:, row].tobytes()
         return state
 
     def look(self, states: Sequence[bytes], rows: Rows, amounts: Matrix) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pumice.model.job import Job
     from pumice.model.task import Task
 
+Statuses = dict[tuple[object, ...], scheduling.PodGroupStatus]
 QUEUE_PATIENCE = 10_000_000
 """So long after its creation a group may wait for its queue to be created before its status says so."""
 WAITING = frozenset({Status.PENDING, Status.ALLOCATED, Status.PIPELINED})
@@ -59,9 +60,7 @@ def jobs_to_report(session: Session) -> list[Job]:
     A job that stands exactly as it stood when it was last reported is left out: there is nothing new to say.
     """
     if session.findings.to_report is None:
-        session.findings.to_report = [
-            job for job in _noticed(session) if session.usable(job) and _is_news(session, job)
-        ]
+        session.findings.to_report = [job for job in session.usable_jobs(_noticed(session)) if _is_news(session, job)]
     return session.findings.to_report
 
 
@@ -129,18 +128,20 @@ def report(session: Session) -> list[JobReport]:
     """Report on every job that may have changed; one whose queue cannot be used says so on its group and on every pod."""
     stranded = []
     stamp = _stamp(session)
+    valid = {name for name, queue in session.cluster.queues.items() if not queue.bad}
     for job in _noticed(session):
         if job.group is None or job.bad:
             continue
         if job.pending and (text := unknown_class(session, job)):
             session.findings.warn(job, text)
-        if not session.usable(job):
+        if job.queue not in valid:
             text = _queue_text(session, job)
             session.record.state(job.key, f"not looked at: {text}")
             session.findings.warn(job, text)
             if (found := _stranded(session, job, text, stamp)) is not None:
                 stranded.append(found)
-    return [*stranded, *(_job_report(session, job, stamp) for job in jobs_to_report(session))]
+    equal: Statuses = {}
+    return [*stranded, *(_job_report(session, job, stamp, equal) for job in jobs_to_report(session))]
 
 
 def _stranded(session: Session, job: Job, text: str, stamp: Stamp) -> JobReport | None:
@@ -160,7 +161,7 @@ def _stranded(session: Session, job: Job, text: str, stamp: Stamp) -> JobReport 
         message=f"{len(waiting)}/{len(job.tasks)} tasks in gang unschedulable: {text}",
     )
     session.findings.conditions[job.key] = [condition] if waiting or not job.tasks else []
-    status = _status(session, job, stamp)
+    status = _status(session, job, stamp, {})
     told = [TaskReport(t, names.REASON_UNSCHEDULABLE, text, "") for t in waiting if not t.gated]
     moved = _has_moved(job.status, status)
     return JobReport(job, status, moved or not _same(job.status, status), moved, "", tuple(told))
@@ -182,8 +183,8 @@ def _queue_text(session: Session, job: Job) -> str:
     return f"queue {job.queue} is invalid: {queue.bad}"
 
 
-def _job_report(session: Session, job: Job, stamp: Stamp) -> JobReport:
-    status, known, key = _status(session, job, stamp), job.status, job.key
+def _job_report(session: Session, job: Job, stamp: Stamp, equal: Statuses) -> JobReport:
+    status, known, key = _status(session, job, stamp, equal), job.status, job.key
     counts = job.tally.counts
     head = f"{status.phase or names.PHASE_PENDING} in queue {job.queue}"
     moved = _has_moved(known, status)
@@ -203,19 +204,24 @@ def _job_report(session: Session, job: Job, stamp: Stamp) -> JobReport:
 # -- phase -----------------------------------------------------------------------------------------------------
 
 
-def _status(session: Session, job: Job, stamp: Stamp) -> scheduling.PodGroupStatus:
+def _status(session: Session, job: Job, stamp: Stamp, equal: Statuses) -> scheduling.PodGroupStatus:
+    """Return the status of a group; groups that stood alike and are told the same have one."""
     counts = job.tally.counts
     given = session.findings.conditions.get(job.key, ())
     unschedulable = names.CONDITION_UNSCHEDULABLE in [c.type for c in given]
     entered = phase(job, session.findings.phase(job), unschedulable=unschedulable)
     retries = bool(job.pending) and any(task.refusal for task in job.pending.values())
-    return scheduling.PodGroupStatus(
-        phase=entered,
-        conditions=group_conditions.merged(job.status, given, entered, stamp, retries=retries),
-        running=counts[_RUNNING],
-        succeeded=counts[_SUCCEEDED],
-        failed=counts[_FAILED],
-    )
+    key = (job.status, entered, retries, counts[_RUNNING], counts[_SUCCEEDED], counts[_FAILED], *given)
+    status = equal.get(key)
+    if status is None:
+        status = equal[key] = scheduling.PodGroupStatus(
+            phase=entered,
+            conditions=group_conditions.merged(job.status, given, entered, stamp, retries=retries),
+            running=counts[_RUNNING],
+            succeeded=counts[_SUCCEEDED],
+            failed=counts[_FAILED],
+        )
+    return status
 
 
 def phase(job: Job, current: str, *, unschedulable: bool) -> str:

@@ -413,15 +413,17 @@ class HeapQueue(Generic[T]):
 
     def lead(self, count: int) -> list[Entry[T]]:
         """Return the first items, in order, with their keys; those that do not leave have to be put back."""
-        found: list[Entry[T]] = []
-        while len(found) < min(count, len(self._tickets)):
+        wanted = min(count, len(self._tickets))
+        while True:
+            found: list[Entry[T]] = []
             try:
-                found.append(self._next())
+                while len(found) < wanted:
+                    found.append(self._next())
             except Exception as error:  # noqa: BLE001  as above
                 self.put_back(found)
                 self._mend(error)
-                found = []
-        return found
+            else:
+                return found
 
     def first(self, count: int) -> list[T]:
         """Return the first items that wait, in order; nobody leaves. None of them if their keys cannot be compared."""
@@ -436,10 +438,21 @@ class HeapQueue(Generic[T]):
 
     def leave(self, entry: Entry[T]) -> bool:
         """Let one of the first items leave; not if another would come before it by now."""
-        if self._stale or self._moved or (self._heap and self._heap[0] < entry):  # as below, without the call
+        if not self.is_next(entry):
             return False
         self._let_go(id(entry[2]))
         return True
+
+    def leave_together(self, entries: Sequence[Entry[T]]) -> int:
+        """Let the first items leave, one after the other as above; returns how many did."""
+        if not self.unmoved:
+            return 0
+        first = self._heap[0] if self._heap else None
+        for count, entry in enumerate(entries):
+            if first is not None and first < entry:
+                return count
+            self._let_go(id(entry[2]))
+        return len(entries)
 
     def take_back(self, entries: Iterable[Entry[T]]) -> None:
         """Let some of the first items not have left."""

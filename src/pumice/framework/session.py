@@ -292,6 +292,11 @@ class Session(Points):
         queue = self.cluster.queues.get(job.queue)
         return queue is not None and not queue.bad
 
+    def usable_jobs(self, jobs: Iterable[Job]) -> list[Job]:
+        """Return those of many jobs that have a valid group and a valid queue."""
+        valid = {name for name, queue in self.cluster.queues.items() if not queue.bad}
+        return [job for job in jobs if job.group is not None and not job.bad and job.queue in valid]
+
     def closed(self, job: Job) -> str | None:
         """Say why the queue of a job starts nothing new, whatever plugins are listed; None if it does, or if Volcano's rules leave that to them."""
         queue = self.cluster.queues.get(job.queue)

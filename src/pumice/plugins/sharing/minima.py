@@ -92,7 +92,11 @@ class Minima:
         beyond = cluster.job_sums.allocated[rows] - self.minimum[rows]
         self._spares[rows] = np.maximum(beyond, 0)
         self._lacks[rows] = 0
-        running = [job for job in there if job is not None and is_running(job)]
+        running = [
+            job
+            for job in there
+            if job is not None and job.status.phase == names.PHASE_RUNNING and is_running(job)  # most are asked nothing
+        ]
         if running:
             self._lacks[[job.row for job in running]] = self.deducted(self.reserved(cluster, running), running)
         self._add(rows, 1)
@@ -137,9 +141,8 @@ class Minima:
 
     def asked(self, job: Job) -> Vector:
         """Return the minimum of a job, without what its gated pods ask for."""
-        gated = self._gated(job) if job.pending else None
-        minimum: Vector = self.minimum[job.row]
-        return minimum if gated is None else np.maximum(minimum - gated, 0)
+        asked: Vector = self.asked_by((job,))[0]
+        return asked
 
     def asked_by(self, jobs: Sequence[Job]) -> Matrix:
         """Return the same of many jobs, a row for each."""
@@ -147,21 +150,21 @@ class Minima:
 
     def deducted(self, amounts: Matrix, jobs: Sequence[Job]) -> Matrix:
         """Take the requests of gated pods off amounts of jobs, down to 0; a gate that only waits for the queue does not count."""
-        for position, job in enumerate(jobs):
-            gated = self._gated(job) if job.pending else None
-            if gated is not None:
+        for job in jobs:
+            if job.pending and self._gates[job.row] != (job, job.version):
+                self._look(job)
+        for position, job in enumerate(jobs) if self.gated else ():
+            if job.pending and (gated := self.gated.get(job.row)) is not None:
                 amounts[position] = np.maximum(amounts[position] - gated, 0)
         return amounts
 
-    def _gated(self, job: Job) -> Vector | None:
-        """Return what the gated pods of a job ask for, looking at them only if they changed."""
-        if self._gates[job.row] != (job, job.version):
-            self._gates[job.row] = (job, job.version)
-            requests = [task.shape.request.vector for task in job.pending.values() if task.externally_gated]
-            self.gated.pop(job.row, None)
-            if requests:
-                self.gated[job.row] = np.sum(requests, axis=0)
-        return self.gated.get(job.row)
+    def _look(self, job: Job) -> None:
+        """Add up what the gated pods of a job that has changed ask for."""
+        self._gates[job.row] = (job, job.version)
+        requests = [task.shape.request.vector for task in job.pending.values() if task.externally_gated]
+        self.gated.pop(job.row, None)
+        if requests:
+            self.gated[job.row] = np.sum(requests, axis=0)
 
 
 def shared(session: Session) -> Minima:
