@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import GANG, Desk, group, pod
+from builders import GANG, Desk, group, node, pod
+from pumice.cache.effects import Bind
 from pumice.framework.configuration import SWITCHES, PluginSetting
 from pumice.framework.ordering import Ordering
 from pumice.framework.plugin import Plugin
@@ -181,3 +182,57 @@ def test_queues_take_turns_by_shares_that_a_handler_keeps():
     desk.cycle()
     placed = [name.split("-")[0] for name in desk.world.binds]
     assert {name: placed.count(name) for name in set(placed)} == {"red": 2, "green": 2, "blue": 2}
+
+
+class OddFirst(Plugin):
+    """Orders tasks by their priority, and breaks down about one name."""
+
+    name = "odd"
+    points = frozenset({"TaskOrder"})
+
+    def open(self, session):
+        session.task_order.add(self.key)
+
+    def key(self, task):
+        if task.name == "broken":
+            raise ValueError("this one")
+        return -task.priority % 2, task.priority
+
+
+NAMED = st.lists(
+    st.tuples(st.sampled_from(["w-", "v-", "w"]), st.integers(0, 12), st.integers(0, 3), st.integers(0, 2)),
+    unique_by=lambda each: each[:2],
+    max_size=12,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(groups=st.lists(NAMED, max_size=4), broken=st.booleans())
+def test_tasks_of_many_jobs_are_put_in_order_at_once_as_those_of_each_job(groups, broken):
+    desk = Desk('actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: odd}]\n', OddFirst)
+    for number, named in enumerate(groups):
+        desk.feed(group(f"g{number}"))
+        for head, index, priority, created in named:
+            name = f"{head}{index}"
+            desk.feed(pod(f"g{number}.{name}", f"g{number}", priority=priority, created=created, cpu="1"))
+    if broken:
+        desk.feed(group("g9"), pod("broken", "g9", cpu="1"))
+    desk.apply()
+    session = desk.session()
+    listed = [list(job.tasks.values()) for job in desk.cluster.jobs.values()]
+    before = [list(tasks) for tasks in listed]
+    assert session.task_order.sort_each(listed) is not broken
+    expected = before if broken else [session.task_order.sort(tasks) for tasks in before]
+    assert listed == expected
+    assert not session.breakdowns.found
+
+
+def test_a_job_whose_tasks_cannot_be_ordered_is_not_served_and_others_are():
+    desk = Desk('actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: odd}]\n', OddFirst)
+    for name in ("g1", "g2", "g3"):
+        desk.feed(group(name, 2, phase="Inqueue"))
+    desk.feed(*(pod(name, "g1", cpu="1") for name in ("b-1", "b-0")), pod("broken", "g2", cpu="1"))
+    desk.feed(pod("c-0", "g2", cpu="1"), *(pod(name, "g3", cpu="1") for name in ("d-1", "d-0")), node("n"))
+    desk.cycle()
+    assert [effect.name for effect in desk.world.effects if isinstance(effect, Bind)] == ["b-0", "b-1", "d-0", "d-1"]
+    assert "this one" in desk.cache.record.explain("a/g2")

@@ -84,13 +84,15 @@ class Allocate(Action):
             if (reason := session.overused(queue)) is not None:
                 self._leave_waiting(session, queue, jobs[queue.name], work, reason)
                 continue
-            if not len(jobs[queue.name]):
+            waiting = jobs[queue.name]
+            if not len(waiting):
                 continue
-            self._serve_while_nothing_changes(session, queue, queues, jobs[queue.name], work)
             # Where no other queue waits nobody could come first, wherever this one would stand.
-            while not len(queues) and len(jobs[queue.name]) and session.overused(queue) is None:
-                if not self._serve_round(session, together.play(queue, jobs[queue.name], work), work):
+            while not len(queues) and self._serve_round(session, together.play(queue, waiting, work), work):
+                if not len(waiting) or session.overused(queue) is not None:
                     break
+            else:
+                self._serve_while_nothing_changes(session, queue, queues, waiting, work)
             queues.push(queue)
 
     def _serve_round(self, session: Session, played: rounds.Round | None, work: dict[str, list[Task]]) -> bool:
@@ -180,9 +182,7 @@ class Allocate(Action):
         members: dict[str, list[Job]] = {}
         work: dict[str, list[Task]] = {}
         reserved = {task.job.key: task.job for task in session.reserved.values() if task.job is not None}
-        for job in list({**session.cluster.pending_jobs, **reserved}.values()):
-            if not session.usable(job):
-                continue
+        for job in session.usable_jobs({**session.cluster.pending_jobs, **reserved}.values()):
             if session.findings.phase(job) == names.PHASE_PENDING:
                 continue
             if (invalid := session.job_valid(job)) is not None:
@@ -191,18 +191,24 @@ class Allocate(Action):
             waiting: Iterable[Task] = job.pending.values()
             if job.key in reserved:
                 waiting = [*waiting, *(t for t in job.tasks.values() if t.uid in session.reserved)]
-            if tasks := _eligible(session, job, waiting):
+            if tasks := _tried(session, waiting):
                 if (closed := session.closed(job)) is not None:
-                    session.findings.attempt(job)
-                    session.findings.note_fit(tasks, FitSummary(0, (), closed))
-                    session.record.judge(job.key, self.name, closed)
+                    self._keep_out(session, job, tasks, closed)
                     continue
                 work[job.key] = tasks
                 if job.queue in members:
                     members[job.queue].append(job)
                 else:
                     members[job.queue] = [job]
+        _put_in_order(session, members, work)
         return members, work
+
+    def _keep_out(self, session: Session, job: Job, tasks: list[Task], closed: str) -> None:
+        """Note that the queue of a job starts nothing new."""
+        if tasks := _in_order(session, job, tasks):
+            session.findings.attempt(job)
+            session.findings.note_fit(tasks, FitSummary(0, (), closed))
+            session.record.judge(job.key, self.name, closed)
 
     def _leave_waiting(
         self, session: Session, queue: Queue, jobs: PriorityQueue[Job], work: dict[str, list[Task]], reason: str
@@ -384,13 +390,34 @@ def _hold_again(session: Session, lifted: Sequence[Task]) -> None:
 
 
 def _eligible(session: Session, job: Job, waiting: Iterable[Task]) -> list[Task]:
-    """Return the tasks of a job that may be tried, in order; whoever room is held for comes before others of the job."""
+    """Return the tasks of a job that may be tried, in order."""
+    return _in_order(session, job, _tried(session, waiting))
+
+
+def _tried(session: Session, waiting: Iterable[Task]) -> list[Task]:
+    """Return the tasks that may be tried."""
     started = session.started
-    tasks = [
+    return [
         task
         for task in waiting
         if not task.best_effort and not task.externally_gated and (task.retry_at <= started or session.may_try(task))
     ]
+
+
+def _put_in_order(session: Session, members: dict[str, list[Job]], work: dict[str, list[Task]]) -> None:
+    """Put the tasks of every job in order, of all jobs at once if nobody breaks down; a job whose tasks cannot be ordered is not served."""
+    if not session.reserved and session.task_order.sort_each([tasks for tasks in work.values() if len(tasks) > 1]):
+        return
+    for name, jobs in list(members.items()):
+        for job in jobs:
+            work[job.key] = _in_order(session, job, work[job.key])
+        members[name] = [job for job in jobs if work[job.key]]
+        if not members[name]:
+            del members[name]
+
+
+def _in_order(session: Session, job: Job, tasks: list[Task]) -> list[Task]:
+    """Return tasks of a job in order; whoever room is held for comes before others of the job. None of them if they cannot be ordered."""
     if len(tasks) < 2:
         return tasks
     with session.attempt(job):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
+from pumice.actions.placing.round_size import RoundSize
 from pumice.api import names
 from pumice.framework.configuration import Configured, Settings, settings
+from pumice.framework.ordering import HeapQueue
 from pumice.framework.plugin import Action
 
 if TYPE_CHECKING:
+    from pumice.framework.ordering import PriorityQueue
     from pumice.framework.session import Session
     from pumice.model.job import Job
     from pumice.model.resources import Amounts
@@ -38,15 +42,17 @@ class Enqueue(Action):
     def execute(self, session: Session) -> None:
         """Work through the queues until nobody is left to ask."""
         waiting: dict[str, list[Job]] = {}
-        for job in session.cluster.phases.jobs(names.PHASE_PENDING):
-            if session.usable(job):
-                waiting.setdefault(job.queue, []).append(job)
+        for job in session.usable_jobs(session.cluster.phases.jobs(names.PHASE_PENDING)):
+            waiting.setdefault(job.queue, []).append(job)
         jobs = {name: session.job_order.queue(members) for name, members in waiting.items()}
         queues = session.queue_order.queue(session.cluster.queues[name] for name in jobs)
+        size = RoundSize()
         while len(queues):
             queue = queues.pop()
             asking = jobs[queue.name]
             while len(asking):
+                if not len(queues) and self._let_in_together(session, asking, size):
+                    continue
                 job = asking.pop()
                 with session.attempt(job):
                     self._ask(session, job)
@@ -63,6 +69,31 @@ class Enqueue(Action):
                 session.record.judge(job.key, self.name, f"not let in: {vote.reason}")
                 return
         session.job_enqueued(job)
+        self._note(session, job)
+
+    def _let_in_together(self, session: Session, asking: PriorityQueue[Job], size: RoundSize) -> bool:
+        """Let the first jobs of the one queue that waits in, as far as nobody who is asked about all of them has anything against one; tells whether there were any.
+
+        Whoever needs no vote or is refused has a turn of its own.
+        """
+        if not isinstance(asking, HeapQueue) or not session.job_enqueued.takes_many:
+            return False
+        if len(asking) < 2 or session.reservations.holds or size.rests():
+            return False
+        entries = asking.lead(size.turns)
+        jobs = list(itertools.takewhile(lambda job: not job.is_interrupted, [job for _, _, job in entries]))
+        permitted = session.job_enqueueable.permitted(jobs)
+        entered = asking.leave_together(entries[:permitted])
+        asking.put_back(entries[entered:])
+        size.adapt(entered)
+        if entered:
+            session.job_enqueued.tell(jobs[:entered])
+        for job in jobs[:entered]:
+            self._note(session, job)
+        return entered > 0
+
+    def _note(self, session: Session, job: Job) -> None:
+        """Note that a job was let in."""
         session.findings.set_phase(job, names.PHASE_INQUEUE)
         session.record.acquit(job.key, self.name)
         session.record.say(self.name, "let in", job.key)

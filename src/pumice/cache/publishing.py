@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pumice.model.job import Job
     from pumice.model.task import Task
 
+_BINDING = int(Status.BINDING)
 _NOMINATION = "nomination"
 _GATE = "gate"
 _STATUS = "status"
@@ -60,14 +61,17 @@ class Publisher:
 
     def publish(self, session: Session) -> None:
         """Write what changed: groups, their pods, queues."""
+        now, heeded = session.started, session.job_gradient.active
         for report in closing.report(session):
-            # Plugins count a group by its phase, so one that has entered another may make room for others.
-            session.progressed |= report.status.phase != report.job.phase
-            self._publish_job(report, session.started)
-            if not session.job_gradient.active and (idle := _unheeded(report.job)):
+            entered = report.status.phase != report.job.phase
+            if entered:
+                # Plugins count a group by its phase, so one that has entered another may make room for others.
+                session.progressed = True
+            self._publish_job(report, now, entered=entered)
+            if not heeded and (idle := _unheeded(report.job)):
                 self._tell(report.job, "Warning", names.EVENT_NO_EFFECT, idle)
             for entry in report.tasks:
-                self._publish_task(entry, session.started)
+                self._publish_task(entry, now)
         self._notice(session.findings.notices)
         self._warn(session.findings.warnings)
         for queue, message in session.findings.queue_warnings:
@@ -115,7 +119,7 @@ class Publisher:
 
     # -- groups ------------------------------------------------------------------------------------------------
 
-    def _publish_job(self, report: closing.JobReport, now: int) -> None:
+    def _publish_job(self, report: closing.JobReport, now: int, *, entered: bool) -> None:
         job = report.job
         group = job.group
         if group is None:
@@ -123,8 +127,7 @@ class Publisher:
         if shadows.is_shadow(group):
             self._cluster.set_status(job, report.status)
             return
-        entered = report.status.phase != job.phase
-        kind = self._kind(job.key)
+        kind = self._kinds.get(job.key, kinds.POD_GROUP) if self._kinds else kinds.POD_GROUP
         name = f"{_STATUS} {job.key}"
         is_due = self._give_reasons(report, kind, now) or self._paces.is_owed(name)
         if is_due:
@@ -142,8 +145,13 @@ class Publisher:
 
     def _give_reasons(self, report: closing.JobReport, kind: kinds.Kind, now: int) -> bool:
         """Tell of a group that waits, and whether its status may be written: always if its phase or counts changed, else as often as reasons may be given."""
-        name = f"{kinds.POD_GROUP.name} {report.job.key}"
-        moved, news = _has_moved(report), self._is_warning_new(report)
+        name, moved = f"{kinds.POD_GROUP.name} {report.job.key}", report.moved
+        if moved and not report.warning:
+            # It has left its reasons behind.
+            self._warned.pop(report.job.key, None)
+            self._paces.withdraw(name)
+            return True
+        news = self._is_warning_new(report)
         wanted = news or (report.changed and not moved)
         stood = not wanted or self._paces.has_stood(name, now)
         if news and stood and report.job.group is not None:
@@ -370,7 +378,7 @@ class Publisher:
 
 def _patience(job: Job) -> int:
     """Return for how long the status of a group may wait, since a better one may follow."""
-    if job.tally.counts[Status.BINDING]:
+    if job.tally.counts[_BINDING]:
         return write_paces.BEING_BOUND
     if job.phase != names.PHASE_INQUEUE:
         return 0
@@ -389,12 +397,6 @@ def _name(effect: Patch) -> str:
         if effect.namespace
         else f"{effect.kind.name} {effect.name}"
     )
-
-
-def _has_moved(report: closing.JobReport) -> bool:
-    """Tell whether a group's phase or counts changed."""
-    old, new = report.job.status, report.status
-    return (old.phase, old.running, old.succeeded, old.failed) != (new.phase, new.running, new.succeeded, new.failed)
 
 
 def _unheeded(job: Job) -> str:

@@ -58,11 +58,12 @@ class WritePaces:
 
     def puts_off(self, name: str, limit: int, now: int) -> bool:
         """Tell whether the status of a group may still wait, that long from when it was first to be written; if not, it is taken as written."""
-        due = self._owed.setdefault(name, now) + (limit if self._patience else 0)
+        since = self._owed.pop(name, now)
+        due = since + limit if self._patience else since
         if now < due:
+            self._owed[name] = since
             self._put_off(name, due)
             return True
-        del self._owed[name]
         self._late.pop(name, None)
         return False
 

@@ -55,6 +55,7 @@ class Block:
         "_observer",
         "_points",
         "_states",
+        "_statics",
         "_subjects",
         "_table",
         "by_amounts",
@@ -73,6 +74,7 @@ class Block:
         self._subjects = together(members, self._table.vocabulary)
         self._allowed = _alike([evaluator.static_mask(member, bare_answers) for member in members])
         self._points = _static_points(self._functions, members, self._table)
+        self._statics = [each for each in (self._allowed, self._points) if each is not None]
         # Where nothing but amounts decides: answers by the state of a node, the state that the answers about a node are for, and what each subject adds to it.
         self.by_amounts = self._functions.many_by_amounts
         self.known: dict[bytes, Floats] = {}
@@ -154,9 +156,8 @@ class Block:
     def state(self, row: int, amounts: Matrix) -> bytes:
         """Return what answers about a node follow from: its amounts, and what its object alone decides."""
         state = amounts.tobytes()
-        for static in (self._allowed, self._points):
-            if static is not None:
-                state += static[:, row].tobytes()
+        for static in self._statics:
+            state += static[:, row].tobytes()
         return state
 
     def look(self, states: Sequence[bytes], rows: Rows, amounts: Matrix) -> None:
@@ -324,7 +325,7 @@ class Blocks:
         if evaluation.key not in self._expected or not self._is_current():
             return None
         try:
-            place = self._place(evaluation.key) if self.stand_alone((evaluation.subject,)) else None
+            place = None if self._looks_around(evaluation.subject) else self._place(evaluation.key)
             if place is None:
                 return None
             place[0].catch_up()
@@ -353,11 +354,13 @@ class Blocks:
         """Find the first of some subjects in one block, as long as they are."""
         block: Block | None = None
         members: list[int] = []
-        nodes, around = self._evaluator.table.view(), self._evaluator.functions.looking_around
+        alone: dict[Hashable, None] = {}
         for subject in subjects:
             key = self._evaluator.key(subject)
-            if key not in self._expected or speaks(around, subject, nodes):
-                break
+            if key not in alone:
+                if key not in self._expected or self._looks_around(subject):
+                    break
+                alone[key] = None
             # A block for the next ones is made when those before them have been placed.
             place = self._place(key) if block is None else self._places.get(key)
             if place is None or (block is not None and place[0] is not block):
@@ -368,8 +371,12 @@ class Blocks:
 
     def stand_alone(self, subjects: Iterable[Subject]) -> bool:
         """Tell whether nobody who looks at other nodes has anything to say about subjects, as when nodes were drafted for them."""
-        nodes, around = self._evaluator.table.view(), self._evaluator.functions.looking_around
-        return self._is_current() and not any(speaks(around, subject, nodes) for subject in subjects)
+        distinct = {self._evaluator.key(subject): subject for subject in subjects}
+        return self._is_current() and not any(map(self._looks_around, distinct.values()))
+
+    def _looks_around(self, subject: Subject) -> bool:
+        """Tell whether somebody who looks at other nodes has anything to say about a subject, and so about its equals."""
+        return speaks(self._evaluator.functions.looking_around, subject, self._evaluator.table.view())
 
     def _is_current(self) -> bool:
         """Tell whether blocks may be used, dropping those that are out of date."""

@@ -23,9 +23,14 @@ if TYPE_CHECKING:
     from pumice.model.job import Job
     from pumice.model.task import Task
 
+Statuses = dict[tuple[object, ...], scheduling.PodGroupStatus]
 QUEUE_PATIENCE = 10_000_000
 """So long after its creation a group may wait for its queue to be created before its status says so."""
 WAITING = frozenset({Status.PENDING, Status.ALLOCATED, Status.PIPELINED})
+# Asked of every job that is reported: plain integers index lists several times faster than members of an enumeration.
+_PENDING, _ALLOCATED, _PIPELINED = int(Status.PENDING), int(Status.ALLOCATED), int(Status.PIPELINED)
+_BOUND, _RUNNING, _SUCCEEDED = int(Status.BOUND), int(Status.RUNNING), int(Status.SUCCEEDED)
+_FAILED, _RELEASING, _EVICTING = int(Status.FAILED), int(Status.RELEASING), int(Status.EVICTING)
 UNFINISHED_PHASES = frozenset({names.PHASE_UNKNOWN, names.PHASE_PENDING, names.PHASE_INQUEUE})
 
 
@@ -39,11 +44,12 @@ class TaskReport(msgspec.Struct, frozen=True):
 
 
 class JobReport(msgspec.Struct, frozen=True):
-    """How a job stands at the end of a cycle."""
+    """How a job stands at the end of a cycle: whether that is different from what is known of it, and whether in its phase or counts."""
 
     job: Job
     status: scheduling.PodGroupStatus
     changed: bool
+    moved: bool
     warning: str
     tasks: tuple[TaskReport, ...]
 
@@ -54,22 +60,29 @@ def jobs_to_report(session: Session) -> list[Job]:
     A job that stands exactly as it stood when it was last reported is left out: there is nothing new to say.
     """
     if session.findings.to_report is None:
-        session.findings.to_report = [
-            job for job in _noticed(session) if session.usable(job) and _is_news(session, job)
-        ]
+        session.findings.to_report = [job for job in session.usable_jobs(_noticed(session)) if _is_news(session, job)]
     return session.findings.to_report
 
 
 def _is_news(session: Session, job: Job) -> bool:
     """Compare how a job stands with how it stood when it was last reported, and remember it."""
+    phase = session.findings.phase(job)
+    stands = (job.group, job.status, phase, job.version, tuple(job.tally.counts), _waits(session, job, phase))
+    if session.record.stood(job.key) == stands:
+        return False
+    session.record.stands(job.key, stands)
+    return True
+
+
+def _waits(session: Session, job: Job, phase: str) -> tuple[object, ...]:
+    """Return what there is to say of what a job waits for; nothing for most of those that run."""
     pending = job.pending
+    if not (pending or phase == names.PHASE_PENDING or session.reservations.holds or _has_tentative(job)) and (
+        job.key not in session.findings.fit_errors
+    ):
+        return ()
     errors = session.findings.errors(job)
-    stands = (
-        job.group,
-        job.status,
-        session.findings.phase(job),
-        job.version,
-        tuple(job.tally.counts),
+    waits = (
         _transactions(session, pending) if session.findings.last_transactions else (),
         tuple(errors.items()) if errors else (),
         [task.refusal for task in pending.values() if task.refusal] if pending else (),
@@ -77,16 +90,13 @@ def _is_news(session: Session, job: Job) -> bool:
         b"" if errors else _gist(session, job),
         [task.node for task in job.tasks.values() if task.status in TENTATIVE] if _has_tentative(job) else (),
     )
-    if session.record.stood(job.key) == stands:
-        return False
-    session.record.stands(job.key, stands)
-    return True
+    return waits if any(waits) else ()
 
 
 def _has_tentative(job: Job) -> bool:
     """Tell whether some task is placed and not bound."""
     counts = job.tally.counts
-    return bool(counts[Status.ALLOCATED] or counts[Status.PIPELINED])
+    return bool(counts[_ALLOCATED] or counts[_PIPELINED])
 
 
 def _gist(session: Session, job: Job) -> bytes:
@@ -118,18 +128,20 @@ def report(session: Session) -> list[JobReport]:
     """Report on every job that may have changed; one whose queue cannot be used says so on its group and on every pod."""
     stranded = []
     stamp = _stamp(session)
+    valid = {name for name, queue in session.cluster.queues.items() if not queue.bad}
     for job in _noticed(session):
         if job.group is None or job.bad:
             continue
-        if (text := unknown_class(session, job)) and job.pending:
+        if job.pending and (text := unknown_class(session, job)):
             session.findings.warn(job, text)
-        if not session.usable(job):
+        if job.queue not in valid:
             text = _queue_text(session, job)
             session.record.state(job.key, f"not looked at: {text}")
             session.findings.warn(job, text)
             if (found := _stranded(session, job, text, stamp)) is not None:
                 stranded.append(found)
-    return [*stranded, *(_job_report(session, job, stamp) for job in jobs_to_report(session))]
+    equal: Statuses = {}
+    return [*stranded, *(_job_report(session, job, stamp, equal) for job in jobs_to_report(session))]
 
 
 def _stranded(session: Session, job: Job, text: str, stamp: Stamp) -> JobReport | None:
@@ -149,9 +161,10 @@ def _stranded(session: Session, job: Job, text: str, stamp: Stamp) -> JobReport 
         message=f"{len(waiting)}/{len(job.tasks)} tasks in gang unschedulable: {text}",
     )
     session.findings.conditions[job.key] = [condition] if waiting or not job.tasks else []
-    status = _status(session, job, stamp)
+    status = _status(session, job, stamp, {})
     told = [TaskReport(t, names.REASON_UNSCHEDULABLE, text, "") for t in waiting if not t.gated]
-    return JobReport(job, status, not _same(job.status, status), "", tuple(told))
+    moved = _has_moved(job.status, status)
+    return JobReport(job, status, moved or not _same(job.status, status), moved, "", tuple(told))
 
 
 def unknown_class(session: Session, job: Job) -> str:
@@ -170,54 +183,59 @@ def _queue_text(session: Session, job: Job) -> str:
     return f"queue {job.queue} is invalid: {queue.bad}"
 
 
-def _job_report(session: Session, job: Job, stamp: Stamp) -> JobReport:
-    status = _status(session, job, stamp)
-    waiting = [task for task in job.tasks.values() if task.status in WAITING]
-    warning = ""
-    if waiting and status.phase in UNFINISHED_PHASES:
-        warning = f"{len(waiting)}/{len(job.tasks)} tasks in gang unschedulable: {job_text(session, job)}"
-    session.record.state(job.key, _state_text(session, job, status))
-    changed = not _same(job.status, status)
-    return JobReport(job, status, changed, warning, tuple(_task_reports(session, job, waiting)))
-
-
-def _state_text(session: Session, job: Job, status: scheduling.PodGroupStatus) -> str:
-    pending = job.tally.counts[Status.PENDING] + job.tally.waiting + job.tally.counts[Status.ALLOCATED]
+def _job_report(session: Session, job: Job, stamp: Stamp, equal: Statuses) -> JobReport:
+    status, known, key = _status(session, job, stamp, equal), job.status, job.key
+    counts = job.tally.counts
     head = f"{status.phase or names.PHASE_PENDING} in queue {job.queue}"
-    return f"{head}, {pending} of {len(job.tasks)} pods wait: {job_text(session, job)}" if pending else head
+    moved = _has_moved(known, status)
+    changed = moved or not _same(known, status)
+    lacking = counts[_PENDING] + counts[_PIPELINED] + counts[_ALLOCATED]
+    if not lacking:
+        session.record.state(key, head)
+        return JobReport(job, status, changed, moved, "", ())
+    waiting = [task for task in job.tasks.values() if task.status in WAITING]
+    text, warning = job_text(session, job), ""
+    if status.phase in UNFINISHED_PHASES:
+        warning = f"{len(waiting)}/{len(job.tasks)} tasks in gang unschedulable: {text}"
+    session.record.state(key, f"{head}, {lacking} of {len(job.tasks)} pods wait: {text}")
+    return JobReport(job, status, changed, moved, warning, tuple(_task_reports(session, job, waiting)))
 
 
 # -- phase -----------------------------------------------------------------------------------------------------
 
 
-def _status(session: Session, job: Job, stamp: Stamp) -> scheduling.PodGroupStatus:
+def _status(session: Session, job: Job, stamp: Stamp, equal: Statuses) -> scheduling.PodGroupStatus:
+    """Return the status of a group; groups that stood alike and are told the same have one."""
     counts = job.tally.counts
-    given = session.findings.conditions.get(job.key, [])
+    given = session.findings.conditions.get(job.key, ())
     unschedulable = names.CONDITION_UNSCHEDULABLE in [c.type for c in given]
     entered = phase(job, session.findings.phase(job), unschedulable=unschedulable)
-    return scheduling.PodGroupStatus(
-        phase=entered,
-        conditions=group_conditions.merged(
-            job.status, given, entered, stamp, retries=any(task.refusal for task in job.pending.values())
-        ),
-        running=counts[Status.RUNNING],
-        succeeded=counts[Status.SUCCEEDED],
-        failed=counts[Status.FAILED],
-    )
+    retries = bool(job.pending) and any(task.refusal for task in job.pending.values())
+    key = (job.status, entered, retries, counts[_RUNNING], counts[_SUCCEEDED], counts[_FAILED], *given)
+    status = equal.get(key)
+    if status is None:
+        status = equal[key] = scheduling.PodGroupStatus(
+            phase=entered,
+            conditions=group_conditions.merged(job.status, given, entered, stamp, retries=retries),
+            running=counts[_RUNNING],
+            succeeded=counts[_SUCCEEDED],
+            failed=counts[_FAILED],
+        )
+    return status
 
 
 def phase(job: Job, current: str, *, unschedulable: bool) -> str:
     """Return the phase that follows from the job's tasks and this cycle's verdict."""
     counts = job.tally.counts
-    if counts[Status.RUNNING] and unschedulable:
+    if counts[_RUNNING] and unschedulable:
         return names.PHASE_UNKNOWN
     leaving = (
         sum(1 for t in job.tasks.values() if t.node is not None and t.status in GOING)
-        if counts[Status.RELEASING] or counts[Status.EVICTING]
+        if counts[_RELEASING] or counts[_EVICTING]
         else 0
     )
-    completed = counts[Status.SUCCEEDED] + counts[Status.FAILED]
-    scheduled = counts[Status.BOUND] + counts[Status.RUNNING] + completed + leaving
+    completed = counts[_SUCCEEDED] + counts[_FAILED]
+    scheduled = counts[_BOUND] + counts[_RUNNING] + completed + leaving
     if scheduled >= job.min_member:
         return names.PHASE_COMPLETED if scheduled == completed else names.PHASE_RUNNING
     return names.PHASE_INQUEUE if current == names.PHASE_INQUEUE else names.PHASE_PENDING
@@ -238,11 +256,14 @@ def _stamp(session: Session) -> Stamp:
     return stamp
 
 
+def _has_moved(old: scheduling.PodGroupStatus, new: scheduling.PodGroupStatus) -> bool:
+    """Tell whether the phase or the counts of a group changed."""
+    return (old.phase, old.running, old.succeeded, old.failed) != (new.phase, new.running, new.succeeded, new.failed)
+
+
 def _same(old: scheduling.PodGroupStatus, new: scheduling.PodGroupStatus) -> bool:
-    """Tell whether two statuses differ in nothing a reader could care about."""
-    if (old.phase, old.running, old.succeeded, old.failed) != (new.phase, new.running, new.succeeded, new.failed):
-        return False
-    return group_conditions.same(old.conditions, new.conditions)
+    """Tell whether the conditions of two statuses differ in nothing a reader could care about."""
+    return old.conditions == new.conditions or group_conditions.same(old.conditions, new.conditions)
 
 
 # -- texts -----------------------------------------------------------------------------------------------------

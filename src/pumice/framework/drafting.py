@@ -75,6 +75,12 @@ class Draft:
         ahead: Vector = present + self._block.more[member]
         return ahead
 
+    def _read(self, rows: list[int]) -> None:
+        """Read the amounts of nodes that were not looked at yet, all together."""
+        new = [row for row in rows if row not in self._amounts]
+        if new:
+            self._amounts.update(zip(new, self._table.amounts(np.array(new, dtype=np.int64)), strict=True))
+
     def _look(self, number: int, row: int, state: bytes) -> None:
         """Look at a state that is new, and at those that may come next; at more of them if all guesses were right the last time."""
         block, wrong = self._block, number < self._known
@@ -117,5 +123,6 @@ class Draft:
             keys[:, other] = REFUSED
         for other, answers in hidden:
             keys[:, other] = answers
+        self._read([other for _, other in guesses])
         for number, other in guesses:
             yield other, self._ahead(other, self._members[number])

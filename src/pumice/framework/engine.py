@@ -51,6 +51,7 @@ class Engine:
         self.breakdowns: list[Breakdown] = []
         self._streaks: dict[breakdowns.Key, breakdowns.Streak] = {}
         self._blamed: dict[str, None] = {}
+        self._kept: dict[str, object] = {}
 
     def open(
         self,
@@ -75,6 +76,7 @@ class Engine:
             reservations=reserved,
             observer=self.observer,
             streaks=self._streaks,
+            kept=self._kept,
         )
         session.open(self._slots)
         reservations.apply(session, session.reservations)

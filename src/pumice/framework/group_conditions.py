@@ -33,11 +33,13 @@ def merged(
     found = list(known.conditions)
     anew = phase != (known.phase or names.PHASE_PENDING)
     for condition in given:
-        position = next((i for i, old in enumerate(found) if old.type == condition.type), None)
-        if position is None:
+        for position, old in enumerate(found):
+            if old.type == condition.type:
+                if not says(old, condition, exactly=anew):
+                    found[position] = stamp(condition)
+                break
+        else:
             found.append(stamp(condition))
-        elif not says(found[position], condition, exactly=anew):
-            found[position] = stamp(condition)
     now = {condition.type for condition in given if not retries}
     for position, condition in enumerate(found):
         if condition.status == TRUE and condition.type not in now and (why := _ended(condition, now, phase)):

@@ -301,6 +301,29 @@ class TaskOrdering(Ordering[Task]):
             return [(*key[:-fallback], task.index, *key[-fallback:]) for key, task in zip(keys, items, strict=True)]
         return keys
 
+    def sort_each(self, groups: Sequence[list[Task]]) -> bool:
+        """Put the tasks of many jobs in order, each job's among themselves; False, with everything as it was, if a part breaks down, which is for the job that it is about."""
+        items = [task for group in groups for task in group]
+        try:
+            columns: list[list[Any]] = [list(map(registered.function, items)) for registered in self]
+            for column in columns:
+                wrong_answers.check_keys(column)
+            numbers = [number for group in groups for number in _numbers(group)]
+            keys = list(zip(*columns, numbers, *[map(function, items) for function in self._fallback], strict=True))
+            places = {id(task): key for task, key in zip(items, keys, strict=True)}
+            ordered = [sorted(group, key=lambda task: places[id(task)]) for group in groups]
+        except Exception:  # noqa: BLE001  whatever a plugin raises
+            return False
+        for group, tasks in zip(groups, ordered, strict=True):
+            group[:] = tasks
+        return True
+
+
+def _numbers(tasks: Sequence[Task]) -> list[int]:
+    """Return the numbers at the end of the names of tasks; all the same if one has none."""
+    found = [task.index for task in tasks if task.index is not None]
+    return found if len(found) == len(tasks) else [0] * len(tasks)
+
 
 class HeapQueue(Generic[T]):
     """Items by their present key: those it starts with lie sorted, last first, those pushed later in a heap."""
@@ -390,15 +413,17 @@ class HeapQueue(Generic[T]):
 
     def lead(self, count: int) -> list[Entry[T]]:
         """Return the first items, in order, with their keys; those that do not leave have to be put back."""
-        found: list[Entry[T]] = []
-        while len(found) < min(count, len(self._tickets)):
+        wanted = min(count, len(self._tickets))
+        while True:
+            found: list[Entry[T]] = []
             try:
-                found.append(self._next())
+                while len(found) < wanted:
+                    found.append(self._next())
             except Exception as error:  # noqa: BLE001  as above
                 self.put_back(found)
                 self._mend(error)
-                found = []
-        return found
+            else:
+                return found
 
     def first(self, count: int) -> list[T]:
         """Return the first items that wait, in order; nobody leaves. None of them if their keys cannot be compared."""
@@ -418,6 +443,17 @@ class HeapQueue(Generic[T]):
         self._let_go(id(entry[2]))
         return True
 
+    def leave_together(self, entries: Sequence[Entry[T]]) -> int:
+        """Let the first items leave, one after the other as above; returns how many did."""
+        if not self.unmoved:
+            return 0
+        first = self._heap[0] if self._heap else None
+        for count, entry in enumerate(entries):
+            if first is not None and first < entry:
+                return count
+            self._let_go(id(entry[2]))
+        return len(entries)
+
     def take_back(self, entries: Iterable[Entry[T]]) -> None:
         """Let some of the first items not have left."""
         for entry in entries:
@@ -427,7 +463,7 @@ class HeapQueue(Generic[T]):
 
     def is_next(self, entry: Entry[T]) -> bool:
         """Tell whether none that waits would come before one of the first items, which may have left, by now."""
-        return self.unmoved and not (self._heap and self._heap[0] < entry)
+        return not (self._stale or self._moved or (self._heap and self._heap[0] < entry))
 
     @property
     def unmoved(self) -> bool:

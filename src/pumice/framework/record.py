@@ -83,10 +83,13 @@ class CycleRecord:
 
     def say(self, source: str, text: object, job: str = "") -> None:
         """Add a line to the trace."""
-        if len(self._lines) < TRACE_LIMIT:
-            self.journal.append(self._lines, Verdict(self.cycle, source, text, job))
-        else:
+        lines = self._lines
+        if len(lines) >= TRACE_LIMIT:
             self._dropped += 1
+        elif self.journal.depth:
+            self.journal.append(lines, Verdict(self.cycle, source, text, job))
+        else:  # without a call, as in `judge`
+            lines.append(Verdict(self.cycle, source, text, job))
 
     def judge(self, job: str, source: str, text: object) -> None:
         """Say something about a job that stays true until the same source speaks about it again.
@@ -112,7 +115,7 @@ class CycleRecord:
 
     def acquit(self, job: str, source: str) -> None:
         """Take back what a source said about a job."""
-        if (said := self._verdicts.get(source)) is not None:
+        if (said := self._verdicts.get(source)) is not None and job in said:
             self.journal.drop(said, job)
 
     def state(self, job: str, text: str) -> None:

@@ -79,6 +79,7 @@ class Session(Points):
         reservations: Reservations | None = None,
         observer: observing.Observer = observing.NOBODY,
         streaks: dict[breakdowns.Key, breakdowns.Streak] | None = None,
+        kept: dict[str, object] | None = None,
     ) -> None:
         self.cluster = cluster
         self.observer = observer
@@ -94,7 +95,8 @@ class Session(Points):
         self.handlers_look_around = False  # whether any has to be told of each run before the next is applied
         self.divisions: list[Callable[[Task], object]] = []
         self.findings = Findings(record.journal)
-        self.scratch: dict[str, object] = {}
+        self.scratch: dict[str, object] = {}  # what is worked out once for this cycle
+        self.kept: dict[str, object] = {} if kept is None else kept  # what plugins follow together from cycle to cycle
         self._progressed = False
         self.failures: list[Exception] = []  # of actions as a whole; those about somebody are among the breakdowns
         self._plugins: list[Plugin] = []
@@ -206,14 +208,31 @@ class Session(Points):
             if answer is not None and refusal is None:
                 refusal = answer
                 self.handlers_may_refuse = True
-        job = run.tasks[0].job
-        if job is not None:
-            # Shares are live: whoever is ordered by what it holds, as the handlers know it, moves at once.
-            self.job_order.touch(job)
-            queue = self.cluster.queues.get(job.queue)
-            if queue is not None:
-                self.queue_order.touch(queue)
+        if (job := run.tasks[0].job) is not None:
+            self._touch((job,))
         return refusal
+
+    def tell_of_all(self, runs: Sequence[Run]) -> int:
+        """Tell the handlers about runs that were applied together and give room to their tasks, one after the other until one is refused; returns how many were not."""
+        accepted = 0
+        for run in runs:
+            refusals = [self._told(plugin, handler, run, 1) for plugin, handler in self.handlers]
+            if any(refusals):
+                self.handlers_may_refuse = True
+                break
+            accepted += 1
+        self._touch([job for run in runs[: accepted + 1] if (job := run.tasks[0].job) is not None])
+        return accepted
+
+    def _touch(self, jobs: Iterable[Job]) -> None:
+        """Let jobs and their queues move at once: shares are live, and whoever is ordered by what it holds is so as the handlers know it."""
+        queues: dict[str, None] = {}
+        for job in jobs:
+            self.job_order.touch(job)
+            queues[job.queue] = None
+        for name in queues:
+            if (queue := self.cluster.queues.get(name)) is not None:
+                self.queue_order.touch(queue)
 
     def _told(self, plugin: str, handler: Handler, run: Run, direction: int) -> str | PluginBreakdownError | None:
         """Tell one handler; one that breaks down has refused, and the others are told all the same."""
@@ -272,6 +291,11 @@ class Session(Points):
         # Asked of every waiting job by every action, so without asking `queue_of`.
         queue = self.cluster.queues.get(job.queue)
         return queue is not None and not queue.bad
+
+    def usable_jobs(self, jobs: Iterable[Job]) -> list[Job]:
+        """Return those of many jobs that have a valid group and a valid queue."""
+        valid = {name for name, queue in self.cluster.queues.items() if not queue.bad}
+        return [job for job in jobs if job.group is not None and not job.bad and job.queue in valid]
 
     def closed(self, job: Job) -> str | None:
         """Say why the queue of a job starts nothing new, whatever plugins are listed; None if it does, or if Volcano's rules leave that to them."""

@@ -184,16 +184,19 @@ class Statement:
         """
         mark = self.checkpoint()
         self._session.cluster.place(tasks, nodes, [task.job for task in tasks if task.job is not None])
-        for number, (task, node) in enumerate(zip(tasks, nodes, strict=True)):
-            run = Run(Step.ALLOCATE, Status.PENDING, Status.ALLOCATED, [task], [None], [node])
-            refusal = self._session.tell(run, 1)
+        runs = [
+            Run(Step.ALLOCATE, Status.PENDING, Status.ALLOCATED, [task], [None], [node])
+            for task, node in zip(tasks, nodes, strict=True)
+        ]
+        accepted = self._session.tell_of_all(runs)
+        for run in runs[: accepted + 1]:
             self._log(run)
-            if refusal is not None:
-                self.take_back(mark, tasks, untold=tasks[number + 1 :])
-                # What is refused here is refused again where tasks are placed one by one, and known from then on.
-                self._session.handlers_may_refuse, self._session.handlers_look_around = False, True
-                return False
-        return True
+        if accepted == len(runs):
+            return True
+        self.take_back(mark, tasks, untold=tasks[accepted + 1 :])
+        # What is refused here is refused again where tasks are placed one by one, and known from then on.
+        self._session.handlers_may_refuse, self._session.handlers_look_around = False, True
+        return False
 
     def take_back(self, mark: int, tasks: Sequence[Task], untold: Sequence[Task] = ()) -> None:
         """Undo everything that was logged after a mark, which are tasks that were placed together and not settled; nobody will know that they were placed."""

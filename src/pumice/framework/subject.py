@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -109,9 +110,10 @@ class Demand:
 
 def demand(tasks: Sequence[Task]) -> Demand:
     """Demand room for tasks of any shapes."""
-    total = tasks[0].shape.request.vector.copy()
-    for task in tasks[1:]:
-        total += task.shape.request.vector
+    times = Counter([task.shape for task in tasks])
+    total = np.zeros_like(tasks[0].shape.request.vector)
+    for shape, count in times.items():
+        total += shape.request.vector * count
     return Demand(tasks, total)
 
 

@@ -353,9 +353,11 @@ class Cluster:
     def settle(self, tasks: Iterable[Task]) -> None:
         """Let tasks that were placed be pending no longer."""
         for task in tasks:
-            if task.job is not None:
-                self._index(task, task.job)
-                self._note(task.job)
+            job = task.job
+            if job is not None:
+                if job.pending.pop(task.uid, None) is not None and not job.pending:
+                    self.pending_jobs.pop(job.key, None)
+                self._note(job)
 
     def restate(self, tasks: Sequence[Task], status: Status) -> None:
         """Give tasks of any jobs, none of them pending, a status that counts in all sums as theirs does; they stay where they are."""

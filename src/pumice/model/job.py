@@ -55,7 +55,9 @@ class Tally:
 
     def is_ready(self, minimum: int) -> bool:
         """Tell whether the minimum is placed, pending best-effort tasks counting as placed."""
-        return self.ready + self.counts[BEST_EFFORT_PENDING] >= minimum
+        c = self.counts  # asked after every placement, so without asking `ready`
+        placed = c[_ALLOCATED] + c[_BINDING] + c[_BOUND] + c[_RUNNING] + c[_SUCCEEDED]
+        return placed + c[BEST_EFFORT_PENDING] >= minimum
 
     def is_pipelined(self, minimum: int) -> bool:
         """Tell whether the minimum is placed or waits for room that is being released."""

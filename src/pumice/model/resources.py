@@ -17,7 +17,7 @@ import numpy.typing as npt
 from pumice.api import quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 CPU, MEMORY, PODS = 0, 1, 2
 BASE_NAMES = ("cpu", "memory", "pods")
@@ -135,6 +135,18 @@ class Vocabulary:
             if column is not None:
                 row[column] = units
         return row
+
+    def matrix(self, listed: Collection[Mapping[str, int]]) -> Matrix:
+        """Lay many amounts out likewise, a row for each."""
+        columns, width = self.columns, len(self.names)
+        rows = []
+        for amounts in listed:
+            row = [0] * width
+            for name, units in amounts.items():
+                if (column := columns.get(name)) is not None:
+                    row[column] = units
+            rows.append(row)
+        return np.array(rows, dtype=np.int64).reshape(len(rows), width)
 
     def amounts(self, vector: Vector) -> Amounts:
         """Name the non-zero entries of a vector."""

@@ -114,7 +114,12 @@ def check(job: Job) -> Invalid | None:
 
 def is_ready(job: Job) -> bool:
     """Tell whether the job may start: the gang, its roles and its sub-groups."""
-    return job.is_ready and job.roles_reach(pipelined=False) and job.sub_jobs_reach(pipelined=False)
+    if not job.tally.is_ready(job.min_member):
+        return False
+    # Most jobs have neither roles nor sub-groups, and this is asked after every placement.
+    return (not job.min_task_member or job.roles_reach(pipelined=False)) and (
+        not job.policies or job.sub_jobs_reach(pipelined=False)
+    )
 
 
 def is_ready_for_kube_batch(job: Job) -> bool:

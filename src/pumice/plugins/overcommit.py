@@ -14,7 +14,7 @@ from pumice.model import resources
 from pumice.plugins.sharing import admission, minima, queue_limits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from pumice.framework.session import Session
     from pumice.model.cluster import Cluster
@@ -48,19 +48,16 @@ class Overcommit(Plugin):
     points = frozenset({"JobEnqueueable", "JobEnqueued"})
     settings = Configured(OvercommitSettings)
 
-    def __init__(self, settings: Settings, switches: Mapping[str, bool]) -> None:
-        super().__init__(settings, switches)
-        self.minima = minima.Minima()
-
     def open(self, session: Session) -> None:
         """Register the vote; what it counts is counted when it is first asked."""
         self.factor = self.settings.factor
         self.factor_text = f"{float(self.factor):g}"
         self.cluster = session.cluster
+        self.minima = minima.shared(session)
         self._counted: tuple[Vector, Vector] | None = None
         self._lightened = False
-        session.job_enqueueable.add(lambda job: self.vote(session, job))
-        session.job_enqueued.add(self.enter)
+        session.job_enqueueable.add(lambda job: self.vote(session, job), many=self.permitted)
+        session.job_enqueued.add(self.enter, many=self.enter_all)
 
     def vote(self, session: Session, job: Job) -> Vote:
         """Vote whether a job's minimum fits the budget."""
@@ -80,16 +77,20 @@ class Overcommit(Plugin):
         said = [self._said(name, job.min_resources[name], budget + freed, waiting) for name in lacking]
         return reject(f"minResources exceed what may wait for room: {'; '.join(said)}")
 
+    def permitted(self, jobs: Sequence[Job]) -> int:
+        """Count how many of the first of some jobs fit the budget one after the other."""
+        budget, waiting = self._count()
+        return admission.fitting(self.cluster, self.minima, jobs, budget - waiting)
+
     def _without_idle_claims(self, session: Session, job: Job) -> Vector:
         """Return what waits without groups that can never run, or that only guarantees keep out if the job is within its queue's own."""
         _, waiting = self._count()
         if not self._lightened:
             self._lightened = True
             idle = admission.never_running(session)
-            waiting -= self.minima.deducted(self.minima.minimum[[other.row for other in idle]], idle).sum(axis=0)
+            waiting -= self.minima.asked_by(idle).sum(axis=0)
         kept_out = admission.kept_out_for(session, job)
-        claims = self.minima.deducted(self.minima.minimum[[other.row for other in kept_out]], kept_out)
-        lighter: Vector = waiting - claims.sum(axis=0)
+        lighter: Vector = waiting - self.minima.asked_by(kept_out).sum(axis=0)
         return lighter
 
     def _said(self, name: str, asked: int, budget: Vector, waiting: Vector) -> str:
@@ -105,6 +106,11 @@ class Overcommit(Plugin):
             _, waiting = self._count()
             waiting += self.minima.asked(job)
 
+    def enter_all(self, jobs: Sequence[Job]) -> None:
+        """Count jobs that have just been let in."""
+        _, waiting = self._count()
+        waiting += self.minima.asked_by(jobs).sum(axis=0)
+
     def _count(self) -> tuple[Vector, Vector]:
         """Return the budget, and what was let in and may still be taken."""
         if self._counted is None:
@@ -119,6 +125,5 @@ class Overcommit(Plugin):
     def _waiting(self, cluster: Cluster) -> Vector:
         inside = admission.let_in(cluster)
         # A group that is Inqueue counts in full, though some of its pods may be placed already, as in Volcano (test_inqueue_counts_in_full).
-        full = self.minima.deducted(self.minima.minimum[[job.row for job in inside]], inside)
-        waiting: Vector = full.sum(axis=0) + self.minima.lacking_anywhere
+        waiting: Vector = self.minima.asked_by(inside).sum(axis=0) + self.minima.lacking_anywhere
         return waiting

@@ -65,10 +65,13 @@ class Rounds:
 
     def _suits(self, job: Job, tasks: list[Task]) -> bool:
         """Tell whether the turn of a job is likely to end with its first task, placed anywhere."""
-        if len(tasks) > SMALL or tasks[0].nominated or job.roles_enforced or self._session.topology.steers(job):
+        first = tasks[0]
+        if len(tasks) > SMALL or first.nominated or first.gated or job.roles_enforced:
+            return False
+        if (job.policies or job.topology is not None) and self._session.topology.steers(job):
             return False
         lacking = job.min_member - job.tally.ready - job.tally.waiting
-        return lacking <= 1 and not any(task.gated for task in tasks)
+        return lacking <= 1 and (len(tasks) == 1 or not any(task.gated for task in tasks))
 
     def _tried(
         self, queue: Queue, jobs: HeapQueue[Job], turns: Sequence[Entry[Job]], work: Mapping[str, list[Task]]
@@ -110,11 +113,11 @@ class Rounds:
         session, statement = self._session, self._statement
         mark = statement.checkpoint()
         firsts = [work[entry[2].key][0] for entry in turns]
-        left = list(itertools.takewhile(jobs.leave, turns))
-        placed = firsts[: drafted.place(session, statement, queue, firsts[: len(left)])]
+        left = jobs.leave_together(turns)
+        placed = firsts[: drafted.place(session, statement, queue, firsts[:left])]
         if not placed or not jobs.unmoved or not self._may_have(queue, placed):
             statement.take_back(mark, placed)
-            jobs.take_back(left)
+            jobs.take_back(turns[:left])
             return []
         served: list[tuple[Job, list[Task]]] = []
         for number, (entry, task) in enumerate(zip(turns, placed, strict=False)):

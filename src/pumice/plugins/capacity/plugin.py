@@ -14,10 +14,10 @@ from pumice.framework.points import Reads
 from pumice.framework.reasons import FitSummary, Invalid
 from pumice.model.resources import PODS
 from pumice.plugins.capacity import accounts, queue_tree, victims
-from pumice.plugins.sharing import admission, flat_limits, queue_limits
+from pumice.plugins.sharing import admission, flat_limits, minima, queue_limits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pumice.framework.session import Session
     from pumice.framework.statement import Run
@@ -99,10 +99,10 @@ class Capacity(Plugin):
         self.victims = victims.Victims(session.cluster, self.accounts, self.level, whole=session.gangs_are_kept)
         if self.tree is None:
             session.queue_order.add(self.order)
-            self.admitted.open(session.cluster)
+            self.admitted.open(session.cluster, minima=minima.shared(session))
         else:
             self._register_tree(session, self.tree)
-            self.admitted.open(session.cluster, self.tree.rows_above())
+            self.admitted.open(session.cluster, self.tree.rows_above(), minima.shared(session))
         if self.rooms is not None:
             self.rooms.open(session.cluster)
             self.rooms.warn(session)
@@ -115,8 +115,8 @@ class Capacity(Plugin):
         session.unified_evictable.add(self.evictable)
         session.protection.add(self.victims.protection, reads=Reads.QUEUE)
         session.due.add(self.due)
-        session.job_enqueueable.add(self.vote)
-        session.job_enqueued.add(self.let_in)
+        session.job_enqueueable.add(self.vote, many=self.permitted)
+        session.job_enqueued.add(self.let_in, many=self.let_all_in)
 
     def _refresh(self, cluster: Cluster) -> None:
         """Bring accounts up to date, opening them anew only if some queue, the cluster's size or what foreign pods hold says something else."""
@@ -289,11 +289,20 @@ class Capacity(Plugin):
             return reject(f"queue {queue.name}: {closed}")
         if job.min_resources is None:
             return PERMIT
+        return admission.admission(self.session, job, self._bounds(queue), self.admitted)
+
+    def permitted(self, jobs: Sequence[Job]) -> int:
+        """Count how many of the first of some jobs of one queue fit into it and the queues above it one after the other."""
+        queue = self.cluster.queues[jobs[0].queue]
+        if self.problem(queue) is not None or queue.closed is not None:
+            return 0
+        rooms = [self.admitted.room(bound) for bound in self._bounds(queue)]
+        return min(admission.fitting(self.cluster, self.admitted.minima, jobs, room) for room in rooms)
+
+    def _bounds(self, queue: Queue) -> Iterator[admission.Bound]:
         account = self.accounts[queue.name]
-        bounds = (
-            admission.Bound(each.queue, each.held, each.limit, self._rows(each)) for each in (account, *account.above)
-        )
-        return admission.admission(self.session, job, bounds, self.admitted)
+        for each in (account, *account.above):
+            yield admission.Bound(each.queue, each.held, each.limit, self._rows(each))
 
     def _rows(self, account: Account) -> Sequence[int]:
         return (account.queue.row,) if self.tree is None else self.tree.rows_below(account)
@@ -302,6 +311,11 @@ class Capacity(Plugin):
         """Count a job that was let in for its queue and the queues above it."""
         if self.problem(self.cluster.queues[job.queue]) is None:
             self.admitted.enter(job)
+
+    def let_all_in(self, jobs: Sequence[Job]) -> None:
+        """Count jobs of one queue that were let in likewise."""
+        if self.problem(self.cluster.queues[jobs[0].queue]) is None:
+            self.admitted.enter_all(jobs)
 
 
 def _is_below(account: Account, demand: Demand) -> bool:

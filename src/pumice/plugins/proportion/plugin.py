@@ -13,7 +13,7 @@ from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
 from pumice.model import resources
 from pumice.plugins.proportion import kube_batch, victims, water_level
-from pumice.plugins.sharing import admission, flat_limits, queue_limits
+from pumice.plugins.sharing import admission, flat_limits, minima, queue_limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -99,7 +99,7 @@ class Proportion(Plugin):
         session.never_running.ceilings = self.limits.rooms.branch_ceilings
         session.queue_accounts = self.account
         admission.guard(session, admission.Guard(self.limits.rooms, self.admitted, self.beyond_share))
-        self.admitted.open(session.cluster)
+        self.admitted.open(session.cluster, minima=minima.shared(session))
         session.queue_order.add(self.order)
         session.overused.add(self.overused)
         session.allocatable.add(self.refuse)
@@ -107,8 +107,8 @@ class Proportion(Plugin):
         session.reclaimable.add(self.above)
         session.protection.add(self.protection, reads=Reads.QUEUE)
         session.due.add(self.due)
-        session.job_enqueueable.add(lambda job: self.vote(session, job))
-        session.job_enqueued.add(self.admitted.enter)
+        session.job_enqueueable.add(lambda job: self.vote(session, job), many=self.permitted)
+        session.job_enqueued.add(self.admitted.enter, many=self.admitted.enter_all)
 
     def _share_out(self, inputs: Inputs, *, legacy: bool) -> None:
         """Bring `deserved`, one row per queue, up to date."""
@@ -238,10 +238,18 @@ class Proportion(Plugin):
             return reject(f"queue {queue.name}: {closed}")
         if job.min_resources is None:
             return PERMIT
+        return admission.admission(session, job, (self._bound(queue),), self.admitted)
+
+    def permitted(self, jobs: Sequence[Job]) -> int:
+        """Count how many of the first of some jobs of one queue fit into it one after the other."""
+        queue = self.cluster.queues[jobs[0].queue]
+        if queue.closed is not None:
+            return 0
+        return admission.fitting(self.cluster, self.admitted.minima, jobs, self.admitted.room(self._bound(queue)))
+
+    def _bound(self, queue: Queue) -> admission.Bound:
         row = queue.row
-        held = self.cluster.queue_sums.held(row)
-        bound = admission.Bound(queue, held, self.limits.real_capability[row], (row,))
-        return admission.admission(session, job, (bound,), self.admitted)
+        return admission.Bound(queue, self.cluster.queue_sums.held(row), self.limits.real_capability[row], (row,))
 
 
 def _shares(inputs: Inputs) -> water_level.Shares:

@@ -6,6 +6,7 @@ queues hold and ask for is not here: `cluster.queue_sums` has it, live.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -48,9 +49,12 @@ class Admitted:
     def __init__(self) -> None:
         self.minima = Minima()
 
-    def open(self, cluster: Cluster, above: Mapping[int, Sequence[int]] | None = None) -> None:
-        """Start a cycle."""
+    def open(
+        self, cluster: Cluster, above: Mapping[int, Sequence[int]] | None = None, minima: Minima | None = None
+    ) -> None:
+        """Start a cycle, with the minima that somebody else follows already, if there are any."""
         self._cluster = cluster
+        self.minima = minima or self.minima
         self._above = above or {}
         self._inqueue: Matrix | None = None
         self._elastic: Matrix | None = None
@@ -95,6 +99,19 @@ class Admitted:
         amounts = self.minima.asked(job)
         for row in (queue.row, *self._above.get(queue.row, ())):
             counted[row] += amounts
+
+    def enter_all(self, jobs: Sequence[Job]) -> None:
+        """Count jobs of one queue that have just been let in, with the whole of their minima."""
+        counted, queue = self.inqueue, self._cluster.queues[jobs[0].queue]
+        amounts = self.minima.asked_by(jobs).sum(axis=0)
+        for row in (queue.row, *self._above.get(queue.row, ())):
+            counted[row] += amounts
+
+    def room(self, bound: Bound) -> Vector:
+        """Return what a queue may let in beside what it holds and has let in."""
+        row = bound.queue.row
+        left: Vector = bound.limit - (bound.held - self.elastic[row]) - self.inqueue[row]
+        return left
 
     def _by_queue(self, rows: Sequence[int], amounts: Matrix) -> Matrix:
         """Add rows of jobs up to their queues, and to the ancestors of these."""
@@ -211,6 +228,20 @@ def admission(session: Session, job: Job, bounds: Iterable[Bound], admitted: Adm
             ]
             return reject(f"queue {bound.queue.name}: minResources exceed its room: {'; '.join(said)}")
     return PERMIT
+
+
+def fitting(cluster: Cluster, minima: Minima, jobs: Sequence[Job], room: Vector) -> int:
+    """Return how many of the first of some jobs fit into room one after the other, each beside what is counted of those before it."""
+    columns = cluster.vocabulary.columns.keys()
+    # What no node offers is always short, and in no column.
+    offered = itertools.takewhile(lambda job: job.min_resources is None or job.min_resources.keys() <= columns, jobs)
+    some = list(offered)
+    minimum, asked = minima.minimum[[job.row for job in some]], minima.asked_by(some)
+    left = room - (np.cumsum(asked, axis=0) - asked)
+    short = (minimum > left) & (minimum > 0)
+    short[:, resources.PODS] = False
+    refused = short.any(axis=1)
+    return int(refused.argmax()) if refused.any() else len(some)
 
 
 def shortage(cluster: Cluster, minimum: Amounts, room: Sequence[int]) -> list[str]:

@@ -12,9 +12,14 @@ from pumice.model.statuses import Status
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from pumice.framework.session import Session
     from pumice.model.cluster import Cluster
     from pumice.model.job import Job
     from pumice.model.resources import Amounts, Matrix, Vector
+
+# Asked of every job that has changed: plain integers index lists several times faster than members of an enumeration.
+_ALLOCATED, _BINDING = int(Status.ALLOCATED), int(Status.BINDING)
+_BOUND, _RUNNING = int(Status.BOUND), int(Status.RUNNING)
 
 
 class Minima:
@@ -83,22 +88,39 @@ class Minima:
             return
         self._add(rows, -1)
         there = [cluster.job_at.get(row) for row in rows]
+        self._read(cluster, rows, there)
+        beyond = cluster.job_sums.allocated[rows] - self.minimum[rows]
+        self._spares[rows] = np.maximum(beyond, 0)
+        self._lacks[rows] = 0
+        running = [
+            job
+            for job in there
+            if job is not None and job.status.phase == names.PHASE_RUNNING and is_running(job)  # most are asked nothing
+        ]
+        if running:
+            self._lacks[[job.row for job in running]] = self.deducted(self.reserved(cluster, running), running)
+        self._add(rows, 1)
+
+    def _read(self, cluster: Cluster, rows: Sequence[int], there: Sequence[Job | None]) -> None:
+        """Take over what some jobs say, or that they are gone."""
+        stated: dict[int, Amounts] = {}
+        silent: list[int] = []
         for row, job in zip(rows, there, strict=True):
             amounts = job.min_resources if job is not None else None
             if self._listed[row] is not amounts:
                 self._listed[row] = amounts
-                self.minimum[row] = 0 if amounts is None else cluster.vocabulary.vector(amounts)
-            self.queue_rows[row] = -1 if job is None else self._places.get(job.queue, -1)
+                if amounts is None:
+                    silent.append(row)
+                else:
+                    stated[row] = amounts
             if job is None:
                 self._gates[row] = (None, -1)
                 self.gated.pop(row, None)
-        beyond = cluster.job_sums.allocated[rows] - self.minimum[rows]
-        self._spares[rows] = np.maximum(beyond, 0)
-        self._lacks[rows] = 0
-        running = [job for job in there if job is not None and is_running(job)]
-        if running:
-            self._lacks[[job.row for job in running]] = self.deducted(self.reserved(cluster, running), running)
-        self._add(rows, 1)
+        self.minimum[silent] = 0
+        if stated:
+            self.minimum[list(stated)] = cluster.vocabulary.matrix(stated.values())
+        places = self._places
+        self.queue_rows[rows] = [-1 if job is None else places.get(job.queue, -1) for job in there]
 
     def _add(self, rows: Sequence[int], sign: int) -> None:
         """Add what jobs contribute to the sums of their queues, or take it away."""
@@ -119,35 +141,46 @@ class Minima:
 
     def asked(self, job: Job) -> Vector:
         """Return the minimum of a job, without what its gated pods ask for."""
-        gated = self._gated(job)
-        minimum: Vector = self.minimum[job.row]
-        return minimum if gated is None else np.maximum(minimum - gated, 0)
+        asked: Vector = self.asked_by((job,))[0]
+        return asked
+
+    def asked_by(self, jobs: Sequence[Job]) -> Matrix:
+        """Return the same of many jobs, a row for each."""
+        return self.deducted(self.minimum[[job.row for job in jobs]], jobs)
 
     def deducted(self, amounts: Matrix, jobs: Sequence[Job]) -> Matrix:
         """Take the requests of gated pods off amounts of jobs, down to 0; a gate that only waits for the queue does not count."""
-        for position, job in enumerate(jobs):
-            gated = self._gated(job)
-            if gated is not None:
+        for job in jobs:
+            if job.pending and self._gates[job.row] != (job, job.version):
+                self._look(job)
+        for position, job in enumerate(jobs) if self.gated else ():
+            if job.pending and (gated := self.gated.get(job.row)) is not None:
                 amounts[position] = np.maximum(amounts[position] - gated, 0)
         return amounts
 
-    def _gated(self, job: Job) -> Vector | None:
-        """Return what the gated pods of a job ask for, looking at them only if they changed."""
-        if self._gates[job.row] != (job, job.version):
-            self._gates[job.row] = (job, job.version)
-            requests = [task.shape.request.vector for task in job.pending.values() if task.externally_gated]
-            self.gated.pop(job.row, None)
-            if requests:
-                self.gated[job.row] = np.sum(requests, axis=0)
-        return self.gated.get(job.row)
+    def _look(self, job: Job) -> None:
+        """Add up what the gated pods of a job that has changed ask for."""
+        self._gates[job.row] = (job, job.version)
+        requests = [task.shape.request.vector for task in job.pending.values() if task.externally_gated]
+        self.gated.pop(job.row, None)
+        if requests:
+            self.gated[job.row] = np.sum(requests, axis=0)
+
+
+def shared(session: Session) -> Minima:
+    """Return the minima that all plugins of a configuration follow together."""
+    found = session.kept.get("minima")
+    if not isinstance(found, Minima):
+        found = session.kept["minima"] = Minima()
+    return found
 
 
 def is_running(job: Job) -> bool:
     """Tell whether a job's group is Running with all its members placed, and says what it needs."""
-    return job.min_resources is not None and job.phase == names.PHASE_RUNNING and placed(job) >= job.min_member
+    return job.min_resources is not None and job.status.phase == names.PHASE_RUNNING and placed(job) >= job.min_member
 
 
 def placed(job: Job) -> int:
     """Count the tasks of a job that hold room."""
     counts = job.tally.counts
-    return counts[Status.ALLOCATED] + counts[Status.BINDING] + counts[Status.BOUND] + counts[Status.RUNNING]
+    return counts[_ALLOCATED] + counts[_BINDING] + counts[_BOUND] + counts[_RUNNING]
