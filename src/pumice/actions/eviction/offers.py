@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from pumice.actions.eviction import candidate_columns, offers_ahead, refused_jobs
+from pumice.actions.eviction.node_ahead import NodeAhead
 from pumice.actions.eviction.node_bounds import Bounds
 from pumice.actions.eviction.refused_jobs import RefusedJobs
 from pumice.actions.eviction.victim_sets import VictimSets
@@ -230,7 +231,7 @@ class Market:
         if row not in columns.segments or shelf.in_vain or not evaluation.scores_apart():
             return 0, False
         count = offers_ahead.times(shelf, evaluation, left, scores, columns.segments[row])
-        return offers_ahead.NodeAhead(plan, shelf, row).place(run[:count], done)
+        return NodeAhead(plan, shelf, row).place(run[:count], done)
 
     def _shelf(self, plan: Plan, member: Task, columns: Columns) -> Shelf:
         job = plan.job
