@@ -1,4 +1,4 @@
-"""Offers for a run of equal members on one node: as long as that node surely comes first again, others are not looked at for each member.
+"""Offers for a run of equal members: as long as one node surely comes first again, others are not looked at for each member.
 
 That can be told ahead where one pod makes room for one member, the pods are alike, and what happens on one node changes nothing on any other.
 """
@@ -38,10 +38,10 @@ def is_apart(plan: Plan, member: Task, evaluation: Evaluation) -> bool:
 
 
 def times(shelf: Shelf, evaluation: Evaluation, left: Mask, scores: Rows, place: int) -> int:
-    """Return how many equal members surely go to a node one after the other, of nodes that are left."""
+    """Return how many equal members surely go to the node that comes first of those that are left, one after the other."""
     bounds, columns = shelf.bounds, shelf.columns
     alike = _alike(shelf, place)
-    if bounds.lowest(left, scores) != place or len(alike) < FEWEST:
+    if len(alike) < FEWEST:
         return 0
     row, request = int(columns.rows[place]), shelf.request
     more = request.vector - alike[0].freed
