@@ -19,6 +19,7 @@ PLUGINS = {
     "preempt, limits": ("preempt", "[{name: priority}, {name: gang}]", "{name: capacity}, {name: nodegroup}"),
     "reclaim, proportion": ("reclaim", "[{name: priority}, {name: gang}, {name: conformance}]", "{name: proportion}"),
     "reclaim, capacity": ("reclaim", "[{name: gang}, {name: conformance}]", "{name: capacity}, {name: pdb}"),
+    "reclaim, tree": ("reclaim", "[{name: gang}]", "{name: capacity, enableHierarchy: true}"),
     "reclaim, one tier": ("reclaim", "[{name: gang}, {name: capacity}, {name: priority}]", ""),
     "reclaim, no vote of gang": (
         "reclaim",
@@ -40,6 +41,8 @@ def crowd(seed, name):
     desk = Desk(configuration(name), queues=("root",))
     desk.feed(*(priority_class(f"p{value}", value) for value in (5, 10, 50, 100)))
     limits = {"annotations": {"volcano.sh/nodegroup-resource-limits": '{"g": {"cpu": "9"}}'}}
+    if name == "reclaim, tree":
+        desk.feed(queue("branch", deserved={"cpu": "9"}))
     for index in range(3):
         spec = {"weight": pick.randint(1, 3), "deserved": {"cpu": str(pick.randint(2, 14))}}
         if pick.random() < 0.3:
@@ -50,6 +53,8 @@ def crowd(seed, name):
             spec["reclaimable"] = False
         rule = "requiredDuringSchedulingIgnoredDuringExecution"
         spec["affinity"] = {"nodeGroupAffinity": {rule: pick.choice([["g"], ["g", "h"]])}}
+        if name == "reclaim, tree" and index:
+            spec["parent"] = "branch"
         desk.feed(queue(f"q{index}", **spec, **(limits if pick.random() < 0.3 else {})))
     free = {}
     for index in range(pick.randint(2, 7)):

@@ -22,6 +22,8 @@ from pumice.actions.eviction import (
     units,
     victim_sets,
 )
+from pumice.framework.statement import Statement, Step
+from pumice.model.statuses import Status
 
 SEEDS = 40
 PREEMPT = [name for name in PLUGINS if name.startswith("preempt")]
@@ -200,6 +202,19 @@ def test_sets_of_equals_come_as_sets_of_others_do(count, asked, lacking):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(set_order, "are_equal", lambda _choices: False)
         assert listed() == quick
+
+
+def one_by_one(statement, tasks, reason):
+    """Evict tasks, each told of before the next goes."""
+    for task in tasks:
+        statement._apply(Step.EVICT, Status.RELEASING, [task], [task.node], None, reason=reason)
+
+
+@pytest.mark.parametrize("name", ["preempt", "preempt, drf", "reclaim, proportion", "reclaim, tree"])
+def test_victims_that_go_together_are_those_that_would_go_one_by_one(name, monkeypatch):
+    quick = [decided(name, world=crowd), decided(name, world=equals)]
+    monkeypatch.setattr(Statement, "evict", one_by_one)
+    assert [decided(name, world=crowd), decided(name, world=equals)] == quick
 
 
 @pytest.mark.parametrize("action", ["gangpreempt", "gangreclaim"])
