@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from unittest import mock
 
 import numpy as np
@@ -22,7 +23,15 @@ from pumice.framework.reasons import Code
 ANYTHING = st.randoms(use_true_random=True)
 
 
-def configuration(pick, *more):
+SHARING = ("{name: proportion}", "{name: capacity}", "{name: drf}", "{name: drf}, {name: proportion}")
+TREES = (
+    "{name: capacity, enableHierarchy: true}",
+    "{name: drf}, {name: capacity, enableHierarchy: true}",
+    "{name: drf, enableHierarchy: true}",
+)
+
+
+def configuration(pick, *more, shared=SHARING):
     """Plugins that spread pods or pack them, on any sharing plugin."""
     weights = {name: pick.choice([0, 1, 1, 2]) for name in ("leastrequested", "mostrequested", "balancedresource")}
     chosen = [
@@ -31,7 +40,7 @@ def configuration(pick, *more):
         *(["{name: overcommit}"] if pick.random() < 0.3 else []),
         *(f"{{name: {each}}}" for each in more),
     ]
-    sharing = pick.choice(["{name: proportion}", "{name: capacity}", "{name: drf}", "{name: drf}, {name: proportion}"])
+    sharing = pick.choice(shared)
     actions = pick.choice(["allocate", "enqueue, allocate, backfill", "allocate, preempt"])
     second = ", ".join([sharing, "{name: predicates}", *chosen])
     return f'actions: "{actions}"\ntiers:\n- plugins: [{{name: priority}}, {{name: gang}}]\n- plugins: [{second}]\n'
@@ -105,6 +114,47 @@ def assert_as_one_by_one(pick, text, waves, *classes):
 @given(pick=ANYTHING)
 def test_pods_placed_together_go_where_they_would_have_gone_one_by_one(pick):
     assert_as_one_by_one(pick, configuration(pick), world(pick))
+
+
+def tree(pick):
+    """Branches above the queues of a world, most of which limit what is below them somewhere."""
+
+    def limits():
+        found = {"capability": (2, 12), "deserved": (1, 6)}
+        return {name: {"cpu": str(pick.randint(*span))} for name, span in found.items() if pick.random() < 0.4}
+
+    yield queue("top", **limits())
+    yield queue("branch", parent="top", **limits())
+    for name in ("default", "other"):
+        parent = pick.choice(["top", "branch", "branch"])
+        written = {"volcano.sh/hierarchy": f"root/{parent}/{name}", "volcano.sh/hierarchy-weights": "1/2/3"}
+        yield queue(name, parent=parent, annotations=written, **limits())
+
+
+@settings(max_examples=40, deadline=None)
+@given(pick=ANYTHING)
+def test_below_a_tree_of_queues_pods_placed_together_go_where_they_would_have_gone_one_by_one(pick):
+    first, *rest = world(pick)
+    waves = [[*(each for each in first if each["kind"] != "Queue"), *tree(pick)], *rest]
+    assert_as_one_by_one(pick, configuration(pick, shared=TREES), waves)
+
+
+@pytest.mark.parametrize("sharing", TREES)
+def test_below_a_tree_of_queues_pods_are_placed_together(sharing):
+    """A comparison in which nobody is placed together proves nothing."""
+    pick, placed = random.Random(1), []  # noqa: S311  a world, not a secret
+    place = drafted.place
+
+    def counted(*arguments):
+        placed.append(place(*arguments))
+        return placed[-1]
+
+    for _ in range(10):
+        first, *rest = world(pick)
+        waves = [[*(each for each in first if each["kind"] != "Queue"), *tree(pick)], *rest]
+        with mock.patch.object(drafted, "place", counted):
+            decide(configuration(pick, shared=(sharing,)), waves)
+    assert sum(count > 1 for count in placed) > 10
 
 
 class Refusing(Plugin):

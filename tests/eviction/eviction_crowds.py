@@ -19,6 +19,7 @@ PLUGINS = {
     "preempt, limits": ("preempt", "[{name: priority}, {name: gang}]", "{name: capacity}, {name: nodegroup}"),
     "reclaim, proportion": ("reclaim", "[{name: priority}, {name: gang}, {name: conformance}]", "{name: proportion}"),
     "reclaim, capacity": ("reclaim", "[{name: gang}, {name: conformance}]", "{name: capacity}, {name: pdb}"),
+    "reclaim, tree": ("reclaim", "[{name: gang}]", "{name: capacity, enableHierarchy: true}"),
     "reclaim, one tier": ("reclaim", "[{name: gang}, {name: capacity}, {name: priority}]", ""),
     "reclaim, no vote of gang": (
         "reclaim",
@@ -40,6 +41,8 @@ def crowd(seed, name):
     desk = Desk(configuration(name), queues=("root",))
     desk.feed(*(priority_class(f"p{value}", value) for value in (5, 10, 50, 100)))
     limits = {"annotations": {"volcano.sh/nodegroup-resource-limits": '{"g": {"cpu": "9"}}'}}
+    if name == "reclaim, tree":
+        desk.feed(queue("branch", deserved={"cpu": "9"}))
     for index in range(3):
         spec = {"weight": pick.randint(1, 3), "deserved": {"cpu": str(pick.randint(2, 14))}}
         if pick.random() < 0.3:
@@ -50,6 +53,8 @@ def crowd(seed, name):
             spec["reclaimable"] = False
         rule = "requiredDuringSchedulingIgnoredDuringExecution"
         spec["affinity"] = {"nodeGroupAffinity": {rule: pick.choice([["g"], ["g", "h"]])}}
+        if name == "reclaim, tree" and index:
+            spec["parent"] = "branch"
         desk.feed(queue(f"q{index}", **spec, **(limits if pick.random() < 0.3 else {})))
     free = {}
     for index in range(pick.randint(2, 7)):
@@ -88,6 +93,30 @@ def equals(seed, name, action=""):
         desk.feed(*(pod(f"new{index}-{i}", f"new{index}", cpu=asked, **critical) for i in range(size)))
     if pick.random() < 0.2:
         desk.feed(_budget("b0", "x", pick.randint(0, 2)))
+    return desk
+
+
+def flock(seed, name):
+    """Return a desk with elastic jobs that have one pod each on some nodes, most of them alike, and gangs of equal pods that ask."""
+    pick = random.Random(seed)  # noqa: S311  as above
+    desk = Desk(configuration(name), queues=("root",))
+    desk.feed(*(priority_class(f"p{value}", value) for value in (5, 10, 100)))
+    desk.feed(queue("q0", weight=1), queue("q1", weight=1))
+    room = [pick.choice([4, 6, 8, 8, 8]) for _ in range(pick.randint(2, 5))]
+    desk.feed(*(node(f"n{index}", str(cpu), "40Gi", "30") for index, cpu in enumerate(room)))
+    for level in range(max(room)):
+        key, odd = f"old{level}", pick.random() < 0.2
+        rare = {"priorityClassName": "p10"} if odd and pick.random() < 0.5 else {}
+        spec = {"priorityClassName": "p5", "queue": "q1" if pick.random() < 0.1 else "q0", **rare}
+        desk.feed(group(key, pick.choice([0, 0, 0, 1, 2]), phase="Running", **spec))
+        memory = "512Mi" if odd else "1Gi"
+        here = [index for index, cpu in enumerate(room) if level < cpu]
+        desk.feed(*(pod(f"{key}-{at}", key, cpu="1", memory=memory, node=f"n{at}") for at in here))
+    for index in range(pick.randint(1, 3)):
+        size = pick.randint(3, 12)
+        spec = {"priorityClassName": "p100", "queue": "q0"}
+        desk.feed(group(f"new{index}", pick.choice([size, size, size - 2]), phase="Inqueue", **spec))
+        desk.feed(*(pod(f"new{index}-{i}", f"new{index}", cpu="1", memory="1Gi") for i in range(size)))
     return desk
 
 

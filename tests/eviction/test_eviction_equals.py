@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from eviction_crowds import PLUGINS, crowd, equals, herd
+from eviction_crowds import PLUGINS, crowd, equals, flock, herd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +12,7 @@ from pumice.actions.eviction import (
     equal_rivals,
     gang_rules,
     member_room,
+    node_ahead,
     offers,
     offers_ahead,
     ping_pong,
@@ -21,8 +22,11 @@ from pumice.actions.eviction import (
     units,
     victim_sets,
 )
+from pumice.framework.statement import Statement, Step
+from pumice.model.statuses import Status
 
 SEEDS = 40
+PREEMPT = [name for name in PLUGINS if name.startswith("preempt")]
 
 
 def decided(name, *action, world=equals):
@@ -80,7 +84,7 @@ def test_what_is_known_of_equals_decides_nothing(name, monkeypatch):
     quick = decided(name)
     monkeypatch.setattr(equal_rivals, "is_one", lambda _rules, _plan, _job: False)
     monkeypatch.setattr(ping_pong, "is_known_to_be_none", lambda _session, _victims: False)
-    monkeypatch.setattr(set_order, "_are_equal", lambda _choices: False)
+    monkeypatch.setattr(set_order, "are_equal", lambda _choices: False)
     monkeypatch.setattr(member_room, "of", lambda _plan: None)
     monkeypatch.setattr(trimming, "_are_all_needed", lambda _plan: False)
     assert decided(name) == quick
@@ -115,7 +119,7 @@ def test_sets_that_may_go_one_by_one_may_go_together(monkeypatch):
 def test_members_that_are_placed_ahead_go_where_they_would_go_one_by_one(monkeypatch):
     """Whoever is placed ahead finds no room without victims, and a market that knows nothing yet offers the same."""
     compared = []
-    take = offers_ahead.NodeAhead._take
+    take = node_ahead.NodeAhead._take
 
     def checked(self, member):
         plan = self.plan
@@ -130,16 +134,52 @@ def test_members_that_are_placed_ahead_go_where_they_would_go_one_by_one(monkeyp
             compared.append(self.row)
         return told
 
-    monkeypatch.setattr(offers_ahead.NodeAhead, "_take", checked)
+    monkeypatch.setattr(node_ahead.NodeAhead, "_take_together", lambda *_: 0)
+    monkeypatch.setattr(node_ahead.NodeAhead, "_take", checked)
     for name in PLUGINS:
         decided(name, world=herd)
     assert len(compared) > 50
 
 
-def test_placing_ahead_decides_nothing(monkeypatch):
-    quick = [decided(name, world=herd) for name in PLUGINS]
+def test_members_that_are_placed_together_go_where_they_would_go_one_by_one(monkeypatch):
+    compared = []
+    take_together = node_ahead.NodeAhead._take_together
+
+    def checked(self, run, done):
+        plan, wanted = self.plan, []
+        members, known = len(plan.members), len(plan.units)
+        with plan.statement.trial():
+            for member in run:
+                offer = (
+                    None
+                    if plan.place_freely(member)
+                    else offers.Market(plan.session, plan.rules).cheapest(plan, member)
+                )
+                if offer is None or offer.row != self.row:
+                    break
+                wanted += offer.units
+                plan.statement.evict([task for unit in offer.units for task in unit.tasks], "test")
+                plan.statement.pipeline([member], [plan.session.cluster.nodes.records[offer.row]])
+                if done():
+                    break
+        assert len(plan.members) == members
+        count = take_together(self, run, done)
+        assert plan.units[known:] == wanted[:count]
+        assert plan.members[members:] == list(run[:count])
+        compared.append(count)
+        return count
+
+    monkeypatch.setattr(node_ahead.NodeAhead, "_take_together", checked)
+    for name in PREEMPT:
+        decided(name, world=flock)
+    assert sum(count > 1 for count in compared) > 50
+
+
+@pytest.mark.parametrize(("world", "configured"), [(herd, PLUGINS), (flock, PREEMPT)])
+def test_placing_ahead_decides_nothing(world, configured, monkeypatch):
+    quick = [decided(name, world=world) for name in configured]
     monkeypatch.setattr(offers_ahead, "times", lambda *_: 0)
-    assert [decided(name, world=herd) for name in PLUGINS] == quick
+    assert [decided(name, world=world) for name in configured] == quick
 
 
 @settings(max_examples=200, deadline=None)
@@ -160,8 +200,21 @@ def test_sets_of_equals_come_as_sets_of_others_do(count, asked, lacking):
 
     quick = listed()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(set_order, "_are_equal", lambda _choices: False)
+        patched.setattr(set_order, "are_equal", lambda _choices: False)
         assert listed() == quick
+
+
+def one_by_one(statement, tasks, reason):
+    """Evict tasks, each told of before the next goes."""
+    for task in tasks:
+        statement._apply(Step.EVICT, Status.RELEASING, [task], [task.node], None, reason=reason)
+
+
+@pytest.mark.parametrize("name", ["preempt", "preempt, drf", "reclaim, proportion", "reclaim, tree"])
+def test_victims_that_go_together_are_those_that_would_go_one_by_one(name, monkeypatch):
+    quick = [decided(name, world=crowd), decided(name, world=equals)]
+    monkeypatch.setattr(Statement, "evict", one_by_one)
+    assert [decided(name, world=crowd), decided(name, world=equals)] == quick
 
 
 @pytest.mark.parametrize("action", ["gangpreempt", "gangreclaim"])

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import recount
 from builders import GANG, Desk, group, node, pod, queue
+from pumice.framework.breakdowns import PluginBreakdownError
 from pumice.framework.plugin import Plugin
 from pumice.framework.reasons import FitSummary
 from pumice.model.statuses import Status
@@ -24,7 +25,7 @@ class Follower(Plugin):
 
     def open(self, session):
         self.by_queue, self.by_node, self.placed = {}, {}, {}
-        session.add_handler(self.follow)
+        session.add_handler(self.follow, one_job=True)
 
     def follow(self, run, sign):
         for task, target in zip(run.tasks, run.targets, strict=True):
@@ -55,10 +56,10 @@ class Picky(Plugin):
         return "not this one" if sign > 0 and any("picky" in task.name for task in run.tasks) else None
 
 
-def desk(*, picky):
+def desk(*, picky, picks=Picky):
     """Three nodes, three jobs in two queues with two shapes, roles, sub-groups, ports and best-effort pods, and pods on nodes."""
     config = CONFIG if picky else CONFIG.replace(", {name: picky}", "")
-    made = Desk(config, Follower, Picky)
+    made = Desk(config, Follower, picks)
     made.feed(queue("other"), *(node(f"n{i}", cpu="64", pods="500") for i in range(3)))
     made.feed(group("one", 3), group("two", 1, queue="other", subGroupPolicy=POLICY), group("three", 0))
     port = [{"hostPort": 80}]
@@ -220,10 +221,41 @@ def test_undoing_all_but_one_task_leaves_exactly_that_one(pick):
     assert game.follower.placed == {kept.uid: 1}
 
 
+class Fragile(Plugin):
+    """Follows placements, and breaks down about one pod."""
+
+    name = "picky"
+
+    def open(self, session):
+        session.add_handler(self.follow, one_job=True)
+
+    def follow(self, run, sign):
+        if sign < 0 and any(task.name == "run-1" for task in run.tasks):
+            raise ValueError("no idea")
+
+
+@pytest.mark.parametrize("at", range(4))
+def test_where_a_handler_breaks_down_about_a_victim_those_after_it_stay_and_undoing_restores_all(at):
+    made = desk(picky=True, picks=Fragile)
+    game = Game(made)
+    before = recount.fingerprint(made.cluster)
+    others = ["bound-0", "bound-1", "bound-3"]
+    named = [*others[:at], "run-1", *others[at:]]
+    by_name = {task.name: task for task in made.cluster.tasks.values()}
+    chosen = game.statements[0]
+    with pytest.raises(PluginBreakdownError, match="no idea"):
+        chosen.evict([by_name[name] for name in named], "test")
+    going = [name for name in named if by_name[name].status == Status.RELEASING]
+    assert going == named[: at + 1] == [task.name for run in chosen.runs for task in run.tasks]
+    recount.check(made.cluster)
+    chosen.discard()
+    assert recount.fingerprint(made.cluster) == before
+
+
 @settings(max_examples=30, deadline=None)
-@given(pick=ANYTHING)
-def test_after_a_commit_only_what_is_bound_or_evicted_remains(pick):
-    made = desk(picky=True)
+@given(pick=ANYTHING, picky=st.booleans())
+def test_after_a_commit_only_what_is_bound_or_evicted_remains(pick, picky):
+    made = desk(picky=picky)
     game = Game(made)
     for move in moves(pick, 15):
         game.play(move)

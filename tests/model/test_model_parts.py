@@ -11,7 +11,6 @@ from builders import Desk, group, node, pod
 from pumice.api import core, meta
 from pumice.model import attributes, change_log, nodes, resources, selectors, shape, subgroups, sums, task, tolerations
 from pumice.model.job import INT32_MAX
-from pumice.model.statuses import Status
 
 # ---- resources
 
@@ -93,8 +92,8 @@ def test_rows_of_sums_are_reused_once_nothing_is_left_in_them():
     rows = [made.take() for _ in range(70)]
     assert rows == list(range(70))
     asked = np.array([1, 2, 1])
-    made.add(3, Status.PENDING, asked, 2)
-    made.add(3, Status.PENDING, asked, -2)
+    sums.add_times(made.pending[3], asked, 2)
+    sums.add_times(made.pending[3], asked, -2)
     made.give_back(3)
     assert made.take() == 3
     assert not any(matrix[3].any() for matrix in (made.allocated, made.pending, made.pipelined))

@@ -428,15 +428,19 @@ class Session(Points):
         asked = {task.uid: self.pre_bind(task, task.node) for task in tasks if task.node is not None}
         return {uid: reason for uid, reason in asked.items() if reason is not None}
 
-    def send_evictions(self, run: Run) -> None:
+    def send_evictions(self, runs: Sequence[Run]) -> None:
         """Hand evictions over."""
-        claimant = run.claimant.job if run.claimant is not None else None
-        for task in run.tasks:
-            self._outlet.evict(task, run.why or run.reason)
-            self.observer.took(run.reason, task.job.queue if task.job else "", claimant.queue if claimant else "")
+        victims = [task for run in runs for task in run.tasks]
+        if not victims:
+            return
+        for run in runs:
+            claimant = run.claimant.job if run.claimant is not None else None
+            for task in run.tasks:
+                self._outlet.evict(task, run.why or run.reason)
+                self.observer.took(run.reason, task.job.queue if task.job else "", claimant.queue if claimant else "")
         # A delete may be refused: until the pod is terminating it counts in its queue, for whoever is to be bound.
-        self.cluster.move(run.tasks, [task.node for task in run.tasks], Status.EVICTING)
-        self.record.evictions += len(run.tasks)
+        self.cluster.restate(victims, Status.EVICTING)
+        self.record.evictions += len(victims)
         self.progressed = True
 
     def take_gate_off(self, task: Task) -> bool:

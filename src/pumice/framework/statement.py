@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import bisect
 import itertools
-import operator
 from enum import Enum
 from typing import TYPE_CHECKING, Self
 
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 
-_STEP = operator.attrgetter("step")
 _PENDING = frozenset({Status.PENDING})
 # What counts as having room, for a queue, a budget or whoever follows placements.
 _HAS_ROOM = ALLOCATED_LIKE | {Status.PIPELINED}
@@ -90,6 +88,13 @@ class Run(msgspec.Struct):
     def drop(self, start: int, end: int) -> None:
         """Forget some of the tasks."""
         del self.tasks[start:end], self.sources[start:end], self.targets[start:end], self.serials[start:end]
+
+    def append(self, other: Run) -> None:
+        """Take another run in that joins this one."""
+        self.tasks += other.tasks
+        self.sources += other.sources
+        self.targets += other.targets
+        self.serials += other.serials
 
     def joins(self, other: Run) -> bool:
         """Tell whether another run can be appended to this one."""
@@ -221,8 +226,27 @@ class Statement:
 
     def evict(self, tasks: Sequence[Task], reason: str) -> None:
         """Release tasks from their nodes."""
-        for group in _equal(tasks):
+        groups = list(_equal(tasks))
+        if len(groups) > 1 and not self._session.handlers_look_around:
+            self._evict_together(groups, reason)
+            return
+        for group in groups:
             self._apply(Step.EVICT, Status.RELEASING, group, [task.node for task in group], None, reason=reason)
+
+    def _evict_together(self, groups: Sequence[list[Task]], reason: str) -> None:
+        """Release runs of tasks, and tell the handlers of one after the other when all are released."""
+        statuses = [group[0].status for group in groups]
+        self._session.cluster.restate([task for group in groups for task in group], Status.RELEASING)
+        for number, (group, before) in enumerate(zip(groups, statuses, strict=True)):
+            nodes = [task.node for task in group]
+            run = Run(Step.EVICT, before, Status.RELEASING, group, nodes, nodes[:], reason, claimant=self._claimant)
+            refusal = self._session.tell(run, 1)
+            self._log(run)
+            if isinstance(refusal, PluginBreakdownError):
+                # As in `_apply`; whoever comes after it has not gone.
+                for later, status in zip(groups[number + 1 :], statuses[number + 1 :], strict=True):
+                    self._move_back(later, [task.node for task in later], status)
+                raise refusal
 
     def suppose(self, tasks: Sequence[Task], nodes: Sequence[NodeRecord | None], status: Status) -> None:
         """Ask what would be if tasks were somewhere else, or something else: handlers are told, and it never becomes real.
@@ -315,11 +339,7 @@ class Statement:
         run.serials = list(range(self._serial, self._serial + len(run.tasks)))
         self._serial += len(run.tasks)
         if self.runs and self.runs[-1].joins(run):
-            last = self.runs[-1]
-            last.tasks += run.tasks
-            last.sources += run.sources
-            last.targets += run.targets
-            last.serials += run.serials
+            self.runs[-1].append(run)
         else:
             self.runs.append(run)
 
@@ -343,7 +363,7 @@ class Statement:
     def discard(self) -> None:
         """Undo everything, remembering where each task would have gone."""
         runs, self.runs = self.runs, []
-        for run in reversed(runs):
+        for run in _joined(reversed(runs)):
             self._session.remember(run)
             self._undo(run)
 
@@ -392,14 +412,14 @@ class Statement:
         runs, self.runs = self.runs, []
         leaving = [task for run in runs if run.step is Step.ALLOCATE for task in run.tasks]
         withheld = self._session.withheld(leaving, apart=apart)
-        for step, alike in itertools.groupby(runs, key=_STEP):
-            if step is Step.EVICT:
-                for run in alike:
-                    self._session.send_evictions(run)
-            elif step is Step.ALLOCATE:
+        for bound, alike in itertools.groupby(runs, key=lambda run: run.step is Step.ALLOCATE):
+            if bound:
                 self._send_binds(list(alike), withheld)
             else:
-                self._session.keep(alike)
+                # Who waits for victims sends nothing, so that the evictions of a plan leave together.
+                evicting, kept = _partition(alike)
+                self._session.send_evictions(evicting)
+                self._session.keep(kept)
         self._session.settle_words()
 
     def _send_binds(self, runs: Sequence[Run], withheld: Mapping[str, str]) -> None:
@@ -470,3 +490,23 @@ def _equal(tasks: Sequence[Task]) -> Iterable[list[Task]]:
     """Split tasks into runs of one job, one shape and one status."""
     for _, group in itertools.groupby(tasks, key=lambda t: (id(t.job), id(t.shape), t.status)):
         yield list(group)
+
+
+def _partition(runs: Iterable[Run]) -> tuple[list[Run], list[Run]]:
+    """Tell runs of victims from others."""
+    evicting: list[Run] = []
+    others: list[Run] = []
+    for run in runs:
+        (evicting if run.step is Step.EVICT else others).append(run)
+    return evicting, others
+
+
+def _joined(runs: Iterable[Run]) -> list[Run]:
+    """Put runs together that join those before them: their tasks move, and handlers hear of them, at once."""
+    joined: list[Run] = []
+    for run in runs:
+        if joined and joined[-1].joins(run):
+            joined[-1].append(run)
+        else:
+            joined.append(run)
+    return joined

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pumice.api import scheduling
-from pumice.model import resources, statuses
+from pumice.model import counted, resources, statuses
 from pumice.model.change_log import ChangeLog
 from pumice.model.gathering import GatheredSums, Placed
 from pumice.model.hypertree import HyperNodes
@@ -22,29 +22,19 @@ from pumice.model.phases import Phases
 from pumice.model.queue import Queue
 from pumice.model.shape import Shapes
 from pumice.model.statuses import Status
-from pumice.model.sums import SUMMED, QueueSums, Sums, add_times
+from pumice.model.sums import QueueSums, Sums, add_times
 from pumice.model.volumes import Volumes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from pumice.api import core, meta
+    from pumice.model.counted import Changes
     from pumice.model.nodes import NodeRecord
     from pumice.model.shape import Shape
     from pumice.model.task import Task
 
 PENDING = Status.PENDING
-# How a status counts in the sums of nodes and in those of jobs and queues.
-_COUNTED_AS = {
-    status: (
-        SUMMED.get(status),
-        status == Status.PIPELINED,
-        status == Status.RELEASING,
-        status in statuses.GOING,
-        status in statuses.PLACED,
-    )
-    for status in Status
-}
 NO_QUEUE = ""  # where jobs without a group are: they count for no queue
 
 
@@ -200,18 +190,25 @@ class Cluster:
             queue_row = None if job is None else self.queue_sums.rows[job.queue]
             self._gathered.add(shape, rows, status, sign, tasks, None if job is None else job.row, queue_row)
             return
-        request = shape.request
-        if rows:
-            self._account_nodes(shape, rows, status, sign)
+        if rows and counted.COLUMNS[status]:
+            self._account_nodes(shape, rows, counted.REACHED[status] if sign > 0 else counted.LEFT[status])
         if job is None:
             if status in statuses.PLACED and status != Status.RELEASING:
                 for row in rows:
-                    self.nodes.foreign[row] += sign * request.vector
+                    self.nodes.foreign[row] += sign * shape.request.vector
             return
-        times, queue_row = sign * tasks, self.queue_sums.rows[job.queue]
-        self.queue_sums.changes.append(queue_row)
-        self.job_sums.add(job.row, status, request.vector, times)
-        self.queue_sums.add(queue_row, status, request.vector, times)
+        name = counted.SUMMED.get(status)
+        self._account_owners(job, shape, () if name is None else ((name, sign),), tasks)
+
+    def _account_owners(self, job: Job, shape: Shape, changes: Changes, tasks: int) -> None:
+        """Change the sums that equal tasks count in for their job and its queue."""
+        jobs, queues = self.job_sums, self.queue_sums
+        queue_row = queues.rows[job.queue]
+        queues.changes.append(queue_row)
+        vector = shape.request.vector
+        for name, sign in changes:
+            add_times(getattr(jobs, name)[job.row], vector, sign * tasks)
+            add_times(getattr(queues, name)[queue_row], vector, sign * tasks)
 
     def _note(self, job: Job) -> None:
         """Note that a job has changed."""
@@ -236,36 +233,27 @@ class Cluster:
             self.nodes.fixed[task.node.row] += sign * task.shape.request.vector
             self.nodes.fixings += 1
 
-    def _account_nodes(self, shape: Shape, rows: Sequence[int], status: Status, sign: int) -> None:
-        """Add equal tasks in one status to the columns of the nodes they are on."""
+    def _account_nodes(self, shape: Shape, rows: Sequence[int], changes: Changes) -> None:
+        """Change the columns that equal tasks count in for their nodes, a row for each task."""
         nodes = self.nodes
-        if status == Status.PIPELINED:
-            matrices = [nodes.pipelined]
-        elif status in statuses.GOING:
-            matrices = [nodes.used, nodes.releasing]
-        elif status in statuses.PLACED:
-            matrices = [nodes.used]
-        else:
-            return
-        vector = shape.request.vector
         if len(rows) == 1:
             row = rows[0]
-            for matrix in matrices:
-                add_times(matrix[row], vector, sign)
-            if status != Status.PIPELINED:
-                nodes.non_zero[row, 0] += sign * shape.non_zero[0]
-                nodes.non_zero[row, 1] += sign * shape.non_zero[1]
+            for name, sign in changes:
+                if name == "non_zero":
+                    nodes.non_zero[row, 0] += sign * shape.non_zero[0]
+                    nodes.non_zero[row, 1] += sign * shape.non_zero[1]
+                else:
+                    add_times(getattr(nodes, name)[row], shape.request.vector, sign)
             nodes.touch(row)
             return
         times: dict[int, int] = {}
         for row in rows:
-            times[row] = times.get(row, 0) + sign
+            times[row] = times.get(row, 0) + 1
         distinct = np.array(list(times), dtype=np.int64)
-        signed = np.array(list(times.values()), dtype=np.int64)[:, None]
-        for matrix in matrices:
-            matrix[distinct] += signed * vector
-        if status != Status.PIPELINED:
-            nodes.non_zero[distinct] += signed * np.array(shape.non_zero, dtype=np.int64)
+        count = np.array(list(times.values()), dtype=np.int64)[:, None]
+        for name, sign in changes:
+            amounts = np.array(shape.non_zero, dtype=np.int64) if name == "non_zero" else shape.request.vector
+            getattr(nodes, name)[distinct] += sign * count * amounts
         nodes.touch_all(times)
 
     def move(
@@ -360,16 +348,25 @@ class Cluster:
                 self._note(job)
 
     def restate(self, tasks: Sequence[Task], status: Status) -> None:
-        """Give tasks of any jobs, none of them pending, a status that counts in all sums as theirs does; they stay where they are."""
+        """Give tasks of any jobs, none of them pending, another status; they stay where they are."""
         self.changed += 1
         noted: Job | None = None
+        alike: list[int] = []
         for task in tasks:
+            job, before, record = task.job, task.status, task.node
+            rows = [] if record is None else [record.row]
+            if counted.STAYED[before, status] or counted.HELD[before, status]:
+                if self.kinship.counting:
+                    self.kinship.moved(task, record, status)
+                self._account_moved(job, task.shape, (rows, before), (rows, status), 1)
+            else:
+                alike += rows
             self._change(task, status)
-            if task.job is not None and task.job is not noted:
-                noted = task.job
-                self._note(noted)
+            if job is not None and job is not noted:
+                noted = job
+                self._note(job)
         # Who looks at single tasks has to look again.
-        self.nodes.touch_all([task.node.row for task in tasks if task.node is not None])
+        self.nodes.touch_all(alike)
 
     def progress(self, task: Task, record: NodeRecord | None, status: Status) -> None:
         """Let a task be what its pod says now, on the node it names; who keeps something of the job looks at it again."""
@@ -387,14 +384,20 @@ class Cluster:
     ) -> None:
         """Bring the sums up to date with tasks that left some rows in one status for others in another."""
         (left, before), (reached, after) = origin, goal
-        if left == reached and _COUNTED_AS[before] == _COUNTED_AS[after]:
-            # Nothing is added up differently; but who looks at single tasks has to look again.
-            self.nodes.touch_all(reached)
-            if job is not None:
-                self.queue_sums.changes.append(self.queue_sums.rows[job.queue])
+        if job is None or self._recount or self._gathered is not None:
+            self.account(job, shape, left, before, -1, tasks=tasks)
+            self.account(job, shape, reached, after, 1, tasks=tasks)
             return
-        self.account(job, shape, left, before, -1, tasks=tasks)
-        self.account(job, shape, reached, after, 1, tasks=tasks)
+        if left == reached:
+            if reached:
+                # Also where nothing is added up differently: who looks at single tasks has to look again.
+                self._account_nodes(shape, reached, counted.STAYED[before, after])
+        else:
+            if left:
+                self._account_nodes(shape, left, counted.LEFT[before])
+            if reached:
+                self._account_nodes(shape, reached, counted.REACHED[after])
+        self._account_owners(job, shape, counted.HELD[before, after], tasks)
 
     def _transfer(self, task: Task, record: NodeRecord | None) -> None:
         """List a task under another node."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pumice.model import statuses
+from pumice.model.counted import COLUMNS, SUMMED
 from pumice.model.statuses import Status
-from pumice.model.sums import SUMMED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,14 +22,6 @@ if TYPE_CHECKING:
     from pumice.model.sums import QueueSums, Sums
 
     Times = dict[tuple[int, Shape], int]
-
-# The columns of nodes that a status counts in.
-_COLUMNS: dict[Status, tuple[str, ...]] = {
-    **dict.fromkeys(Status, ()),
-    **dict.fromkeys(statuses.PLACED, ("used", "non_zero")),
-    **dict.fromkeys(statuses.GOING, ("used", "non_zero", "releasing")),
-    Status.PIPELINED: ("pipelined",),
-}
 
 
 class GatheredSums:
@@ -55,7 +47,7 @@ class GatheredSums:
     ) -> None:
         """Take in what equal tasks contribute in a status."""
         for row in rows:
-            columns = _COLUMNS[status]
+            columns = COLUMNS[status]
             for name in columns:
                 _count(self._nodes, name, row, shape, sign)
             if columns:

@@ -6,18 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.model.statuses import ALLOCATED_LIKE, Status
-
 if TYPE_CHECKING:
     from pumice.model.resources import Matrix, Vector, Vocabulary
-
-
-SUMMED: dict[Status, str] = {
-    Status.PENDING: "pending",
-    Status.PIPELINED: "pipelined",
-    Status.EVICTING: "evicting",
-    **dict.fromkeys(ALLOCATED_LIKE, "allocated"),
-}
 
 
 def add_times(total: Vector, vector: Vector, times: int) -> None:
@@ -63,13 +53,6 @@ class Sums:
         self._reshape(len(self.allocated))
         for matrix in (self.allocated, self.pending, self.pipelined, self.evicting):
             matrix[:] = 0
-
-    def add(self, row: int, status: Status, vector: Vector, times: int) -> None:
-        """Add, a number of times, what a task in some status asks for."""
-        name = SUMMED.get(status)
-        if name is not None:
-            sums: Matrix = getattr(self, name)
-            add_times(sums[row], vector, times)
 
     def held(self, row: int) -> Vector:
         """Return what counts as taken in the middle of a cycle: allocated, or waiting for room that is being released."""

@@ -82,7 +82,10 @@ class BundleSearch(Search):
         # More important jobs are not even looked at while less important ones are enough.
         candidates: list[Task] = []
         for level in sorted({job.priority for job in self._gang_rules.sources(asking[0])}):
-            candidates += self._gang_rules.candidates(asking[0], plan.domain, level)
+            more = self._gang_rules.candidates(asking[0], plan.domain, level)
+            if not more:
+                continue
+            candidates += more
             bundles = self._sorted(plan, self._bundles(plan, asking, candidates), need)
             freed = _freed([[task for task in bundle.tasks if plan.covers(task)] for bundle in bundles], len(room))
             ranks = [bundle.priority for bundle in bundles]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 DIGIT = 50
 
 
-class Item(msgspec.Struct, frozen=True):
+class Item(msgspec.Struct, frozen=True, gc=False):
     """A unit on one node; its groups tell for whom the protections of queues have one answer."""
 
     priority: int
@@ -100,7 +100,7 @@ class Columns:
             self._judge(standing)
         self.rows: Rows = np.array(sorted(self._rows), dtype=np.int64)
         self.segments = {row: place for place, row in enumerate(self.rows.tolist())}
-        laid = [self._items(row) for row in self.rows.tolist()]
+        laid = self._all_items()
         sizes = [self._size(row) for row in self.rows.tolist()]
         self.ends: Rows = np.cumsum(np.array(sizes, dtype=np.int64))
         self.starts: Rows = self.ends - np.array(sizes, dtype=np.int64)
@@ -150,50 +150,73 @@ class Columns:
         self.alive[start:end] = False
         self._enter(list(range(start, start + len(items))), items)
 
-    def _enter(self, at: list[int], items: Sequence[tuple[Item, int]]) -> None:
+    def _enter(self, places: list[int], items: Sequence[tuple[Item, int]]) -> None:
         """Write units, each with the number of its job, into some places of the columns."""
         if not items:
             return
+        at = np.array(places, dtype=np.int64)
         self.alive[at] = True
         self.priority[at] = [item.priority for item, _ in items]
         self.breaks[at] = [item.breaks for item, _ in items]
         self.count[at] = [item.count for item, _ in items]
         digits = {loss: split(loss, self.digits) for loss in {item.loss for item, _ in items}}
         self.loss[at] = [digits[item.loss] for item, _ in items]
-        self.freed[at] = [item.freed for item, _ in items]
+        # Pods of one shape give back the same vector.
+        vectors = {id(item.freed): item.freed for item, _ in items}
+        numbers = dict(zip(vectors, range(len(vectors)), strict=True))
+        self.freed[at] = np.array(list(vectors.values()))[[numbers[id(item.freed)] for item, _ in items]]
         self.job[at] = [job for _, job in items]
         self.groups[at] = [item.groups for item, _ in items]
-        for place, (item, _) in zip(at, items, strict=True):
+        for place, (item, _) in zip(places, items, strict=True):
             self.items[place] = item
 
     # -- units -------------------------------------------------------------------------------------------------
+
+    def _all_items(self) -> list[list[tuple[Item, int]]]:
+        """Return the units of all nodes, each node's with the lowest priority first."""
+        laid: dict[int, list[tuple[Item, int]]] = {row: [] for row in self.rows.tolist()}
+        single = self._single
+        for standing in self._standings.values():
+            job, number, spares_all = standing.job, standing.number, standing.stands == standing.most
+            for row, tasks in standing.by_row.items():
+                if spares_all and len(tasks) == 1 and tasks[0].preemptable:
+                    laid[row].append((single(job, tasks[0]), number))
+                else:
+                    self._list(standing, tasks, laid[row])
+        return [self._in_order(items) for items in laid.values()]
 
     def _items(self, row: int) -> list[tuple[Item, int]]:
         """Return the units of a node, the lowest priority first."""
         found: list[tuple[Item, int]] = []
         for standing in self._rows[row].values():
-            alive = [task for task in standing.by_row[row] if self._alive[task.uid] and task.preemptable]
-            if not alive:
-                continue
-            job = standing.job
-            if standing.stands == standing.most:
-                # It can spare all that it has on any one node.
-                found += [(self._single(job, task), standing.number) for task in alive]
-                continue
-            spare = job.surplus
-            plain = self._singles_only or not (job.roles_enforced or job.policies)
-            found += [
-                (self._single(job, task), standing.number)
-                for task in alive
-                if self._singles_only or (spare >= 1 if plain else units.keeps_its_minimum(job, (task,)))
-            ]
-            if standing.whole is not None and (
-                len(alive) > spare if plain else not units.keeps_its_minimum(job, alive)
-            ):
-                found.append((self._whole(standing, alive), standing.number))
+            alive = [task for task in standing.by_row[row] if self._alive[task.uid]]
+            self._list(standing, alive, found)
+        return self._in_order(found)
+
+    def _in_order(self, items: list[tuple[Item, int]]) -> list[tuple[Item, int]]:
         if len(self.priorities) > 1:
-            found.sort(key=lambda entry: entry[0].priority)
-        return found
+            items.sort(key=lambda entry: entry[0].priority)
+        return items
+
+    def _list(self, standing: Standing, here: Sequence[Task], found: list[tuple[Item, int]]) -> None:
+        """List the units that a job gives on a node where it has some pods."""
+        job, number = standing.job, standing.number
+        alive = [task for task in here if task.preemptable]
+        if standing.stands == standing.most:
+            # It can spare all that it has on any one node.
+            found += [(self._single(job, task), number) for task in alive]
+            return
+        if not alive:
+            return
+        spare = job.surplus
+        plain = self._singles_only or not (job.roles_enforced or job.policies)
+        found += [
+            (self._single(job, task), number)
+            for task in alive
+            if self._singles_only or (spare >= 1 if plain else units.keeps_its_minimum(job, (task,)))
+        ]
+        if standing.whole is not None and (len(alive) > spare if plain else not units.keeps_its_minimum(job, alive)):
+            found.append((self._whole(standing, alive), number))
 
     def _single(self, job: Job, task: Task) -> Item:
         item = self._singles.get(task.uid)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from typing import TYPE_CHECKING
 
 from pumice.actions.eviction import units
@@ -32,7 +31,7 @@ class GangRules(Rules):
 
     def __init__(self, session: Session, asked: Asked | None = None) -> None:
         super().__init__(session, asked)
-        self._lists: dict[str, tuple[int, int, list[list[Task]]]] = {}
+        self._lists: dict[str, tuple[int, int, list[Task]]] = {}
 
     def protection(self, claimant: Task | None, candidate: Task) -> str | None:
         """Add the explicit mark of the PodGroup to the protections."""
@@ -95,27 +94,28 @@ class GangRules(Rules):
         shared = self._asked_once(claimant)
         found: list[Task] = []
         for job in jobs:
-            for alike in self._lists_of(claimant, job):
-                there = [task for task in alike if task.status in self.statuses]
-                if claimant.best_effort:
-                    there = [task for task in there if task.best_effort]
-                there = [task for task in there if task.eviction_refused is None or not self.is_spared(task)]
-                if there and not shared(there[0]):
-                    found += there
+            differ = job.roles_enforced or bool(job.policies)
+            shape, kept = None, False
+            for task in self._open_pods(claimant, job):
+                if task.status not in self.statuses or (claimant.best_effort and not task.best_effort):
+                    continue
+                if task.eviction_refused is not None and self.is_spared(task):
+                    continue
+                # Pods of one shape that stand together have one answer from their queue.
+                if differ or task.shape is not shape:
+                    shape, kept = task.shape, shared(task)
+                if not kept:
+                    found.append(task)
         return found
 
-    def _lists_of(self, claimant: Task, job: Job) -> list[list[Task]]:
-        """Return the pods of a job that nothing about themselves protects, in their order; those that stand together in a list have one answer from their queue."""
-        kept = self._lists.get(job.key)
-        if kept is None or kept[:2] != (job.version, len(job.tasks)):
+    def _open_pods(self, claimant: Task, job: Job) -> list[Task]:
+        """Return the pods of a job that nothing about themselves protects, in their order."""
+        known = self._lists.get(job.key)
+        if known is None or known[:2] != (job.version, len(job.tasks)):
             keeps = self._asked_each(claimant)
             tasks = [task for task in job.tasks.values() if task.preemptable and not keeps(task)]
-            if job.roles_enforced or job.policies:
-                lists = [[task] for task in tasks]
-            else:
-                lists = [list(group) for _, group in itertools.groupby(tasks, key=lambda task: task.shape.serial)]
-            kept = self._lists[job.key] = (job.version, len(job.tasks), lists)
-        return kept[2]
+            known = self._lists[job.key] = (job.version, len(job.tasks), tasks)
+        return known[2]
 
     def _asked_each(self, claimant: Task) -> Callable[[Task], bool]:
         """Return what tells whether any of the other protections keeps a pod; which these are is found out once."""

@@ -68,7 +68,7 @@ class Bounds:
             return
         c = self._columns
         at, starts, segment = c.spread(places)
-        ok = usable[at]
+        ok, priority, broken, count = usable[at], c.priority[at], c.breaks[at], c.count[at]
         # What no node lacks is no question; one resource at a time is faster than all of them in one matrix.
         short = [lacking[:, place] for place in range(len(self._asked)) if (lacking[:, place] > 0).any()]
         wanted = [column for place, column in enumerate(self._asked.tolist()) if (lacking[:, place] > 0).any()]
@@ -79,19 +79,19 @@ class Bounds:
             each = least[segment]
             enough &= _running(given, starts, segment) >= each
             covers &= given >= each
-        first = np.minimum.reduceat(np.where(enough, np.arange(len(at)), FAR), starts)
+        first = np.minimum.reduceat(np.where(enough, np.arange(len(ok)), FAR), starts)
         possible = first < FAR
-        highest = np.where(possible, c.priority[at[np.where(possible, first, 0)]], 0)
-        low = ok & (c.priority[at] <= highest[segment])
-        unbroken = low & ~c.breaks[at]
+        highest = np.where(possible, priority[np.where(possible, first, 0)], 0)
+        low = ok & (priority <= highest[segment])
+        unbroken = low & ~broken
         breaks = ~np.logical_or.reduceat(unbroken, starts)
         for given, least in zip(freed, short, strict=True):
             breaks |= np.add.reduceat(np.where(unbroken, given, 0), starts) < least
         # Where no gang is broken one pod is enough or it takes two; otherwise one of the gangs goes, be it enough or not.
-        alone = unbroken & covers & (c.count[at] == 1)
-        gangs = low & c.breaks[at]
-        fewest = np.minimum.reduceat(np.where(gangs, c.count[at], FAR), starts)
-        gangs &= c.count[at] == fewest[segment]
+        alone = unbroken & covers & (count == 1)
+        gangs = low & broken
+        fewest = np.minimum.reduceat(np.where(gangs, count, FAR), starts)
+        gangs &= count == fewest[segment]
         chosen = np.where(breaks[segment], gangs, alone)
         loss, cheapest = _least(c.loss[at], chosen, starts, segment)
         single = np.logical_or.reduceat(alone, starts)
@@ -167,31 +167,43 @@ class Bounds:
 
     def _tighten_alike(self, places: Rows, table: Matrix, lacking: Matrix, sizes: list[int]) -> None:
         """Bound nodes with equally many units: by the best set of the sizes that are looked at, or by the least that a larger one costs."""
-        c, given = self._columns, self._columns.freed[:, self._asked]
         larger = table.shape[1] > sizes[-1]
         fewest = np.where(self.breaks[places], self.count[places] + sizes[-1], sizes[-1] + 1)
         counts: Rows = np.where(larger, fewest, FAR)
-        losses = np.zeros((len(places), c.digits), dtype=np.int64)
+        losses = np.zeros((len(places), self._columns.digits), dtype=np.int64)
         for size in sizes:
-            sets = table[:, _combinations(table.shape[1], size)]
-            fits = (given[sets].sum(axis=2) >= lacking[:, None, :]).all(axis=2)
-            number = np.where(fits, c.count[sets].sum(axis=2), FAR)
-            loss = _carried(c.loss[sets].sum(axis=2))
-            least = number.min(axis=1)
-            keep = fits & (number == least[:, None])
-            digits = []
-            for digit in range(c.digits):
-                values = np.where(keep, loss[:, :, digit], FAR)
-                lowest = values.min(axis=1)
-                keep &= values == lowest[:, None]
-                digits.append(lowest)
-            found = np.stack(digits, axis=1)
-            better = (least < counts) | ((least == counts) & (least < FAR) & _below(found, losses))
-            counts = np.where(better, least, counts)
-            losses = np.where(better[:, None], found, losses)
+            # So many units are at least as many pods: where fewer do, no such set is better.
+            open_ = np.flatnonzero(counts >= size)
+            if not len(open_):
+                break
+            least, found = self._best_sets(table[open_], lacking[open_], size)
+            better = (least < counts[open_]) | ((least == counts[open_]) & (least < FAR) & _below(found, losses[open_]))
+            counts[open_] = np.where(better, least, counts[open_])
+            losses[open_] = np.where(better[:, None], found, losses[open_])
         self.possible[places] &= counts < FAR
         self.count[places] = counts
         self.loss[places] = losses
+
+    def _best_sets(self, table: Matrix, lacking: Matrix, size: int) -> tuple[Rows, Matrix]:
+        """Return how many pods the best set of so many units has on each of some nodes, and what is lost with it; of nodes where none is enough, a number beyond all."""
+        c = self._columns
+        sets = table[:, _combinations(table.shape[1], size)]
+        fits = np.ones(sets.shape[:2], dtype=np.bool_)
+        for place, column in enumerate(self._asked.tolist()):
+            least_given = lacking[:, place]
+            if (least_given > 0).any():
+                fits &= c.freed[:, column][sets].sum(axis=2) >= least_given[:, None]
+        number = np.where(fits, c.count[sets].sum(axis=2), FAR)
+        loss = _carried(c.loss[sets].sum(axis=2))
+        least: Rows = number.min(axis=1)
+        keep = fits & (number == least[:, None])
+        digits = []
+        for digit in range(c.digits):
+            values = np.where(keep, loss[:, :, digit], FAR)
+            lowest = values.min(axis=1)
+            keep &= values == lowest[:, None]
+            digits.append(lowest)
+        return least, np.stack(digits, axis=1)
 
 
 def _running(values: Matrix, starts: Rows, segment: Rows) -> Matrix:

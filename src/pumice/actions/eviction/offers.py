@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from pumice.actions.eviction import candidate_columns, offers_ahead, refused_jobs
+from pumice.actions.eviction.node_ahead import NodeAhead
 from pumice.actions.eviction.node_bounds import Bounds
 from pumice.actions.eviction.refused_jobs import RefusedJobs
 from pumice.actions.eviction.victim_sets import VictimSets
@@ -214,8 +215,18 @@ class Market:
             return None
         return self._first(shelf, plan, member, among, shelf.scores(evaluation, among))
 
-    def place_again(self, plan: Plan, run: Sequence[Task], row: int, done: Callable[[], bool]) -> tuple[int, bool]:
-        """Place members of a run on the node that the one before them went to, as long as it surely comes first; returns how many were, and whether these are enough."""
+    def place_again(self, plan: Plan, run: Sequence[Task], done: Callable[[], bool]) -> tuple[int, bool]:
+        """Place members of a run like the one before them, as many on each node as surely go there; returns how many were, and whether these are enough."""
+        count, enough = 0, False
+        while count < len(run) and not enough:
+            placed, enough = self._place_on_one(plan, run[count:], done)
+            if not placed:
+                break
+            count += placed
+        return count, enough
+
+    def _place_on_one(self, plan: Plan, run: Sequence[Task], done: Callable[[], bool]) -> tuple[int, bool]:
+        """Place as many members as surely go to the node that comes first now."""
         member = run[0]
         evaluation = plan.evaluation(member)
         evaluation.mask(released=True)
@@ -227,10 +238,11 @@ class Market:
         shelf.refresh(plan, member)
         scores = shelf.scores(evaluation, left)
         left[[columns.segments[row] for row in (*shelf.useless, *shelf.hopeless)]] = False
-        if row not in columns.segments or shelf.in_vain or not evaluation.scores_apart():
+        place = shelf.bounds.lowest(left, scores)
+        if place is None or shelf.in_vain or not evaluation.scores_apart():
             return 0, False
-        count = offers_ahead.times(shelf, evaluation, left, scores, columns.segments[row])
-        return offers_ahead.NodeAhead(plan, shelf, row).place(run[:count], done)
+        count = offers_ahead.times(shelf, evaluation, left, scores, place)
+        return NodeAhead(plan, shelf, int(columns.rows[place])).place(run[:count], done)
 
     def _shelf(self, plan: Plan, member: Task, columns: Columns) -> Shelf:
         job = plan.job

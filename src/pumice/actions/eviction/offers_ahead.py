@@ -1,4 +1,4 @@
-"""Offers for a run of equal members on one node: as long as that node surely comes first again, others are not looked at for each member.
+"""Offers for a run of equal members: as long as one node surely comes first again, others are not looked at for each member.
 
 That can be told ahead where one pod makes room for one member, the pods are alike, and what happens on one node changes nothing on any other.
 """
@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.actions.eviction.victim_sets import VictimSets
-from pumice.framework import foresight, subject
+from pumice.framework import foresight
 from pumice.model.nodes import Nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from pumice.actions.eviction.candidate_columns import Item
     from pumice.actions.eviction.offers import Shelf
     from pumice.actions.eviction.planning import Plan
@@ -41,10 +38,10 @@ def is_apart(plan: Plan, member: Task, evaluation: Evaluation) -> bool:
 
 
 def times(shelf: Shelf, evaluation: Evaluation, left: Mask, scores: Rows, place: int) -> int:
-    """Return how many equal members surely go to a node one after the other, of nodes that are left."""
+    """Return how many equal members surely go to the node that comes first of those that are left, one after the other."""
     bounds, columns = shelf.bounds, shelf.columns
     alike = _alike(shelf, place)
-    if bounds.lowest(left, scores) != place or len(alike) < FEWEST:
+    if len(alike) < FEWEST:
         return 0
     row, request = int(columns.rows[place]), shelf.request
     more = request.vector - alike[0].freed
@@ -87,53 +84,3 @@ def _scores_ahead(shelf: Shelf, evaluation: Evaluation, row: int, count: int) ->
     waiting = table.pipelined[rows] + np.arange(count)[:, None] * shelf.request.vector
     nodes = Nodes(table, rows, table.used[rows], table.non_zero[rows], waiting, released=False)
     return foresight.rounded(evaluation.plain_scores(nodes))
-
-
-class NodeAhead:
-    """A node that surely comes first for each of some members."""
-
-    def __init__(self, plan: Plan, shelf: Shelf, row: int) -> None:
-        self.plan = plan
-        self.row = row
-        self._shelf = shelf
-        self._rank = shelf.bounds.rank(shelf.columns.segments[row])
-        # Who could go there, in victim order, as long as that is known.
-        self._known: list[Task] = []
-
-    def place(self, run: Sequence[Task], done: Callable[[], bool]) -> tuple[int, bool]:
-        """Place members there; returns how many were, and whether these are enough."""
-        for count, member in enumerate(run):
-            if not self._take(member):
-                return count, False
-            if done():
-                return count + 1, True
-        return len(run), False
-
-    def _take(self, member: Task) -> bool:
-        """Place one member, if it costs what was expected and the job that loses a pod could lose another anywhere."""
-        plan, shelf = self.plan, self._shelf
-        if not plan.is_allowed(member) or plan.rules.may_ask(plan.queue, member) is not None:
-            return False
-        if plan.session.pre_predicate(subject.Subject(member, plan.queue)) is not None:
-            return False
-        sets = VictimSets(plan, member, plan.evaluation(member), shelf.columns.protections, passed=shelf.passed)
-        self._known = self._known or sets.in_order(self.row)
-        found = sets.cheapest(self.row, self._known) if sets.lasts else None
-        if found is None or found[0] != self._rank or len(found[1]) > 1:
-            return False
-        unit = found[1][0]
-        if unit.whole or not shelf.columns.can_spare_more(unit.tasks[0]):
-            return False
-        mark, members = plan.statement.checkpoint(), len(plan.members)
-        plan.evict(unit)
-        self._leave_out(unit.tasks[0])
-        if plan.settle(member, self.row):
-            return True
-        plan.units.pop()
-        plan.back_to(mark, members)
-        return False
-
-    def _leave_out(self, gone: Task) -> None:
-        """Remember who could still go; a job that has lost a pod may stand elsewhere in the order."""
-        left = [task for task in self._known if task is not gone]
-        self._known = [] if any(task.job is gone.job for task in left) else left

@@ -287,11 +287,13 @@ def in_victim_order(session: Session, claimant: Task, jobs: Sequence[Job]) -> li
     queues = session.cluster.queues
     own = queues.get(claimant.job.queue) if claimant.job is not None else None
 
+    @functools.cache
+    def compare_queues(left: str, right: str) -> int:
+        return session.victim_queue_compare(queues[left], queues[right], own)
+
     def compare(left: Job, right: Job) -> int:
-        if left.queue != right.queue:
-            decided = session.victim_queue_compare(queues[left.queue], queues[right.queue], own)
-            if decided:
-                return decided
+        if left.queue != right.queue and (decided := compare_queues(left.queue, right.queue)):
+            return decided
         return -1 if ranks[left.key] > ranks[right.key] else 1
 
     return sorted(jobs, key=functools.cmp_to_key(compare))

@@ -327,13 +327,13 @@ class Search:
     def _place_ahead(
         self, plan: Plan, member: Task, tasks: Sequence[Task], at: int, done: Callable[[], bool]
     ) -> tuple[int, bool]:
-        """Place those that come next and are equal to a member that was placed, as long as they go to the same node; returns how many were, and whether these are enough."""
-        if at == len(tasks) or not plan.units or member.node is None:
+        """Place those that come next and are equal to a member that was placed, as long as it can be told ahead where they go; returns how many were, and whether these are enough."""
+        if at == len(tasks) or not plan.units:
             return 0, False
         run = task_runs.next_run(self.session, tasks, at)
         if (run[0].likeness, run[0].priority) != (member.likeness, member.priority):
             return 0, False
-        return self._market.place_again(plan, run, member.node.row, done)
+        return self._market.place_again(plan, run, done)
 
     def fresh(self) -> Search:
         """Return a search by the same rules that remembers nothing."""

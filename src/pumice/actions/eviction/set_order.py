@@ -48,7 +48,7 @@ def rank(chosen: Sequence[Choice]) -> Rank:
 
 def sets_by_rank(choices: Sequence[Choice], lacking: Vector, asked: Vector) -> Iterator[list[Choice] | None]:
     """Give the sets of units that give back enough, by rank; None stands for whatever comes after the sets that are looked at."""
-    if 0 < len(choices) <= FEW and _are_equal(choices):
+    if 0 < len(choices) <= FEW and are_equal(choices):
         yield from _sets_of_equals(choices, lacking, asked)
         return
     alone = _single_pods(choices, lacking, asked)
@@ -58,7 +58,7 @@ def sets_by_rank(choices: Sequence[Choice], lacking: Vector, asked: Vector) -> I
         yield from _other_sets(choices, level, lacking, asked)
 
 
-def _are_equal(choices: Sequence[Choice]) -> bool:
+def are_equal(choices: Sequence[Choice]) -> bool:
     """Tell whether units are single pods of one priority and shape."""
     first = choices[0]
     for choice in choices:

@@ -82,14 +82,18 @@ class VictimSets:
         found = self._candidates(self._plan.session.cluster.nodes.records[row])
         return self._plan.rules.in_order(self._member, found) if len(found) > 1 else found
 
-    def cheapest(self, row: int, ordered: Sequence[Task] | None = None) -> tuple[Rank, tuple[Unit, ...]] | None:
-        """Return the cheapest set on a node with its rank, leaving everything as it was; None if there is none. Who could go in which order may be known."""
+    def cheapest(
+        self, row: int, ordered: Sequence[Task] | None = None, choices: Sequence[Choice] | None = None
+    ) -> tuple[Rank, tuple[Unit, ...]] | None:
+        """Return the cheapest set on a node with its rank, leaving everything as it was; None if there is none. Who could go in which order may be known, and what could."""
         self.hopeless = False
-        found = self._cheapest(row, self.in_order(row) if ordered is None else ordered)
+        found = self._cheapest(row, self.in_order(row) if ordered is None else ordered, choices)
         self._in_vain += found is None
         return found
 
-    def _cheapest(self, row: int, ordered: Sequence[Task]) -> tuple[Rank, tuple[Unit, ...]] | None:
+    def _cheapest(
+        self, row: int, ordered: Sequence[Task], choices: Sequence[Choice] | None
+    ) -> tuple[Rank, tuple[Unit, ...]] | None:
         plan, member = self._plan, self._member
         request = member.shape.request
         table = plan.session.cluster.nodes
@@ -98,7 +102,8 @@ class VictimSets:
         if request.unoffered or not self._are_enough(ordered, lacking, request.asked):
             self.hopeless = True
             return None
-        choices = self._choices(ordered, row)
+        if choices is None:
+            choices = self.choices(ordered, row)
         if not self._by_numbers and not self._could_fit(choices, row):
             return None
         taken = self._first_that_works(set_order.sets_by_rank(choices, lacking, request.asked), choices, ordered, row)
@@ -148,7 +153,7 @@ class VictimSets:
             tasks = [task for task in tasks if not refused.holds(task)]
         return [task for task in tasks if rules.may_go(member, task)]
 
-    def _choices(self, ordered: Sequence[Task], row: int) -> list[Choice]:
+    def choices(self, ordered: Sequence[Task], row: int) -> list[Choice]:
         """Return the units that could go: single pods, and jobs that cannot spare all of theirs as a whole, in victim order."""
         found: list[Choice] = []
         by_job: dict[str, list[Task]] = {}
@@ -239,16 +244,39 @@ class VictimSets:
         """Ask the filters that read amounts about the node with victims gone."""
         table = self._plan.session.cluster.nodes
         state = (table.state(row), *(choice.unit.tasks[0].shape.serial for choice in chosen))
-        if state not in self._passed:
+        freed = sum((choice.freed for choice in chosen[1:]), start=chosen[0].freed)
+        return self._is_let_in(state, row, table.used[row] - freed, table.pipelined[row])
+
+    def _is_let_in(self, state: Hashable, row: int, used: Vector, pipelined: Vector) -> bool:
+        """Ask the filters about a node with other amounts, once for all nodes in a state."""
+        known = self._passed.get(state)
+        if known is None:
+            table = self._plan.session.cluster.nodes
             rows = np.array([row], dtype=np.int64)
-            used = table.used[rows] - sum((choice.freed for choice in chosen[1:]), start=chosen[0].freed)
-            nodes = Nodes(table, rows, used, table.non_zero[rows], table.pipelined[rows], released=True)
+            nodes = Nodes(table, rows, used[None], table.non_zero[rows], pipelined[None], released=True)
             passed = self._evaluation.passes_ahead(nodes)
-            answer = passed is None or bool(passed[0])
-            if not self._evaluation.is_by_amounts(released=True):
-                return answer
-            self._passed[state] = answer
-        return self._passed[state]
+            known = passed is None or bool(passed[0])
+            if self._evaluation.is_by_amounts(released=True):
+                self._passed[state] = known
+        return known
+
+    def how_many_pass(self, row: int, choices: Sequence[Choice]) -> int:
+        """Return how many single pods of one shape make room for one member each, with those before them gone and as many members there, as far as filters let these in."""
+        if not choices:
+            return 0
+        table, request, first = self._plan.session.cluster.nodes, self._member.shape.request, choices[0]
+        serial, asked, given = first.unit.tasks[0].shape.serial, request.asked, first.freed
+        lacking, more = request.vector - table.future_idle_at(row), request.vector - given
+        amounts, step = table.amounts(row), table.exchanged(given, request.vector)
+        for count in range(len(choices)):
+            short = (lacking + count * more)[asked]
+            if not (short > 0).any() or (short > given[asked]).any():
+                return count
+            state = ((amounts + count * step).tobytes(), serial)
+            used, pipelined = table.used[row] - (count + 1) * given, table.pipelined[row] + count * request.vector
+            if not self._is_let_in(state, row, used, pipelined):
+                return count
+        return len(choices)
 
     # -- many --------------------------------------------------------------------------------------------------
 

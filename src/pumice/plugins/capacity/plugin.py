@@ -147,7 +147,7 @@ class Capacity(Plugin):
         session.queue_order.add_tree(tree.path)
         session.victim_queue_order.add(self.victims.nearness)
         session.job_valid.add(self.out_of_place)
-        session.add_handler(self._follow)
+        session.add_handler(self._follow, one_job=True)
         for name, problem in tree.problems.items():
             session.record.say(self.name, f"queue {name} takes no jobs: {problem}")
 
