@@ -7,7 +7,7 @@ from typing import Any
 
 from pumice.framework.breakdowns import Rest
 from pumice.framework.extensions import Notify, Registered, Vote, Votes
-from pumice.framework.reads import Reads
+from pumice.framework.reads import NOTHING, Reads
 from pumice.model.job import Job
 
 
@@ -36,7 +36,7 @@ class AdmissionVotes(Votes[[Job]]):
         many: Callable[[Sequence[Job]], int] | None = None,
     ) -> None:
         """Register a vote; `many` says how many of the first of some jobs of one queue it permits if each is let in before the next is asked about, or fewer."""
-        self._enter(AboutJobs("", function, Reads(0), None, many), reads)
+        self._enter(AboutJobs("", function, NOTHING, None, 0, many), reads)
 
     def permitted(self, jobs: Sequence[Job]) -> int:
         """Return how many of the first of some jobs of one queue are permitted for sure if each is let in before the next; about the others one has to ask."""
@@ -70,7 +70,7 @@ class AdmissionNews(Notify[[Job]]):
         many: Callable[[Sequence[Job]], object] | None = None,
     ) -> None:
         """Register a listener; `many` hears of some jobs of one queue at once, in the order in which they were let in."""
-        self._enter(AboutJobs("", function, Reads(0), None, many), reads)
+        self._enter(AboutJobs("", function, NOTHING, None, 0, many), reads)
 
     @property
     def takes_many(self) -> bool:
