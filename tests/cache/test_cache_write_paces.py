@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import NOW, SECOND, Desk, group, node, pod, queue
 from pumice.api import names
 from pumice.cache.budgets import Budget, Spending
-from pumice.cache.effects import Bind, Note
+from pumice.cache.effects import Bind, Note, Patch
 from pumice.cache.options import Options
 from pumice.cache.write_paces import BEING_BOUND, LET_IN, REASONS, WITH_PODS
 
@@ -253,6 +254,18 @@ def test_a_group_that_is_let_in_and_not_bound_says_so_at_once_unless_it_has_pods
     assert phases(made) == {"g": ["Inqueue"]}
     assert made.cluster.jobs["a/g"].phase == "Inqueue"
     assert made.now - came <= 3 * limit + gap * SECOND
+
+
+@pytest.mark.parametrize(("pods", "room"), [(0, 2), (1, 2), (2, 2), (2, 1)])
+def test_nobody_waits_for_the_status_of_a_group_that_has_pods(pods, room):
+    made = Desk(FULL, options=Options(reason_patience=SECOND)).feed(node("n1", cpu=str(room)), group("g", 2))
+    made.feed(*(pod(f"p{number}", "g", cpu="1") for number in range(pods)))
+    for _ in range(3):
+        made.cycle(seconds=0.01)
+        sleep(made, 15)
+    told = [patch for patch in made.world.of(Patch) if patch.kind.name == "PodGroup"]
+    assert told
+    assert all(patch.reports == (pods > 0) for patch in told)
 
 
 def test_a_status_that_is_read_while_ours_waits_is_older():

@@ -24,7 +24,7 @@ def effect(choice, name, number):
             return patch_of_pod(STATUSES[choice](number), name)
         case "running":
             where = {"namespace": "a", "name": name, "uid": name}
-            return effects.Patch(kind=kinds.POD_GROUP, **where, body={"status": {"phase": "Running"}})
+            return effects.Patch(kind=kinds.POD_GROUP, **where, body={"status": {"phase": "Running"}}, reports=True)
         case "group":
             status = {"phase": str(number), "conditions": [{"type": "Unschedulable", "message": str(number)}]}
             where = {"namespace": "a", "name": name, "uid": name}

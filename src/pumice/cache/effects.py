@@ -52,7 +52,7 @@ class Evict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Patch(msgspec.Struct, frozen=True, kw_only=True):
-    """Merge a body into an object; `strategic` merges `status.conditions` by type instead of replacing the list."""
+    """Merge a body into an object; `strategic` merges `status.conditions` by type instead of replacing the list. For one that `reports` nobody waits."""
 
     kind: kinds.Kind
     namespace: str
@@ -61,6 +61,7 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True):
     body: dict[str, Any]
     subresource: Literal["", "status"] = ""
     strategic: bool = False
+    reports: bool = False
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):

@@ -135,9 +135,15 @@ class Publisher:
             if not self._paces.puts_off(name, _patience(job), now):
                 body = {"status": _status_body(report.status)}
                 self._writing[job.key] = self._writing.get(job.key, 0) + 1
-                self._cache.world.send(
-                    Patch(kind=kind, namespace=job.namespace, name=job.name, uid=group.metadata.uid, body=body)
+                patch = Patch(
+                    kind=kind,
+                    namespace=job.namespace,
+                    name=job.name,
+                    uid=group.metadata.uid,
+                    body=body,
+                    reports=_only_reports(job),
                 )
+                self._cache.world.send(patch)
         if entered:
             self._noticed.pop(job.key, None)
         if is_due and entered and report.status.phase in READY_PHASES:
@@ -383,6 +389,11 @@ def _patience(job: Job) -> int:
     if job.phase != names.PHASE_INQUEUE:
         return 0
     return write_paces.WITH_PODS if job.tasks else write_paces.LET_IN
+
+
+def _only_reports(job: Job) -> bool:
+    """Tell whether nobody waits for the status of a group: it runs, or was let in and has pods, for which others may have waited."""
+    return job.phase == names.PHASE_RUNNING or (job.phase == names.PHASE_INQUEUE and bool(job.tasks))
 
 
 def _name(effect: Patch) -> str:

@@ -12,8 +12,9 @@
 
 What this rests on: effects on one object never overtake each other, and at most one of them is in flight. Effects on different objects run side
 by side: binds, evictions, reads and creations first, patches of statuses with a fair share beside them, and reports last: what is written on pods that wait, most
-of which will not be true any more, and that a group runs, for which nobody waits and which costs a server as much as three binds. A patch that nobody has begun is left out if another one says all that it says, or for as long as its pod is being bound: so a server that is too slow for
-everything gets less to do, and not more. A bind that has to wait for volumes goes a way of its own, so that nobody waits behind it.
+of which will not be true any more, and how groups fare that have pods, for which nobody waits and which costs a server as much as three binds. A patch that nobody
+has begun is left out if another one says all that it says, or for as long as its pod is being bound: so a server that is too slow for everything gets less to do,
+and not more. A bind that has to wait for volumes goes a way of its own, so that nobody waits behind it.
 """
 
 from __future__ import annotations
@@ -165,8 +166,8 @@ def _gives_reason(effect: Patch) -> bool:
 
 
 def _only_reports(effect: Patch) -> bool:
-    """Tell whether nobody waits for a patch: it says why a pod waits, or that a group runs."""
-    return _gives_reason(effect) or effect.body.get("status", {}).get("phase") == names.PHASE_RUNNING
+    """Tell whether nobody waits for a patch."""
+    return effect.reports or _gives_reason(effect)
 
 
 def _only_waits(effect: Patch) -> bool:
