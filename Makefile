@@ -2,7 +2,10 @@
 SHELL := /bin/sh
 PY := .venv/bin/python
 STAMP := .venv/.installed
-JOBS ?= auto
+# one worker more than processors: whoever waits for a server or a time-out leaves one of them free
+JOBS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+# each worker has a run of neighbours, who share what their modules start; who is done takes from the others
+PYTEST := $(PY) -m pytest -n $(JOBS) --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test fuzz lives check bench counters figures bench-cluster bench-up kube cluster format docs wheel image clean
@@ -26,11 +29,11 @@ demo: setup  ## watch gangs being scheduled on a simulated cluster
 	.venv/bin/pumice demo
 
 test: setup  ## run every test and every scenario
-	$(PY) -m pytest -n $(JOBS)
+	$(PYTEST)
 	.venv/bin/pumice test scenarios --jobs 2
 
 fuzz: setup  ## run the property tests on examples that nobody has seen before
-	PUMICE_FUZZ=1 $(PY) -m pytest -n $(JOBS)
+	PUMICE_FUZZ=1 $(PYTEST)
 
 lives: setup  ## search random lives for broken rules (LIVES=, SEEDS= the first one, POLICY=, CYCLES= longer ones); SEED=n tells one, SCENARIO=FILE writes it
 	$(PY) -m tests.lives $(if $(SEED),--seed $(SEED) --shrink,--lives $(or $(LIVES),300) --first $(or $(SEEDS),0)) $(if $(POLICY),--policy $(POLICY)) $(if $(CYCLES),--cycles $(CYCLES)) $(if $(SCENARIO),--scenario $(SCENARIO))
