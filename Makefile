@@ -6,6 +6,8 @@ STAMP := .venv/.installed
 JOBS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 # each worker has a run of neighbours, who share what their modules start; who is done takes from the others
 PYTEST := $(PY) -m pytest -n $(JOBS) --dist worksteal
+# where it is set, each of the hundreds of processes that tests start would compile the sources anew
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test fuzz lives check bench counters figures bench-cluster bench-up kube cluster format docs wheel image clean
@@ -80,8 +82,8 @@ wheel: setup  ## build the wheel in dist/, and try it in an environment of its o
 	  uv build --quiet --wheel --out-dir dist . && uv venv --quiet --python python3 dist/try && \
 	  uv pip install --quiet --python dist/try/bin/python -c constraints.txt dist/*.whl; \
 	else \
-	  $(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist . && python3 -m venv dist/try && \
-	  dist/try/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl; \
+	  $(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist . && python3 -m venv --without-pip dist/try && \
+	  $(PY) -m pip --python dist/try/bin/python install --quiet --disable-pip-version-check --no-compile -c constraints.txt dist/*.whl; \
 	fi
 	cd dist && try/bin/pumice --version && try/bin/pumice test ../docs/examples/gang.yaml && try/bin/pumice install --print > /dev/null
 	@rm -rf dist/try && ls dist/*.whl
