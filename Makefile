@@ -2,7 +2,12 @@
 SHELL := /bin/sh
 PY := .venv/bin/python
 STAMP := .venv/.installed
-JOBS ?= auto
+# one worker more than processors: whoever waits for a server or a time-out leaves one of them free
+JOBS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+# each worker has a run of neighbours, who share what their modules start; who is done takes from the others
+PYTEST := $(PY) -m pytest -n $(JOBS) --dist worksteal
+# where it is set, each of the hundreds of processes that tests start would compile the sources anew
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test fuzz lives check bench counters figures bench-cluster bench-up kube cluster format docs wheel image clean
@@ -26,11 +31,11 @@ demo: setup  ## watch gangs being scheduled on a simulated cluster
 	.venv/bin/pumice demo
 
 test: setup  ## run every test and every scenario
-	$(PY) -m pytest -n $(JOBS)
+	$(PYTEST)
 	.venv/bin/pumice test scenarios --jobs 2
 
 fuzz: setup  ## run the property tests on examples that nobody has seen before
-	PUMICE_FUZZ=1 $(PY) -m pytest -n $(JOBS)
+	PUMICE_FUZZ=1 $(PYTEST)
 
 lives: setup  ## search random lives for broken rules (LIVES=, SEEDS= the first one, POLICY=, CYCLES= longer ones); SEED=n tells one, SCENARIO=FILE writes it
 	$(PY) -m tests.lives $(if $(SEED),--seed $(SEED) --shrink,--lives $(or $(LIVES),300) --first $(or $(SEEDS),0)) $(if $(POLICY),--policy $(POLICY)) $(if $(CYCLES),--cycles $(CYCLES)) $(if $(SCENARIO),--scenario $(SCENARIO))
@@ -77,8 +82,8 @@ wheel: setup  ## build the wheel in dist/, and try it in an environment of its o
 	  uv build --quiet --wheel --out-dir dist . && uv venv --quiet --python python3 dist/try && \
 	  uv pip install --quiet --python dist/try/bin/python -c constraints.txt dist/*.whl; \
 	else \
-	  $(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist . && python3 -m venv dist/try && \
-	  dist/try/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl; \
+	  $(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist . && python3 -m venv --without-pip dist/try && \
+	  $(PY) -m pip --python dist/try/bin/python install --quiet --disable-pip-version-check --no-compile -c constraints.txt dist/*.whl; \
 	fi
 	cd dist && try/bin/pumice --version && try/bin/pumice test ../docs/examples/gang.yaml && try/bin/pumice install --print > /dev/null
 	@rm -rf dist/try && ls dist/*.whl

@@ -5,10 +5,11 @@ from __future__ import annotations
 import urllib.parse
 from typing import TYPE_CHECKING
 
+from testbed import definitions
+
 if TYPE_CHECKING:
     from testbed.calling import Caller
 
-_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _COLLECTIONS = (
     "/api/v1/pods",
     "/api/v1/nodes",
@@ -28,7 +29,6 @@ _COLLECTIONS = (
     "/apis/storage.k8s.io/v1/storageclasses",
     "/apis/storage.k8s.io/v1/volumeattachments",
 )
-_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _KEPT = "kubernetes", "system-cluster-critical", "system-node-critical"
 """The Service and the PriorityClasses that the API server makes for itself."""
 _SELECTOR = urllib.parse.quote(",".join(f"metadata.name!={name}" for name in _KEPT))
@@ -40,7 +40,9 @@ def empty(caller: Caller) -> None:
     """Remove pods, nodes, volumes, leases, custom objects and the like everywhere, at once; namespaces stay, and so does `kube-system`."""
     for collection in (*_COLLECTIONS, *_custom(caller)):
         namespaces: dict[str, None] = {}
-        for item in caller.call("GET", f"{collection}?fieldSelector={_SELECTOR}", accept=_METADATA)["items"] or ():
+        for item in (
+            caller.call("GET", f"{collection}?fieldSelector={_SELECTOR}", accept=definitions.METADATA)["items"] or ()
+        ):
             metadata = item["metadata"]
             namespace = metadata.get("namespace", "")
             if namespace == "kube-system":
@@ -56,7 +58,7 @@ def empty(caller: Caller) -> None:
 def _custom(caller: Caller) -> list[str]:
     """Return the collection of every custom resource, in the version that is stored."""
     found = []
-    for definition in caller.call("GET", _DEFINITIONS)["items"]:
+    for definition in caller.call("GET", definitions.COLLECTION)["items"]:
         spec = definition["spec"]
         stored = next(version["name"] for version in spec["versions"] if version["storage"])
         found.append(f"/apis/{spec['group']}/{stored}/{spec['names']['plural']}")

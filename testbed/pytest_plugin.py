@@ -54,8 +54,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Take out what cannot run; last, so that only what would have run is counted."""
+    """Take out what cannot run; last, so that only what would have run is counted. Workers put first what needs a server."""
     config.stash[_MISSING] = missing = _missing(items)
+    if hasattr(config, "workerinput"):
+        items.sort(key=_comes_later)
     if _in_ci():
         return
     counts = config.stash[_LEFT_OUT]
@@ -66,6 +68,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not _lacking(item, missing)]
+
+
+def _comes_later(item: pytest.Item) -> bool:
+    """Tell whether a test needs no server: those that do stand together, so that few workers start one."""
+    return item.get_closest_marker("kube") is None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

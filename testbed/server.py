@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from testbed import calling, certificates, commands, emptying, old_etcd, processes, provide
+from testbed import calling, certificates, commands, definitions, emptying, old_etcd, processes, provide
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,6 +53,7 @@ class ApiServer:
         self._api: processes.Process | None = None
         self._caller: calling.Caller | None = None
         self._port = 0
+        self._defined: dict[Path, Any] = {}
         self.token = secrets.token_hex(16)
         """Authenticates a member of `system:masters`."""
 
@@ -194,9 +195,15 @@ class ApiServer:
         return name
 
     def crds(self, folder: Path) -> None:
-        """Apply the custom resource definitions in a folder; return when the server serves them."""
+        """Apply the custom resource definitions in a folder or file; return when the server serves them.
+
+        Whoever asks again costs one request, unless a definition, theirs or another one, has been changed, deleted or added since.
+        """
+        if self._defined.get(folder) == (wanted := _texts(folder), definitions.standing(self._asking)):
+            return
         self.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(folder))
         self.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(folder))
+        self._defined[folder] = wanted, definitions.standing(self._asking)
 
     def drop_crds(self, file: Path) -> None:
         """Remove custom resource definitions with all their objects; kubectl forgets that it has ever seen them."""
@@ -261,3 +268,9 @@ class ApiServer:
             self._api.stop()
             self._api = None
             raise
+
+
+def _texts(place: Path) -> dict[Path, str]:
+    """Return what is written in a file, or in those of a folder."""
+    files = place.iterdir() if place.is_dir() else (place,)
+    return {file: file.read_text() for file in files}

@@ -5,6 +5,8 @@ Nothing here knows a rule that is under test.
 
 from __future__ import annotations
 
+import functools
+
 from pumice.api import kinds
 from pumice.cache.cache import Cache
 from pumice.cache.effects import NOBODY, Bind, Create, Evict, Failure, Note, Outcome, Patch, Read
@@ -186,6 +188,7 @@ class World:
 # ---- a scheduler at a desk
 
 
+@functools.lru_cache(maxsize=64)  # a test that draws worlds asks for the same hundreds of times
 def settings(text, *classes):
     """Read a configuration that may also name classes of a test; give it with the registry that knows them."""
     known = registry.installed()

@@ -233,7 +233,7 @@ class Refusing(Plugin):
         return "not this one" if sign > 0 and run.tasks[0].name.endswith("5-w-0") else None
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)  # four worlds each
 @given(pick=ANYTHING)
 def test_plugins_that_move_refuse_or_break_down_are_heeded_as_in_turns(pick):
     for each in (Fickle, FickleQueues, Breaking, Refusing):

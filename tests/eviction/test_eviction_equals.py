@@ -41,104 +41,115 @@ def decided(name, *action, world=equals):
     return found
 
 
-def test_nobody_takes_room_from_a_claimant_that_it_is_like(monkeypatch):
-    asked = []
-    is_one = equal_rivals.is_one
+class Watched:
+    """Some crowds that are decided with an eye on every shortcut: how often each was taken, and where the long way says otherwise."""
 
-    def checked(rules, plan, job):
-        told = is_one(rules, plan, job)
-        if told:
-            claimant = next(iter(job.pending.values()))
-            assert not takeover.could_evict(plan.session, rules, claimant, plan.members), f"{job.key} of {plan.job.key}"
-            asked.append(job.key)
-        return told
+    def __init__(self):
+        self.taken = {"rivals": 0, "starving": 0, "sets": 0, "ahead": 0}
+        self.wrong = []
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(equal_rivals, "is_one", self._rivals(equal_rivals.is_one))
+            patched.setattr(ping_pong, "is_known_to_be_none", self._starving(ping_pong.is_known_to_be_none))
+            patched.setattr(victim_sets.VictimSets, "_go_apart", self._sets(victim_sets.VictimSets._go_apart))
+            self.equals = {name: decided(name) for name in PLUGINS}
+            for name in PLUGINS:
+                for seed in range(SEEDS):
+                    crowd(seed, name).cycle()
+            patched.setattr(node_ahead.NodeAhead, "_take_together", lambda *_: 0)
+            patched.setattr(node_ahead.NodeAhead, "_take", self._ahead(node_ahead.NodeAhead._take))
+            self.herds = {name: decided(name, world=herd) for name in PLUGINS}
 
-    monkeypatch.setattr(equal_rivals, "is_one", checked)
-    for name in PLUGINS:
-        decided(name)
-    assert len(asked) > 20
+    def _note(self, shortcut, right, *about, count=1):
+        self.taken[shortcut] += count
+        if not right:
+            self.wrong.append((shortcut, *about))
+
+    def _rivals(self, is_one):
+        def checked(rules, plan, job):
+            told = is_one(rules, plan, job)
+            if told:
+                claimant = next(iter(job.pending.values()))
+                could = takeover.could_evict(plan.session, rules, claimant, plan.members)
+                self._note("rivals", not could, job.key, plan.job.key)
+            return told
+
+        return checked
+
+    def _starving(self, is_known_to_be_none):
+        def checked(session, victims):
+            told = is_known_to_be_none(session, victims)
+            if told:
+                statement = session.statement()
+                with statement.trial():
+                    statement.suppose(victims, [None] * len(victims), ping_pong.Status.PENDING)
+                    starving = [task.job.key for task in victims if session.job_starving(task.job)]
+                self._note("starving", not starving, starving)
+            return told
+
+        return checked
+
+    def _sets(self, go_apart):
+        def checked(market, chosen):
+            told = go_apart(market, chosen)
+            if told and len(chosen) > 1:
+                plan, row = market._plan, chosen[0].unit.tasks[0].node.row
+                with plan.statement.trial():
+                    may_go = True
+                    for choice in chosen:
+                        may_go &= units.may_all_go(plan, market._member, choice.unit.tasks)
+                        plan.statement.evict(choice.unit.tasks, plan.rules.name)
+                    may_go &= plan.leaves_gangs_whole([choice.unit for choice in chosen])
+                    fits = plan.fits(market._member, row)
+                alike = not market._by_numbers or market._passes(row, chosen) == fits
+                self._note("sets", may_go and alike, market._member.key, chosen, count=fits)
+            return told
+
+        return checked
+
+    def _ahead(self, take):
+        """Whoever is placed ahead finds no room without victims, and a market that knows nothing yet offers the same."""
+
+        def checked(ahead, member):
+            plan = ahead.plan
+            free = plan.place_freely(member)
+            wanted = None if free else offers.Market(plan.session, plan.rules).cheapest(plan, member)
+            count = len(plan.units)
+            told = take(ahead, member)
+            if told:
+                same = wanted and (wanted.row, wanted.units) == (ahead.row, tuple(plan.units[count:]))
+                self._note("ahead", same, member.key, wanted)
+            return told
+
+        return checked
 
 
-def test_nobody_starves_of_whom_that_is_known(monkeypatch):
-    asked = []
-    is_known_to_be_none = ping_pong.is_known_to_be_none
+@pytest.fixture(scope="module")
+def watched():
+    return Watched()
 
-    def checked(session, victims):
-        told = is_known_to_be_none(session, victims)
-        if told:
-            statement = session.statement()
-            with statement.trial():
-                statement.suppose(victims, [None] * len(victims), ping_pong.Status.PENDING)
-                assert not any(session.job_starving(task.job) for task in victims)
-            asked.append(victims)
-        return told
 
-    monkeypatch.setattr(ping_pong, "is_known_to_be_none", checked)
-    for name in PLUGINS:
-        decided(name)
-    assert len(asked) > 20
+@pytest.mark.parametrize(
+    ("shortcut", "least"),
+    [
+        pytest.param("rivals", 20, id="nobody takes room from a claimant that it is like"),
+        pytest.param("starving", 20, id="nobody starves of whom that is known"),
+        pytest.param("sets", 20, id="sets that may go one by one may go together"),
+        pytest.param("ahead", 50, id="members that are placed ahead go where they would go one by one"),
+    ],
+)
+def test_the_long_way_says_what_a_shortcut_says(watched, shortcut, least):
+    assert [about for about in watched.wrong if about[0] == shortcut] == []
+    assert watched.taken[shortcut] > least
 
 
 @pytest.mark.parametrize("name", PLUGINS)
-def test_what_is_known_of_equals_decides_nothing(name, monkeypatch):
-    quick = decided(name)
+def test_what_is_known_of_equals_decides_nothing(name, watched, monkeypatch):
     monkeypatch.setattr(equal_rivals, "is_one", lambda _rules, _plan, _job: False)
     monkeypatch.setattr(ping_pong, "is_known_to_be_none", lambda _session, _victims: False)
     monkeypatch.setattr(set_order, "are_equal", lambda _choices: False)
     monkeypatch.setattr(member_room, "of", lambda _plan: None)
     monkeypatch.setattr(trimming, "_are_all_needed", lambda _plan: False)
-    assert decided(name) == quick
-
-
-def test_sets_that_may_go_one_by_one_may_go_together(monkeypatch):
-    compared = []
-    go_apart = victim_sets.VictimSets._go_apart
-
-    def checked(self, chosen):
-        told = go_apart(self, chosen)
-        if told and len(chosen) > 1:
-            plan, row = self._plan, chosen[0].unit.tasks[0].node.row
-            with plan.statement.trial():
-                for choice in chosen:
-                    assert units.may_all_go(plan, self._member, choice.unit.tasks)
-                    plan.statement.evict(choice.unit.tasks, plan.rules.name)
-                assert plan.leaves_gangs_whole([choice.unit for choice in chosen])
-                fits = plan.fits(self._member, row)
-            assert not self._by_numbers or self._passes(row, chosen) == fits
-            compared.append(fits)
-        return told
-
-    monkeypatch.setattr(victim_sets.VictimSets, "_go_apart", checked)
-    for name in PLUGINS:
-        decided(name)
-        for seed in range(SEEDS):
-            crowd(seed, name).cycle()
-    assert sum(compared) > 20
-
-
-def test_members_that_are_placed_ahead_go_where_they_would_go_one_by_one(monkeypatch):
-    """Whoever is placed ahead finds no room without victims, and a market that knows nothing yet offers the same."""
-    compared = []
-    take = node_ahead.NodeAhead._take
-
-    def checked(self, member):
-        plan = self.plan
-        free = plan.place_freely(member)
-        wanted = None if free else offers.Market(plan.session, plan.rules).cheapest(plan, member)
-        count = len(plan.units)
-        told = take(self, member)
-        if told:
-            assert not free
-            assert wanted is not None
-            assert (wanted.row, wanted.units) == (self.row, tuple(plan.units[count:]))
-            compared.append(self.row)
-        return told
-
-    monkeypatch.setattr(node_ahead.NodeAhead, "_take_together", lambda *_: 0)
-    monkeypatch.setattr(node_ahead.NodeAhead, "_take", checked)
-    for name in PLUGINS:
-        decided(name, world=herd)
-    assert len(compared) > 50
+    assert decided(name) == watched.equals[name]
 
 
 def test_members_that_are_placed_together_go_where_they_would_go_one_by_one(monkeypatch):
@@ -175,11 +186,18 @@ def test_members_that_are_placed_together_go_where_they_would_go_one_by_one(monk
     assert sum(count > 1 for count in compared) > 50
 
 
-@pytest.mark.parametrize(("world", "configured"), [(herd, PLUGINS), (flock, PREEMPT)])
-def test_placing_ahead_decides_nothing(world, configured, monkeypatch):
-    quick = [decided(name, world=world) for name in configured]
+@pytest.mark.parametrize("name", PLUGINS)
+def test_placing_ahead_decides_nothing(name, watched, monkeypatch):
+    assert decided(name, world=herd) == watched.herds[name]
     monkeypatch.setattr(offers_ahead, "times", lambda *_: 0)
-    assert [decided(name, world=world) for name in configured] == quick
+    assert decided(name, world=herd) == watched.herds[name]
+
+
+@pytest.mark.parametrize("name", PREEMPT)
+def test_placing_together_decides_nothing(name, monkeypatch):
+    quick = decided(name, world=flock)
+    monkeypatch.setattr(offers_ahead, "times", lambda *_: 0)
+    assert decided(name, world=flock) == quick
 
 
 @settings(max_examples=200, deadline=None)

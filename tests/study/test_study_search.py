@@ -105,5 +105,6 @@ def test_the_same_state_gives_the_same_search():
         first, second = rehearsed(lived(seed)), rehearsed(lived(seed))
         for key in waiting_jobs(first):
             target = search.Target(key)
-            assert search.search(first, target) == search.search(second, target)
-            assert search.search(first, target) == search.search(second, target)
+            found = search.search(first, target)
+            assert search.search(second, target) == found
+            assert search.search(first, target) == found

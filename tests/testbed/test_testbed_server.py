@@ -149,3 +149,31 @@ def test_a_port_that_somebody_took_first_is_given_up(monkeypatch):
         assert len(set(tried)) == 3
         assert api.url == f"https://127.0.0.1:{tried[-1]}"
         assert api.url in api.kubeconfig.read_text()
+
+
+def test_definitions_are_applied_again_only_if_something_has_happened_to_one(api_server, tmp_path, monkeypatch):
+    (tmp_path / "widgets.yaml").write_text(WIDGETS)
+    api_server.crds(tmp_path)
+    widgets = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com"
+    asked, kubectl = [], api_server.kubectl
+    monkeypatch.setattr(api_server, "kubectl", lambda *given, **more: asked.append(given[0]) or kubectl(*given, **more))
+
+    def applied():
+        asked.clear()
+        api_server.crds(tmp_path)
+        return "apply" in asked
+
+    def patch(**change):
+        api_server.call("PATCH", widgets, change, content_type="application/merge-patch+json")
+
+    assert not applied()
+    patch(metadata={"labels": {"a": "b"}})
+    assert applied()
+    patch(spec={"names": {"shortNames": ["wid"]}})
+    assert applied()
+    api_server.call("DELETE", widgets)
+    assert applied()
+    assert api_server.call("GET", "/apis/example.com/v1/widgets")["items"] == []
+    (tmp_path / "widgets.yaml").write_text(WIDGETS.replace("kind: Widget}", "kind: Widget, shortNames: [w]}"))
+    assert applied()
+    assert not applied()

@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from click.testing import CliRunner
 from running_cluster import RunningCluster, until
+
+from pumice.cli.program import program
 
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -92,7 +95,6 @@ def test_nothing_is_started_with_what_makes_no_sense(tmp_path):
         (("--speed", "0"), 2, "--speed"),
     ]
     for arguments, status, words in cases:
-        command = [sys.executable, "-c", "from pumice.cli import main; main()", "up", *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-        assert done.returncode == status, (arguments, done.stderr)
+        done = CliRunner().invoke(program, ["up", *arguments])
+        assert done.exit_code == status, (arguments, done.output)
         assert words in done.stderr
