@@ -232,6 +232,6 @@ TYPES: dict[type[Any], tuple[Described, str]] = {
             "pipelined": ("Matrix", "requests of pods that wait for room being released"),
             "evicting": ("Matrix", "requests of pods whose eviction was sent and that are not terminating yet"),
         },
-        "take give_back widen add",
+        "take give_back widen",
     ),
 }

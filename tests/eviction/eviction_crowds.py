@@ -41,8 +41,7 @@ def crowd(seed, name):
     desk = Desk(configuration(name), queues=("root",))
     desk.feed(*(priority_class(f"p{value}", value) for value in (5, 10, 50, 100)))
     limits = {"annotations": {"volcano.sh/nodegroup-resource-limits": '{"g": {"cpu": "9"}}'}}
-    if name == "reclaim, tree":
-        desk.feed(queue("branch", deserved={"cpu": "9"}))
+    desk.feed(*([queue("branch", deserved={"cpu": "9"})] if name == "reclaim, tree" else []))
     for index in range(3):
         spec = {"weight": pick.randint(1, 3), "deserved": {"cpu": str(pick.randint(2, 14))}}
         if pick.random() < 0.3:
@@ -53,8 +52,7 @@ def crowd(seed, name):
             spec["reclaimable"] = False
         rule = "requiredDuringSchedulingIgnoredDuringExecution"
         spec["affinity"] = {"nodeGroupAffinity": {rule: pick.choice([["g"], ["g", "h"]])}}
-        if name == "reclaim, tree" and index:
-            spec["parent"] = "branch"
+        spec["parent"] = "branch" if name == "reclaim, tree" and index else ""
         desk.feed(queue(f"q{index}", **spec, **(limits if pick.random() < 0.3 else {})))
     free = {}
     for index in range(pick.randint(2, 7)):

@@ -384,20 +384,25 @@ class Cluster:
     ) -> None:
         """Bring the sums up to date with tasks that left some rows in one status for others in another."""
         (left, before), (reached, after) = origin, goal
+        stayed, held = counted.STAYED[before, after], counted.HELD[before, after]
+        if left == reached and not stayed and not held:
+            # Nothing is added up differently; but who looks at single tasks has to look again.
+            self.nodes.touch_all(reached)
+            if job is not None:
+                self.queue_sums.changes.append(self.queue_sums.rows[job.queue])
+            return
         if job is None or self._recount or self._gathered is not None:
             self.account(job, shape, left, before, -1, tasks=tasks)
             self.account(job, shape, reached, after, 1, tasks=tasks)
             return
-        if left == reached:
-            if reached:
-                # Also where nothing is added up differently: who looks at single tasks has to look again.
-                self._account_nodes(shape, reached, counted.STAYED[before, after])
-        else:
+        if left != reached:
             if left:
                 self._account_nodes(shape, left, counted.LEFT[before])
             if reached:
                 self._account_nodes(shape, reached, counted.REACHED[after])
-        self._account_owners(job, shape, counted.HELD[before, after], tasks)
+        elif reached:
+            self._account_nodes(shape, reached, stayed)
+        self._account_owners(job, shape, held, tasks)
 
     def _transfer(self, task: Task, record: NodeRecord | None) -> None:
         """List a task under another node."""

@@ -106,7 +106,7 @@ class Columns:
         self.starts: Rows = self.ends - np.array(sizes, dtype=np.int64)
         self._allot(int(self.ends[-1]) if sizes else 0, table.allocatable.shape[1])
         segment = np.repeat(np.arange(len(sizes)), sizes)
-        self._everywhere = (np.arange(len(segment)), self.starts, segment)
+        self._everywhere = (slice(None), self.starts, segment)
         begins = zip(self.starts.tolist(), laid, strict=True)
         self._enter(
             [at for start, items in begins for at in range(start, start + len(items))],
@@ -359,7 +359,7 @@ class Columns:
                     changed[key] = standing
         return self.revivals > before
 
-    def spread(self, places: Rows) -> tuple[Rows, Rows, Rows]:
+    def spread(self, places: Rows) -> tuple[Rows | slice, Rows, Rows]:
         """Return where the units of some nodes are, where each node's begin among them, and whose each of them is."""
         if len(places) == len(self.rows):
             return self._everywhere

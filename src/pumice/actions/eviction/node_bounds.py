@@ -151,7 +151,7 @@ class Bounds:
         fit = usable[at] & (c.priority[at] <= self.priority[places][segment])
         fit &= ~c.breaks[at] | self.breaks[places][segment]
         numbers = np.add.reduceat(fit.astype(np.int64), starts)
-        units = at[fit]
+        units = np.flatnonzero(fit) if isinstance(at, slice) else at[fit]
         ends = np.cumsum(numbers)
         for number in np.unique(numbers).tolist():
             same = np.flatnonzero(numbers == number)
