@@ -152,7 +152,7 @@ class Ordering(Extension[[T], Any], Generic[T]):
         said = []
         registered = None
         try:
-            for registered in self._parts[start:]:
+            for registered in self._parts[start:] if start else self._parts:
                 said.append(registered.function(item))
             wrong_answers.check_key(said)
         except Exception as error:  # noqa: BLE001  whatever a plugin raises
