@@ -413,12 +413,15 @@ class HeapQueue(Generic[T]):
 
     def lead(self, count: int) -> list[Entry[T]]:
         """Return the first items, in order, with their keys; those that do not leave have to be put back."""
-        wanted = min(count, len(self._tickets))
+        wanted, tickets = min(count, len(self._tickets)), self._tickets
         while True:
             found: list[Entry[T]] = []
             try:
                 while len(found) < wanted:
-                    found.append(self._next())
+                    if self._heap or not self.unmoved:
+                        found.append(self._next())
+                    elif tickets.get(id((entry := self._sorted.pop())[2])) is entry:  # as there, without a call
+                        found.append(entry)
             except Exception as error:  # noqa: BLE001  as above
                 self.put_back(found)
                 self._mend(error)
