@@ -172,3 +172,26 @@ def test_a_breakdown_about_many_is_put_on_the_one_it_is_about():
         assert phases == ["Inqueue"] * 3 + ["Pending"] + ["Inqueue"] * 2
         assert "this one" in record.explain("a/g03")
     assert_as_one_by_one(text, [[*full(6)], [], []], Fragile)
+
+
+class Deaf(Plugin):
+    """Breaks down when it is told of a job, or of many of which that is the first."""
+
+    name = "deaf"
+    points = frozenset({"JobEnqueued"})
+
+    def open(self, session):
+        session.job_enqueued.add(lambda job: self.hear([job]), many=self.hear)
+
+    def hear(self, jobs):
+        if jobs[0].name == "g00":
+            raise ValueError("cannot hear")
+
+
+def test_a_listener_that_breaks_down_about_many_costs_the_first_of_them_its_turn():
+    text = 'actions: "enqueue"\ntiers:\n- plugins: [{name: deaf}]\n'
+    desk = Desk(text, Deaf).feed(*full(6))
+    record = desk.cycle()
+    assert [desk.cluster.jobs[f"a/g{number:02}"].phase for number in range(6)] == ["Pending"] + ["Inqueue"] * 5
+    assert "cannot hear" in record.explain("a/g00")
+    assert_as_one_by_one(text, [[*full(6)], [], []], Deaf)

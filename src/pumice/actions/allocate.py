@@ -106,12 +106,15 @@ class Allocate(Action):
 
     def _bind(self, session: Session, statement: Statement, served: list[tuple[Job, int]]) -> None:
         """Bind what was placed in a round of turns, a pod in each."""
+        attempted, record = session.findings.attempted, session.record
         for job, _ in served:
-            session.findings.attempt(job)
+            if job.key not in attempted:
+                session.findings.attempt(job)
         statement.commit()
+        texts = {left: _placed(1, left) for left in dict.fromkeys([left for _, left in served])}
         for job, left in served:
-            session.record.say(self.name, _placed(1, left), job.key)
-            session.record.acquit(job.key, self.name)
+            record.say(self.name, texts[left], job.key)
+            record.acquit(job.key, self.name)
         self._surplus.begin(served[-1][0])
 
     def gang(self, session: Session, job: Job) -> GangVerdict | None:

@@ -86,9 +86,14 @@ class Enqueue(Action):
         entered = asking.leave_together(entries[:permitted])
         asking.put_back(entries[entered:])
         size.adapt(entered)
+        told: list[Job] = []
         if entered:
-            session.job_enqueued.tell(jobs[:entered])
-        for job in jobs[:entered]:
+            with session.attempt(jobs[0]):
+                session.job_enqueued.tell(jobs[:entered])
+                told = jobs[:entered]
+        if not told:
+            asking.put_back(entries[1:entered])  # the first is given up, as where it is let in alone
+        for job in told:
             self._note(session, job)
         return entered > 0
 

@@ -61,17 +61,19 @@ class Publisher:
 
     def publish(self, session: Session) -> None:
         """Write what changed: groups, their pods, queues."""
-        now, heeded = session.started, session.job_gradient.active
+        now, heeded, progressed = session.started, session.job_gradient.active, False
         for report in closing.report(session):
-            entered = report.status.phase != report.job.phase
-            if entered:
-                # Plugins count a group by its phase, so one that has entered another may make room for others.
-                session.progressed = True
+            job = report.job
+            entered = report.status.phase != job.phase
+            progressed |= entered
             self._publish_job(report, now, entered=entered)
-            if not heeded and (idle := _unheeded(report.job)):
-                self._tell(report.job, "Warning", names.EVENT_NO_EFFECT, idle)
+            if not heeded and (job.topology is not None or job.policies) and (idle := _unheeded(job)):
+                self._tell(job, "Warning", names.EVENT_NO_EFFECT, idle)
             for entry in report.tasks:
                 self._publish_task(entry, now)
+        if progressed:
+            # Plugins count a group by its phase, so one that has entered another may make room for others.
+            session.progressed = True
         self._notice(session.findings.notices)
         self._warn(session.findings.warnings)
         for queue, message in session.findings.queue_warnings:
@@ -129,7 +131,12 @@ class Publisher:
             return
         kind = self._kinds.get(job.key, kinds.POD_GROUP) if self._kinds else kinds.POD_GROUP
         name = f"{_STATUS} {job.key}"
-        is_due = self._give_reasons(report, kind, now) or self._paces.is_owed(name)
+        if report.moved and not report.warning:  # it has left its reasons behind
+            is_due = True
+            self._warned.pop(job.key, None)
+            self._paces.withdraw(f"{kinds.POD_GROUP.name} {job.key}")
+        else:
+            is_due = self._give_reasons(report, kind, now) or self._paces.is_owed(name)
         if is_due:
             self._cluster.set_status(job, report.status)
             if not self._paces.puts_off(name, _patience(job), now):
@@ -152,11 +159,6 @@ class Publisher:
     def _give_reasons(self, report: closing.JobReport, kind: kinds.Kind, now: int) -> bool:
         """Tell of a group that waits, and whether its status may be written: always if its phase or counts changed, else as often as reasons may be given."""
         name, moved = f"{kinds.POD_GROUP.name} {report.job.key}", report.moved
-        if moved and not report.warning:
-            # It has left its reasons behind.
-            self._warned.pop(report.job.key, None)
-            self._paces.withdraw(name)
-            return True
         news = self._is_warning_new(report)
         wanted = news or (report.changed and not moved)
         stood = not wanted or self._paces.has_stood(name, now)
@@ -412,8 +414,6 @@ def _name(effect: Patch) -> str:
 
 def _unheeded(job: Job) -> str:
     """Say what a group wishes of the network where nobody heeds it; empty if it wishes nothing."""
-    if job.topology is None and not job.policies:
-        return ""
     stated = {"spec.networkTopology": job.topology}
     stated |= {f"spec.subGroupPolicy[{policy.name}].networkTopology": policy.topology for policy in job.policies}
     wishes = [f"{field} ({topology.mode or names.TOPOLOGY_HARD})" for field, topology in stated.items() if topology]

@@ -335,44 +335,46 @@ class Blocks:
         place[0].used.add(place[1])
         return place
 
-    def draft(self, subjects: Iterable[Subject]) -> list[int]:
-        """Return rows for the first of some subjects, in order, as if each were placed before the next looks for a node; where that cannot be told of one, for those before it."""
+    def draft(self, subjects: Iterable[Subject]) -> tuple[list[int], list[Subject]]:
+        """Return rows for the first of some subjects, in order, as if each were placed before the next looks for a node, and one of each kind of equal subjects among them.
+
+        Where that cannot be told of a subject, rows are for those before it.
+        """
         if not self._is_current():
-            return []
+            return [], []
         try:
-            block, members = self._members(subjects)
+            block, members, alike = self._members(subjects)
             if block is None or not block.by_amounts:
-                return []
+                return [], []
             block.catch_up()
             block.used.update(members)
-            return Draft(block, self._evaluator.table, members).rows()
+            return Draft(block, self._evaluator.table, members).rows(), alike
         except Exception:  # noqa: BLE001  as above
             self.give_up()
-            return []
+            return [], []
 
-    def _members(self, subjects: Iterable[Subject]) -> tuple[Block | None, list[int]]:
-        """Find the first of some subjects in one block, as long as they are."""
+    def _members(self, subjects: Iterable[Subject]) -> tuple[Block | None, list[int], list[Subject]]:
+        """Find the first of some subjects in one block, as long as they are, and one of each kind among them."""
         block: Block | None = None
         members: list[int] = []
-        alone: dict[Hashable, None] = {}
+        alone: dict[Hashable, Subject] = {}
         for subject in subjects:
             key = self._evaluator.key(subject)
             if key not in alone:
                 if key not in self._expected or self._looks_around(subject):
                     break
-                alone[key] = None
+                alone[key] = subject
             # A block for the next ones is made when those before them have been placed.
             place = self._place(key) if block is None else self._places.get(key)
             if place is None or (block is not None and place[0] is not block):
                 break
             block = place[0]
             members.append(place[1])
-        return block, members
+        return block, members, list(alone.values())
 
     def stand_alone(self, subjects: Iterable[Subject]) -> bool:
         """Tell whether nobody who looks at other nodes has anything to say about subjects, as when nodes were drafted for them."""
-        distinct = {self._evaluator.key(subject): subject for subject in subjects}
-        return self._is_current() and not any(map(self._looks_around, distinct.values()))
+        return self._is_current() and not any(map(self._looks_around, subjects))
 
     def _looks_around(self, subject: Subject) -> bool:
         """Tell whether somebody who looks at other nodes has anything to say about a subject, and so about its equals."""

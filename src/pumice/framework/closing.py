@@ -66,21 +66,17 @@ def jobs_to_report(session: Session) -> list[Job]:
 
 def _is_news(session: Session, job: Job) -> bool:
     """Compare how a job stands with how it stood when it was last reported, and remember it."""
-    phase = session.findings.phase(job)
-    stands = (job.group, job.status, phase, job.version, tuple(job.tally.counts), _waits(session, job, phase))
-    if session.record.stood(job.key) == stands:
-        return False
-    session.record.stands(job.key, stands)
-    return True
+    findings, key, counts = session.findings, job.key, job.tally.counts
+    phase = findings.phase(job)
+    # Most jobs run, or are being bound, and wait for nothing.
+    waits = job.pending or phase == names.PHASE_PENDING or counts[_ALLOCATED] or counts[_PIPELINED]
+    told = _waits(session, job) if waits or session.reservations.holds or key in findings.fit_errors else ()
+    return session.record.is_news(key, (job.group, job.status, phase, job.version, tuple(counts), told))
 
 
-def _waits(session: Session, job: Job, phase: str) -> tuple[object, ...]:
-    """Return what there is to say of what a job waits for; nothing for most of those that run."""
+def _waits(session: Session, job: Job) -> tuple[object, ...]:
+    """Return what there is to say of what a job waits for; nothing if it waits for nothing."""
     pending = job.pending
-    if not (pending or phase == names.PHASE_PENDING or session.reservations.holds or _has_tentative(job)) and (
-        job.key not in session.findings.fit_errors
-    ):
-        return ()
     errors = session.findings.errors(job)
     waits = (
         _transactions(session, pending) if session.findings.last_transactions else (),
@@ -150,9 +146,8 @@ def _stranded(session: Session, job: Job, text: str, stamp: Stamp) -> JobReport 
         session.wake_at(job.creation + QUEUE_PATIENCE)
         return None
     stands = (text, job.group, job.status, job.version, tuple(job.tally.counts))
-    if session.record.stood(job.key) == stands:
+    if not session.record.is_news(job.key, stands):
         return None
-    session.record.stands(job.key, stands)
     waiting = [task for task in job.tasks.values() if task.status in WAITING]
     condition = scheduling.PodGroupCondition(
         type=names.CONDITION_UNSCHEDULABLE,
@@ -208,7 +203,9 @@ def _status(session: Session, job: Job, stamp: Stamp, equal: Statuses) -> schedu
     """Return the status of a group; groups that stood alike and are told the same have one."""
     counts = job.tally.counts
     given = session.findings.conditions.get(job.key, ())
-    unschedulable = names.CONDITION_UNSCHEDULABLE in [c.type for c in given]
+    unschedulable = False
+    for condition in given:
+        unschedulable |= condition.type == names.CONDITION_UNSCHEDULABLE
     entered = phase(job, session.findings.phase(job), unschedulable=unschedulable)
     retries = bool(job.pending) and any(task.refusal for task in job.pending.values())
     key = (job.status, entered, retries, counts[_RUNNING], counts[_SUCCEEDED], counts[_FAILED], *given)

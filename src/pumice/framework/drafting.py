@@ -27,7 +27,7 @@ FARTHEST = 32
 class Draft:
     """Chooses nodes for some members of a block, by their positions in it."""
 
-    __slots__ = ("_amounts", "_block", "_chosen", "_keys", "_known", "_members", "_places", "_table")
+    __slots__ = ("_amounts", "_block", "_chosen", "_foreseen", "_keys", "_known", "_members", "_places", "_table")
 
     def __init__(self, block: Block, table: NodeTable, members: Sequence[int]) -> None:
         self._block = block
@@ -40,17 +40,20 @@ class Draft:
         # The amounts of nodes that were looked at, with what was put on them so far.
         self._amounts: dict[int, Vector] = {}
         self._chosen: list[int] = []
+        # Of nodes that were not chosen since: which member was guessed to come next, and the amounts and the state with it.
+        self._foreseen: dict[int, tuple[int, Vector, bytes]] = {}
         # Whose states have been guessed, if all goes as guessed.
         self._known = 0
 
     def rows(self) -> list[int]:
         """Return the rows for the members, in order; fewer if no node takes the next one."""
+        answers = list(self._keys)
         for number, place in enumerate(self._places):
-            keys = self._keys[place]
-            row = int(keys.argmax())
-            if keys[row] == REFUSED:
+            row = int(answers[place].argmax())
+            best = answers[place][row]
+            if best == REFUSED:
                 break
-            if not keys[row] < math.inf:
+            if not best < math.inf:
                 raise ArithmeticError("a score that is no number, or has no end, would be the best")
             self._chosen.append(row)
             self._put(number, row)
@@ -58,12 +61,17 @@ class Draft:
 
     def _put(self, number: int, row: int) -> None:
         """Let a node answer as it will with a member on it."""
-        block = self._block
-        amounts = self._amounts[row] = self._ahead(row, self._members[number])
-        state = block.state(row, amounts)
+        block, member = self._block, self._members[number]
+        foreseen = self._foreseen.pop(row, None)
+        if foreseen is not None and foreseen[0] == member:
+            _, amounts, state = foreseen
+        else:
+            amounts = self._ahead(row, member)
+            state = block.state(row, amounts)
+        self._amounts[row] = amounts
         if state not in block.known:
             self._look(number, row, state)
-        first = self._members[number] - self._places[number]
+        first = member - self._places[number]
         self._keys[:, row] = block.known[state][first : first + len(self._keys)]
         block.doubt(row)
 
@@ -87,27 +95,32 @@ class Draft:
         block.reach = max(1, block.reach // 2) if wrong else min(FARTHEST, 2 * block.reach)
         self._known = number + 1 + block.reach
         found: dict[bytes, tuple[int, Vector]] = {state: (row, self._amounts[row])}
-        for other, amounts in self._guesses(range(number + 1, min(self._known, len(self._members))), row, wrong=wrong):
-            found.setdefault(block.state(other, amounts), (other, amounts))
+        for next_one, other, amounts in self._guesses(
+            range(number + 1, min(self._known, len(self._members))), row, wrong=wrong
+        ):
+            guessed = block.state(other, amounts)
+            found.setdefault(guessed, (other, amounts))
+            if other != row:
+                self._foreseen[other] = (self._members[next_one], amounts, guessed)
         rows = np.array([each for each, _ in found.values()], dtype=np.int64)
         block.look(list(found), rows, np.array([amounts for _, amounts in found.values()]))
 
-    def _guesses(self, upcoming: range, row: int, *, wrong: bool) -> Iterator[tuple[int, Vector]]:
-        """Guess where the next members go and how those nodes are then: as it went the last time, or both ways if the last guess was wrong."""
+    def _guesses(self, upcoming: range, row: int, *, wrong: bool) -> Iterator[tuple[int, int, Vector]]:
+        """Guess where each of the next members goes and how those nodes are then: as it went the last time, or both ways if the last guess was wrong."""
         packs = self._chosen[-2:] == [row, row]
         if packs or wrong:
             yield from self._packed(upcoming, row)
         if not packs or wrong:
             yield from self._spread(upcoming, row)
 
-    def _packed(self, upcoming: range, row: int) -> Iterator[tuple[int, Vector]]:
+    def _packed(self, upcoming: range, row: int) -> Iterator[tuple[int, int, Vector]]:
         """Guess that the next members go to the same node."""
         amounts = self._amounts[row]
         for number in upcoming:
             amounts = amounts + self._block.more[self._members[number]]
-            yield row, amounts
+            yield number, row, amounts
 
-    def _spread(self, upcoming: range, row: int) -> Iterator[tuple[int, Vector]]:
+    def _spread(self, upcoming: range, row: int) -> Iterator[tuple[int, int, Vector]]:
         """Guess that each of the next members goes to a node that none of them has gone to."""
         keys = self._keys
         hidden = [(row, keys[:, row].copy())]
@@ -125,4 +138,4 @@ class Draft:
             keys[:, other] = answers
         self._read([other for _, other in guesses])
         for number, other in guesses:
-            yield other, self._ahead(other, self._members[number])
+            yield number, other, self._ahead(other, self._members[number])

@@ -152,7 +152,7 @@ class Ordering(Extension[[T], Any], Generic[T]):
         said = []
         registered = None
         try:
-            for registered in self._parts[start:]:
+            for registered in self._parts[start:] if start else self._parts:
                 said.append(registered.function(item))
             wrong_answers.check_key(said)
         except Exception as error:  # noqa: BLE001  whatever a plugin raises
@@ -413,12 +413,15 @@ class HeapQueue(Generic[T]):
 
     def lead(self, count: int) -> list[Entry[T]]:
         """Return the first items, in order, with their keys; those that do not leave have to be put back."""
-        wanted = min(count, len(self._tickets))
+        wanted, tickets = min(count, len(self._tickets)), self._tickets
         while True:
             found: list[Entry[T]] = []
             try:
                 while len(found) < wanted:
-                    found.append(self._next())
+                    if self._heap or not self.unmoved:
+                        found.append(self._next())
+                    elif tickets.get(id((entry := self._sorted.pop())[2])) is entry:  # as there, without a call
+                        found.append(entry)
             except Exception as error:  # noqa: BLE001  as above
                 self.put_back(found)
                 self._mend(error)

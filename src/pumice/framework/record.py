@@ -126,9 +126,12 @@ class CycleRecord:
         """Keep how a job stands, as something to compare with."""
         self._standing[job] = how
 
-    def stood(self, job: str) -> object:
-        """Return how a job stood when it was last reported."""
-        return self._standing.get(job)
+    def is_news(self, job: str, how: object) -> bool:
+        """Tell whether a job stands otherwise than when it was last reported, and keep how it stands."""
+        if self._standing.get(job) == how:
+            return False
+        self._standing[job] = how
+        return True
 
     def forget(self, job: str) -> None:
         """Drop what was said of a job that is gone; objects of it that are there and bad are so still."""

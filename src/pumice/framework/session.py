@@ -216,8 +216,14 @@ class Session(Points):
         """Tell the handlers about runs that were applied together and give room to their tasks, one after the other until one is refused; returns how many were not."""
         accepted = 0
         for run in runs:
-            refusals = [self._told(plugin, handler, run, 1) for plugin, handler in self.handlers]
-            if any(refusals):
+            refused = False
+            for plugin, handler in self.handlers:
+                try:  # as in `_told`, without a call for each
+                    answer: object = handler(run, 1)
+                except Exception as error:  # noqa: BLE001  as there
+                    answer = self._broke(plugin, handler, error, run)
+                refused |= answer is not None
+            if refused:
                 self.handlers_may_refuse = True
                 break
             accepted += 1
@@ -241,9 +247,13 @@ class Session(Points):
             if answer is not None:
                 wrong_answers.check_instance(answer, str)
         except Exception as error:  # noqa: BLE001  half a placement must not stay behind
-            name = plugin or breakdowns.culprit(error, self._plugins)
-            return self.breakdowns.note(name, HANDLER, handler, error, run.tasks[0].job_key)
+            return self._broke(plugin, handler, error, run)
         return answer
+
+    def _broke(self, plugin: str, handler: Handler, error: Exception, run: Run) -> PluginBreakdownError:
+        """Note that a handler broke down."""
+        name = plugin or breakdowns.culprit(error, self._plugins)
+        return self.breakdowns.note(name, HANDLER, handler, error, run.tasks[0].job_key)
 
     # -- attempts ----------------------------------------------------------------------------------------------
 

@@ -100,8 +100,8 @@ class Run(msgspec.Struct):
         """Tell whether another run can be appended to this one."""
         mine, theirs = self.tasks[0], other.tasks[0]
         return (
-            self.step is not Step.SUPPOSE
-            and mine.job is theirs.job
+            mine.job is theirs.job
+            and self.step is not Step.SUPPOSE
             and mine.shape is theirs.shape
             and self.claimant is other.claimant
             and (self.step, self.before, self.after, self.reason, self.evicted)

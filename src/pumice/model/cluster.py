@@ -165,10 +165,10 @@ class Cluster:
 
     def _put(self, task: Task, record: NodeRecord) -> None:
         record.tasks[task.uid] = task
-        constraints = task.shape.constraints
-        if constraints.ports:
+        constraint_class = task.shape.constraint_class
+        if constraint_class.takes_ports:
             record.port_users[task.uid] = task
-        if constraints.has_volumes:
+        if constraint_class.has_volumes:
             self.volumes.enter(task, record)
 
     def _take(self, task: Task, record: NodeRecord) -> None:
@@ -327,7 +327,8 @@ class Cluster:
         for task, record in zip(tasks, records, strict=True):
             if kinship is not None:
                 kinship.moved(task, record, Status.ALLOCATED)
-            self._transfer(task, record)
+            self._put(task, record)
+            task.node = record
             self._change(task, Status.ALLOCATED)
         self.changed += len(tasks)
         rows = self.queue_sums.rows
@@ -345,7 +346,8 @@ class Cluster:
             if job is not None:
                 if job.pending.pop(task.uid, None) is not None and not job.pending:
                     self.pending_jobs.pop(job.key, None)
-                self._note(job)
+                self.dirty_jobs[job.key] = job
+                self.job_changes.append(job.row)
 
     def restate(self, tasks: Sequence[Task], status: Status) -> None:
         """Give tasks of any jobs, none of them pending, another status; they stay where they are."""

@@ -78,8 +78,10 @@ class Placed:
     __slots__ = ("_non_zero", "_requests")
 
     def __init__(self, shapes: Sequence[Shape]) -> None:
-        self._requests = np.array([shape.request.vector for shape in shapes], dtype=np.int64)
-        self._non_zero = np.array([shape.non_zero for shape in shapes], dtype=np.int64)
+        numbers: dict[Shape, int] = {}
+        places = [numbers.setdefault(shape, len(numbers)) for shape in shapes]
+        self._requests = np.array(_vectors(numbers, zeros=False), dtype=np.int64)[places]
+        self._non_zero = np.array(_vectors(numbers, zeros=True), dtype=np.int64)[places]
 
     def enter_nodes(self, nodes: NodeTable, rows: Sequence[int]) -> None:
         """Add them to the nodes in rows, one for each."""

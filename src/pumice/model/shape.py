@@ -59,14 +59,16 @@ class Constraints(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConstraintClass:
-    """An interned set of constraints; identity stands for equality."""
+    """An interned set of constraints; identity stands for equality. What is asked of every pod that is placed is worked out once."""
 
-    __slots__ = ("concerns_pods", "constraints", "key", "users")
+    __slots__ = ("concerns_pods", "constraints", "has_volumes", "key", "takes_ports", "users")
 
     def __init__(self, key: bytes, constraints: Constraints) -> None:
         self.key = key
         self.constraints = constraints
         self.concerns_pods = bonds.concern_pods(constraints)
+        self.has_volumes = constraints.has_volumes
+        self.takes_ports = bool(constraints.ports)
         self.users = 0
 
 

@@ -141,7 +141,7 @@ def _is_ready(job: Job) -> bool:
 
 def _job_key(job: Job) -> int:
     """Put a gang that was left incomplete before those that have not begun, and those before the ones that are ready."""
-    if job.is_ready:
+    if job.tally.is_ready(job.min_member):
         return 2
     return 0 if job.is_interrupted else 1
 

@@ -10,6 +10,8 @@ import itertools
 from typing import TYPE_CHECKING
 
 from pumice.framework import subject
+from pumice.framework.functions import SINGLE
+from pumice.model.shape import Shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,9 +35,8 @@ def place(session: Session, statement: Statement, queue: Queue, tasks: Sequence[
     if len(tasks) < 2 or not are_usual(session):
         return 0
     asking = [subject.Subject(task, queue) for task in itertools.takewhile(_is_usual, tasks)]
-    asking = list(itertools.takewhile(lambda each: _is_welcome(session, each), asking))
     blocks, table = session.evaluator.blocks, session.cluster.nodes
-    rows = blocks.draft(asking)
+    rows, alike = blocks.draft(asking[: _welcome(session, asking)])
     count = len(rows)
     if count < 2:
         return 0
@@ -43,16 +44,25 @@ def place(session: Session, statement: Statement, queue: Queue, tasks: Sequence[
     if not statement.allocate_together(tasks[:count], [table.records[row] for row in rows]):
         return 0
     # Who has nothing to say before and after all of them are placed had nothing to say in between.
-    if all(_is_welcome(session, each) for each in asking[:count]) and blocks.stand_alone(asking[:count]):
+    if _welcome(session, asking[:count]) == count and blocks.stand_alone(alike):
         return count
     statement.take_back(mark, tasks[:count])
     return 0
 
 
 def _is_usual(task: Task) -> bool:
-    return not (task.nominated or task.gated or task.shape.constraints.has_volumes)
+    return not (task.nominated or task.gated or task.shape.constraint_class.has_volumes)
 
 
-def _is_welcome(session: Session, asking: subject.Subject) -> bool:
-    session.breakdowns.trying = asking.job
-    return session.pre_predicate(asking) is None
+def _welcome(session: Session, asking: Sequence[subject.Subject]) -> int:
+    """Count the first of some subjects whom nobody refuses before nodes are looked at; where only shapes count, equal ones are asked about once."""
+    refusals, known = session.pre_predicate, dict[Shape, None]()
+    by_shape = not any(registered.reads & SINGLE for registered in refusals)
+    for number, each in enumerate(asking):
+        if by_shape and each.shape in known:
+            continue
+        session.breakdowns.trying = each.job
+        if refusals(each) is not None:
+            return number
+        known[each.shape] = None
+    return len(asking)

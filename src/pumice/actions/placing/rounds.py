@@ -7,7 +7,6 @@ it is about, which then has a turn of its own; what would have changed whose tur
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -57,21 +56,24 @@ class Rounds:
         if not self._enabled or not isinstance(jobs, HeapQueue) or len(jobs) < 2 or self._session.handlers_may_refuse:
             return None
         entries = jobs.lead(self._size.turns)
-        turns = list(itertools.takewhile(lambda entry: self._suits(entry[2], work[entry[2].key]), entries))
+        turns = entries[: self._suitable(entries, work)]
         served = self._tried(queue, jobs, turns, work) if len(turns) > 1 else []
         jobs.put_back(entries[len(served) :])
         self._size.adapt(len(served))
         return Round(self._statement, served) if served else None
 
-    def _suits(self, job: Job, tasks: list[Task]) -> bool:
-        """Tell whether the turn of a job is likely to end with its first task, placed anywhere."""
-        first = tasks[0]
-        if len(tasks) > SMALL or first.nominated or first.gated or job.roles_enforced:
-            return False
-        if (job.policies or job.topology is not None) and self._session.topology.steers(job):
-            return False
-        lacking = job.min_member - job.tally.ready - job.tally.waiting
-        return lacking <= 1 and (len(tasks) == 1 or not any(task.gated for task in tasks))
+    def _suitable(self, entries: Sequence[Entry[Job]], work: Mapping[str, list[Task]]) -> int:
+        """Count the first jobs whose turns are likely to end with their first task, placed anywhere."""
+        steers = self._session.topology.steers
+        for number, (_, _, job) in enumerate(entries):
+            tasks, tally = work[job.key], job.tally
+            if len(tasks) > SMALL or tasks[0].nominated or job.min_member - tally.ready - tally.waiting > 1:
+                return number
+            if (job.policies or job.topology is not None) and steers(job):
+                return number
+            if (job.min_task_member and job.roles_enforced) or True in [task.gated for task in tasks]:
+                return number
+        return len(entries)
 
     def _tried(
         self, queue: Queue, jobs: HeapQueue[Job], turns: Sequence[Entry[Job]], work: Mapping[str, list[Task]]

@@ -103,7 +103,7 @@ class Predicates(Plugin):
                 (POD_NUMBER, Code.UNSCHEDULABLE),
             )
         }
-        session.pre_predicate.add(_claims)
+        session.pre_predicate.add(_claims, reads=Reads(0))
         session.predicate.add(self.pod_number, reads=Reads.COLUMNS, many=self.pod_number_for_many)
         session.predicate.add(self.ready, reads=Reads.NODE)
         session.predicate.add(self.unschedulable, reads=Reads.NODE)

@@ -64,7 +64,7 @@ class VolumeRules:
 
     def register(self, session: Session) -> None:
         """Register what is switched on; every function answers at once for pods without volumes."""
-        session.pre_predicate.add(self.problem)
+        session.pre_predicate.add(self.problem, reads=Reads(0))  # whether there is one: claims are a part of the shape
         if self._limits is not None:
             session.predicate.add(self._limits.fits, reads=NODE_LOCAL)
         if self._zone is not None:

@@ -6,7 +6,6 @@ queues hold and ask for is not here: `cluster.queue_sums` has it, live.
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -234,8 +233,8 @@ def fitting(cluster: Cluster, minima: Minima, jobs: Sequence[Job], room: Vector)
     """Return how many of the first of some jobs fit into room one after the other, each beside what is counted of those before it."""
     columns = cluster.vocabulary.columns.keys()
     # What no node offers is always short, and in no column.
-    offered = itertools.takewhile(lambda job: job.min_resources is None or job.min_resources.keys() <= columns, jobs)
-    some = list(offered)
+    unoffered = [job.min_resources is not None and not job.min_resources.keys() <= columns for job in jobs]
+    some = jobs[: unoffered.index(True)] if True in unoffered else jobs
     minimum, asked = minima.minimum[[job.row for job in some]], minima.asked_by(some)
     left = room - (np.cumsum(asked, axis=0) - asked)
     short = (minimum > left) & (minimum > 0)

@@ -12,6 +12,7 @@ from pumice.model.statuses import Status
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from pumice.api.scheduling import PodGroup
     from pumice.framework.session import Session
     from pumice.model.cluster import Cluster
     from pumice.model.job import Job
@@ -31,7 +32,7 @@ class Minima:
         self._reset(0, 0, 0)
 
     def _reset(self, jobs: int, queues: int, width: int) -> None:
-        self._listed: list[Amounts | None] = [None] * jobs
+        self._groups: list[PodGroup | None] = [None] * jobs  # whose word was taken
         self._gates: list[tuple[Job | None, int]] = [(None, -1)] * jobs
         self.minimum: Matrix = np.zeros((jobs, width), dtype=np.int64)
         self.queue_rows: Vector = np.full(jobs, -1, dtype=np.int64)
@@ -62,9 +63,9 @@ class Minima:
 
     def _grow(self, rows: int) -> None:
         """Make room for more jobs."""
-        more = rows - len(self._listed)
+        more = rows - len(self._groups)
         if more > 0:
-            self._listed += [None] * more
+            self._groups += [None] * more
             self._gates += [(None, -1)] * more
             self.queue_rows = np.append(self.queue_rows, np.full(more, -1, dtype=np.int64))
             none = np.zeros((more, self.minimum.shape[1]), dtype=np.int64)
@@ -80,7 +81,7 @@ class Minima:
         self.lacking = np.zeros((queues, self.minimum.shape[1]), dtype=np.int64)
         self.elastic = np.zeros((queues, self.minimum.shape[1]), dtype=np.int64)
         self.lacking_anywhere = np.zeros(self.minimum.shape[1], dtype=np.int64)
-        self._add(range(len(self._listed)), 1)
+        self._add(range(len(self._groups)), 1)
 
     def _follow(self, cluster: Cluster, rows: Sequence[int]) -> None:
         """Bring some jobs up to date, and the sums of their queues with them."""
@@ -102,25 +103,25 @@ class Minima:
         self._add(rows, 1)
 
     def _read(self, cluster: Cluster, rows: Sequence[int], there: Sequence[Job | None]) -> None:
-        """Take over what some jobs say, or that they are gone."""
+        """Take over what some jobs say, or that they are gone; most say what they said."""
         stated: dict[int, Amounts] = {}
         silent: list[int] = []
         for row, job in zip(rows, there, strict=True):
-            amounts = job.min_resources if job is not None else None
-            if self._listed[row] is not amounts:
-                self._listed[row] = amounts
-                if amounts is None:
-                    silent.append(row)
-                else:
-                    stated[row] = amounts
+            group = job.group if job is not None else None
+            if job is not None and self._groups[row] is group:
+                continue
+            self._groups[row] = group
+            self.queue_rows[row] = -1 if job is None else self._places.get(job.queue, -1)
             if job is None:
                 self._gates[row] = (None, -1)
                 self.gated.pop(row, None)
+            if job is None or job.min_resources is None:
+                silent.append(row)
+            else:
+                stated[row] = job.min_resources
         self.minimum[silent] = 0
         if stated:
             self.minimum[list(stated)] = cluster.vocabulary.matrix(stated.values())
-        places = self._places
-        self.queue_rows[rows] = [-1 if job is None else places.get(job.queue, -1) for job in there]
 
     def _add(self, rows: Sequence[int], sign: int) -> None:
         """Add what jobs contribute to the sums of their queues, or take it away."""
