@@ -66,7 +66,9 @@ class _Stage(NamedTuple):
         return self.scheduler != peers.SCHEDULER
 
 
-async def _run(connection: Connection, server: Sequence[int], stage: _Stage, tell: Callable[[str], None]) -> list[Figure]:
+async def _run(
+    connection: Connection, server: Sequence[int], stage: _Stage, tell: Callable[[str], None]
+) -> list[Figure]:
     async with Client(connection, qps=100_000, burst=100_000) as client:
         await load.clear(client)
         async with contextlib.AsyncExitStack() as stack:

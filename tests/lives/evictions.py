@@ -313,7 +313,9 @@ def _keeps_gangs(view, gone):
         return True
     for key in {pod.group for pod in gone}:
         lost = [pod for pod in gone if pod.group == key]
-        started = [pod for pod in view.bound if pod.group == key]  # before the plan was made, as far as anybody can tell
+        started = [
+            pod for pod in view.bound if pod.group == key
+        ]  # before the plan was made, as far as anybody can tell
         there = {pod.uid for pod in (*view.before.alive(key), *started)}
         if len(lost) < len(there) and not view.before.is_ready(key, extra=started, less=lost):
             return False

@@ -57,7 +57,7 @@ def _is_usual(task: Task) -> bool:
 def _welcome(session: Session, asking: Sequence[subject.Subject]) -> int:
     """Count the first of some subjects whom nobody refuses before nodes are looked at; where only shapes count, equal ones are asked about once."""
     refusals, known = session.pre_predicate, dict[Shape, None]()
-    by_shape = not any(registered.reads & SINGLE for registered in refusals)
+    by_shape = not any(registered.bits & SINGLE for registered in refusals)
     for number, each in enumerate(asking):
         if by_shape and each.shape in known:
             continue
