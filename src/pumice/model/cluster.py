@@ -499,9 +499,7 @@ class Cluster:
 
     def set_status(self, job: Job, status: scheduling.PodGroupStatus) -> None:
         """Take over a job's status, keeping the index of phases in step."""
-        self.phases.leave(job)
-        job.status = status
-        self.phases.enter(job)
+        self.phases.change(job, status)
         self.job_changes.append(job.row)
 
     # -- queues ------------------------------------------------------------------------------------------------

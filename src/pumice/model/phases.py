@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pumice.api.scheduling import PodGroupStatus
     from pumice.model.job import Job
 
 
@@ -39,6 +40,26 @@ class Phases:
             del counts[phase]
         if not counts:
             del self.counts[job.queue]
+
+    def change(self, job: Job, status: PodGroupStatus) -> None:
+        """Give a job another status, under which it is the last to enter its phase."""
+        before, key = job.phase, job.key
+        jobs = self._jobs.get(before)
+        if jobs is None or jobs.pop(key, None) is None:
+            job.status = status
+            self.enter(job)
+            return
+        job.status = status
+        after, counts = job.phase, self.counts[job.queue]
+        if after != before:
+            counts[before] -= 1
+            counts[after] = counts.get(after, 0) + 1
+            if not counts[before]:
+                del counts[before]
+            if not jobs:
+                del self._jobs[before]
+            jobs = self._jobs.setdefault(after, {})
+        jobs[key] = job
 
     def jobs(self, phase: str) -> list[Job]:
         """Return the jobs whose group is in a phase."""
