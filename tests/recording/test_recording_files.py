@@ -120,13 +120,13 @@ def test_recordings_are_for_their_owner_alone(tmp_path):
 
 def test_a_recording_stays_within_its_limit_and_what_is_left_can_be_replayed(tmp_path, monkeypatch):
     monkeypatch.setattr(writer, "_PAUSE", 0.0)
-    limit = 60_000
+    limit = 80_000
     strange = tmp_path / "notes.txt"
     strange.write_text("not ours")
     stage = rig.stage(CONFIG, [], tmp_path, limit=limit)
     told = stage.recorders[0].writer
     largest = 0
-    for number in range(120):
+    for number in range(150):
         stage.apply([_pod(f"p{number}-{i}", secret=str(i)) for i in range(3)])
         stage.delete([f"pod/a/p{number - 1}-{i}" for i in range(3)])
         stage.decide()
