@@ -324,3 +324,17 @@ def test_a_message_that_is_there_is_taken_at_any_time(until):
     assert box.take(until) is None
     box.post(mailbox.Dump())
     assert box.take(until) == mailbox.Dump()
+
+
+@pytest.mark.parametrize("binds", [0, 1, deciding.FEW, deciding.FEW + 1])
+def test_a_few_binds_get_a_head_start_before_anything_is_written_about_them(binds, monkeypatch):
+    bench, given = Bench(), []
+    monkeypatch.setattr(deciding.time, "sleep", given.append)
+    made = bench.desk.feed(builders.node("n1", cpu="100"), *(builders.group(f"g{n}") for n in range(binds)))
+    made.feed(*(builders.pod(f"p{n}", f"g{n}", cpu="1") for n in range(binds)))
+    publish, order = made.cache.publish, []
+    monkeypatch.setattr(made.cache, "publish", lambda session: (order.append(len(given)), publish(session)))
+    bench.scheduler.cycle()
+    assert len(made.world.binds) == binds
+    expected = 1 if 0 < binds <= deciding.FEW else 0
+    assert (len(given), order) == (expected, [expected])

@@ -46,6 +46,9 @@ class Scheduler:
         self._wake: int | None = None
         self._always = False
         self._looked_at: tuple[Configuration, dict[str, scheduling.QueueSpec]] | None = None
+        self.decided: Callable[[CycleRecord], None] = lambda _: (
+            None
+        )  # told when decisions are made, before statuses are written
         self.reservations = Reservations()
         cache.is_given_up = self.reservations.is_given_up
         self.engine = self._engine(configuration)
@@ -104,6 +107,7 @@ class Scheduler:
         if session is not None:
             try:
                 self.engine.decide(session)  # 4. actions run, then plugins look back
+                self.decided(self.cache.record)
                 self.cache.publish(session)  # 5. what is news is written
                 if ask is not None:
                     ask(Explainer(self.engine, session))

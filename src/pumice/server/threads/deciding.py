@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 EARLY: Final = 0.02  # for how long changes are gathered in a pause before they are taken in, in seconds
 WARM: Final = 0.25  # how often a standby takes in what has come, in seconds
+FEW: Final = 16  # binds that are sent before anything else is done
+HEAD_START: Final = 0.0005  # seconds that they get for it
 REMIND: Final = 60.0  # how often a failure that stays the same is told of again
 REMEMBERED: Final = 64  # failures that are known to have been told of
 LONGEST: Final = 300  # characters of an error in a line of text
@@ -68,6 +70,7 @@ class Decider:
         self._reporter = reporter
         self._pacing = Pacing(period)
         self._now = now
+        scheduler.decided = _give_way
         self._deciding = False
         self._told: dict[str, float] = {}
         self._frozen = False
@@ -211,6 +214,12 @@ class Decider:
                 del self._told[next(iter(self._told))]
             self._told[text] = now
             self._log.broke(message, found.error, **fields)
+
+
+def _give_way(record: CycleRecord) -> None:
+    """Let the I/O thread send a few binds before it has to share the interpreter with what is written about them; many would not be done anyway."""
+    if 0 < record.binds <= FEW:
+        time.sleep(HEAD_START)
 
 
 def _line(found: Breakdown) -> str:
