@@ -11,6 +11,7 @@ import msgspec
 
 from bench.cluster import load
 from pumice.api import kinds
+from pumice.kube import errors
 from pumice.kube.calls.client import Client
 
 if TYPE_CHECKING:
@@ -43,8 +44,12 @@ async def _follow(client: Client, nodes: int) -> None:
             await client.bind(load.NAMESPACE, name, uid, f"node-{next(turns):03}", {})
 
     async with asyncio.TaskGroup() as binds:
-        async for line in client.stream(kinds.POD, namespace=load.NAMESPACE, query=query, silence=300):
-            seen = msgspec.json.decode(line)
-            metadata = seen["object"]["metadata"]
-            if seen["type"] == "ADDED":
-                binds.create_task(bind(metadata["name"], metadata["uid"]))
+        seen = set[str]()
+        while True:
+            # A server with more to do than it can ends watches that are not read fast enough; the next one begins with a list.
+            with contextlib.suppress(errors.KubeError):
+                async for line in client.stream(kinds.POD, namespace=load.NAMESPACE, query=query, silence=300):
+                    metadata = msgspec.json.decode(line)["object"]["metadata"]
+                    if (name := metadata.get("name", "")) and name not in seen:
+                        seen.add(name)
+                        binds.create_task(bind(name, metadata["uid"]))
