@@ -251,3 +251,14 @@ class Desk:
 
     def node(self, name):
         return self.cluster.nodes.by_name[name]
+
+
+def played(desk, waves, told=list, look=lambda _cluster: None):
+    """Feed waves of objects, a cycle each; give what was sent and what was said, lines as `told` shows them."""
+    said = []
+    for wave in waves:
+        desk.feed(*wave)
+        record = desk.cycle()
+        said.append([*told(record.trace()), *(record.explain(key) for key in sorted(desk.cluster.jobs))])
+        look(desk.cluster)
+    return [repr(effect) for effect in desk.world.effects], said

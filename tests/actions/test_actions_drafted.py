@@ -13,7 +13,7 @@ from test_actions_rounds import small_jobs
 from test_actions_surplus import merged
 
 import recount
-from builders import Desk, group, node, pod, queue
+from builders import Desk, group, node, played, pod, queue
 from pumice.actions.placing import drafted
 from pumice.framework import blocks, drafting
 from pumice.framework.plugin import Plugin
@@ -84,15 +84,8 @@ def world(pick):
 
 
 def decide(text, waves, *classes):
-    """Play the waves, a cycle each; give what was sent and what was said."""
-    desk = Desk(text, *classes)
-    said = []
-    for wave in waves:
-        desk.feed(*wave)
-        record = desk.cycle()
-        said.append([*merged(record.trace()), *(record.explain(key) for key in sorted(desk.cluster.jobs))])
-        recount.check(desk.cluster)
-    return [repr(effect) for effect in desk.world.effects], said
+    """Play the waves, with every sum recounted; give what was sent and what was said."""
+    return played(Desk(text, *classes), waves, merged, recount.check)
 
 
 def assert_as_one_by_one(pick, text, waves, *classes):

@@ -7,7 +7,7 @@ from unittest import mock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import Desk, group, node, pod, priority_class, queue
+from builders import Desk, group, node, played, pod, priority_class, queue
 from pumice.actions.enqueue import Enqueue
 from pumice.framework.extensions import PERMIT, reject
 from pumice.framework.letting_in import AdmissionVotes
@@ -77,14 +77,8 @@ def world(pick):
 
 
 def decide(text, waves, *classes):
-    """Play the waves, a cycle each; give what was sent, what was said and what every plugin counted."""
-    desk = Desk(text, *classes)
-    said = []
-    for wave in waves:
-        desk.feed(*wave)
-        record = desk.cycle()
-        said.append([*record.trace(), *(record.explain(key) for key in sorted(desk.cluster.jobs))])
-    return [repr(effect) for effect in desk.world.effects], said
+    """Play the waves; give what was sent and what was said."""
+    return played(Desk(text, *classes), waves)
 
 
 def assert_as_one_by_one(text, waves, *classes):

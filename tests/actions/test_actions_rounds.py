@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_actions_surplus import asked, configuration, merged
 
-from builders import Desk, group, node, pod, priority_class, queue
+from builders import Desk, group, node, played, pod, priority_class, queue
 from pumice.actions.placing import rounds, shared_rounds, surplus
 from pumice.framework.plugin import Plugin
 
@@ -115,14 +115,8 @@ def test_queues_that_take_turns_are_served_in_rounds_as_turn_by_turn(pick):
 
 
 def decide(text, waves, *classes):
-    """Play the waves, a cycle each; give what was sent and what was said."""
-    desk = Desk(text, *classes)
-    said = []
-    for wave in waves:
-        desk.feed(*wave)
-        record = desk.cycle()
-        said.append([*merged(record.trace()), *(record.explain(key) for key in sorted(desk.cluster.jobs))])
-    return [repr(effect) for effect in desk.world.effects], said
+    """Play the waves; give what was sent and what was said."""
+    return played(Desk(text, *classes), waves, merged)
 
 
 def assert_as_in_turns(text, waves, *classes):

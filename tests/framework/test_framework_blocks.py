@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import Desk, group, node, pod, queue
+from builders import Desk, group, node, played, pod, queue
 from pumice.cache import effects
 from pumice.framework import blocks
 from pumice.framework.plugin import Plugin
@@ -163,15 +163,10 @@ def world(pick):
 
 
 def decide(text, waves, *, together):
-    """Play the waves, a cycle each; give what was sent and what was said."""
+    """Play the waves; give what was sent and what was said."""
     desk = Desk(text, Loner, Alone, Roomy)
     desk.scheduler.engine.evaluator.blocks.enabled = together
-    said = []
-    for wave in waves:
-        desk.feed(*wave)
-        record = desk.cycle()
-        said.append([*record.trace(), *(record.explain(key) for key in sorted(desk.cluster.jobs))])
-    return [repr(effect) for effect in desk.world.effects], said
+    return played(desk, waves)
 
 
 @settings(max_examples=150, deadline=None)
