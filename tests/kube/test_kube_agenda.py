@@ -33,8 +33,8 @@ def effect(choice, name, number):
 
 
 def patch_of_pod(status, name):
-    where = {"namespace": "a", "name": name, "uid": name}
-    return effects.Patch(kind=kinds.POD, **where, body={"status": status}, subresource="status", strategic=True)
+    where = {"namespace": "a", "name": name, "uid": name, "subresource": "status"}
+    return effects.Patch(kind=kinds.POD, **where, body={"status": status}, strategic=True, reports=True)
 
 
 def waits(number):

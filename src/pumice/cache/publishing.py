@@ -363,6 +363,7 @@ class Publisher:
             body={"status": status},
             subresource="status",
             strategic=True,
+            reports=True,
         )
         self._cache.world.send(patch)
 

@@ -96,7 +96,7 @@ class Agenda:
     def _line_up(self, key: _Object, effect: Answerable) -> None:
         if isinstance(effect, Patch):
             self._patches[key] = effect
-            (self._reports if _only_reports(effect) else self._status).append(key)
+            (self._reports if effect.reports else self._status).append(key)
         elif isinstance(effect, Bind) and effect.volumes:
             self._patient.append(effect)
         else:
@@ -163,11 +163,6 @@ class Agenda:
 def _gives_reason(effect: Patch) -> bool:
     """Tell whether a patch says why a pod waits."""
     return effect.kind.plural == _PODS and effect.subresource == "status"
-
-
-def _only_reports(effect: Patch) -> bool:
-    """Tell whether nobody waits for a patch."""
-    return effect.reports or _gives_reason(effect)
 
 
 def _only_waits(effect: Patch) -> bool:
