@@ -5,7 +5,7 @@ from __future__ import annotations
 from builders import Desk, group, node, pod, priority_class
 from pumice.cache.effects import Bind
 from pumice.framework.plugin import Plugin
-from pumice.framework.statement import Step
+from pumice.framework.runs import Step
 from pumice.model.statuses import Status
 
 EMPTY = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}]\n'

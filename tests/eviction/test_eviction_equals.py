@@ -24,7 +24,8 @@ from pumice.actions.eviction import (
     units,
     victim_sets,
 )
-from pumice.framework.statement import Statement, Step
+from pumice.framework.runs import Step
+from pumice.framework.statement import Statement
 from pumice.model.statuses import Status
 
 SEEDS = 40

@@ -6,7 +6,7 @@ import recount
 from builders import GANG, Desk, group, node, pod
 from pumice.framework.findings import LastTransaction
 from pumice.framework.plugin import Plugin
-from pumice.framework.statement import Step
+from pumice.framework.runs import Step
 from pumice.model.statuses import Status
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pumice.framework.explaining.explanations import GangVerdict
-    from pumice.framework.ordering import PriorityQueue
+    from pumice.framework.priority_queues import PriorityQueue
     from pumice.framework.session import Session
     from pumice.framework.statement import Statement
     from pumice.model.job import Job

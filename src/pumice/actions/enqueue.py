@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from pumice.actions.placing.round_size import RoundSize
 from pumice.api import names
 from pumice.framework.configuration import Configured, Settings, settings
-from pumice.framework.ordering import HeapQueue
 from pumice.framework.plugin import Action
+from pumice.framework.priority_queues import HeapQueue
 
 if TYPE_CHECKING:
-    from pumice.framework.ordering import PriorityQueue
+    from pumice.framework.priority_queues import PriorityQueue
     from pumice.framework.session import Session
     from pumice.model.job import Job
     from pumice.model.resources import Amounts

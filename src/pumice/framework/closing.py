@@ -124,7 +124,7 @@ def report(session: Session) -> list[JobReport]:
     """Report on every job that may have changed; one whose queue cannot be used says so on its group and on every pod."""
     stranded = []
     stamp = _stamp(session)
-    valid = {name for name, queue in session.cluster.queues.items() if not queue.bad}
+    valid = session.valid_queues()
     for job in _noticed(session):
         if job.group is None or job.bad:
             continue

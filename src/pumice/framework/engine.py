@@ -51,7 +51,7 @@ class Engine:
         self.breakdowns: list[Breakdown] = []
         self._streaks: dict[breakdowns.Key, breakdowns.Streak] = {}
         self._blamed: dict[str, None] = {}
-        self._kept: dict[str, object] = {}
+        self._lasting: dict[str, object] = {}
 
     def open(
         self,
@@ -76,7 +76,7 @@ class Engine:
             reservations=reserved,
             observer=self.observer,
             streaks=self._streaks,
-            kept=self._kept,
+            lasting=self._lasting,
         )
         session.open(self._slots)
         reservations.apply(session, session.reservations)

@@ -15,8 +15,8 @@ from pumice.framework import subject
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from pumice.framework.runs import Run
     from pumice.framework.session import Session
-    from pumice.framework.statement import Run
     from pumice.model.queue import Queue
     from pumice.model.resources import Vector
     from pumice.model.task import Task

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence  # noqa: TC003  msgspec reads the
 from typing import Any
 
 from pumice.framework.breakdowns import Rest
-from pumice.framework.extensions import Notify, Registered, Vote, Votes
+from pumice.framework.extensions import Extension, Notify, Registered, Votes
 from pumice.framework.reads import NOTHING, Reads
 from pumice.model.job import Job
 
@@ -17,8 +17,8 @@ class AboutJobs(Registered[[Job], Any]):
     many: Callable[[Sequence[Job]], Any] | None = None
 
 
-class AdmissionVotes(Votes[[Job]]):
-    """Votes on letting jobs in."""
+class _AboutMany(Extension[[Job], Any]):
+    """A point about jobs whose functions may have a form over many."""
 
     __slots__ = ()
 
@@ -30,13 +30,19 @@ class AdmissionVotes(Votes[[Job]]):
 
     def add(
         self,
-        function: Callable[[Job], Vote],
+        function: Callable[[Job], Any],
         *,
         reads: Reads | None = None,
-        many: Callable[[Sequence[Job]], int] | None = None,
+        many: Callable[[Sequence[Job]], Any] | None = None,
     ) -> None:
-        """Register a vote; `many` says how many of the first of some jobs of one queue it permits if each is let in before the next is asked about, or fewer."""
+        """Register a function; `many` is its form over some jobs of one queue, in order. A vote says there how many of the first it permits if each is let in before the next, or fewer."""
         self._enter(AboutJobs("", function, NOTHING, None, 0, many), reads)
+
+
+class AdmissionVotes(_AboutMany, Votes[[Job]]):
+    """Votes on letting jobs in."""
+
+    __slots__ = ()
 
     def permitted(self, jobs: Sequence[Job]) -> int:
         """Return how many of the first of some jobs of one queue are permitted for sure if each is let in before the next; about the others one has to ask."""
@@ -51,26 +57,10 @@ class AdmissionVotes(Votes[[Job]]):
         return len(jobs)
 
 
-class AdmissionNews(Notify[[Job]]):
+class AdmissionNews(_AboutMany, Notify[[Job]]):
     """Who hears of jobs that were let in."""
 
     __slots__ = ()
-
-    @classmethod
-    def taken(cls, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the type of a job."""
-        del arguments
-        return (Job,)
-
-    def add(
-        self,
-        function: Callable[[Job], object],
-        *,
-        reads: Reads | None = None,
-        many: Callable[[Sequence[Job]], object] | None = None,
-    ) -> None:
-        """Register a listener; `many` hears of some jobs of one queue at once, in the order in which they were let in."""
-        self._enter(AboutJobs("", function, NOTHING, None, 0, many), reads)
 
     @property
     def takes_many(self) -> bool:

@@ -22,7 +22,8 @@ from pumice.framework.points import POINTS, Points
 from pumice.framework.reasons import Code, FitSummary
 from pumice.framework.registration import Roster
 from pumice.framework.reservations import Reservations
-from pumice.framework.statement import Run, Statement
+from pumice.framework.runs import Run
+from pumice.framework.statement import Statement
 from pumice.model.job import BEST_EFFORT_PENDING
 from pumice.model.statuses import Status
 
@@ -79,7 +80,7 @@ class Session(Points):
         reservations: Reservations | None = None,
         observer: observing.Observer = observing.NOBODY,
         streaks: dict[breakdowns.Key, breakdowns.Streak] | None = None,
-        kept: dict[str, object] | None = None,
+        lasting: dict[str, object] | None = None,
     ) -> None:
         self.cluster = cluster
         self.observer = observer
@@ -96,7 +97,9 @@ class Session(Points):
         self.divisions: list[Callable[[Task], object]] = []
         self.findings = Findings(record.journal)
         self.scratch: dict[str, object] = {}  # what is worked out once for this cycle
-        self.kept: dict[str, object] = {} if kept is None else kept  # what plugins follow together from cycle to cycle
+        self.lasting: dict[str, object] = (
+            {} if lasting is None else lasting
+        )  # what plugins follow together from cycle to cycle
         self._progressed = False
         self.failures: list[Exception] = []  # of actions as a whole; those about somebody are among the breakdowns
         self._plugins: list[Plugin] = []
@@ -304,8 +307,12 @@ class Session(Points):
 
     def usable_jobs(self, jobs: Iterable[Job]) -> list[Job]:
         """Return those of many jobs that have a valid group and a valid queue."""
-        valid = {name for name, queue in self.cluster.queues.items() if not queue.bad}
+        valid = self.valid_queues()
         return [job for job in jobs if job.group is not None and not job.bad and job.queue in valid]
+
+    def valid_queues(self) -> set[str]:
+        """Return the names of queues that can be used."""
+        return {name for name, queue in self.cluster.queues.items() if not queue.bad}
 
     def closed(self, job: Job) -> str | None:
         """Say why the queue of a job starts nothing new, whatever plugins are listed; None if it does, or if Volcano's rules leave that to them."""

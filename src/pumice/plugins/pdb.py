@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from pumice.api import policy
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
-from pumice.framework.statement import Step
+from pumice.framework.runs import Step
 from pumice.model import selectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pumice.framework.runs import Run
     from pumice.framework.session import Session
-    from pumice.framework.statement import Run
     from pumice.model.cluster import Cluster
     from pumice.model.task import Task
 

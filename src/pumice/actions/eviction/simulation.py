@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.framework import subject
-from pumice.framework.statement import Step
+from pumice.framework.runs import Step
 
 if TYPE_CHECKING:
+    from pumice.framework.runs import Run
     from pumice.framework.session import Session
-    from pumice.framework.statement import Run
     from pumice.model.nodes import NodeRecord
     from pumice.model.queue import Queue
     from pumice.model.task import Task

@@ -6,7 +6,7 @@ import itertools
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pumice.framework.statement import Step
+from pumice.framework.runs import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,12 +15,12 @@ from pumice.actions.placing import drafted, round_size
 from pumice.actions.placing.nodes_ahead import NodesAhead
 from pumice.actions.placing.round_size import RoundSize
 from pumice.framework import subject
-from pumice.framework.ordering import HeapQueue
+from pumice.framework.priority_queues import HeapQueue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pumice.framework.ordering import Entry, PriorityQueue
+    from pumice.framework.priority_queues import Entry, PriorityQueue
     from pumice.framework.session import Session
     from pumice.framework.statement import Statement
     from pumice.model.job import Job

@@ -17,7 +17,7 @@ from pumice.actions.placing.round_size import RoundSize
 from pumice.actions.placing.rounds import SMALL
 from pumice.actions.placing.turn_order import TurnOrder
 from pumice.framework import subject
-from pumice.framework.ordering import HeapQueue
+from pumice.framework.priority_queues import HeapQueue
 
 if TYPE_CHECKING:
     from pumice.actions.placing.turn_order import Waiting

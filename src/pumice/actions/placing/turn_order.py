@@ -9,7 +9,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pumice.framework.ordering import PriorityQueue
+    from pumice.framework.priority_queues import PriorityQueue
     from pumice.model.job import Job
     from pumice.model.queue import Queue
     from pumice.model.task import Task

@@ -19,8 +19,8 @@ from pumice.plugins.sharing import admission, flat_limits, minima, queue_limits
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from pumice.framework.runs import Run
     from pumice.framework.session import Session
-    from pumice.framework.statement import Run
     from pumice.framework.subject import Demand, EvictionContext
     from pumice.model.cluster import Cluster
     from pumice.model.job import Job

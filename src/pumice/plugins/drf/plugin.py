@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from pumice.framework.runs import Run
     from pumice.framework.session import Session
-    from pumice.framework.statement import Run
     from pumice.model.job import Job
     from pumice.model.queue import Queue
     from pumice.model.resources import Matrix, Vector

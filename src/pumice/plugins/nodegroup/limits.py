@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from pumice.framework.evaluation import Mask
     from pumice.framework.reasons import ReasonVector
+    from pumice.framework.runs import Run
     from pumice.framework.session import Session
-    from pumice.framework.statement import Run
     from pumice.model.attributes import Attributes
     from pumice.model.nodes import Rows
     from pumice.model.queue import Queue

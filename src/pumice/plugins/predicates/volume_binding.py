@@ -13,7 +13,7 @@ import numpy as np
 
 from pumice.api import names
 from pumice.framework.reasons import Code, ReasonVector
-from pumice.framework.statement import Step
+from pumice.framework.runs import Step
 from pumice.model.volumes import ClaimUse, Reservation, VolumeDecision
 from pumice.plugins.predicates import claims, selected_rows
 from pumice.plugins.predicates.volume_capacity import Provisioning
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pumice.api import volumes
-    from pumice.framework.statement import Run
+    from pumice.framework.runs import Run
     from pumice.framework.subject import Subject
     from pumice.model.cluster import Cluster
     from pumice.model.nodes import NodeRecord, Nodes

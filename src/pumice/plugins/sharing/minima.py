@@ -170,9 +170,9 @@ class Minima:
 
 def shared(session: Session) -> Minima:
     """Return the minima that all plugins of a configuration follow together."""
-    found = session.kept.get("minima")
+    found = session.lasting.get("minima")
     if not isinstance(found, Minima):
-        found = session.kept["minima"] = Minima()
+        found = session.lasting["minima"] = Minima()
     return found
 
 

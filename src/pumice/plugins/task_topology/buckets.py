@@ -17,7 +17,7 @@ from pumice.model.statuses import Status
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pumice.framework.statement import Run
+    from pumice.framework.runs import Run
     from pumice.model.task import Task
 
 SELF_ANTI, INTER_AFFINITY, SELF_AFFINITY, INTER_ANTI = 4, 3, 2, 1

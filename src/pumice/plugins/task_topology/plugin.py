@@ -15,8 +15,8 @@ from pumice.plugins.task_topology.closeness import Closeness
 
 if TYPE_CHECKING:
     from pumice.framework.evaluation import Floats
+    from pumice.framework.runs import Run
     from pumice.framework.session import Session
-    from pumice.framework.statement import Run
     from pumice.framework.subject import Subject
     from pumice.model.job import Job
     from pumice.model.nodes import Nodes, NodeTable
