@@ -296,39 +296,6 @@ def test_the_fence_is_asked_again_between_the_two_writes_of_an_eviction():
     play(scene, with_pods("p"))
 
 
-def test_events_wait_for_binds_but_for_a_small_share():
-    async def scene(stage):
-        for n in range(400):
-            stage.world.send(note(f"p{n}"))
-            stage.world.send(bind(f"p{n}"))
-        await stage.answers(400)
-        during = stage.api.verbs().count("create")
-        assert 6 <= during <= 12
-        await until(lambda: stage.world.counts.events == 400)
-        assert stage.api.verbs().count("create") == 400
-
-    play(scene, with_pods(*(f"p{n}" for n in range(400))))
-
-
-def test_events_stop_flowing_when_binds_come():
-    async def scene(stage):
-        stage.api.hold["create"] = asyncio.Event()
-        for n in range(100):
-            stage.world.send(note(f"p{n}"))
-        await until(lambda: stage.api.verbs().count("create") == 8)
-        stage.api.hold["bind"] = asyncio.Event()
-        stage.world.send(bind("p1"))
-        await until(lambda: "bind" in stage.api.verbs())
-        stage.api.hold["create"].set()
-        await until(lambda: stage.world.counts.events == 8)
-        await asyncio.sleep(0.02)
-        assert stage.api.verbs().count("create") == 8
-        stage.api.hold["bind"].set()
-        await until(lambda: stage.world.counts.events == 100)
-
-    play(scene, with_pods("p1"))
-
-
 def test_a_bind_that_waits_for_volumes_holds_nobody_up():
     class Waiting:
         def __init__(self):

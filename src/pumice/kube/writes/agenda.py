@@ -4,17 +4,17 @@
    put()                          take()                            done()
  effect ──▶ its object is free ──▶ urgent                ┐
    │                             └ status   1 of 4       ├─▶ worker ──▶ next of the object
-   │                             └ reports  1 of 32      ┘
+   │                             └ reports  in calm      ┘
    │                             └ patient ──────────▶ a slot of its own
    ├──▶ its object is taken: waits behind it
    └──▶ it says all that a patch says which still waits: takes its place
 ```
 
 What this rests on: effects on one object never overtake each other, and at most one of them is in flight. Effects on different objects run side
-by side: binds, evictions, reads and creations first, patches of statuses with a fair share beside them, and reports last: what is written on pods that wait, most
-of which will not be true any more, and how groups fare that have pods, for which nobody waits and which costs a server as much as three binds. A patch that nobody
-has begun is left out if another one says all that it says, or for as long as its pod is being bound: so a server that is too slow for everything gets less to do,
-and not more. A bind that has to wait for volumes goes a way of its own, so that nobody waits behind it.
+by side: binds, evictions, reads and creations first, patches of statuses with a fair share beside them, and reports when it is calm: what is written on pods that
+wait, most of which will not be true any more, and how groups fare that have pods, for which nobody waits and which costs a server as much as three binds. Where it
+is never calm, they get a small share. A patch that nobody has begun is left out if another one says all that it says, or for as long as its pod is being bound: so
+a server that is too slow for everything gets less to do, and not more. A bind that has to wait for volumes goes a way of its own, so that nobody waits behind it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _Object = tuple[str, str, str]
 
 _PODS = kinds.POD.plural
 _STATUS_SHARE = 4  # one in so many is a status while there are urgent effects, too
-_REPORT_SHARE = 32  # and one in so many a report
+_REPORT_SHARE = 32  # and one in so many a report, where it is never calm
+_FEW = 4  # so many urgent effects in flight at once are no burden to a server
 
 
 class Agenda:
@@ -53,13 +54,13 @@ class Agenda:
 
     @property
     def is_calm(self) -> bool:
-        """Tell whether no bind or other urgent effect waits or is in flight; those that wait for volumes do not count."""
-        return not self._urgent and not self._urgent_in_flight
+        """Tell whether no bind or other urgent effect waits and few are in flight; those that wait for volumes do not count."""
+        return not self._urgent and self._urgent_in_flight <= _FEW
 
     @property
     def has_work(self) -> bool:
         """Tell whether a worker would find something to do."""
-        return bool(self._urgent or self._patches)
+        return bool(self._urgent or self._status or (self._reports and self.is_calm))
 
     def put(self, effect: Answerable) -> list[Patch]:
         """Queue an effect behind those on the same object; returns the patches that need not be sent any more, for a bind if it succeeds; the last one comes first."""
@@ -102,11 +103,11 @@ class Agenda:
         else:
             self._urgent.append(effect)
 
-    def take(self) -> Answerable | None:
-        """Give a worker its next effect."""
+    def take(self, *, sharing: bool = False) -> Answerable | None:
+        """Give a worker its next effect; reports have a share beside others only if that is said."""
         self._turn += 1
         effect: Answerable | None = None
-        if self._turn % _REPORT_SHARE == 0:
+        if sharing and self._turn % _REPORT_SHARE == 0:
             effect = self._next_patch(self._reports)
         if effect is None and self._turn % _STATUS_SHARE == 0:
             effect = self._next_patch(self._status)
@@ -114,7 +115,9 @@ class Agenda:
             self._urgent_in_flight += 1
             effect = self._urgent.popleft()
         if effect is None:
-            effect = self._next_patch(self._status) or self._next_patch(self._reports)
+            effect = self._next_patch(self._status)
+        if effect is None and self.is_calm:
+            effect = self._next_patch(self._reports)
         self.waiting -= effect is not None
         return effect
 

@@ -1,7 +1,8 @@
 """The workers that perform effects: a fixed number, each taking the next thing when it is done with the last.
 
-Events are taken while no urgent effect waits or is in flight and none was for a moment, and a small share of them meanwhile, so that a
-scheduler which is never done still tells. A bind that has to wait for volumes gets a worker of its own, up to a limit.
+Events are taken while it is calm and has been for a moment: no urgent effect waits and few are in flight. What comes in bursts is told of when they are over; where
+it has not been calm for long, events and reports get a small share, so that a scheduler which is never done still tells. A bind that has to wait for volumes gets a
+worker of its own, up to a limit.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ _VOLUME_SLOTS = 256
 _EVENT_WORKERS = 8
 _EVENT_SHARE = 0.02  # events per effect that was performed, while there are urgent ones
 _EVENT_CREDIT = 8.0
-_CALM = 0.1  # seconds without an urgent effect before events flow freely
+_CALM = 0.1  # seconds for which it has to be calm before events flow freely
+_BURST = 10.0  # seconds for which a burst may last before events and reports get a share beside it
 _STOPPING = "the scheduler is stopping"
 _OVERTAKEN = "it waited for a bind that was refused, and something newer is being written"
 
@@ -49,6 +51,7 @@ class WorkerPool:
         self._telling = 0
         self._credit = 0.0
         self._calm_from = 0.0
+        self._last_calm = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
     # -- from outside ------------------------------------------------------------------------------------------
@@ -56,10 +59,14 @@ class WorkerPool:
     def put(self, effect: effects.Effect) -> None:
         """Queue an effect; once the workers stop, it is refused."""
         if isinstance(effect, effects.Note):
+            if not self._events.waiting:
+                self._calm_from = max(self._calm_from, asyncio.get_running_loop().time() + _CALM)
             self._events.put(effect)
         elif self._stopping:
             self._refuse(effect)
         else:
+            if self._is_calm():
+                self._last_calm = asyncio.get_running_loop().time()
             left_out = self.agenda.put(effect)
             if isinstance(effect, effects.Bind):
                 self._if_refused[effect.uid] = left_out + self._if_refused.pop(effect.uid, [])
@@ -124,11 +131,12 @@ class WorkerPool:
                 await idle
 
     def _next(self) -> Answerable | eventing.Told | None:
-        """Choose what to do next: an event if one has been earned, else an effect, else an event if all is calm."""
-        if self._credit >= 1 and self._may_tell():
+        """Choose what to do next: an event if one has been earned in a long burst, else an effect, else an event if all is calm."""
+        sharing = not self._is_calm() and asyncio.get_running_loop().time() >= self._last_calm + _BURST
+        if sharing and self._credit >= 1 and self._may_tell():
             self._credit -= 1
             return self._events.take()
-        effect = self.agenda.take()
+        effect = self.agenda.take(sharing=sharing)
         if effect is None and self._may_tell() and self._is_calm():
             return self._events.take()
         return effect
@@ -165,7 +173,8 @@ class WorkerPool:
                     self.put(patch)
         self._answer(outcome)
         self._credit = min(self._credit + _EVENT_SHARE, _EVENT_CREDIT)
-        self._calm_from = asyncio.get_running_loop().time() + _CALM
+        if not self.agenda.is_calm:
+            self._calm_from = asyncio.get_running_loop().time() + _CALM
         self._start_patient()
         self._tell_in_calm()
 

@@ -1,0 +1,108 @@
+"""When events and reports are written beside binds, in virtual time against a server that takes 5 ms for every call."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+
+import virtual_loop
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kube_fakes import FakeApi
+
+from pumice.api import kinds
+from pumice.cache import effects
+from pumice.kube.writes import world
+
+TAKES = 0.005
+
+
+class SlowApi(FakeApi):
+    """Notes when each call began, whatever object it is about."""
+
+    def __init__(self):
+        super().__init__()
+        self.begun = collections.defaultdict(list)
+
+    async def _enter(self, verb, *_):
+        self.begun[verb].append(asyncio.get_running_loop().time())
+        await asyncio.sleep(TAKES)
+
+    def find(self, kind, namespace, name):
+        return {"metadata": {"namespace": namespace, "name": name, "uid": "", "resourceVersion": "1"}}
+
+
+def bind(number):
+    return effects.Bind(namespace="a", name=f"p{number}", uid="", node="n")
+
+
+def note(number):
+    about = {"namespace": "a", "name": f"p{number}", "uid": f"uid-{number}"}
+    return effects.Note(kind=kinds.POD, **about, type="Normal", reason="Scheduled", message="it was")
+
+
+def report(number):
+    about = {"namespace": "a", "name": f"g{number}", "uid": ""}
+    return effects.Patch(kind=kinds.POD_GROUP, **about, body={"status": {"phase": "Running"}}, reports=True)
+
+
+def play(scene, workers):
+    async def whole():
+        api = SlowApi()
+        made = world.KubeWorld(api, workers=workers)
+        running = asyncio.create_task(made.run(lambda _: None))
+        await scene(made.send)
+        await asyncio.sleep(60)
+        running.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await running
+        return api.begun
+
+    return virtual_loop.run(whole())
+
+
+def burst(pods, workers=4):
+    """Bind so many at once, with an event and a report each."""
+
+    async def scene(send):
+        for number in range(pods):
+            for made in (note(number), report(number), bind(number)):
+                send(made)
+
+    return play(scene, workers)
+
+
+def test_a_trickle_of_binds_is_told_of_as_it_goes():
+    async def scene(send):
+        for number in range(1200):
+            for made in (bind(number), report(number), note(number)):
+                send(made)
+            await asyncio.sleep(1 / 60)
+
+    begun = play(scene, workers=32)
+    for told in (begun["create"], begun["patch"]):
+        assert len(told) == 1200
+        assert all(at <= number / 60 + 0.2 for number, at in enumerate(told))
+    assert all(at <= number / 60 + TAKES for number, at in enumerate(begun["bind"]))
+
+
+@settings(max_examples=10)
+@given(st.integers(20, 400), st.integers(5, 32))
+def test_a_burst_is_told_of_when_it_is_over(pods, workers):
+    begun = burst(pods, workers)
+    assert min(begun["patch"]) >= max(begun["bind"])
+    assert min(begun["create"]) >= max(begun["bind"]) + 0.1
+    assert [len(begun[verb]) for verb in ("bind", "patch", "create")] == [pods] * 3
+
+
+def test_in_a_burst_that_does_not_end_events_and_reports_get_a_share_after_ten_seconds():
+    begun = burst(16_000)
+    end = max(begun["bind"])
+    assert end >= 20
+    for verb, share in (("patch", 1 / 32), ("create", 1 / 50)):
+        during = [at for at in begun[verb] if at < end]
+        assert min(during) >= 10
+        beside = sum(at >= 10 for at in begun["bind"])
+        assert 0.8 * share * beside <= len(during) <= 1.2 * share * beside + 8
+        assert max(b - a for a, b in zip(during, during[1:], strict=False)) < 0.5
