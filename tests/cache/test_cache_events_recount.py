@@ -17,7 +17,10 @@ from pumice.plugins.sharing.minima import Minima
 
 NODES = ("n0", "n1", "n2", "lost")
 GROUPS = ("g", "h", "")
+ZONE = "topology.kubernetes.io/zone"
 POLICY = [{"name": "ring", "subGroupSize": 1, "minSubGroups": 1, "matchLabelKeys": ["rank"]}]
+BY_ZONE = [{"name": "ring", "subGroupSize": 1, "minSubGroups": 1, "matchLabelKeys": [ZONE]}]
+AVOIDING = {"labelSelector": {"matchLabels": {ZONE: "zone of n1"}}, "topologyKey": "kubernetes.io/hostname"}
 GPU, PAGES = "nvidia.com/gpu", "hugepages-2Mi"
 STATUSES = {
     ("Pending", False): Status.PENDING,
@@ -66,12 +69,15 @@ def pods(draw):
         scheduler=draw(st.sampled_from(["volcano", "volcano", "volcano", "else"])),
     )
     made["status"]["phase"] = draw(st.sampled_from(["Pending", "Pending", "Running", "Succeeded", ""]))
+    if draw(number) == 7:
+        avoided = {"requiredDuringSchedulingIgnoredDuringExecution": [AVOIDING]}
+        made["spec"]["affinity"] = {"podAntiAffinity": avoided}
     return "pod", made
 
 
 @st.composite
 def groups(draw):
-    spec = {"subGroupPolicy": POLICY} if draw(st.booleans()) else {}
+    spec = {"subGroupPolicy": policy} if (policy := draw(st.sampled_from([None, POLICY, BY_ZONE]))) else {}
     if draw(st.booleans()):
         spec["minResources"] = {"cpu": draw(st.sampled_from(["1", "3"])), GPU: "1"}
     minimum = draw(st.sampled_from([0, 1, 2, 5, -3, 2**40]))
@@ -145,7 +151,13 @@ class Stream:
             self.desk.settle(effect, None if present else "notfound", read=present)
         elif how < 3 and present is not None and not present["spec"]["nodeName"]:
             self.desk.settle(effect, "unknown" if how == 0 else None)
-            self._put(present | {"spec": present["spec"] | {"nodeName": effect.node}})
+            # As an API server does, with labels of the node on the pod.
+            labels = present["metadata"]["labels"] | {ZONE: f"zone of {effect.node}"}
+            self._put(
+                present
+                | {"spec": present["spec"] | {"nodeName": effect.node}}
+                | {"metadata": present["metadata"] | {"labels": labels}}
+            )
         else:
             self.desk.settle(effect, ("conflict", "unknown", "refused", "unavailable", "notfound")[how % 5])
 
@@ -256,12 +268,53 @@ def _picture(desk):
             task.shape.serial,
             (task.pod, task.priority, task.role, task.gated, task.stays, task.nominated, task.creation, task.index),
             (task.retry_at, task.refusal, task.eviction_refused),
+            (task.bond.kin.key, task.bond.signature() is None),
         )
         for uid, task in cluster.tasks.items()
     }
     jobs = {
-        key: (job.tally.counts, sorted(job.pending), sorted(job.tasks), {r: t.counts for r, t in job.roles.items()})
+        key: (
+            job.tally.counts,
+            sorted(job.pending),
+            sorted(job.tasks),
+            {role: tally.counts for role, tally in job.roles.items()},
+            {name: sorted(part.tasks) for name, part in job.sub_jobs.items() if part.tasks},
+        )
         for key, job in cluster.jobs.items()
     }
     sent = [str(effect) for effect in desk.world.effects]
     return tasks, jobs, sorted(cluster.pending_jobs), sorted(cluster.nominated), sent
+
+
+# ---- an API server copies labels of the node to a pod that is bound
+
+
+def _bound_with_zone(*others, policy=None):
+    """Let a pod come back with a node and its zone; returns its task before and after."""
+    desk = Desk()
+    desk.feed(node("n1"), group("g", 1, **({"subGroupPolicy": policy} if policy else {})), pod("p-w-0", "g"), *others)
+    desk.cycle()
+    before = next(task for task in desk.cluster.tasks.values() if task.name == "p-w-0")
+    desk.modify(pod("p-w-0", "g", node="n1", labels={ZONE: "zone of n1"}))
+    desk.apply()
+    after = desk.cluster.tasks[before.uid]
+    assert (after.node.name, after.pod.metadata.labels) == ("n1", {ZONE: "zone of n1"})
+    return before, after
+
+
+def test_a_pod_that_got_the_zone_of_its_node_stays_the_task_it_was():
+    before, after = _bound_with_zone()
+    assert after is before
+
+
+def test_a_pod_whose_zone_some_rule_looks_at_is_counted_by_it():
+    avoiding = pod("q-w-0", "h")
+    rule = {"requiredDuringSchedulingIgnoredDuringExecution": [AVOIDING]}
+    avoiding["spec"]["affinity"] = {"podAntiAffinity": rule}
+    _, after = _bound_with_zone(group("h", 1), avoiding)
+    assert after.bond.kin.labels == {ZONE: "zone of n1"}
+
+
+def test_a_pod_whose_zone_says_which_sub_group_it_is_in_moves_there():
+    _, after = _bound_with_zone(policy=BY_ZONE)
+    assert after.sub_job.key.endswith("g/ring-zone of n1")

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from pumice.api import core, decoding, kinds, meta, names
 from pumice.cache import reflector
-from pumice.model import resources, shape, statuses, task
+from pumice.model import resources, shape, statuses, subgroups, task
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MISSING_GROUP_PATIENCE = 10_000_000
 FINISHED_PHASES = frozenset({names.PHASE_SUCCEEDED, names.PHASE_FAILED})
+COPIED_LABELS = frozenset({names.ZONE, names.REGION})
+"""What an API server copies from a node to each pod that is bound to it, from Kubernetes 1.35 on."""
 
 
 class Pods:
@@ -53,11 +55,11 @@ class Pods:
             self._enter(pod, known, now)
 
     def _moves_on(self, pod: core.Pod, known: task.Task, now: int) -> bool:
-        """Give a task that only got its node, its next phase or its first reports what is new, in its place; False if more has changed."""
+        """Give a task that only got its node, its next phase or its first reports what is new, in its place; False if more has changed that matters."""
         before = known.pod
         if known.stays or known.shape.constraints.has_volumes or known.nominated != pod.status.nominated_node_name:
             return False
-        if not _is_same_pod(before, pod) or not self._has_same_shape(pod, known):
+        if not _is_same_pod(before, pod) or not self._has_same_shape(pod, known) or not self._has_same_kin(pod, known):
             return False
         node, status = self._cache.assumptions.settle_on(known, pod)
         known.pod = pod
@@ -73,6 +75,19 @@ class Pods:
             return True
         blueprint = shape.blueprint_of(pod)
         return blueprint is not None and self._cluster.shapes.known(blueprint) is known.shape
+
+    def _has_same_kin(self, pod: core.Pod, known: task.Task) -> bool:
+        """Tell whether a pod has the labels it had, but for those of its node by which nobody tells pods apart."""
+        before, after = known.pod.metadata.labels, pod.metadata.labels
+        if before == after:
+            return True
+        changed = {key for key, _ in before.items() ^ after.items()}
+        policies = () if known.job is None else known.job.policies
+        return (
+            changed <= COPIED_LABELS
+            and not self._cluster.kinship.looks_at(pod.metadata.namespace, changed)
+            and subgroups.match(policies, before) == subgroups.match(policies, after)
+        )
 
     def _enter(self, pod: core.Pod, known: task.Task | None, now: int) -> None:
         """Make a pod a task, in the place of what was known of it."""
@@ -193,9 +208,9 @@ def _decides_alike(known: task.Task, pod: core.Pod) -> bool:
 
 
 def _is_same_pod(before: core.Pod, after: core.Pod) -> bool:
-    """Tell whether nothing has changed of a pod but its node and its status."""
+    """Tell whether nothing has changed of a pod but its node, its status and its labels."""
     old, new = before.metadata, after.metadata
-    if (old.labels, old.annotations) != (new.labels, new.annotations) or old.owner_references != new.owner_references:
+    if (old.annotations, old.owner_references) != (new.annotations, new.owner_references):
         return False
     if old.deletion_timestamp != new.deletion_timestamp or (old.uid, old.name) != (new.uid, new.name):
         return False

@@ -302,6 +302,11 @@ class Kinship:
             if not self._keys[key]:
                 del self._keys[key]
 
+    def looks_at(self, namespace: str, keys: Iterable[str]) -> bool:
+        """Tell whether pods of a namespace are told apart by some of these labels."""
+        local = self.workloads.keys(namespace)
+        return any(key in self._looked_at or key in self._keys or key in local for key in keys)
+
     def surroundings(self, namespace: str) -> Mapping[str, str]:
         """Return the labels of a namespace; every namespace has its name as a label."""
         return self._surroundings.get(namespace) or {NAMESPACE_NAME: namespace}
