@@ -33,14 +33,21 @@ class WorkerPool:
     """Performs what is put on its agenda; everything here is called on the event loop."""
 
     def __init__(
-        self, performer: Performer, events: eventing.EventRecorder, answer: Callable[[Outcome], None], workers: int
+        self,
+        performer: Performer,
+        events: eventing.EventRecorder,
+        answer: Callable[[Outcome], None],
+        workers: int,
+        refill: Callable[[], None] = lambda: None,
     ) -> None:
         self.agenda = agenda.Agenda()
         self.in_flight = 0
+        self.at_work = 0  # workers that call `refill` when they are done
         self._performer = performer
         self._events = events
         self._answer = answer
-        self._count = workers
+        self._refill = refill
+        self.count = workers
         self._stopping = False
         self._idle: list[asyncio.Future[None]] = []
         self._workers: set[asyncio.Task[None]] = set()
@@ -86,7 +93,7 @@ class WorkerPool:
 
     async def run(self) -> None:
         """Work until `stop`, or until it is cancelled: then what is in flight is given up as unknown."""
-        self._workers = {asyncio.create_task(self._work(), name=f"writer-{n}") for n in range(self._count)}
+        self._workers = {asyncio.create_task(self._work(), name=f"writer-{n}") for n in range(self.count)}
         self.rouse()
         try:
             ended, _ = await asyncio.wait(self._workers, return_when=asyncio.FIRST_EXCEPTION)
@@ -119,10 +126,15 @@ class WorkerPool:
 
     async def _work(self) -> None:
         while True:
+            self._refill()
             found = self._next()
             if found is not None:
                 self._wake_workers(1 if self.agenda.has_work or (self._may_tell() and self._is_calm()) else 0)
-                await (self._tell(found) if isinstance(found, eventing.Told) else self._perform(found))
+                self.at_work += 1
+                try:
+                    await (self._tell(found) if isinstance(found, eventing.Told) else self._perform(found))
+                finally:
+                    self.at_work -= 1
             elif self._stopping:
                 return
             else:

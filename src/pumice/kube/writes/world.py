@@ -9,7 +9,7 @@
   settled() ◀────┼─────────────────────────────────────┘
 ```
 
-What this rests on: `send` only appends to a queue and, if nobody has done so yet, wakes the loop; it takes no lock and never blocks.
+What this rests on: `send` only appends to a queue and wakes the loop, unless somebody has or a worker will look there soon; it takes no lock and never blocks.
 A fixed number of workers takes effects from the agenda. Events are sent while no bind waits or is in flight, and a small share of
 them meanwhile, so that a scheduler which is never done still tells. The client is the fence: without the lease nothing leaves.
 """
@@ -71,7 +71,7 @@ class KubeWorld:
             volume_binder=volume_binder,
         )
         self._events = eventing.EventRecorder(client, now, component)
-        self._workers = worker_pool.WorkerPool(performer, self._events, self._answer, workers)
+        self._workers = worker_pool.WorkerPool(performer, self._events, self._answer, workers, self._refill)
         self._inbox: deque[Effect] = deque()
         self._called = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -93,10 +93,14 @@ class KubeWorld:
     def send(self, effect: Effect, /) -> None:
         """Queue an effect; the loop is called once for all that come before it looks.
 
-        It takes the call back before it looks, so what is queued after the call is either seen or calls again.
+        It takes the call back before it looks, so what is queued after the call is either seen or calls again. Nor is it called if all workers are at work, or for an
+        event if one of them is: whoever has done its work says so before it looks here, and nobody else could do it sooner.
         """
         self._observer.sent(effect)
         self._inbox.append(effect)
+        at_work = self._workers.at_work
+        if at_work >= self._workers.count or (at_work and isinstance(effect, effects.Note)):
+            return
         loop = self._loop
         if loop is not None and not self._called:
             self._called = True
@@ -118,6 +122,10 @@ class KubeWorld:
         """Refuse what waits, let what is in flight end and with it `run`; what is not answered in that many seconds is given up as unknown."""
         self._collect()
         await self._workers.stop(patience)
+
+    def _refill(self) -> None:
+        if self._inbox:
+            self._collect()
 
     def _collect(self) -> None:
         self._called = False
