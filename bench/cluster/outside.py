@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pumice.kube.access.connection import Connection
 
-GANGS, SIZE, ROUNDS = 300, 20, 4
+GANGS, SIZE, ROUNDS = 300, 20, 6
 PODS = GANGS * SIZE
 PATIENCE = 60.0
 
