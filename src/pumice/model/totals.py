@@ -51,7 +51,7 @@ class Totals:
             starts = range(0, max(1, table.count), CHUNK)
             self._chunks = np.array([self._sum(start) for start in starts], dtype=np.int64)
         else:
-            for chunk in np.unique(rows // CHUNK).tolist():
+            for chunk in np.flatnonzero(np.bincount(rows // CHUNK)).tolist():
                 self._chunks[chunk] = self._sum(chunk * CHUNK)
         self._structure, self._position = table.structure, table.position
         self._total = self._chunks.sum(axis=0)

@@ -252,6 +252,8 @@ class Process:
             # An HTTP server takes a while to load, in which lists can be read already.
             serving = await asyncio.to_thread(importlib.import_module, "pumice.server.serving")
             await serving.serve(self._settings, self._reporter, self._log, folder)
+        # Asked for by the first `numpy.unique`: a cycle would wait for it.
+        await asyncio.to_thread(importlib.import_module, "numpy.ma")
         await asyncio.Event().wait()
 
     async def _follow_configuration(self) -> None:
