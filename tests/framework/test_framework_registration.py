@@ -164,6 +164,7 @@ def test_nobody_but_the_dispatcher_calls_what_was_registered():
     }
     assert readers == {
         "bench/counting.py",
+        "framework/combining.py",
         "framework/extensions.py",
         "framework/functions.py",
         "framework/letting_in.py",

@@ -219,7 +219,7 @@ def bare_answers(
 
 def speaks(functions: Iterable[NodeFunction[Any]], subject: Subject, nodes: Nodes) -> bool:
     """Tell whether any of some functions has anything to say about a subject; whatever a plugin raises is raised."""
-    for function in functions:  # noqa: SIM110  as in extensions: asked for every placement
+    for function in functions:  # noqa: SIM110  as in combining: asked for every placement
         if function.function(subject, nodes) is not None:
             return True
     return False

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence  # noqa: TC003  msgspec reads the
 from typing import Any
 
 from pumice.framework.breakdowns import Rest
-from pumice.framework.extensions import Extension, Notify, Registered, Votes
+from pumice.framework.combining import Notify, Votes
+from pumice.framework.extensions import Extension, Registered
 from pumice.framework.reads import NOTHING, Reads
 from pumice.model.job import Job
 

@@ -9,26 +9,26 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pumice.api import documents
-from pumice.framework.evaluation import Floats
-from pumice.framework.extensions import (
+from pumice.framework.combining import (
     All,
     AllInFirstTier,
     ContextOrder,
     FirstAnswer,
     Intersection,
-    Point,
     Refusals,
-    RegistrationError,
     Sum,
     Union,
     Votes,
 )
+from pumice.framework.evaluation import Floats
+from pumice.framework.extensions import Point
 from pumice.framework.functions import Filters, Scores
 from pumice.framework.job_domains import Groups, Purpose
 from pumice.framework.letting_in import AdmissionNews, AdmissionVotes
 from pumice.framework.ordering import Ordering, TaskOrdering
 from pumice.framework.reads import EVERYTHING, NODE_LOCAL, NODE_TASKS, Reads
 from pumice.framework.reasons import Invalid
+from pumice.framework.registration import RegistrationError
 from pumice.framework.subject import Demand, EvictionContext, Subject
 from pumice.model.hypernodes import HyperNode
 from pumice.model.job import Job, SubJob
