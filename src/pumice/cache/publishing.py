@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
+
 from pumice.api import kinds, names, printable, scheduling, timestamp
 from pumice.cache import queues, reflector, retry_pauses, shadows, write_paces
 from pumice.cache.effects import Outcome, Patch
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
 _BINDING = int(Status.BINDING)
 _NOMINATION = "nomination"
 _GATE = "gate"
-_STATUS = "status"
 WAITING = frozenset({Status.PENDING, Status.PIPELINED})
 READY_PHASES = frozenset({names.PHASE_RUNNING, names.PHASE_COMPLETED})
 
@@ -62,11 +63,10 @@ class Publisher:
     def publish(self, session: Session) -> None:
         """Write what changed: groups, their pods, queues."""
         now, heeded, progressed = session.started, session.job_gradient.active, False
-        for report in closing.report(session):
-            job = report.job
-            entered = report.status.phase != job.phase
-            progressed |= entered
-            self._publish_job(report, now, entered=entered)
+        drafts: dict[closing.JobReport, _Draft] = {}
+        for job, report in closing.report(session):
+            progressed |= report.entered
+            self._publish_job(job, report, now, drafts)
             if not heeded and (job.topology is not None or job.policies) and (idle := _unheeded(job)):
                 self._tell(job, "Warning", names.EVENT_NO_EFFECT, idle)
             for entry in report.tasks:
@@ -121,59 +121,63 @@ class Publisher:
 
     # -- groups ------------------------------------------------------------------------------------------------
 
-    def _publish_job(self, report: closing.JobReport, now: int, *, entered: bool) -> None:
-        job = report.job
-        group = job.group
+    def _publish_job(
+        self, job: Job, report: closing.JobReport, now: int, drafts: dict[closing.JobReport, _Draft]
+    ) -> None:
+        group, key = job.group, job.key
         if group is None:
             return
         if shadows.is_shadow(group):
             self._cluster.set_status(job, report.status)
             return
-        kind = self._kinds.get(job.key, kinds.POD_GROUP) if self._kinds else kinds.POD_GROUP
-        name = f"{_STATUS} {job.key}"
-        if report.moved and not report.warning:  # it has left its reasons behind
-            is_due = True
-            self._warned.pop(job.key, None)
-            self._paces.withdraw(f"{kinds.POD_GROUP.name} {job.key}")
-        else:
-            is_due = self._give_reasons(report, kind, now) or self._paces.is_owed(name)
+        kind = self._kinds.get(key, kinds.POD_GROUP) if self._kinds else kinds.POD_GROUP
+        is_due = self._is_due(job, report, kind, now)
         if is_due:
             self._cluster.set_status(job, report.status)
-            if not self._paces.puts_off(name, _patience(job), now):
-                body = {"status": _status_body(report.status)}
-                self._writing[job.key] = self._writing.get(job.key, 0) + 1
+            draft = drafts.get(report)
+            if draft is None:
+                draft = drafts[report] = _drafted(job, report.status)
+            if not self._paces.puts_off(key, draft.patience, now):
+                self._writing[key] = self._writing.get(key, 0) + 1
                 patch = Patch(
                     kind=kind,
                     namespace=job.namespace,
                     name=job.name,
                     uid=group.metadata.uid,
-                    body=body,
-                    reports=_only_reports(job),
+                    body=draft.body,
+                    reports=draft.reports,
                 )
                 self._cache.world.send(patch)
-        if entered:
-            self._noticed.pop(job.key, None)
-        if is_due and entered and report.status.phase in READY_PHASES:
-            self._cache.note(kind, group.metadata, "Normal", names.EVENT_SCHEDULED, READY)
+        if report.entered:
+            self._noticed.pop(key, None)
+            if is_due and report.status.phase in READY_PHASES:
+                self._cache.note(kind, group.metadata, "Normal", names.EVENT_SCHEDULED, READY)
 
-    def _give_reasons(self, report: closing.JobReport, kind: kinds.Kind, now: int) -> bool:
+    def _is_due(self, job: Job, report: closing.JobReport, kind: kinds.Kind, now: int) -> bool:
+        """Tell whether the status of a group is to be written, and tell of one that waits."""
+        if report.warning or report.changed != report.moved:
+            return self._give_reasons(job, report, kind, now) or self._paces.is_owed(job.key)
+        # It has left its reasons behind, or never had any.
+        self._warned.pop(job.key, None)
+        self._paces.withdraw_reason(job.key)
+        return report.moved or self._paces.is_owed(job.key)
+
+    def _give_reasons(self, job: Job, report: closing.JobReport, kind: kinds.Kind, now: int) -> bool:
         """Tell of a group that waits, and whether its status may be written: always if its phase or counts changed, else as often as reasons may be given."""
-        name, moved = f"{kinds.POD_GROUP.name} {report.job.key}", report.moved
-        news = self._is_warning_new(report)
+        name, moved = f"{kinds.POD_GROUP.name} {job.key}", report.moved
+        news = self._is_warning_new(job, report)
         wanted = news or (report.changed and not moved)
         stood = not wanted or self._paces.has_stood(name, now)
-        if news and stood and report.job.group is not None:
-            metadata = report.job.group.metadata
-            self._cache.note(kind, metadata, "Warning", names.EVENT_UNSCHEDULABLE, report.warning)
-            self._warned[report.job.key] = report.warning
+        if news and stood and job.group is not None:
+            self._cache.note(kind, job.group.metadata, "Warning", names.EVENT_UNSCHEDULABLE, report.warning)
+            self._warned[job.key] = report.warning
         may_write = report.changed and (moved or self._paces.may_give_reason(name, now))
         if stood and may_write == report.changed:
             self._paces.withdraw(name)
         return may_write
 
-    def _is_warning_new(self, report: closing.JobReport) -> bool:
+    def _is_warning_new(self, job: Job, report: closing.JobReport) -> bool:
         """Tell whether a group waits for another reason than it was last told; after a restart, than the one its condition gives."""
-        job = report.job
         if not report.warning or job.group is None:
             self._warned.pop(job.key, None)
             return False
@@ -186,7 +190,7 @@ class Publisher:
 
     def is_writing(self, job: str) -> bool:
         """Tell whether a status of ours is on its way or to be written, so that what is read meanwhile is older."""
-        return self._writing.get(job, 0) > 0 or self._paces.is_owed(f"{_STATUS} {job}")
+        return self._writing.get(job, 0) > 0 or self._paces.is_owed(job)
 
     def settle(self, effect: Patch, outcome: Outcome, now: int) -> None:
         """Take the answer to a patch; one that failed is found to be missing after a pause, and written in the next cycle."""
@@ -289,7 +293,7 @@ class Publisher:
         """Drop what is known of a group that is gone."""
         self._retry_pauses.forget(f"{kinds.POD_GROUP.name} {key}")
         self._paces.forget(f"{kinds.POD_GROUP.name} {key}")
-        self._paces.forget(f"{_STATUS} {key}")
+        self._paces.forget_status(key)
         self._writing.pop(key, None)
         self._warned.pop(key, None)
         self._noticed.pop(key, None)
@@ -385,18 +389,30 @@ class Publisher:
         self._written.pop(uid, None)
 
 
-def _patience(job: Job) -> int:
+class _Draft(msgspec.Struct, frozen=True):
+    """How the status of a group, and of all that stand alike, is written: the body, for how long it may wait, and whether nobody waits for it."""
+
+    body: dict[str, Any]
+    patience: int
+    reports: bool
+
+
+def _drafted(job: Job, status: scheduling.PodGroupStatus) -> _Draft:
+    return _Draft({"status": _status_body(status)}, _patience(job, status.phase), _only_reports(job, status.phase))
+
+
+def _patience(job: Job, phase: str) -> int:
     """Return for how long the status of a group may wait, since a better one may follow."""
     if job.tally.counts[_BINDING]:
         return write_paces.BEING_BOUND
-    if job.phase != names.PHASE_INQUEUE:
+    if phase != names.PHASE_INQUEUE:
         return 0
     return write_paces.WITH_PODS if job.tasks else write_paces.LET_IN
 
 
-def _only_reports(job: Job) -> bool:
+def _only_reports(job: Job, phase: str) -> bool:
     """Tell whether nobody waits for the status of a group: it runs, or was let in and has pods, for which others may have waited."""
-    return job.phase == names.PHASE_RUNNING or (job.phase == names.PHASE_INQUEUE and bool(job.tasks))
+    return phase == names.PHASE_RUNNING or (phase == names.PHASE_INQUEUE and bool(job.tasks))
 
 
 def _name(effect: Patch) -> str:

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from pumice.api import kinds
 from pumice.cache.budgets import Budget, Spending
 
 REASONS: Final = Budget(burst=6, pause=60_000_000)
 """For what is written because a reason has changed; phases, counts of members, nominations and binds are not held back."""
+
+STATUS: Final = "status"
+"""The first word of the names of statuses of groups that are late; the second is the key of the job."""
 
 QUEUES: Final = Budget(burst=1, pause=1_000_000)
 
@@ -32,7 +36,7 @@ class WritePaces:
         self._reasons = Spending(REASONS)
         self._queues = Spending(QUEUES)
         self._since: dict[str, int] = {}  # when a reason was first to be given
-        self._owed: dict[str, int] = {}  # since when the status of a group is to be written
+        self._owed: dict[str, int] = {}  # since when the status of a group is to be written, by the key of its job
         self._late: dict[str, int] = {}
         self._first_late = 0  # no later than the first of them
         self._queues_due: int | None = None
@@ -56,20 +60,27 @@ class WritePaces:
         self._put_off(name, self._reasons.next(name, now))
         return False
 
-    def puts_off(self, name: str, limit: int, now: int) -> bool:
+    def puts_off(self, group: str, limit: int, now: int) -> bool:
         """Tell whether the status of a group may still wait, that long from when it was first to be written; if not, it is taken as written."""
-        since = self._owed.pop(name, now)
-        due = since + limit if self._patience else since
-        if now < due:
-            self._owed[name] = since
-            self._put_off(name, due)
+        if not self._patience:
+            return False
+        since = self._owed.get(group)
+        if limit and (since is None or now < since + limit):
+            self._owed[group] = since = now if since is None else since
+            self._put_off(_status(group), since + limit)
             return True
-        self._late.pop(name, None)
+        if since is not None:
+            self.forget_status(group)
         return False
 
-    def is_owed(self, name: str) -> bool:
+    def is_owed(self, group: str) -> bool:
         """Tell whether the status of a group is still to be written."""
-        return name in self._owed
+        return group in self._owed
+
+    def forget_status(self, group: str) -> None:
+        """Owe the status of a group no longer."""
+        self._owed.pop(group, None)
+        self._late.pop(_status(group), None)
 
     def _put_off(self, name: str, due: int) -> None:
         self._first_late = min(self._first_late, due) if self._late else due
@@ -87,6 +98,11 @@ class WritePaces:
         """Note that what is written is right again, or that there is nothing to be said any more."""
         self._since.pop(name, None)
         self._late.pop(name, None)
+
+    def withdraw_reason(self, group: str) -> None:
+        """Note that there is no reason to be given of a group any more; mostly there is none of anybody."""
+        if self._since or self._late:
+            self.withdraw(f"{kinds.POD_GROUP.name} {group}")
 
     def due(self, now: int) -> list[str]:
         """Return, once, the names whose reasons can be given now."""
@@ -117,9 +133,13 @@ class WritePaces:
     def forget(self, name: str) -> None:
         """Drop what is known of an object that is gone."""
         self._reasons.forget(name)
-        self._owed.pop(name, None)
         self.withdraw(name)
 
     def forget_queue(self, name: str) -> None:
         """Drop what is known of a queue that is gone."""
         self._queues.forget(name)
+
+
+def _status(group: str) -> str:
+    """Name what is late if the status of a group is."""
+    return f"{STATUS} {group}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pumice.api import names
+
 if TYPE_CHECKING:
     from pumice.api.scheduling import PodGroupStatus
     from pumice.model.job import Job
@@ -43,15 +45,15 @@ class Phases:
 
     def change(self, job: Job, status: PodGroupStatus) -> None:
         """Give a job another status, under which it is the last to enter its phase."""
-        before, key = job.phase, job.key
+        # Of thousands of jobs in a cycle, so without asking `phase` of each.
+        before, after, key = job.status.phase or names.PHASE_PENDING, status.phase or names.PHASE_PENDING, job.key
         jobs = self._jobs.get(before)
+        job.status = status
         if jobs is None or jobs.pop(key, None) is None:
-            job.status = status
             self.enter(job)
             return
-        job.status = status
-        after, counts = job.phase, self.counts[job.queue]
         if after != before:
+            counts = self.counts[job.queue]
             counts[before] -= 1
             counts[after] = counts.get(after, 0) + 1
             if not counts[before]:
