@@ -11,9 +11,9 @@ import pytest
 from builders import GANG, SECOND, Desk, group, node, pod, queue
 from pumice.api import kinds
 from pumice.api.scheduling import PodGroupCondition
+from pumice.cache import publishing
 from pumice.cache.effects import Bind, Patch
 from pumice.cache.options import Options
-from pumice.cache.publishing import Publisher
 from pumice.cache.write_paces import STATUS, WritePaces
 from pumice.framework import standings
 from pumice.framework.findings import Findings
@@ -34,13 +34,13 @@ def condition_each(findings, jobs, condition):
         findings.condition(job, condition)
 
 
-def is_due(publisher, job, report, kind, now):
+def is_due(publisher, job, report, now):
     """Ask all the questions of every job."""
     if report.moved and not report.warning:
         publisher._warned.pop(job.key, None)
         publisher._paces.withdraw(f"{kinds.POD_GROUP.name} {job.key}")
         return True
-    return publisher._give_reasons(job, report, kind, now) or publisher._paces.is_owed(job.key)
+    return publisher._give_reasons(job, report, now) or publisher._paces.is_owed(job.key)
 
 
 def puts_off(paces, key, limit, now):
@@ -55,16 +55,18 @@ def puts_off(paces, key, limit, now):
     return False
 
 
-def change(phases, job, status):
-    phases.leave(job)
-    job.status = status
-    phases.enter(job)
+def change(phases, statuses):
+    for job, status in statuses:
+        phases.leave(job)
+        job.status = status
+        phases.enter(job)
 
 
 APART = [
     (standings, "_news", told_apart),
     (Findings, "condition_all", condition_each),
-    (Publisher, "_is_due", is_due),
+    (publishing, "_leaves_reasons", lambda _told: False),
+    (publishing.Publisher, "_is_due", is_due),
     (WritePaces, "puts_off", puts_off),
     (Phases, "change", change),
 ]

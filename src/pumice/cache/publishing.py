@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import TYPE_CHECKING, Any, Literal
-
-import msgspec
 
 from pumice.api import kinds, names, printable, scheduling, timestamp
 from pumice.cache import queues, reflector, retry_pauses, shadows, write_paces
 from pumice.cache.effects import Outcome, Patch
+from pumice.cache.group_drafts import GroupDraft, GroupDrafts
 from pumice.framework import closing
 from pumice.framework.reason_keys import READY, is_news, reason_key
 from pumice.model.statuses import Status
@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from pumice.model.job import Job
     from pumice.model.task import Task
 
-_BINDING = int(Status.BINDING)
 _NOMINATION = "nomination"
 _GATE = "gate"
 WAITING = frozenset({Status.PENDING, Status.PIPELINED})
-READY_PHASES = frozenset({names.PHASE_RUNNING, names.PHASE_COMPLETED})
 
 
 class Publisher:
@@ -62,16 +60,19 @@ class Publisher:
 
     def publish(self, session: Session) -> None:
         """Write what changed: groups, their pods, queues."""
-        now, heeded, progressed = session.started, session.job_gradient.active, False
-        drafts: dict[closing.JobReport, _Draft] = {}
-        for job, report in closing.report(session):
-            progressed |= report.entered
-            self._publish_job(job, report, now, drafts)
-            if not heeded and (job.topology is not None or job.policies) and (idle := _unheeded(job)):
-                self._tell(job, "Warning", names.EVENT_NO_EFFECT, idle)
-            for entry in report.tasks:
-                self._publish_task(entry, now)
-        if progressed:
+        now, heeded = session.started, session.job_gradient.active
+        reports, drafts = closing.report(session), GroupDrafts()
+        for leaves, run in itertools.groupby(reports, _leaves_reasons):
+            if leaves:
+                self._publish_moved(list(run), drafts, now)
+                continue
+            for job, report in run:
+                self._publish_job(job, report, drafts, now)
+                if not heeded and (job.topology is not None or job.policies) and (idle := _unheeded(job)):
+                    self._tell(job, "Warning", names.EVENT_NO_EFFECT, idle)
+                for entry in report.tasks:
+                    self._publish_task(entry, now)
+        if any(report.entered for _, report in reports):
             # Plugins count a group by its phase, so one that has entered another may make room for others.
             session.progressed = True
         self._notice(session.findings.notices)
@@ -121,54 +122,69 @@ class Publisher:
 
     # -- groups ------------------------------------------------------------------------------------------------
 
-    def _publish_job(
-        self, job: Job, report: closing.JobReport, now: int, drafts: dict[closing.JobReport, _Draft]
-    ) -> None:
-        group, key = job.group, job.key
+    def _publish_moved(self, run: list[tuple[Job, closing.JobReport]], drafts: GroupDrafts, now: int) -> None:
+        """Write of groups that have left their reasons behind; these are the most, so each step is taken for all of them."""
+        self._cluster.set_statuses([(job, report.status) for job, report in run])
+        if self._warned or self._noticed or self._paces.puts_anything_off:
+            for job, report in run:
+                self._forget_reasons(job, report)
+        for job, report in run:
+            group = job.group
+            if group is not None and not shadows.is_shadow(group):
+                self._write_group(job, group, drafts.of(job, report), now)
+
+    def _publish_job(self, job: Job, report: closing.JobReport, drafts: GroupDrafts, now: int) -> None:
+        group = job.group
         if group is None:
             return
         if shadows.is_shadow(group):
             self._cluster.set_status(job, report.status)
-            return
-        kind = self._kinds.get(key, kinds.POD_GROUP) if self._kinds else kinds.POD_GROUP
-        is_due = self._is_due(job, report, kind, now)
-        if is_due:
+        elif self._is_due(job, report, now):
             self._cluster.set_status(job, report.status)
-            draft = drafts.get(report)
-            if draft is None:
-                draft = drafts[report] = _drafted(job, report.status)
-            if not self._paces.puts_off(key, draft.patience, now):
-                self._writing[key] = self._writing.get(key, 0) + 1
-                patch = Patch(
-                    kind=kind,
-                    namespace=job.namespace,
-                    name=job.name,
-                    uid=group.metadata.uid,
-                    body=draft.body,
-                    reports=draft.reports,
-                )
-                self._cache.world.send(patch)
+            self._write_group(job, group, drafts.of(job, report), now)
         if report.entered:
-            self._noticed.pop(key, None)
-            if is_due and report.status.phase in READY_PHASES:
-                self._cache.note(kind, group.metadata, "Normal", names.EVENT_SCHEDULED, READY)
+            self._noticed.pop(job.key, None)
 
-    def _is_due(self, job: Job, report: closing.JobReport, kind: kinds.Kind, now: int) -> bool:
+    def _write_group(self, job: Job, group: scheduling.PodGroup, draft: GroupDraft, now: int) -> None:
+        """Send a status, unless it may wait, and say that a group has become ready."""
+        key = job.key
+        kind = self._kinds.get(key, kinds.POD_GROUP) if self._kinds else kinds.POD_GROUP
+        if not self._paces.puts_off(key, draft.patience, now):
+            self._writing[key] = self._writing.get(key, 0) + 1
+            patch = Patch(
+                kind=kind,
+                namespace=job.namespace,
+                name=job.name,
+                uid=group.metadata.uid,
+                body=draft.body,
+                reports=draft.reports,
+            )
+            self._cache.world.send(patch)
+        if draft.is_ready:
+            self._cache.note(kind, group.metadata, "Normal", names.EVENT_SCHEDULED, READY)
+
+    def _forget_reasons(self, job: Job, report: closing.JobReport) -> None:
+        """Give no more reasons of a group that waits for nothing."""
+        self._warned.pop(job.key, None)
+        self._paces.withdraw(f"{kinds.POD_GROUP.name} {job.key}")
+        if report.entered:
+            self._noticed.pop(job.key, None)
+
+    def _is_due(self, job: Job, report: closing.JobReport, now: int) -> bool:
         """Tell whether the status of a group is to be written, and tell of one that waits."""
         if report.warning or report.changed != report.moved:
-            return self._give_reasons(job, report, kind, now) or self._paces.is_owed(job.key)
-        # It has left its reasons behind, or never had any.
-        self._warned.pop(job.key, None)
-        self._paces.withdraw_reason(job.key)
+            return self._give_reasons(job, report, now) or self._paces.is_owed(job.key)
+        self._forget_reasons(job, report)
         return report.moved or self._paces.is_owed(job.key)
 
-    def _give_reasons(self, job: Job, report: closing.JobReport, kind: kinds.Kind, now: int) -> bool:
+    def _give_reasons(self, job: Job, report: closing.JobReport, now: int) -> bool:
         """Tell of a group that waits, and whether its status may be written: always if its phase or counts changed, else as often as reasons may be given."""
         name, moved = f"{kinds.POD_GROUP.name} {job.key}", report.moved
         news = self._is_warning_new(job, report)
         wanted = news or (report.changed and not moved)
         stood = not wanted or self._paces.has_stood(name, now)
         if news and stood and job.group is not None:
+            kind = self._kind(job.key)
             self._cache.note(kind, job.group.metadata, "Warning", names.EVENT_UNSCHEDULABLE, report.warning)
             self._warned[job.key] = report.warning
         may_write = report.changed and (moved or self._paces.may_give_reason(name, now))
@@ -389,32 +405,6 @@ class Publisher:
         self._written.pop(uid, None)
 
 
-class _Draft(msgspec.Struct, frozen=True):
-    """How the status of a group, and of all that stand alike, is written: the body, for how long it may wait, and whether nobody waits for it."""
-
-    body: dict[str, Any]
-    patience: int
-    reports: bool
-
-
-def _drafted(job: Job, status: scheduling.PodGroupStatus) -> _Draft:
-    return _Draft({"status": _status_body(status)}, _patience(job, status.phase), _only_reports(job, status.phase))
-
-
-def _patience(job: Job, phase: str) -> int:
-    """Return for how long the status of a group may wait, since a better one may follow."""
-    if job.tally.counts[_BINDING]:
-        return write_paces.BEING_BOUND
-    if phase != names.PHASE_INQUEUE:
-        return 0
-    return write_paces.WITH_PODS if job.tasks else write_paces.LET_IN
-
-
-def _only_reports(job: Job, phase: str) -> bool:
-    """Tell whether nobody waits for the status of a group: it runs, or was let in and has pods, for which others may have waited."""
-    return phase == names.PHASE_RUNNING or (phase == names.PHASE_INQUEUE and bool(job.tasks))
-
-
 def _name(effect: Patch) -> str:
     """Name what a patch is about: pods by their uid, groups by their job's key. The end of a nomination counts by itself."""
     if effect.kind.name == kinds.POD.name and not effect.subresource:
@@ -439,25 +429,11 @@ def _unheeded(job: Job) -> str:
     return f'{", ".join(wishes)} is not heeded: no plugin of the configuration does; list "network-topology-aware"'
 
 
-def _status_body(status: scheduling.PodGroupStatus) -> dict[str, Any]:
-    """Return the whole status, zeros included: a merge patch keeps what it does not name."""
-    return {
-        "phase": status.phase,
-        "conditions": [
-            {
-                "type": c.type,
-                "status": c.status,
-                "transitionID": c.transition_id,
-                "lastTransitionTime": c.last_transition_time,
-                "reason": c.reason,
-                "message": c.message,
-            }
-            for c in status.conditions
-        ],
-        "running": status.running,
-        "succeeded": status.succeeded,
-        "failed": status.failed,
-    }
+def _leaves_reasons(told: tuple[Job, closing.JobReport]) -> bool:
+    """Tell whether a group has moved on and there is nothing to say of what it, or a pod of it, waits for or wishes."""
+    job, report = told
+    has_wishes = job.topology is not None or job.policies
+    return report.moved and not (report.warning or report.tasks or has_wishes)
 
 
 def _scheduling_condition(reason: str, message: str, now: int) -> dict[str, str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from pumice.api import kinds
 from pumice.cache.budgets import Budget, Spending
 
 REASONS: Final = Budget(burst=6, pause=60_000_000)
@@ -94,15 +93,15 @@ class WritePaces:
         self._queues_due = due if self._queues_due is None else min(due, self._queues_due)
         return False
 
+    @property
+    def puts_anything_off(self) -> bool:
+        """Tell whether there is something to withdraw."""
+        return bool(self._since or self._late)
+
     def withdraw(self, name: str) -> None:
         """Note that what is written is right again, or that there is nothing to be said any more."""
         self._since.pop(name, None)
         self._late.pop(name, None)
-
-    def withdraw_reason(self, group: str) -> None:
-        """Note that there is no reason to be given of a group any more; mostly there is none of anybody."""
-        if self._since or self._late:
-            self.withdraw(f"{kinds.POD_GROUP.name} {group}")
 
     def due(self, now: int) -> list[str]:
         """Return, once, the names whose reasons can be given now."""
