@@ -26,7 +26,10 @@ told_together = standings._news
 
 
 def told_apart(session):
-    return [(job, standings.Standing(job)) for job, _ in told_together(session)]
+    found = [(job, standings.Standing()) for job, _ in told_together(session)]
+    for job, standing in found:
+        standing.jobs.append(job)
+    return found
 
 
 def condition_each(findings, jobs, condition):

@@ -28,8 +28,8 @@ class Standing:
 
     __slots__ = ("jobs",)
 
-    def __init__(self, job: Job) -> None:
-        self.jobs = [job]
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
 
 
 News = list[tuple["Job", Standing]]
@@ -59,23 +59,27 @@ def noticed(session: Session) -> list[Job]:
 def _news(session: Session) -> News:
     found: News = []
     alike: dict[tuple[object, ...], Standing] = {}
-    findings, is_news, holds = session.findings, session.record.is_news, session.reservations.holds
-    for job in session.usable_jobs(noticed(session)):
-        phase, counts = findings.phase(job), tuple(job.tally.counts)
+    phases, errors, holds = session.findings.phases, session.findings.fit_errors, session.reservations.holds
+    valid, stood = session.valid_queues(), session.record.stood
+    # Thousands of jobs in a cycle: one pass, without a call for each question about each job.
+    for job in noticed(session):
+        if job.group is None or job.bad or job.queue not in valid:
+            continue
+        key, status, counts = job.key, job.status, tuple(job.tally.counts)
+        phase = phases.get(key) or status.phase or names.PHASE_PENDING
         # Most jobs run, or are being bound, and wait for nothing.
         waits = job.pending or phase == names.PHASE_PENDING or counts[_ALLOCATED] or counts[_PIPELINED]
-        told = _waits(session, job) if waits or holds or job.key in findings.fit_errors else ()
-        if not is_news(job.key, (job.group, job.status, phase, job.version, counts, told)):
+        told = _waits(session, job) if waits or holds or key in errors else ()
+        stands = (job.group, status, phase, job.version, counts, told)
+        if stood.get(key) == stands:
             continue
-        key = (job.status, phase, counts, job.min_member, job.queue)
-        alone = waits or job.min_task_member or job.policies
-        standing = None if alone else alike.get(key)
-        if standing is None:
-            standing = Standing(job)
-            if not alone and not (counts[_RELEASING] or counts[_EVICTING]):
-                alike[key] = standing
+        stood[key] = stands
+        if waits or job.min_task_member or job.policies or counts[_RELEASING] or counts[_EVICTING]:
+            standing = Standing()
         else:
-            standing.jobs.append(job)
+            likeness = (status, phase, counts, job.min_member, job.queue)
+            standing = alike.get(likeness) or alike.setdefault(likeness, Standing())
+        standing.jobs.append(job)
         found.append((job, standing))
     return found
 
