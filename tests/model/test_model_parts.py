@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -427,3 +429,15 @@ def test_a_log_tells_what_changed_since_or_that_it_does_not_reach_back_so_far(mo
             assert found is None or list(found) == list(dict.fromkeys(changes[position:]))
         assert log.since(log.position - 2) is not None or number < 1
     assert log.since(0) is None
+
+
+@given(st.lists(st.lists(st.integers(0, 9), max_size=15), max_size=8))
+def test_a_log_remembers_many_changes_as_it_does_one_after_the_other(batches):
+    one, many = change_log.ChangeLog(), change_log.ChangeLog()
+    with mock.patch.object(change_log, "LIMIT", 4):
+        for batch in batches:
+            many.extend(batch)
+            for row in batch:
+                one.append(row)
+            found = [[log.since(position) for position in range(-1, log.position + 1)] for log in (one, many)]
+            assert found[0] == found[1]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import TYPE_CHECKING, Any, Literal
 
 from pumice.api import kinds, names, printable, scheduling, timestamp
 from pumice.cache import queues, reflector, retry_pauses, shadows, write_paces
 from pumice.cache.effects import Outcome, Patch
+from pumice.cache.group_drafts import GroupDraft, GroupDrafts
 from pumice.framework import closing
 from pumice.framework.reason_keys import READY, is_news, reason_key
 from pumice.model.statuses import Status
@@ -18,12 +20,9 @@ if TYPE_CHECKING:
     from pumice.model.job import Job
     from pumice.model.task import Task
 
-_BINDING = int(Status.BINDING)
 _NOMINATION = "nomination"
 _GATE = "gate"
-_STATUS = "status"
 WAITING = frozenset({Status.PENDING, Status.PIPELINED})
-READY_PHASES = frozenset({names.PHASE_RUNNING, names.PHASE_COMPLETED})
 
 
 class Publisher:
@@ -61,17 +60,19 @@ class Publisher:
 
     def publish(self, session: Session) -> None:
         """Write what changed: groups, their pods, queues."""
-        now, heeded, progressed = session.started, session.job_gradient.active, False
-        for report in closing.report(session):
-            job = report.job
-            entered = report.status.phase != job.phase
-            progressed |= entered
-            self._publish_job(report, now, entered=entered)
-            if not heeded and (job.topology is not None or job.policies) and (idle := _unheeded(job)):
-                self._tell(job, "Warning", names.EVENT_NO_EFFECT, idle)
-            for entry in report.tasks:
-                self._publish_task(entry, now)
-        if progressed:
+        now, heeded = session.started, session.job_gradient.active
+        reports, drafts = closing.report(session), GroupDrafts()
+        for leaves, run in itertools.groupby(reports, _leaves_reasons):
+            if leaves:
+                self._publish_moved(list(run), drafts, now)
+                continue
+            for job, report in run:
+                self._publish_job(job, report, drafts, now)
+                if not heeded and (job.topology is not None or job.policies) and (idle := _unheeded(job)):
+                    self._tell(job, "Warning", names.EVENT_NO_EFFECT, idle)
+                for entry in report.tasks:
+                    self._publish_task(entry, now)
+        if any(report.entered for _, report in reports):
             # Plugins count a group by its phase, so one that has entered another may make room for others.
             session.progressed = True
         self._notice(session.findings.notices)
@@ -121,59 +122,78 @@ class Publisher:
 
     # -- groups ------------------------------------------------------------------------------------------------
 
-    def _publish_job(self, report: closing.JobReport, now: int, *, entered: bool) -> None:
-        job = report.job
+    def _publish_moved(self, run: list[tuple[Job, closing.JobReport]], drafts: GroupDrafts, now: int) -> None:
+        """Write of groups that have left their reasons behind; these are the most, so each step is taken for all of them."""
+        self._cluster.set_statuses([(job, report.status) for job, report in run])
+        if self._warned or self._noticed or self._paces.puts_anything_off:
+            for job, report in run:
+                self._forget_reasons(job, report)
+        for job, report in run:
+            group = job.group
+            if group is not None and not shadows.is_shadow(group):
+                self._write_group(job, group, drafts.of(job, report), now)
+
+    def _publish_job(self, job: Job, report: closing.JobReport, drafts: GroupDrafts, now: int) -> None:
         group = job.group
         if group is None:
             return
         if shadows.is_shadow(group):
             self._cluster.set_status(job, report.status)
-            return
-        kind = self._kinds.get(job.key, kinds.POD_GROUP) if self._kinds else kinds.POD_GROUP
-        name = f"{_STATUS} {job.key}"
-        if report.moved and not report.warning:  # it has left its reasons behind
-            is_due = True
-            self._warned.pop(job.key, None)
-            self._paces.withdraw(f"{kinds.POD_GROUP.name} {job.key}")
-        else:
-            is_due = self._give_reasons(report, kind, now) or self._paces.is_owed(name)
-        if is_due:
+        elif self._is_due(job, report, now):
             self._cluster.set_status(job, report.status)
-            if not self._paces.puts_off(name, _patience(job), now):
-                body = {"status": _status_body(report.status)}
-                self._writing[job.key] = self._writing.get(job.key, 0) + 1
-                patch = Patch(
-                    kind=kind,
-                    namespace=job.namespace,
-                    name=job.name,
-                    uid=group.metadata.uid,
-                    body=body,
-                    reports=_only_reports(job),
-                )
-                self._cache.world.send(patch)
-        if entered:
+            self._write_group(job, group, drafts.of(job, report), now)
+        if report.entered:
             self._noticed.pop(job.key, None)
-        if is_due and entered and report.status.phase in READY_PHASES:
+
+    def _write_group(self, job: Job, group: scheduling.PodGroup, draft: GroupDraft, now: int) -> None:
+        """Send a status, unless it may wait, and say that a group has become ready."""
+        key = job.key
+        kind = self._kinds.get(key, kinds.POD_GROUP) if self._kinds else kinds.POD_GROUP
+        if not self._paces.puts_off(key, draft.patience, now):
+            self._writing[key] = self._writing.get(key, 0) + 1
+            patch = Patch(
+                kind=kind,
+                namespace=job.namespace,
+                name=job.name,
+                uid=group.metadata.uid,
+                body=draft.body,
+                reports=draft.reports,
+            )
+            self._cache.world.send(patch)
+        if draft.is_ready:
             self._cache.note(kind, group.metadata, "Normal", names.EVENT_SCHEDULED, READY)
 
-    def _give_reasons(self, report: closing.JobReport, kind: kinds.Kind, now: int) -> bool:
+    def _forget_reasons(self, job: Job, report: closing.JobReport) -> None:
+        """Give no more reasons of a group that waits for nothing."""
+        self._warned.pop(job.key, None)
+        self._paces.withdraw(f"{kinds.POD_GROUP.name} {job.key}")
+        if report.entered:
+            self._noticed.pop(job.key, None)
+
+    def _is_due(self, job: Job, report: closing.JobReport, now: int) -> bool:
+        """Tell whether the status of a group is to be written, and tell of one that waits."""
+        if report.warning or report.changed != report.moved:
+            return self._give_reasons(job, report, now) or self._paces.is_owed(job.key)
+        self._forget_reasons(job, report)
+        return report.moved or self._paces.is_owed(job.key)
+
+    def _give_reasons(self, job: Job, report: closing.JobReport, now: int) -> bool:
         """Tell of a group that waits, and whether its status may be written: always if its phase or counts changed, else as often as reasons may be given."""
-        name, moved = f"{kinds.POD_GROUP.name} {report.job.key}", report.moved
-        news = self._is_warning_new(report)
+        name, moved = f"{kinds.POD_GROUP.name} {job.key}", report.moved
+        news = self._is_warning_new(job, report)
         wanted = news or (report.changed and not moved)
         stood = not wanted or self._paces.has_stood(name, now)
-        if news and stood and report.job.group is not None:
-            metadata = report.job.group.metadata
-            self._cache.note(kind, metadata, "Warning", names.EVENT_UNSCHEDULABLE, report.warning)
-            self._warned[report.job.key] = report.warning
+        if news and stood and job.group is not None:
+            kind = self._kind(job.key)
+            self._cache.note(kind, job.group.metadata, "Warning", names.EVENT_UNSCHEDULABLE, report.warning)
+            self._warned[job.key] = report.warning
         may_write = report.changed and (moved or self._paces.may_give_reason(name, now))
         if stood and may_write == report.changed:
             self._paces.withdraw(name)
         return may_write
 
-    def _is_warning_new(self, report: closing.JobReport) -> bool:
+    def _is_warning_new(self, job: Job, report: closing.JobReport) -> bool:
         """Tell whether a group waits for another reason than it was last told; after a restart, than the one its condition gives."""
-        job = report.job
         if not report.warning or job.group is None:
             self._warned.pop(job.key, None)
             return False
@@ -186,7 +206,7 @@ class Publisher:
 
     def is_writing(self, job: str) -> bool:
         """Tell whether a status of ours is on its way or to be written, so that what is read meanwhile is older."""
-        return self._writing.get(job, 0) > 0 or self._paces.is_owed(f"{_STATUS} {job}")
+        return self._writing.get(job, 0) > 0 or self._paces.is_owed(job)
 
     def settle(self, effect: Patch, outcome: Outcome, now: int) -> None:
         """Take the answer to a patch; one that failed is found to be missing after a pause, and written in the next cycle."""
@@ -289,7 +309,7 @@ class Publisher:
         """Drop what is known of a group that is gone."""
         self._retry_pauses.forget(f"{kinds.POD_GROUP.name} {key}")
         self._paces.forget(f"{kinds.POD_GROUP.name} {key}")
-        self._paces.forget(f"{_STATUS} {key}")
+        self._paces.forget_status(key)
         self._writing.pop(key, None)
         self._warned.pop(key, None)
         self._noticed.pop(key, None)
@@ -385,20 +405,6 @@ class Publisher:
         self._written.pop(uid, None)
 
 
-def _patience(job: Job) -> int:
-    """Return for how long the status of a group may wait, since a better one may follow."""
-    if job.tally.counts[_BINDING]:
-        return write_paces.BEING_BOUND
-    if job.phase != names.PHASE_INQUEUE:
-        return 0
-    return write_paces.WITH_PODS if job.tasks else write_paces.LET_IN
-
-
-def _only_reports(job: Job) -> bool:
-    """Tell whether nobody waits for the status of a group: it runs, or was let in and has pods, for which others may have waited."""
-    return job.phase == names.PHASE_RUNNING or (job.phase == names.PHASE_INQUEUE and bool(job.tasks))
-
-
 def _name(effect: Patch) -> str:
     """Name what a patch is about: pods by their uid, groups by their job's key. The end of a nomination counts by itself."""
     if effect.kind.name == kinds.POD.name and not effect.subresource:
@@ -423,25 +429,11 @@ def _unheeded(job: Job) -> str:
     return f'{", ".join(wishes)} is not heeded: no plugin of the configuration does; list "network-topology-aware"'
 
 
-def _status_body(status: scheduling.PodGroupStatus) -> dict[str, Any]:
-    """Return the whole status, zeros included: a merge patch keeps what it does not name."""
-    return {
-        "phase": status.phase,
-        "conditions": [
-            {
-                "type": c.type,
-                "status": c.status,
-                "transitionID": c.transition_id,
-                "lastTransitionTime": c.last_transition_time,
-                "reason": c.reason,
-                "message": c.message,
-            }
-            for c in status.conditions
-        ],
-        "running": status.running,
-        "succeeded": status.succeeded,
-        "failed": status.failed,
-    }
+def _leaves_reasons(told: tuple[Job, closing.JobReport]) -> bool:
+    """Tell whether a group has moved on and there is nothing to say of what it, or a pod of it, waits for or wishes."""
+    job, report = told
+    has_wishes = job.topology is not None or job.policies
+    return report.moved and not (report.warning or report.tasks or has_wishes)
 
 
 def _scheduling_condition(reason: str, message: str, now: int) -> dict[str, str]:

@@ -14,6 +14,9 @@ from pumice.cache.budgets import Budget, Spending
 REASONS: Final = Budget(burst=6, pause=60_000_000)
 """For what is written because a reason has changed; phases, counts of members, nominations and binds are not held back."""
 
+STATUS: Final = "status"
+"""The first word of the names of statuses of groups that are late; the second is the key of the job."""
+
 QUEUES: Final = Budget(burst=1, pause=1_000_000)
 
 LET_IN: Final = 50_000
@@ -32,7 +35,7 @@ class WritePaces:
         self._reasons = Spending(REASONS)
         self._queues = Spending(QUEUES)
         self._since: dict[str, int] = {}  # when a reason was first to be given
-        self._owed: dict[str, int] = {}  # since when the status of a group is to be written
+        self._owed: dict[str, int] = {}  # since when the status of a group is to be written, by the key of its job
         self._late: dict[str, int] = {}
         self._first_late = 0  # no later than the first of them
         self._queues_due: int | None = None
@@ -56,20 +59,27 @@ class WritePaces:
         self._put_off(name, self._reasons.next(name, now))
         return False
 
-    def puts_off(self, name: str, limit: int, now: int) -> bool:
+    def puts_off(self, group: str, limit: int, now: int) -> bool:
         """Tell whether the status of a group may still wait, that long from when it was first to be written; if not, it is taken as written."""
-        since = self._owed.pop(name, now)
-        due = since + limit if self._patience else since
-        if now < due:
-            self._owed[name] = since
-            self._put_off(name, due)
+        if not self._patience:
+            return False
+        since = self._owed.get(group)
+        if limit and (since is None or now < since + limit):
+            self._owed[group] = since = now if since is None else since
+            self._put_off(_status(group), since + limit)
             return True
-        self._late.pop(name, None)
+        if since is not None:
+            self.forget_status(group)
         return False
 
-    def is_owed(self, name: str) -> bool:
+    def is_owed(self, group: str) -> bool:
         """Tell whether the status of a group is still to be written."""
-        return name in self._owed
+        return group in self._owed
+
+    def forget_status(self, group: str) -> None:
+        """Owe the status of a group no longer."""
+        self._owed.pop(group, None)
+        self._late.pop(_status(group), None)
 
     def _put_off(self, name: str, due: int) -> None:
         self._first_late = min(self._first_late, due) if self._late else due
@@ -82,6 +92,11 @@ class WritePaces:
         due = self._queues.next(name, now)
         self._queues_due = due if self._queues_due is None else min(due, self._queues_due)
         return False
+
+    @property
+    def puts_anything_off(self) -> bool:
+        """Tell whether there is something to withdraw."""
+        return bool(self._since or self._late)
 
     def withdraw(self, name: str) -> None:
         """Note that what is written is right again, or that there is nothing to be said any more."""
@@ -117,9 +132,13 @@ class WritePaces:
     def forget(self, name: str) -> None:
         """Drop what is known of an object that is gone."""
         self._reasons.forget(name)
-        self._owed.pop(name, None)
         self.withdraw(name)
 
     def forget_queue(self, name: str) -> None:
         """Drop what is known of a queue that is gone."""
         self._queues.forget(name)
+
+
+def _status(group: str) -> str:
+    """Name what is late if the status of a group is."""
+    return f"{STATUS} {group}"

@@ -8,22 +8,19 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.api import names, scheduling, timestamp
-from pumice.framework import group_conditions
+from pumice.framework import group_conditions, standings
 from pumice.framework.reason_keys import NOT_READY, ORIGIN, READY
 from pumice.model.job import BEST_EFFORT_PENDING
-from pumice.model.statuses import ALLOCATED_LIKE, GOING, TENTATIVE, Status
+from pumice.model.statuses import ALLOCATED_LIKE, GOING, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from pumice.framework.findings import LastTransaction
     from pumice.framework.group_conditions import Stamp
-    from pumice.framework.record import Verdict
     from pumice.framework.session import Session
     from pumice.model.job import Job
     from pumice.model.task import Task
 
 Statuses = dict[tuple[object, ...], scheduling.PodGroupStatus]
+Conditions = tuple[scheduling.PodGroupCondition, ...]
 QUEUE_PATIENCE = 10_000_000
 """So long after its creation a group may wait for its queue to be created before its status says so."""
 WAITING = frozenset({Status.PENDING, Status.ALLOCATED, Status.PIPELINED})
@@ -43,90 +40,44 @@ class TaskReport(msgspec.Struct, frozen=True):
     nominated: str
 
 
-class JobReport(msgspec.Struct, frozen=True):
-    """How a job stands at the end of a cycle: whether that is different from what is known of it, and whether in its phase or counts."""
+class JobReport(msgspec.Struct, frozen=True, eq=False):
+    """How a job, or many that stand alike, stand at the end of a cycle, in a text too, and what of that is different from what is known of them.
 
-    job: Job
-    status: scheduling.PodGroupStatus
-    changed: bool
-    moved: bool
-    warning: str
-    tasks: tuple[TaskReport, ...]
-
-
-def jobs_to_report(session: Session) -> list[Job]:
-    """Return the jobs that were looked at, wait, or changed since the last cycle, and that have a group and a queue.
-
-    A job that stands exactly as it stood when it was last reported is left out: there is nothing new to say.
+    Whether they `entered` a phase, `moved` in their phase or counts, or `changed` in anything a reader could care about.
     """
-    if session.findings.to_report is None:
-        session.findings.to_report = [job for job in session.usable_jobs(_noticed(session)) if _is_news(session, job)]
-    return session.findings.to_report
+
+    status: scheduling.PodGroupStatus
+    text: str
+    entered: bool
+    moved: bool
+    changed: bool
+    warning: str = ""
+    tasks: tuple[TaskReport, ...] = ()
 
 
-def _is_news(session: Session, job: Job) -> bool:
-    """Compare how a job stands with how it stood when it was last reported, and remember it."""
-    findings, key, counts = session.findings, job.key, job.tally.counts
-    phase = findings.phase(job)
-    # Most jobs run, or are being bound, and wait for nothing.
-    waits = job.pending or phase == names.PHASE_PENDING or counts[_ALLOCATED] or counts[_PIPELINED]
-    told = _waits(session, job) if waits or session.reservations.holds or key in findings.fit_errors else ()
-    return session.record.is_news(key, (job.group, job.status, phase, job.version, tuple(counts), told))
-
-
-def _waits(session: Session, job: Job) -> tuple[object, ...]:
-    """Return what there is to say of what a job waits for; nothing if it waits for nothing."""
-    pending = job.pending
-    errors = session.findings.errors(job)
-    waits = (
-        _transactions(session, pending) if session.findings.last_transactions else (),
-        tuple(errors.items()) if errors else (),
-        [task.refusal for task in pending.values() if task.refusal] if pending else (),
-        _awaited(session, job),
-        b"" if errors else _gist(session, job),
-        [task.node for task in job.tasks.values() if task.status in TENTATIVE] if _has_tentative(job) else (),
-    )
-    return waits if any(waits) else ()
-
-
-def _has_tentative(job: Job) -> bool:
-    """Tell whether some task is placed and not bound."""
-    counts = job.tally.counts
-    return bool(counts[_ALLOCATED] or counts[_PIPELINED])
-
-
-def _gist(session: Session, job: Job) -> bytes:
-    """Return what an action said of a job as a whole, without its digits: numbers of the moment are no news, and of thousands of jobs this is asked in every cycle."""
-    return b"" if (said := _verdict(session, job)) is None else said.text.encode().translate(None, b"0123456789")
-
-
-def _transactions(session: Session, pending: Iterable[str]) -> tuple[LastTransaction | None, ...]:
-    """Return where discarded statements had put the pending tasks; nothing at all if none of them was put anywhere."""
-    found = tuple(map(session.findings.last_transactions.get, pending))
-    return found if any(found) else ()
-
-
-def _awaited(session: Session, job: Job) -> str:
-    """Say whose going a job waits for; empty if nobody was evicted for it, or all are gone."""
-    if not session.reservations.holds:
-        return ""
-    if session.findings.awaited is None:
-        session.findings.awaited = session.reservations.awaited(session.cluster)
-    return session.findings.awaited.get(job.key, "")
-
-
-def _noticed(session: Session) -> list[Job]:
-    cluster = session.cluster
-    return list({**cluster.dirty_jobs, **cluster.pending_jobs, **session.findings.attempted}.values())
-
-
-def report(session: Session) -> list[JobReport]:
+def report(session: Session) -> list[tuple[Job, JobReport]]:
     """Report on every job that may have changed; one whose queue cannot be used says so on its group and on every pod."""
-    stranded = []
     stamp = _stamp(session)
-    valid = session.valid_queues()
-    for job in _noticed(session):
-        if job.group is None or job.bad:
+    found = _stranded_jobs(session, stamp)
+    conditions, state = session.findings.conditions, session.record.state
+    equal: Statuses = {}
+    shared: dict[tuple[standings.Standing, Conditions], JobReport] = {}
+    for job, standing in standings.news(session):
+        given = conditions.get(job.key, ())
+        made = shared.get((standing, given))
+        if made is None:
+            made = shared[standing, given] = _job_report(session, job, stamp, equal)
+        state(job.key, made.text)
+        found.append((job, made))
+    return found
+
+
+def _stranded_jobs(session: Session, stamp: Stamp) -> list[tuple[Job, JobReport]]:
+    """Report on the jobs whose queue cannot be used, and warn of what cannot be meant."""
+    stranded, valid = [], session.valid_queues()
+    for job in standings.noticed(session):
+        # Most jobs have a queue and wait for nothing.
+        if (job.queue in valid and not job.pending) or job.group is None or job.bad:
             continue
         if job.pending and (text := unknown_class(session, job)):
             session.findings.warn(job, text)
@@ -134,10 +85,9 @@ def report(session: Session) -> list[JobReport]:
             text = _queue_text(session, job)
             session.record.state(job.key, f"not looked at: {text}")
             session.findings.warn(job, text)
-            if (found := _stranded(session, job, text, stamp)) is not None:
-                stranded.append(found)
-    equal: Statuses = {}
-    return [*stranded, *(_job_report(session, job, stamp, equal) for job in jobs_to_report(session))]
+            if (made := _stranded(session, job, text, stamp)) is not None:
+                stranded.append((job, made))
+    return stranded
 
 
 def _stranded(session: Session, job: Job, text: str, stamp: Stamp) -> JobReport | None:
@@ -155,11 +105,9 @@ def _stranded(session: Session, job: Job, text: str, stamp: Stamp) -> JobReport 
         reason=names.REASON_QUEUE_UNUSABLE,
         message=f"{len(waiting)}/{len(job.tasks)} tasks in gang unschedulable: {text}",
     )
-    session.findings.conditions[job.key] = [condition] if waiting or not job.tasks else []
-    status = _status(session, job, stamp, {})
+    session.findings.conditions[job.key] = (condition,) if waiting or not job.tasks else ()
     told = [TaskReport(t, names.REASON_UNSCHEDULABLE, text, "") for t in waiting if not t.gated]
-    moved = _has_moved(job.status, status)
-    return JobReport(job, status, moved or not _same(job.status, status), moved, "", tuple(told))
+    return _made(job, _status(session, job, stamp, {}), text, tasks=tuple(told))
 
 
 def unknown_class(session: Session, job: Job) -> str:
@@ -179,21 +127,27 @@ def _queue_text(session: Session, job: Job) -> str:
 
 
 def _job_report(session: Session, job: Job, stamp: Stamp, equal: Statuses) -> JobReport:
-    status, known, key = _status(session, job, stamp, equal), job.status, job.key
-    counts = job.tally.counts
+    status, counts = _status(session, job, stamp, equal), job.tally.counts
     head = f"{status.phase or names.PHASE_PENDING} in queue {job.queue}"
-    moved = _has_moved(known, status)
-    changed = moved or not _same(known, status)
     lacking = counts[_PENDING] + counts[_PIPELINED] + counts[_ALLOCATED]
     if not lacking:
-        session.record.state(key, head)
-        return JobReport(job, status, changed, moved, "", ())
+        return _made(job, status, head)
     waiting = [task for task in job.tasks.values() if task.status in WAITING]
     text, warning = job_text(session, job), ""
     if status.phase in UNFINISHED_PHASES:
         warning = f"{len(waiting)}/{len(job.tasks)} tasks in gang unschedulable: {text}"
-    session.record.state(key, f"{head}, {lacking} of {len(job.tasks)} pods wait: {text}")
-    return JobReport(job, status, changed, moved, warning, tuple(_task_reports(session, job, waiting)))
+    stands = f"{head}, {lacking} of {len(job.tasks)} pods wait: {text}"
+    return _made(job, status, stands, warning, tuple(_task_reports(session, job, waiting)))
+
+
+def _made(
+    job: Job, status: scheduling.PodGroupStatus, text: str, warning: str = "", tasks: tuple[TaskReport, ...] = ()
+) -> JobReport:
+    """Hold the status of a job against what is known of it."""
+    known = job.status
+    moved = _has_moved(known, status)
+    changed = moved or not _same(known, status)
+    return JobReport(status, text, status.phase != job.phase, moved, changed, warning, tasks)
 
 
 # -- phase -----------------------------------------------------------------------------------------------------
@@ -317,7 +271,7 @@ def _job_text(session: Session, job: Job) -> str:
         text += f"; Pending: {', '.join(sorted(f'{n} {reason}' for reason, n in reasons.items()))}"
     if unknown := unknown_class(session, job):
         text += f". The {unknown}"
-    if awaited := _awaited(session, job):
+    if awaited := standings.awaited(session, job):
         text += f". {awaited}"
     origin = _origin(session, job)
     return f"{text}. {ORIGIN} {origin}" if origin else text
@@ -361,24 +315,13 @@ def _origin(session: Session, job: Job) -> str:
         return f"{job.tasks[uid].name if uid in job.tasks else uid}: {failure}"
     if refused := next((f"{task.name}: {task.refusal}" for task in job.pending.values() if task.refusal), ""):
         return refused
-    if (said := _verdict(session, job)) is not None:
+    if (said := standings.verdict(session, job)) is not None:
         return f"{said.source}: {said.text}"
     if not job.tasks and not session.job_ready(job):
         return (
             f"{job.name}: it has no pods yet, minMember is {job.min_member}; whoever made the group has to create them"
         )
     return ""
-
-
-def _verdict(session: Session, job: Job) -> Verdict | None:
-    """Return what was said in this cycle of a job as a whole: that it is not let in, or why none of its members was tried."""
-    if session.findings.phase(job) == names.PHASE_PENDING:
-        found = session.record.verdict(job.key, "enqueue")
-    elif job.pending and not job.tally.waiting and not job.tally.counts[Status.ALLOCATED]:
-        found = session.record.verdict(job.key, "allocate")
-    else:
-        found = None
-    return found if found is not None and found.cycle == session.number and isinstance(found.said, str) else None
 
 
 def _task_reports(session: Session, job: Job, waiting: list[Task]) -> list[TaskReport]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from pumice.api import scheduling
     from pumice.framework.reasons import FitSummary
+    from pumice.framework.standings import News
     from pumice.model.job import Job
     from pumice.model.queue import Queue
     from pumice.model.statuses import Status
@@ -103,17 +104,17 @@ class Findings:
         "job_texts",
         "journal",
         "last_transactions",
+        "news",
         "notices",
         "phases",
         "queue_warnings",
-        "to_report",
         "warnings",
     )
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
         self.phases: dict[str, str] = {}
-        self.conditions: dict[str, list[scheduling.PodGroupCondition]] = {}
+        self.conditions: dict[str, tuple[scheduling.PodGroupCondition, ...]] = {}
         self.fit_errors: dict[str, dict[str, FitSummary]] = {}
         self.last_transactions: dict[str, LastTransaction] = {}
         self.attempted: dict[str, Job] = {}
@@ -122,7 +123,7 @@ class Findings:
         self.queue_warnings: list[tuple[Queue, str]] = []  # about queues of which a setting does not count in full
         # Worked out when the cycle is over, and kept for whoever asks next.
         self.job_texts: dict[str, str] = {}
-        self.to_report: list[Job] | None = None
+        self.news: News | None = None
         self.awaited: dict[str, str] | None = None
 
     # -- jobs --------------------------------------------------------------------------------------------------
@@ -143,11 +144,16 @@ class Findings:
 
     def condition(self, job: Job, condition: scheduling.PodGroupCondition) -> None:
         """Give a group a condition of this cycle."""
-        given = self.conditions.get(job.key)
-        if given is None:
-            self.journal.put(self.conditions, job.key, [condition])
+        self.journal.put(self.conditions, job.key, (*self.conditions.get(job.key, ()), condition))
+
+    def condition_all(self, jobs: Sequence[Job], condition: scheduling.PodGroupCondition) -> None:
+        """Give the groups of many jobs one condition of this cycle."""
+        keys = [job.key for job in jobs]
+        if self.journal.depth or not self.conditions.keys().isdisjoint(keys):
+            for job in jobs:
+                self.condition(job, condition)
         else:
-            self.journal.append(given, condition)
+            self.conditions.update(dict.fromkeys(keys, (condition,)))
 
     def notice(self, job: Job, text: str) -> None:
         """Tell a group's owner that it was not let in, and why."""

@@ -39,7 +39,6 @@ class CycleRecord:
         "_dropped",
         "_lines",
         "_problems",
-        "_standing",
         "_states",
         "_verdicts",
         "binds",
@@ -48,6 +47,7 @@ class CycleRecord:
         "journal",
         "plans",
         "skipped",
+        "stood",
         "time",
     )
 
@@ -59,11 +59,11 @@ class CycleRecord:
         self.evictions = 0
         self.plans = 0  # that evicted somebody, since the start
         self.skipped = False
+        self.stood: dict[str, object] = {}  # how jobs stood when they were last reported
         self._lines: list[Verdict] = []
         self._dropped = 0
         self._verdicts: dict[str, dict[str, Verdict]] = {}  # by source, then by job
         self._states: dict[str, str] = {}
-        self._standing: dict[str, object] = {}
         self._problems: dict[str, dict[str, str]] = {}
 
     # -- writing -----------------------------------------------------------------------------------------------
@@ -124,13 +124,13 @@ class CycleRecord:
 
     def stands(self, job: str, how: object) -> None:
         """Keep how a job stands, as something to compare with."""
-        self._standing[job] = how
+        self.stood[job] = how
 
     def is_news(self, job: str, how: object) -> bool:
         """Tell whether a job stands otherwise than when it was last reported, and keep how it stands."""
-        if self._standing.get(job) == how:
+        if self.stood.get(job) == how:
             return False
-        self._standing[job] = how
+        self.stood[job] = how
         return True
 
     def forget(self, job: str) -> None:
@@ -140,7 +140,7 @@ class CycleRecord:
             if not said:
                 del self._verdicts[source]
         self._states.pop(job, None)
-        self._standing.pop(job, None)
+        self.stood.pop(job, None)
 
     def disable(self, job: str, subject: str, text: str) -> None:
         """Note a bad object; it stays until it is cleared."""

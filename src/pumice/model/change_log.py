@@ -31,6 +31,13 @@ class ChangeLog:
             self._forgotten += LIMIT // 2
             del self._rows[: LIMIT // 2]
 
+    def extend(self, rows: Iterable[int]) -> None:
+        """Note that many rows have changed."""
+        self._rows += rows
+        while len(self._rows) > LIMIT:
+            self._forgotten += LIMIT // 2
+            del self._rows[: LIMIT // 2]
+
     def since(self, position: int) -> Iterable[int] | None:
         """Return the rows that changed after a position, each once; None if the log does not reach back so far."""
         if position < self._forgotten:

@@ -499,8 +499,12 @@ class Cluster:
 
     def set_status(self, job: Job, status: scheduling.PodGroupStatus) -> None:
         """Take over a job's status, keeping the index of phases in step."""
-        self.phases.change(job, status)
-        self.job_changes.append(job.row)
+        self.set_statuses([(job, status)])
+
+    def set_statuses(self, statuses: Sequence[tuple[Job, scheduling.PodGroupStatus]]) -> None:
+        """Take over the statuses of many jobs, one after the other."""
+        self.phases.change(statuses)
+        self.job_changes.extend([job.row for job, _ in statuses])
 
     # -- queues ------------------------------------------------------------------------------------------------
 

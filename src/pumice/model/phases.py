@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pumice.api import names
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pumice.api.scheduling import PodGroupStatus
     from pumice.model.job import Job
 
@@ -41,25 +45,26 @@ class Phases:
         if not counts:
             del self.counts[job.queue]
 
-    def change(self, job: Job, status: PodGroupStatus) -> None:
-        """Give a job another status, under which it is the last to enter its phase."""
-        before, key = job.phase, job.key
-        jobs = self._jobs.get(before)
-        if jobs is None or jobs.pop(key, None) is None:
+    def change(self, statuses: Iterable[tuple[Job, PodGroupStatus]]) -> None:
+        """Give jobs other statuses, under which each is the last to enter its phase."""
+        for job, status in statuses:
+            # Of thousands of jobs in a cycle, so without asking `phase` of each.
+            before, after, key = job.status.phase or names.PHASE_PENDING, status.phase or names.PHASE_PENDING, job.key
             job.status = status
-            self.enter(job)
-            return
-        job.status = status
-        after, counts = job.phase, self.counts[job.queue]
-        if after != before:
-            counts[before] -= 1
-            counts[after] = counts.get(after, 0) + 1
-            if not counts[before]:
-                del counts[before]
-            if not jobs:
-                del self._jobs[before]
-            jobs = self._jobs.setdefault(after, {})
-        jobs[key] = job
+            jobs = self._jobs.get(before)
+            if jobs is None or jobs.pop(key, None) is None:
+                self.enter(job)
+                continue
+            if after != before:
+                counts = self.counts[job.queue]
+                counts[before] -= 1
+                counts[after] = counts.get(after, 0) + 1
+                if not counts[before]:
+                    del counts[before]
+                if not jobs:
+                    del self._jobs[before]
+                jobs = self._jobs.setdefault(after, {})
+            jobs[key] = job
 
     def jobs(self, phase: str) -> list[Job]:
         """Return the jobs whose group is in a phase."""

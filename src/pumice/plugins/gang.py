@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.api import names, scheduling
-from pumice.framework import closing
+from pumice.framework import closing, standings
 from pumice.framework.extensions import PERMIT, Vote, reject
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
@@ -69,15 +69,20 @@ class Gang(Plugin):
 
     def close(self, session: Session) -> None:
         """Judge every job that was looked at or changed; one without pods waits for them, unless it needs none."""
-        for job in closing.jobs_to_report(session):
-            if self._ready(job):
-                if job.tasks:
-                    session.findings.condition(job, _SCHEDULED)
-            elif not job.tasks or not _is_ending(job):
-                message = closing.unschedulable(session, job)
-                session.findings.condition(
-                    job, _condition(names.CONDITION_UNSCHEDULABLE, _reason(session, job), message)
-                )
+        for standing in standings.standings(session):
+            first = standing.jobs[0]
+            if not self._ready(first):
+                for job in standing.jobs:
+                    _refuse(session, job)
+            elif first.tasks:
+                session.findings.condition_all(standing.jobs, _SCHEDULED)
+
+
+def _refuse(session: Session, job: Job) -> None:
+    """Say that a gang cannot start, unless it is ending."""
+    if not job.tasks or not _is_ending(job):
+        message = closing.unschedulable(session, job)
+        session.findings.condition(job, _condition(names.CONDITION_UNSCHEDULABLE, _reason(session, job), message))
 
 
 def _reason(session: Session, job: Job) -> str:

@@ -1,0 +1,139 @@
+"""How jobs stand at the end of a cycle: which of them stand otherwise than when they were last reported, and which of these stand alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.api import names
+from pumice.model.statuses import TENTATIVE, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pumice.framework.findings import LastTransaction
+    from pumice.framework.record import Verdict
+    from pumice.framework.session import Session
+    from pumice.model.job import Job
+
+# Asked of every job that is noticed: plain integers index lists several times faster than members of an enumeration.
+_ALLOCATED, _PIPELINED = int(Status.ALLOCATED), int(Status.PIPELINED)
+_RELEASING, _EVICTING = int(Status.RELEASING), int(Status.EVICTING)
+
+
+class Standing:
+    """Jobs that are in the same phase, status and queue with as many members in each status: what is true of one is true of all.
+
+    That is so for jobs without roles and sub-groups that wait for nothing and none of whose members goes; every other one stands for itself.
+    """
+
+    __slots__ = ("jobs",)
+
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
+
+
+News = list[tuple["Job", Standing]]
+
+
+def news(session: Session) -> News:
+    """Return the jobs that were looked at, wait, or changed since the last cycle, and that have a group and a queue, each with its standing.
+
+    A job that stands exactly as it stood when it was last reported is left out: there is nothing new to say.
+    """
+    if session.findings.news is None:
+        session.findings.news = _news(session)
+    return session.findings.news
+
+
+def standings(session: Session) -> Iterable[Standing]:
+    """Return the standings of the jobs of which there is news, in the order of their first jobs."""
+    return dict.fromkeys([standing for _, standing in news(session)])
+
+
+def noticed(session: Session) -> list[Job]:
+    """Return the jobs that changed, wait, or were looked at."""
+    cluster = session.cluster
+    return list({**cluster.dirty_jobs, **cluster.pending_jobs, **session.findings.attempted}.values())
+
+
+def _news(session: Session) -> News:
+    found: News = []
+    alike: dict[tuple[object, ...], Standing] = {}
+    phases, errors, holds = session.findings.phases, session.findings.fit_errors, session.reservations.holds
+    valid, stood = session.valid_queues(), session.record.stood
+    # Thousands of jobs in a cycle: one pass, without a call for each question about each job.
+    for job in noticed(session):
+        if job.group is None or job.bad or job.queue not in valid:
+            continue
+        key, status, counts = job.key, job.status, tuple(job.tally.counts)
+        phase = phases.get(key) or status.phase or names.PHASE_PENDING
+        # Most jobs run, or are being bound, and wait for nothing.
+        waits = job.pending or phase == names.PHASE_PENDING or counts[_ALLOCATED] or counts[_PIPELINED]
+        told = _waits(session, job) if waits or holds or key in errors else ()
+        stands = (job.group, status, phase, job.version, counts, told)
+        if stood.get(key) == stands:
+            continue
+        stood[key] = stands
+        if waits or job.min_task_member or job.policies or counts[_RELEASING] or counts[_EVICTING]:
+            standing = Standing()
+        else:
+            likeness = (status, phase, counts, job.min_member, job.queue)
+            standing = alike.get(likeness) or alike.setdefault(likeness, Standing())
+        standing.jobs.append(job)
+        found.append((job, standing))
+    return found
+
+
+# -- what a job waits for --------------------------------------------------------------------------------------
+
+
+def _waits(session: Session, job: Job) -> tuple[object, ...]:
+    """Return what there is to say of what a job waits for; nothing if it waits for nothing."""
+    pending = job.pending
+    errors = session.findings.errors(job)
+    waits = (
+        _transactions(session, pending) if session.findings.last_transactions else (),
+        tuple(errors.items()) if errors else (),
+        [task.refusal for task in pending.values() if task.refusal] if pending else (),
+        awaited(session, job),
+        b"" if errors else _gist(session, job),
+        [task.node for task in job.tasks.values() if task.status in TENTATIVE] if _has_tentative(job) else (),
+    )
+    return waits if any(waits) else ()
+
+
+def _has_tentative(job: Job) -> bool:
+    """Tell whether some task is placed and not bound."""
+    counts = job.tally.counts
+    return bool(counts[_ALLOCATED] or counts[_PIPELINED])
+
+
+def _gist(session: Session, job: Job) -> bytes:
+    """Return what an action said of a job as a whole, without its digits: numbers of the moment are no news, and of thousands of jobs this is asked in every cycle."""
+    return b"" if (said := verdict(session, job)) is None else said.text.encode().translate(None, b"0123456789")
+
+
+def _transactions(session: Session, pending: Iterable[str]) -> tuple[LastTransaction | None, ...]:
+    """Return where discarded statements had put the pending tasks; nothing at all if none of them was put anywhere."""
+    found = tuple(map(session.findings.last_transactions.get, pending))
+    return found if any(found) else ()
+
+
+def awaited(session: Session, job: Job) -> str:
+    """Say whose going a job waits for; empty if nobody was evicted for it, or all are gone."""
+    if not session.reservations.holds:
+        return ""
+    if session.findings.awaited is None:
+        session.findings.awaited = session.reservations.awaited(session.cluster)
+    return session.findings.awaited.get(job.key, "")
+
+
+def verdict(session: Session, job: Job) -> Verdict | None:
+    """Return what was said in this cycle of a job as a whole: that it is not let in, or why none of its members was tried."""
+    if session.findings.phase(job) == names.PHASE_PENDING:
+        found = session.record.verdict(job.key, "enqueue")
+    elif job.pending and not job.tally.waiting and not job.tally.counts[Status.ALLOCATED]:
+        found = session.record.verdict(job.key, "allocate")
+    else:
+        found = None
+    return found if found is not None and found.cycle == session.number and isinstance(found.said, str) else None
