@@ -15,7 +15,6 @@ import numpy as np
 from pumice.actions.eviction import trimming
 from pumice.actions.eviction.victim_sets import VictimSets
 from pumice.framework import subject
-from pumice.model.statuses import ALLOCATED_LIKE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -132,11 +131,8 @@ class EqualClaimants:
     def _may_help_again(self, member: Task, row: int) -> bool:
         """Tell by numbers whether a node would have room for another claimant with everybody gone."""
         request, table = member.shape.request, self._table
-        free = table.future_idle_at(row)
-        for task in table.records[row].tasks.values():
-            if task.status in ALLOCATED_LIKE:
-                free = free + task.shape.request.vector
-        return bool((free[request.asked] >= request.needed).all())
+        most = table.allocatable[row] - table.pipelined[row]
+        return bool((most[request.asked] >= request.needed).all())
 
     def _is_welcome(self, plan: Plan, member: Task) -> bool:
         """Ask whether nothing speaks against a member wherever it goes."""
