@@ -6,7 +6,6 @@ the log of changed rows; a job whose spare pods become fewer changes on all its 
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -292,15 +291,17 @@ class Columns:
 
     def leave_others_alone(self, tasks: Sequence[Task]) -> bool:
         """Tell whether no other node changes if pods of one node go: their jobs have nobody elsewhere, or could still spare all that they have on any one node."""
-        for key, count in Counter([task.job_key for task in tasks]).items():
-            standing = self._standings.get(key)
+        spread: list[Standing] = []
+        for task in tasks:
+            standing = self._standings.get(task.job_key)
             if standing is None:
                 return False
             if len(standing.by_row) > 1 and not self._singles_only:
-                spares_all = standing.stands == standing.most
-                if not spares_all or standing.most > standing.job.surplus - count:
-                    return False
-        return True
+                spread.append(standing)
+        return all(
+            standing.stands == standing.most and standing.most <= standing.job.surplus - spread.count(standing)
+            for standing in spread
+        )
 
     # -- following ---------------------------------------------------------------------------------------------
 

@@ -72,10 +72,14 @@ def _are_all_needed(plan: Plan) -> bool:
 def are_needed_there(plan: Plan, row: int, idle: Sequence[int]) -> bool:
     """Tell whether each unit of a plan with one member would leave it too little room on its node, of which so much of what it asks for is free."""
     asked = plan.members[0].shape.request.asked
+    known: list[Vector] = []
     for unit in plan.units:
         given = _asked_on(row, unit.tasks)
+        if any(given is other for other in known):
+            continue  # pods of one shape ask for the same
         if isinstance(given, int) or all(map(operator.le, given[asked].tolist(), idle)):
             return False
+        known.append(given)
     return True
 
 
@@ -93,6 +97,8 @@ def _is_needed(plan: Plan, unit: Unit) -> bool:
 
 def _asked_on(row: int, tasks: Sequence[Task]) -> Vector | int:
     """Add up what tasks ask for that are on one node."""
+    if len(tasks) == 1 and (node := tasks[0].node) is not None and node.row == row:
+        return tasks[0].shape.request.vector
     return sum(task.shape.request.vector for task in tasks if task.node is not None and task.node.row == row)
 
 
