@@ -143,6 +143,54 @@ def herd(seed, name):
     return desk
 
 
+def throng(seed, name):
+    """Return a desk with more nodes than plans are tried on in every way, full of jobs of one pod and some larger ones, and waves of jobs of one pod that ask, most of them like the one before."""
+    pick = random.Random(seed)  # noqa: S311  as above
+    desk = Desk(configuration(name), queues=("root",))
+    desk.feed(*(priority_class(f"p{value}", value) for value in (5, 10, 100)))
+    room = {"cpu": str(pick.randint(20, 60))} if pick.random() < 0.2 else {}
+    desk.feed(queue("q0", weight=1, capability=room), queue("q1", weight=1))
+    sizes = [pick.choice([4, 4, 4, 6, 8]) for _ in range(pick.randint(9, 14))]
+    taint = [{"key": "only", "value": "x", "effect": "NoSchedule"}]
+    for at, cpu in enumerate(sizes):
+        desk.feed(node(f"n{at:02}", str(cpu), "40Gi", "30", taints=taint if pick.random() < 0.1 else ()))
+    places = [at for at, cpu in enumerate(sizes) for _ in range(cpu - (pick.random() < 0.1))]
+    odd, minimum = pick.choice([0.0, 0.1, 0.3]), pick.choice([0, 1])
+    while places:
+        size = pick.randint(2, 4) if pick.random() < odd else 1
+        if pick.random() < odd:
+            pick.shuffle(places)
+        key, here, places = f"old{len(places)}", places[:size], places[size:]
+        spec = {
+            "priorityClassName": "p10" if pick.random() < odd else "p5",
+            "queue": "q1" if pick.random() < odd / 3 else "q0",
+        }
+        least = pick.choice([0, 1, size]) if pick.random() < odd else min(minimum, size)
+        desk.feed(group(key, least, phase="Running", **spec))
+        memory = "512Mi" if pick.random() < odd else "1Gi"
+        notes = {"volcano.sh/preemptable": "false"} if pick.random() < odd / 3 else {}
+        labels = {"app": pick.choice("xyz")}
+        for i, at in enumerate(here):
+            asked = {"cpu": "1", "memory": memory, "labels": labels, "annotations": notes}
+            desk.feed(pod(f"{key}-{i}", key, node=f"n{at:02}", **asked))
+    if pick.random() < odd:
+        desk.feed(_budget("b0", "x", pick.randint(0, 3)))
+    return desk, [_lone_claimants(pick, wave, odd) for wave in range(2)]
+
+
+def _lone_claimants(pick, wave, odd):
+    kinds = [("p100", pick.choice(["1", "2", "3", "2500m"]), "q0"), ("p10", "2", "q0"), ("p100", "1", "q1")]
+    kind, found = kinds[0], []
+    for index in range(pick.randint(4, 12)):
+        if pick.random() < odd:
+            kind = pick.choice(kinds)
+        rank, cpu, owner = kind
+        key = f"new{wave}-{index:02}"
+        found.append(group(key, 1, phase="Inqueue", priorityClassName=rank, queue=owner))
+        found.append(pod(key, key, cpu=cpu, memory="1Gi", labels={"app": pick.choice("xyz")}))
+    return found
+
+
 def _equal_job(pick, desk, name, size, *, place):
     rank, where = pick.choice(["p5", "p5", "p10", "p100"]), pick.choice(["q0", "q0", "q1"])
     minimum = pick.choice([0, 1, size])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -212,10 +213,12 @@ def test_placing_together_decides_nothing(name, monkeypatch):
     count=st.integers(1, 7),
     asked=st.tuples(st.integers(0, 4), st.integers(0, 4)),
     lacking=st.tuples(st.integers(-3, 12), st.integers(-3, 12)),
+    whole=st.lists(st.booleans(), min_size=7, max_size=7),
 )
-def test_sets_of_equals_come_as_sets_of_others_do(count, asked, lacking):
+def test_sets_of_equals_come_as_sets_of_others_do(count, asked, lacking, whole):
     vector = np.array(asked)
-    listed_units = [units.Unit((object(),), whole=False) for _ in range(count)]
+    alone = [SimpleNamespace(job=object()) for _ in range(count)]
+    listed_units = [units.Unit((task,), whole=whole[at]) for at, task in enumerate(alone)]
     choices = [set_order.Choice(unit, vector, (10, 1), 1, 5) for unit in listed_units]
     columns = np.arange(2)
 

@@ -61,6 +61,7 @@ class Cluster:
         # How often each disruption budget was used here, by the version of the object that it was used in.
         self.disruptions: dict[str, tuple[str, int]] = {}
         self.changed = 0
+        self.returned = 0  # how often a job without pending tasks came to have some
         self.gone_jobs: dict[str, None] = {}  # jobs that have left; whoever remembers something of them empties it
         self._recount = False
         self._gathered: GatheredSums | None = None
@@ -141,6 +142,7 @@ class Cluster:
         if task.status == PENDING:
             if not job.pending:
                 self.pending_jobs[job.key] = job
+                self.returned += 1
             job.pending[task.uid] = task
         elif job.pending.pop(task.uid, None) is not None and not job.pending:
             self.pending_jobs.pop(job.key, None)

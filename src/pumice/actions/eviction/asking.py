@@ -69,6 +69,8 @@ def may_ask(session: Session, task: Task) -> bool:
 def claimants(session: Session, job: Job) -> list[Task]:
     """Return the members of a job that may ask, in task order."""
     waiting = [task for task in job.pending.values() if may_ask(session, task)]
+    if len(waiting) < 2:
+        return waiting
     ordered = session.task_order.sort(waiting)
     if not job.policies:
         # Room is made for what the minimum lacks before surplus.

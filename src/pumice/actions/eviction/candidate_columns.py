@@ -289,6 +289,20 @@ class Columns:
         standing = None if job is None else self._standings.get(job.key)
         return standing is not None and standing.stands == standing.most < standing.job.surplus
 
+    def leave_others_alone(self, tasks: Sequence[Task]) -> bool:
+        """Tell whether no other node changes if pods of one node go: their jobs have nobody elsewhere, or could still spare all that they have on any one node."""
+        spread: list[Standing] = []
+        for task in tasks:
+            standing = self._standings.get(task.job_key)
+            if standing is None:
+                return False
+            if len(standing.by_row) > 1 and not self._singles_only:
+                spread.append(standing)
+        return all(
+            standing.stands == standing.most and standing.most <= standing.job.surplus - spread.count(standing)
+            for standing in spread
+        )
+
     # -- following ---------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:

@@ -57,6 +57,16 @@ class Bounds:
             left = left[values == values.min()]
         return int(left[scores[left].argmax()])
 
+    def in_order(self, among: Mask, scores: Rows) -> list[int]:
+        """Return places in the order in which `lowest` would give one after the other, down to the first whose bound can be made tighter."""
+        left = np.flatnonzero(among & self.possible)
+        digits = [self.loss[left, digit] for digit in range(self.loss.shape[1])]
+        keys = (self.priority[left], self.breaks[left], self.count[left], *digits, -scores[left])
+        ordered = left[np.lexsort(keys[::-1])]
+        loose = np.flatnonzero(~self.settled[ordered])
+        found: list[int] = ordered[: loose[0] + 1 if len(loose) else None].tolist()
+        return found
+
     # -- one unit ----------------------------------------------------------------------------------------------
 
     def assess(self, places: Rows, lacking: Matrix, usable: Mask) -> None:

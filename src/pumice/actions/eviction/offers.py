@@ -183,6 +183,15 @@ class Shelf:
         b.tighten(places, self.lacking(places), self.usable)
 
 
+class Outlook(msgspec.Struct, frozen=True):
+    """What is known of all nodes for members of one kind: their bounds, which of them are open, and their scores."""
+
+    shelf: Shelf
+    evaluation: Evaluation
+    left: Mask
+    scores: Rows
+
+
 class Market:
     """All offers of one action in one cycle."""
 
@@ -227,22 +236,28 @@ class Market:
 
     def _place_on_one(self, plan: Plan, run: Sequence[Task], done: Callable[[], bool]) -> tuple[int, bool]:
         """Place as many members as surely go to the node that comes first now."""
-        member = run[0]
+        outlook = self.look_ahead(plan, run[0])
+        place = None if outlook is None else outlook.shelf.bounds.lowest(outlook.left, outlook.scores)
+        if outlook is None or place is None:
+            return 0, False
+        shelf = outlook.shelf
+        count = offers_ahead.times(shelf, outlook.evaluation, outlook.left, outlook.scores, place)
+        return NodeAhead(plan, shelf, int(shelf.columns.rows[place])).place(run[:count], done)
+
+    def look_ahead(self, plan: Plan, member: Task) -> Outlook | None:
+        """Return what is known of all nodes for a member, where what is done on one of them says nothing about another; None if it may, or if there is room without victims."""
         evaluation = plan.evaluation(member)
         evaluation.mask(released=True)
         if not self._by_priority or self._rules.within or not offers_ahead.is_apart(plan, member, evaluation):
-            return 0, False
+            return None
         columns = candidate_columns.columns(self._session, self._rules, member)
         shelf = self._shelf(plan, member, columns)
         left = shelf.open_to(evaluation, own_queue=self._rules.own_queue).copy()
         shelf.refresh(plan, member)
         scores = shelf.scores(evaluation, left)
-        left[[columns.segments[row] for row in (*shelf.useless, *shelf.hopeless)]] = False
-        place = shelf.bounds.lowest(left, scores)
-        if place is None or shelf.in_vain or not evaluation.scores_apart():
-            return 0, False
-        count = offers_ahead.times(shelf, evaluation, left, scores, place)
-        return NodeAhead(plan, shelf, int(columns.rows[place])).place(run[:count], done)
+        if shelf.in_vain or not evaluation.scores_apart():
+            return None
+        return Outlook(shelf, evaluation, left, scores)
 
     def _shelf(self, plan: Plan, member: Task, columns: Columns) -> Shelf:
         job = plan.job

@@ -60,6 +60,8 @@ class Plan:
         self._homeless: tuple[int, str] = (-1, "")
         # When it was found last that no node of the cluster has room for a member.
         self.full_at = -1
+        # Whether it is known that no victim can be spared.
+        self.is_trimmed = False
         self.gangs = rules.keeps_gangs
 
     def with_bounds(self, text: str) -> str:
@@ -182,8 +184,7 @@ class Plan:
         offer = market.cheapest(self, member)
         if offer is None:
             return False
-        for unit in offer.units:
-            self.evict(unit)
+        self.evict_all(offer.units)
         return self.settle(member, offer.row)
 
     def settle(self, member: Task, row: int) -> bool:
@@ -198,6 +199,11 @@ class Plan:
         """Take a unit out of the way."""
         self.statement.evict(unit.tasks, self.rules.name)
         self.units.append(unit)
+
+    def evict_all(self, some: Sequence[Unit]) -> None:
+        """Take units out of the way together."""
+        self.statement.evict([task for unit in some for task in unit.tasks], self.rules.name)
+        self.units += some
 
     # -- all members at once, without new victims --------------------------------------------------------------
 
@@ -304,6 +310,7 @@ class Plan:
         self.statement.rollback(0)
         self.members.clear()
         self.units.clear()
+        self.is_trimmed = False
 
     def give_up(self) -> None:
         """Undo everything."""

@@ -63,6 +63,11 @@ class Rules:
         """Return the functions that decide about victims."""
         return list(self.extension())
 
+    @functools.cached_property
+    def plugins(self) -> list[str]:
+        """The plugins whose functions these are."""
+        return list(dict.fromkeys(registered.plugin for registered in self.functions()))
+
     def sources(self, claimant: Task) -> list[Job]:
         """Return the jobs that victims could come from."""
         raise NotImplementedError  # pragma: no cover  as above

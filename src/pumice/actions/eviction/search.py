@@ -9,6 +9,7 @@ import msgspec
 from pumice.actions.eviction import asking, ping_pong, ranking, takeover, telling, trimming
 from pumice.actions.eviction.asking import Wanted
 from pumice.actions.eviction.domain_bounds import Cost, DomainBounds
+from pumice.actions.eviction.equal_claimants import EqualClaimants
 from pumice.actions.eviction.offers import Market
 from pumice.actions.eviction.planning import Plan
 from pumice.actions.placing import task_runs
@@ -59,6 +60,7 @@ class Search:
         self.rules = rules
         self._successors = successors
         self._market = Market(session, rules)
+        self._equals = EqualClaimants(session, self._market)
         self._anybody: dict[object, str | None] = {}
         self._considered: dict[object, str] = {}
         settings = session.configuration
@@ -155,6 +157,7 @@ class Search:
             if not sound:
                 # What was offered while a plugin broke down about one claimant says nothing about its equals.
                 self._market, self._anybody = Market(self.session, self.rules), {}
+                self._equals = EqualClaimants(self.session, self._market)
         return found
 
     def _seek(self, queue: Queue, job: Job, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
@@ -298,7 +301,7 @@ class Search:
 
     def fill(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Place members until the job has what the plan is for; without new victims if that can be done."""
-        if plan.arrange_enough(tasks, done):
+        if self._equals.place(plan, tasks, done) or plan.arrange_enough(tasks, done):
             return True
         return any(self._fill_in_order(plan, ordered, done) for ordered in asking.orders(plan, tasks))
 
@@ -383,6 +386,7 @@ class Search:
         self.session.record.judge(plan.job.key, self.rules.name, telling.number(plan))
         self.session.reserve(plan.members, victims, self.rules.hold_for)
         plan.statement.commit()
+        self._equals.made(plan)
         self.session.observer.evicted(self.rules.name, len(victims))
 
     def _why_not(self, plan: Plan) -> str:

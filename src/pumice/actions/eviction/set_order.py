@@ -62,8 +62,9 @@ def are_equal(choices: Sequence[Choice]) -> bool:
     """Tell whether units are single pods of one priority and shape."""
     first = choices[0]
     for choice in choices:
-        unit = choice.unit
-        if choice.freed is not first.freed or choice.priority != first.priority or unit.whole or unit.breaks:
+        if choice.freed is not first.freed or choice.priority != first.priority or choice.count > 1:
+            return False
+        if choice.unit.breaks:
             return False
     return True
 

@@ -10,17 +10,39 @@ from pumice.api import names
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Mapping
 
     from pumice.actions.eviction.planning import Plan
     from pumice.actions.eviction.search import Search
     from pumice.framework.session import Session
+    from pumice.model.cluster import Cluster
     from pumice.model.job import Job
     from pumice.model.task import Task
 
 KINDS = 4  # of waiting jobs that are looked at in each queue, the smallest first
 LOOKS = 64  # kinds that are looked at for one plan by the rules of one action
 MORE = f"no more than {LOOKS} kinds of waiting jobs were looked at that could take the room over"
+
+
+class EqualJobs:
+    """Waiting jobs that nothing can tell apart; those in front that wait no more are passed over until some job waits anew."""
+
+    __slots__ = ("_returned", "_served", "listed")
+
+    def __init__(self) -> None:
+        self.listed: list[Job] = []
+        self._served = 0
+        self._returned = -1
+
+    def waiting(self, cluster: Cluster) -> Iterator[Job]:
+        """Give those that still wait, in the order in which they were listed."""
+        if self._returned != cluster.returned:
+            self._served, self._returned = 0, cluster.returned
+        while self._served < len(self.listed) and not self.listed[self._served].pending:
+            self._served += 1
+        for place in range(self._served, len(self.listed)):
+            if self.listed[place].pending:
+                yield self.listed[place]
 
 
 class Successors:
@@ -30,7 +52,7 @@ class Successors:
         self._session = session
         self._listed = listed
         self._searches: list[Search] | None = None
-        self._waiting: dict[str, list[list[Job]]] | None = None
+        self._waiting: dict[str, list[EqualJobs]] | None = None
 
     def of(self, plan: Plan) -> Job | None:
         """Return a job that could take over what a plan holds, and would then have its minimum; None if there is none.
@@ -54,7 +76,8 @@ class Successors:
                 if count == LOOKS:
                     plan.bounds[MORE] = None
                     break
-                job = next((job for job in jobs if job.pending and _may_come(self._session, plan, job, losing)), None)
+                waiting = jobs.waiting(self._session.cluster)
+                job = next((job for job in waiting if _may_come(self._session, plan, job, losing)), None)
                 if job is not None and not equal_rivals.is_one(search.rules, plan, job):
                     yield search, job
 
@@ -63,7 +86,7 @@ class Successors:
             self._searches = self._listed(self._session)
         return self._searches
 
-    def _waiting_beside(self, search: Search, plan: Plan, losing: Mapping[str, str]) -> Iterator[list[Job]]:
+    def _waiting_beside(self, search: Search, plan: Plan, losing: Mapping[str, str]) -> Iterator[EqualJobs]:
         """Give kinds of waiting jobs, those of the queues first whose due the plan opens; of the claimant's own queue where an action looks there."""
         kinds, own = self._kinds(plan), plan.job.queue
         if search.rules.own_queue:
@@ -78,14 +101,14 @@ class Successors:
         claimant = next(iter(job.pending.values()))
         return search.rules.concerns(claimant, plan.members[0]) and self._session.job_starving(job)
 
-    def _kinds(self, plan: Plan) -> dict[str, list[list[Job]]]:
+    def _kinds(self, plan: Plan) -> dict[str, list[EqualJobs]]:
         """Return waiting jobs by queue and kind, the one that a plan is being made for included; jobs that nothing can tell apart stand together."""
         if self._waiting is None:
-            kinds: dict[str, dict[Hashable, list[Job]]] = {}
+            kinds: dict[str, dict[Hashable, EqualJobs]] = {}
             for job in {**self._session.cluster.pending_jobs, plan.job.key: plan.job}.values():
                 shapes = tuple(sorted(task.shape.serial for task in _waiting(job)))
                 kind = (job.priority, job.min_member, job.tally.ready, shapes)
-                kinds.setdefault(job.queue, {}).setdefault(kind, []).append(job)
+                kinds.setdefault(job.queue, {}).setdefault(kind, EqualJobs()).listed.append(job)
             self._waiting = {queue: sorted(found.values(), key=_size)[:KINDS] for queue, found in kinds.items()}
         return self._waiting
 
@@ -115,7 +138,7 @@ def _waiting(job: Job) -> list[Task]:
     return [task for task in job.tasks.values() if task.status in (Status.PENDING, Status.PIPELINED)]
 
 
-def _size(jobs: Sequence[Job]) -> tuple[float, str]:
+def _size(jobs: EqualJobs) -> tuple[float, str]:
     """Rank kinds of jobs by what they ask for, the smallest first."""
-    job = jobs[0]
+    job = jobs.listed[0]
     return float(sum(int(task.shape.request.vector.sum()) for task in _waiting(job))), job.key

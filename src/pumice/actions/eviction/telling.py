@@ -43,8 +43,7 @@ def number(plan: Plan) -> str:
 
 def judges(rules: Rules) -> str:
     """Name the plugins whose rules say who may go."""
-    plugins = dict.fromkeys(registered.plugin for registered in rules.functions())
-    return f" by the rules of {', '.join(plugins)}" if plugins else ""
+    return f" by the rules of {', '.join(rules.plugins)}" if rules.plugins else ""
 
 
 def considered(rules: Rules, claimant: Task) -> str:

@@ -25,6 +25,8 @@ PARTS = f"no more than {TRIES} parts of gangs were tried"
 
 def trim(plan: Plan) -> None:
     """Give back, dearest first, every unit that the plan can do without, and take no gang whole of which a part is enough."""
+    if plan.is_trimmed:
+        return
     kinds = list({member.likeness: member for member in plan.members}.values())
     by_numbers = _is_told_by_numbers(plan, kinds)
     if not (by_numbers and len(plan.members) == 1 and _are_all_needed(plan)):
@@ -58,15 +60,27 @@ def _are_all_needed(plan: Plan) -> bool:
     row, request = member.node.row, member.shape.request
     table = plan.session.cluster.nodes
     idle = table.future_idle_at(row)[request.asked].tolist()
-    for unit in plan.units:
-        given = _asked_on(row, unit.tasks)
-        if isinstance(given, int) or all(map(operator.le, given[request.asked].tolist(), idle)):
-            return False
+    if not are_needed_there(plan, row, idle):
+        return False
     evaluation, changed = plan.evaluation(member), table.changed_since(plan.full_at) if plan.full_at >= 0 else None
     if changed is not None and changed.tolist() == [row] and evaluation.is_by_amounts(released=True):
         # No node had room before, and nothing has changed anywhere else.
         return any(map(operator.lt, idle, request.needed.tolist()))
     return not evaluation.mask(released=True).any()
+
+
+def are_needed_there(plan: Plan, row: int, idle: Sequence[int]) -> bool:
+    """Tell whether each unit of a plan with one member would leave it too little room on its node, of which so much of what it asks for is free."""
+    asked = plan.members[0].shape.request.asked
+    known: list[Vector] = []
+    for unit in plan.units:
+        given = _asked_on(row, unit.tasks)
+        if any(given is other for other in known):
+            continue  # pods of one shape ask for the same
+        if isinstance(given, int) or all(map(operator.le, given[asked].tolist(), idle)):
+            return False
+        known.append(given)
+    return True
 
 
 def _is_needed(plan: Plan, unit: Unit) -> bool:
@@ -83,6 +97,8 @@ def _is_needed(plan: Plan, unit: Unit) -> bool:
 
 def _asked_on(row: int, tasks: Sequence[Task]) -> Vector | int:
     """Add up what tasks ask for that are on one node."""
+    if len(tasks) == 1 and (node := tasks[0].node) is not None and node.row == row:
+        return tasks[0].shape.request.vector
     return sum(task.shape.request.vector for task in tasks if task.node is not None and task.node.row == row)
 
 

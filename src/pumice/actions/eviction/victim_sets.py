@@ -7,6 +7,8 @@ victim order. Whether a set may go is asked of the set, so that pods which stay 
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -142,7 +144,7 @@ class VictimSets:
         """Tell whether a node would have room with all of some pods gone."""
         if not found:
             return False
-        freed: Vector = np.sum([task.shape.request.vector for task in found], axis=0)
+        freed: Vector = functools.reduce(operator.add, [task.shape.request.vector for task in found])
         return bool((freed[asked] >= lacking).all())
 
     def _candidates(self, record: NodeRecord) -> list[Task]:
