@@ -120,6 +120,60 @@ def test_the_first_out_is_always_the_first_of_now(operations):
         assert len(waiting) == len(inside)
 
 
+rounds = st.lists(
+    st.tuples(
+        st.sampled_from(["push", "pop", "change", "lead", "lead", "lead"]),
+        st.integers(0, 11),
+        st.integers(0, 3),
+        st.integers(0, 4),
+        st.booleans(),
+    ),
+    max_size=30,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(rounds=rounds)
+def test_items_that_lead_leave_together_as_they_would_one_by_one(rounds):
+    items = [Item(f"{i:02}", i % 3) for i in range(12)]
+    made = ordering([keyed(lambda i: i.key)])
+    waiting, inside = made.queue(items[:8]), set(items[:8])
+
+    def first(count):
+        return sorted(inside, key=lambda i: (i.key, i.name))[:count]
+
+    for operation, which, key, count, pushed in rounds:
+        if operation == "push" and items[which] not in inside:
+            waiting.push(items[which])
+            inside.add(items[which])
+        elif operation == "change":
+            items[which].key = key
+            made.touch(items[which])
+        elif operation == "pop" and inside:
+            inside.remove(waiting.pop())
+        elif operation == "lead":
+            entries = waiting.lead(which)
+            assert [item for _, _, item in entries] == first(which)
+            came = items[which] if pushed and items[which] not in inside else None
+            if came is not None:  # between the two, as whoever has another turn to come
+                waiting.push(came)
+                inside.add(came)
+            left = waiting.leave_together(entries[:count])
+            alone = 0
+            while alone < min(count, len(entries)) and first(1) == [entries[alone][2]]:
+                inside.remove(entries[alone][2])
+                alone += 1
+            assert left == alone
+            if key == 3:
+                waiting.take_back(entries[:left])
+                inside.update(item for _, _, item in entries[:left])
+                waiting.put_back(entries)
+            else:
+                waiting.put_back(entries[left:])
+        assert len(waiting) == len(inside)
+    assert drain(waiting) == first(len(inside))
+
+
 # ---- task order
 
 

@@ -66,6 +66,25 @@ def test_the_vocabulary_only_grows_and_gives_new_names_columns_in_order():
     assert vocabulary.amounts(row) == {"cpu": 5, "z/z": 7}
 
 
+AMOUNTS = st.dictionaries(st.sampled_from(["cpu", "memory", "a/a", "unknown/x"]), st.integers(0, 2**53))
+
+
+@given(different=st.lists(AMOUNTS, min_size=1, max_size=4), chosen=st.lists(st.integers(0, 3), max_size=8))
+def test_many_amounts_are_laid_out_as_each_whether_or_not_they_are_the_same_object(different, chosen):
+    vocabulary = resources.Vocabulary()
+    vocabulary.offer(["a/a"])
+    listed = [different[number % len(different)] for number in chosen]
+    assert vocabulary.matrix(listed).tolist() == [vocabulary.vector(amounts).tolist() for amounts in listed]
+
+
+def test_groups_that_list_the_same_share_what_was_read():
+    first, second = (resources.shared((("cpu", "1"), ("memory", "1Gi")), "spec.minResources") for _ in range(2))
+    assert first is second
+    assert first == resources.parse({"cpu": "1", "memory": "1Gi"}, "spec.minResources")
+    with pytest.raises(resources.BadValueError, match="cpu"):
+        resources.shared((("cpu", "-1"),), "spec.minResources")
+
+
 def test_a_request_follows_a_growing_vocabulary():
     vocabulary = resources.Vocabulary()
     request = resources.Request({"cpu": 1, "a/a": 2, "pods": 1, "b/b": 0})

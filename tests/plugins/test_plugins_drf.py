@@ -95,6 +95,15 @@ def test_shares_at_once_equal_shares_one_by_one(total, held):
     assert [counted.of(row) for row in matrix] == plain
 
 
+@settings(max_examples=30, deadline=None)
+@given(pick=st.randoms(use_true_random=True))
+def test_shares_at_once_are_exact_beyond_what_a_float_holds(pick):
+    total = [pick.randrange(2**53, 2**60) for _ in range(4)]
+    held = [[pick.randrange(2**60) for _ in range(4)] for _ in range(9)]
+    counted = Shares(np.array(total, dtype=np.int64)).of_each(np.array(held, dtype=np.int64))
+    assert counted.tolist() == [max(row[i] / total[i] for i in range(4)) for row in held]
+
+
 @settings(max_examples=100, deadline=None)
 @given(total=st.integers(1, 2**40), held=st.integers(0, 2**40), factor=st.integers(1, 1000))
 def test_scaling_a_resource_everywhere_changes_no_share(total, held, factor):

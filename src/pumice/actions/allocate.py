@@ -185,6 +185,7 @@ class Allocate(Action):
         members: dict[str, list[Job]] = {}
         work: dict[str, list[Task]] = {}
         reserved = {task.job.key: task.job for task in session.reserved.values() if task.job is not None}
+        closed_queues = session.closed_queues()
         for job in session.usable_jobs({**session.cluster.pending_jobs, **reserved}.values()):
             if session.findings.phase(job) == names.PHASE_PENDING:
                 continue
@@ -195,8 +196,8 @@ class Allocate(Action):
             if job.key in reserved:
                 waiting = [*waiting, *(t for t in job.tasks.values() if t.uid in session.reserved)]
             if tasks := _tried(session, waiting):
-                if (closed := session.closed(job)) is not None:
-                    self._keep_out(session, job, tasks, closed)
+                if job.queue in closed_queues:
+                    self._keep_out(session, job, tasks, closed_queues[job.queue])
                     continue
                 work[job.key] = tasks
                 if job.queue in members:

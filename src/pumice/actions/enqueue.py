@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING
 
 from pumice.actions.placing.round_size import RoundSize
@@ -12,6 +11,8 @@ from pumice.framework.plugin import Action
 from pumice.framework.priority_queues import HeapQueue
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pumice.framework.priority_queues import PriorityQueue
     from pumice.framework.session import Session
     from pumice.model.job import Job
@@ -69,7 +70,7 @@ class Enqueue(Action):
                 session.record.judge(job.key, self.name, f"not let in: {vote.reason}")
                 return
         session.job_enqueued(job)
-        self._note(session, job)
+        self._note(session, [job])
 
     def _let_in_together(self, session: Session, asking: PriorityQueue[Job], size: RoundSize) -> bool:
         """Let the first jobs of the one queue that waits in, as far as nobody who is asked about all of them has anything against one; tells whether there were any.
@@ -81,7 +82,7 @@ class Enqueue(Action):
         if len(asking) < 2 or session.reservations.holds or size.rests():
             return False
         entries = asking.lead(size.turns)
-        jobs = list(itertools.takewhile(lambda job: not job.is_interrupted, [job for _, _, job in entries]))
+        jobs = _asked_about([job for _, _, job in entries])
         permitted = session.job_enqueueable.permitted(jobs)
         entered = asking.leave_together(entries[:permitted])
         asking.put_back(entries[entered:])
@@ -93,15 +94,24 @@ class Enqueue(Action):
                 told = jobs[:entered]
         if not told:
             asking.put_back(entries[1:entered])  # the first is given up, as where it is let in alone
-        for job in told:
-            self._note(session, job)
+        self._note(session, told)
         return entered > 0
 
-    def _note(self, session: Session, job: Job) -> None:
-        """Note that a job was let in."""
-        session.findings.set_phase(job, names.PHASE_INQUEUE)
-        session.record.acquit(job.key, self.name)
-        session.record.say(self.name, "let in", job.key)
+    def _note(self, session: Session, jobs: Sequence[Job]) -> None:
+        """Note that jobs were let in."""
+        session.findings.set_phases(jobs, names.PHASE_INQUEUE)
+        name, record = self.name, session.record
+        for job in jobs:
+            record.acquit(job.key, name)
+            record.say(name, "let in", job.key)
+
+
+def _asked_about(jobs: list[Job]) -> list[Job]:
+    """Return the jobs before the first that may be let in without a vote, being incomplete."""
+    for number, job in enumerate(jobs):
+        if job.is_interrupted:
+            return jobs[:number]
+    return jobs
 
 
 def _is_expected(session: Session, job: Job, minimum: Amounts) -> bool:

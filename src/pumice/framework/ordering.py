@@ -278,22 +278,34 @@ class TaskOrdering(Ordering[Task]):
     def sort_each(self, groups: Sequence[list[Task]]) -> bool:
         """Put the tasks of many jobs in order, each job's among themselves; False, with everything as it was, if a part breaks down, which is for the job that it is about."""
         items = [task for group in groups for task in group]
+        places = [place for place, group in enumerate(groups) for _ in group]
         try:
             columns: list[list[Any]] = [list(map(registered.function, items)) for registered in self]
             for column in columns:
                 wrong_answers.check_keys(column)
-            numbers = [number for group in groups for number in _numbers(group)]
-            keys = list(zip(*columns, numbers, *[map(function, items) for function in self._fallback], strict=True))
-            places = {id(task): key for task, key in zip(items, keys, strict=True)}
-            ordered = [sorted(group, key=lambda task: places[id(task)]) for group in groups]
+            fallback = [map(function, items) for function in self._fallback]
+            # The group comes first, so that tasks are compared with those of their own only.
+            keys = list(zip(places, *columns, _numbers(items, groups), *fallback, strict=True))
+            ordered = [items[at] for at in sorted(range(len(items)), key=keys.__getitem__)]
         except Exception:  # noqa: BLE001  whatever a plugin raises
             return False
-        for group, tasks in zip(groups, ordered, strict=True):
-            group[:] = tasks
+        start = 0
+        for group in groups:
+            end = start + len(group)
+            group[:] = ordered[start:end]
+            start = end
         return True
 
 
-def _numbers(tasks: Sequence[Task]) -> list[int]:
+def _numbers(items: Sequence[Task], groups: Sequence[Sequence[Task]]) -> list[int]:
+    """Return the numbers at the end of the names of tasks, group by group; in a group all the same if one has none."""
+    found = [task.index for task in items if task.index is not None]
+    if len(found) == len(items):
+        return found
+    return [number for group in groups for number in _numbers_of(group)]
+
+
+def _numbers_of(tasks: Sequence[Task]) -> list[int]:
     """Return the numbers at the end of the names of tasks; all the same if one has none."""
     found = [task.index for task in tasks if task.index is not None]
     return found if len(found) == len(tasks) else [0] * len(tasks)

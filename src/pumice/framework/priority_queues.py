@@ -23,6 +23,7 @@ Key = tuple[Any, ...]
 Entry = tuple[Key, int, T]
 Holders = dict[int, "tuple[HeapQueue[T], ...]"]
 _KEY = operator.itemgetter(0)
+_TURN = operator.itemgetter(1)
 
 
 class PriorityQueue(Protocol[T]):
@@ -134,20 +135,33 @@ class HeapQueue(Generic[T]):
 
     def lead(self, count: int) -> list[Entry[T]]:
         """Return the first items, in order, with their keys; those that do not leave have to be put back."""
-        wanted, tickets = min(count, len(self._tickets)), self._tickets
+        wanted = min(count, len(self._tickets))
         while True:
             found: list[Entry[T]] = []
             try:
+                if self._stale or self._moved:
+                    self._catch_up()
                 while len(found) < wanted:
-                    if self._heap or not self.unmoved:
-                        found.append(self._next())
-                    elif tickets.get(id((entry := self._sorted.pop())[2])) is entry:  # as there, without a call
-                        found.append(entry)
+                    found += self._leading_sorted(wanted - len(found)) or [self._next()]
             except Exception as error:  # noqa: BLE001  as above
                 self.put_back(found)
                 self._mend(error)
             else:
                 return found
+
+    def _leading_sorted(self, count: int) -> list[Entry[T]]:
+        """Take out some of the first entries together: those that lie sorted, if the last of them comes before everything in the heap. None of them otherwise."""
+        if not self._sorted:  # in one go, which is less than taking them from the heap one by one
+            ordered = sorted(self._heap, key=_TURN, reverse=True)
+            ordered.sort(key=_KEY, reverse=True)  # as in `_entries`
+            self._sorted, self._heap = ordered, []
+        ahead, heap, tickets = self._sorted, self._heap, self._tickets
+        taken = ahead[-count:]
+        if not taken or (heap and not taken[0] < heap[0]):
+            return []
+        del ahead[-count:]
+        taken.reverse()
+        return [entry for entry in taken if tickets.get(id(entry[2])) is entry]
 
     def first(self, count: int) -> list[T]:
         """Return the first items that wait, in order; nobody leaves. None of them if their keys cannot be compared."""
@@ -171,12 +185,18 @@ class HeapQueue(Generic[T]):
         """Let the first items leave, one after the other as above; returns how many did."""
         if not self.unmoved:
             return 0
-        first = self._heap[0] if self._heap else None
-        for count, entry in enumerate(entries):
-            if first is not None and first < entry:
-                return count
-            self._let_go(id(entry[2]))
-        return len(entries)
+        count = len(entries)
+        if self._heap and entries and self._heap[0] < entries[-1]:  # else it comes before none of them
+            first = self._heap[0]
+            count = next(number for number, entry in enumerate(entries) if first < entry)
+        tickets, holders, alone = self._tickets, self._holders, self._alone
+        for entry in entries[:count]:
+            known = id(entry[2])
+            if holders.get(known) is alone:  # as in `_let_go`, without a call
+                del tickets[known], holders[known]
+            else:
+                self._let_go(known)
+        return count
 
     def take_back(self, entries: Iterable[Entry[T]]) -> None:
         """Let some of the first items not have left."""

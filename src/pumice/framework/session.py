@@ -321,6 +321,14 @@ class Session(Points):
             return None
         return f"queue {queue.name}: {queue.closed}"
 
+    def closed_queues(self) -> dict[str, str]:
+        """Say the same of every queue that starts nothing new, by its name."""
+        if self.configuration.compatibility == "volcano":
+            return {}
+        return {
+            name: f"queue {name}: {queue.closed}" for name, queue in self.cluster.queues.items() if not queue.is_open
+        }
+
     def is_pipelined(self, job: Job) -> bool:
         """Ask whether enough of a job is placed or waits for release."""
         return self.job_pipelined(job).value > 0

@@ -54,10 +54,12 @@ class Cluster:
         self.queue_jobs: dict[str, dict[str, None]] = {}  # the keys of jobs that name a queue, whether or not it exists
         self.priority_classes: dict[str, scheduling.PriorityClass] = {}
         self.nominated: dict[str, Task] = {}
+        self.gated: dict[str, Task] = {}  # tasks with gates that somebody else takes off
         self.pending_jobs: dict[str, Job] = {}
         self.dirty_jobs: dict[str, Job] = {}
         self.job_at: dict[int, Job] = {}  # by row
         self.job_changes = ChangeLog()  # rows of jobs, for whoever adds something up over all of them
+        self.group_changes = ChangeLog()  # those among them that came, went or have another group
         # How often each disruption budget was used here, by the version of the object that it was used in.
         self.disruptions: dict[str, tuple[str, int]] = {}
         self.changed = 0
@@ -79,6 +81,8 @@ class Cluster:
         self.tasks[task.uid] = task
         if task.nominated:
             self.nominated[task.uid] = task
+        if task.externally_gated:
+            self.gated[task.uid] = task
         task.shape.request.lay(self.vocabulary)
         if task.job_key:
             self._join(task, self._job(task.job_key))
@@ -95,6 +99,7 @@ class Cluster:
         self.changed += 1
         del self.tasks[task.uid]
         self.nominated.pop(task.uid, None)
+        self.gated.pop(task.uid, None)
         self.kinship.leave(task)
         self._fix(task, -1)
         self.account(task.job, task.shape, [task.node.row] if task.node else [], task.status, -1, tasks=1)
@@ -216,6 +221,11 @@ class Cluster:
         """Note that a job has changed."""
         self.dirty_jobs[job.key] = job
         self.job_changes.append(job.row)
+
+    def _note_group(self, job: Job) -> None:
+        """Note that a job has come or gone, or has another group or none."""
+        self.job_changes.append(job.row)
+        self.group_changes.append(job.row)
 
     def gather(self) -> None:
         """Gather what events change in the sums until `prepare` enters it all at once; nobody reads sums before that."""
@@ -423,7 +433,7 @@ class Cluster:
         if job is None:
             job = self.jobs[key] = Job(key, self.job_sums.take())
             self.job_at[job.row] = job
-            self.job_changes.append(job.row)
+            self._note_group(job)
             self._enter_queue(job, NO_QUEUE)
         return job
 
@@ -443,7 +453,8 @@ class Cluster:
             self._regroup(job)
         self._change_queue(job, group.spec.queue or self.default_queue)
         self.phases.enter(job)
-        self._note(job)
+        self.dirty_jobs[job.key] = job
+        self._note_group(job)
         return job
 
     def remove_group(self, key: str) -> None:
@@ -453,7 +464,7 @@ class Cluster:
             self.changed += 1
             self.phases.leave(job)
             job.forget_group()
-            self.job_changes.append(job.row)
+            self._note_group(job)
             self._change_queue(job, NO_QUEUE)
             self._regroup(job)
             self._collect(job)
@@ -470,7 +481,7 @@ class Cluster:
             self._leave_queue(job)
             self.job_sums.give_back(job.row)
             del self.jobs[job.key], self.job_at[job.row]
-            self.job_changes.append(job.row)
+            self._note_group(job)
             self.dirty_jobs.pop(job.key, None)
             self.gone_jobs[job.key] = None
 

@@ -46,7 +46,9 @@ class Tally:
     @property
     def valid(self) -> int:
         """Tasks that are, or may still be, placed."""
-        return self.ready + self.counts[_PIPELINED] + self.counts[_PENDING]
+        c = self.counts  # asked about every job that waits, so without asking `ready`
+        placed = c[_ALLOCATED] + c[_BINDING] + c[_BOUND] + c[_RUNNING] + c[_SUCCEEDED]
+        return placed + c[_PIPELINED] + c[_PENDING]
 
     @property
     def total(self) -> int:
@@ -173,7 +175,7 @@ class Job:
         }
         self.min_task_total = sum(self.min_task_member.values())
         listed = spec.min_resources
-        self.min_resources = None if listed is None else resources.parse(listed, "spec.minResources")
+        self.min_resources = None if listed is None else resources.shared(tuple(listed.items()), "spec.minResources")
         self.policies = subgroups.parse(spec.sub_group_policy)
 
     def forget_group(self) -> None:

@@ -6,6 +6,7 @@ Rows move only in `arrange`, between cycles; whoever keeps vectors over nodes co
 
 from __future__ import annotations
 
+import bisect
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -368,8 +369,8 @@ class NodeTable(Amounts):
         """Return the rows that changed after a position, or None if the log does not reach back so far."""
         if position < self._forgotten:
             return None
-        count = self.count
-        return sorted({row for row in self._changes[position - self._forgotten :] if row < count})
+        rows = sorted(set(self._changes[position - self._forgotten :]))  # each many times
+        return rows[: bisect.bisect_left(rows, self.count)]
 
     def changed_since(self, position: int) -> Rows | None:
         """Return the same as an array."""

@@ -9,6 +9,7 @@ Only names that some node offers have a column. A request keeps its other names 
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -81,6 +82,12 @@ def parse(listed: Mapping[str, quantity.QuantityText] | None, field: str) -> Amo
     return {name: amount(name, text, f"{field}.{name}") for name, text in listed.items() if is_counted(name)}
 
 
+@functools.lru_cache(maxsize=4096)  # most groups say what many others say
+def shared(listed: tuple[tuple[str, quantity.QuantityText], ...], field: str) -> Amounts:
+    """Convert a resource list likewise; whoever lists the same gets the same object, which nobody changes."""
+    return parse(dict(listed), field)
+
+
 def shown(name: str, units: int) -> str:
     """Write stored units as a Kubernetes quantity."""
     if name in _BYTES or name.startswith("hugepages-"):
@@ -137,14 +144,17 @@ class Vocabulary:
         return row
 
     def matrix(self, listed: Collection[Mapping[str, int]]) -> Matrix:
-        """Lay many amounts out likewise, a row for each."""
+        """Lay many amounts out likewise, a row for each; what is listed many times, being shared, is laid out once."""
         columns, width = self.columns, len(self.names)
+        known: dict[int, list[int]] = {}
         rows = []
         for amounts in listed:
-            row = [0] * width
-            for name, units in amounts.items():
-                if (column := columns.get(name)) is not None:
-                    row[column] = units
+            row = known.get(id(amounts))
+            if row is None:
+                row = known[id(amounts)] = [0] * width
+                for name, units in amounts.items():
+                    if (column := columns.get(name)) is not None:
+                        row[column] = units
             rows.append(row)
         return np.array(rows, dtype=np.int64).reshape(len(rows), width)
 

@@ -46,16 +46,28 @@ class Totals:
         table = self._table
         if self._structure == table.structure and self._position == table.position:
             return self._total.copy()
-        rows = table.changed_since(self._position) if self._structure == table.structure else None
+        rows = table.changed_since(self._position) if self._is_near() else None
         if rows is None or len(rows) * CHUNK > table.count:
-            starts = range(0, max(1, table.count), CHUNK)
-            self._chunks = np.array([self._sum(start) for start in starts], dtype=np.int64)
+            self._chunks = self._sums()
         else:
             for chunk in np.flatnonzero(np.bincount(rows // CHUNK)).tolist():
                 self._chunks[chunk] = self._sum(chunk * CHUNK)
         self._structure, self._position = table.structure, table.position
         self._total = self._chunks.sum(axis=0)
         return self._total.copy()
+
+    def _is_near(self) -> bool:
+        """Tell whether the log of changed rows is worth reading: a long one costs more than the sum of all."""
+        table = self._table
+        return self._structure == table.structure and (table.position - self._position) * 8 <= table.count
+
+    def _sums(self) -> Matrix:
+        """Add every chunk up."""
+        amounts = AMOUNTS[self._of](self._table, slice(self._table.count))
+        if not len(amounts):
+            return np.zeros((1, amounts.shape[1]), dtype=np.int64)
+        sums: Matrix = np.add.reduceat(amounts, range(0, len(amounts), CHUNK), axis=0)
+        return sums
 
     def _sum(self, start: int) -> Vector:
         rows = slice(start, min(start + CHUNK, self._table.count))

@@ -101,12 +101,13 @@ _SCHEDULED = _condition(names.CONDITION_SCHEDULED, READY_TEXT, "")
 
 def check(job: Job) -> Invalid | None:
     """Refuse a job that has too few pods to ever be complete."""
-    if (role := job.short_role()) is not None:
+    # Most jobs have neither roles nor sub-groups, and every job that waits is asked about by every action.
+    if job.min_task_member and (role := job.short_role()) is not None:
         name, valid, minimum = role
         return Invalid(
             names.REASON_NOT_ENOUGH_PODS_OF_TASK, f"role {name} has {valid} valid pods, {minimum} are needed"
         )
-    if (policy := job.short_policy()) is not None:
+    if job.policies and (policy := job.short_policy()) is not None:
         name, exist, minimum = policy
         return Invalid(
             names.REASON_NOT_ENOUGH_PODS_OF_TASK, f"policy {name} has {exist} sub-groups, {minimum} are needed"

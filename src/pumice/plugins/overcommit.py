@@ -80,7 +80,7 @@ class Overcommit(Plugin):
     def permitted(self, jobs: Sequence[Job]) -> int:
         """Count how many of the first of some jobs fit the budget one after the other."""
         budget, waiting = self._count()
-        return admission.fitting(self.cluster, self.minima, jobs, budget - waiting)
+        return self.minima.fitting(jobs, budget - waiting)
 
     def _without_idle_claims(self, session: Session, job: Job) -> Vector:
         """Return what waits without groups that can never run, or that only guarantees keep out if the job is within its queue's own."""
@@ -109,7 +109,7 @@ class Overcommit(Plugin):
     def enter_all(self, jobs: Sequence[Job]) -> None:
         """Count jobs that have just been let in."""
         _, waiting = self._count()
-        waiting += self.minima.asked_by(jobs).sum(axis=0)
+        waiting += self.minima.asked_together(jobs)
 
     def _count(self) -> tuple[Vector, Vector]:
         """Return the budget, and what was let in and may still be taken."""

@@ -296,8 +296,8 @@ class Capacity(Plugin):
         queue = self.cluster.queues[jobs[0].queue]
         if self.problem(queue) is not None or queue.closed is not None:
             return 0
-        rooms = [self.admitted.room(bound) for bound in self._bounds(queue)]
-        return min(admission.fitting(self.cluster, self.admitted.minima, jobs, room) for room in rooms)
+        admitted = self.admitted
+        return min(admitted.minima.fitting(jobs, admitted.room(bound)) for bound in self._bounds(queue))
 
     def _bounds(self, queue: Queue) -> Iterator[admission.Bound]:
         account = self.accounts[queue.name]

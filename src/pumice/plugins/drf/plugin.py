@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from pumice.api import names
 from pumice.framework.plugin import Plugin
 from pumice.model.resources import PODS
@@ -13,7 +15,6 @@ from pumice.plugins.sharing import queue_limits
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import numpy as np
     import numpy.typing as npt
 
     from pumice.framework.runs import Run
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 # Two shares that differ by less count as equal when a victim is judged (test_a_tie_within_a_millionth_is_accepted).
 TOLERANCE = 1e-6
+EXACT = 2**53
 
 
 class Shares:
@@ -43,7 +45,9 @@ class Shares:
         return max([amounts[c] / t for c, t in zip(self._columns, self._totals, strict=True)], default=0.0)
 
     def of_each(self, held: Matrix) -> npt.NDArray[np.float64]:
-        """Return the share of every row."""
+        """Return the share of every row, the same numbers: up to `EXACT` numpy takes integers for what they are."""
+        if max(self._totals, default=0) > EXACT or int(held.max(initial=0)) > EXACT:
+            return np.array([self.of(row) for row in held], dtype=np.float64)
         parts = held[:, self._columns] / self._vector[self._columns]
         shares: npt.NDArray[np.float64] = parts.max(axis=1, initial=0.0)
         return shares
@@ -73,7 +77,10 @@ class Drf(Plugin):
         if session.configuration.rules == "kube-batch":
             total[PODS] = 0
         self._shares = Shares(total)
-        self._known = self._shares_of([*cluster.pending_jobs.values(), *cluster.phases.jobs(names.PHASE_PENDING)])
+        self._known: dict[str, float] = {}
+        # Whose share is not known and may be asked for: worked out together when the first is.
+        self._unknown = dict(cluster.pending_jobs)
+        self._unknown.update((job.key, job) for job in cluster.phases.jobs(names.PHASE_PENDING))
         self._tree: weight_tree.WeightTree | None = None
         session.job_order.add(self.share)
         session.preemptable.add(self.preemptable)
@@ -88,25 +95,31 @@ class Drf(Plugin):
 
     # -- jobs --------------------------------------------------------------------------------------------------
 
-    def _shares_of(self, jobs: Sequence[Job]) -> dict[str, float]:
-        """Compute the shares of the jobs that will be ordered, all at once."""
-        rows = [job.row for job in jobs]
-        shares = self._shares.of_each(self._sums.allocated[rows] + self._sums.pipelined[rows])
-        return dict(zip([job.key for job in jobs], shares.tolist(), strict=True))
-
     def share(self, job: Job) -> float:
         """Return a job's share as it is now."""
         known = self._known.get(job.key)
-        if known is None:
-            known = self._known[job.key] = self._shares.of(self._sums.held(job.row))
-        return known
+        return known if known is not None else self._learned(job)
+
+    def _learned(self, job: Job) -> float:
+        """Compute the share of a job, with those of all others that are not known: in a round many change before any is asked for."""
+        self._unknown[job.key] = job
+        if len(self._unknown) == 1:
+            share = self._known[job.key] = self._shares.of(self._sums.held(job.row))
+            self._unknown.clear()
+            return share
+        rows = [each.row for each in self._unknown.values()]
+        shares = self._shares.of_each(self._sums.allocated[rows] + self._sums.pipelined[rows])
+        self._known.update(zip(self._unknown, shares.tolist(), strict=True))
+        self._unknown.clear()
+        return self._known[job.key]
 
     def _follow(self, run: Run, _sign: int) -> None:
         """Forget the share of a job that got or gave back something."""
         job = run.tasks[0].job
         if job is None:
             return
-        self._known.pop(job.key, None)
+        if self._known.pop(job.key, None) is not None:
+            self._unknown[job.key] = job
         if self._tree is not None:
             self._tree.follow(job)
         if self._left is not None and self._left is not self._tree:

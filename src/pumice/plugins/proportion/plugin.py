@@ -245,7 +245,7 @@ class Proportion(Plugin):
         queue = self.cluster.queues[jobs[0].queue]
         if queue.closed is not None:
             return 0
-        return admission.fitting(self.cluster, self.admitted.minima, jobs, self.admitted.room(self._bound(queue)))
+        return self.admitted.minima.fitting(jobs, self.admitted.room(self._bound(queue)))
 
     def _bound(self, queue: Queue) -> admission.Bound:
         row = queue.row

@@ -102,7 +102,7 @@ class Admitted:
     def enter_all(self, jobs: Sequence[Job]) -> None:
         """Count jobs of one queue that have just been let in, with the whole of their minima."""
         counted, queue = self.inqueue, self._cluster.queues[jobs[0].queue]
-        amounts = self.minima.asked_by(jobs).sum(axis=0)
+        amounts = self.minima.asked_together(jobs)
         for row in (queue.row, *self._above.get(queue.row, ())):
             counted[row] += amounts
 
@@ -227,20 +227,6 @@ def admission(session: Session, job: Job, bounds: Iterable[Bound], admitted: Adm
             ]
             return reject(f"queue {bound.queue.name}: minResources exceed its room: {'; '.join(said)}")
     return PERMIT
-
-
-def fitting(cluster: Cluster, minima: Minima, jobs: Sequence[Job], room: Vector) -> int:
-    """Return how many of the first of some jobs fit into room one after the other, each beside what is counted of those before it."""
-    columns = cluster.vocabulary.columns.keys()
-    # What no node offers is always short, and in no column.
-    unoffered = [job.min_resources is not None and not job.min_resources.keys() <= columns for job in jobs]
-    some = jobs[: unoffered.index(True)] if True in unoffered else jobs
-    minimum, asked = minima.minimum[[job.row for job in some]], minima.asked_by(some)
-    left = room - (np.cumsum(asked, axis=0) - asked)
-    short = (minimum > left) & (minimum > 0)
-    short[:, resources.PODS] = False
-    refused = short.any(axis=1)
-    return int(refused.argmax()) if refused.any() else len(some)
 
 
 def shortage(cluster: Cluster, minimum: Amounts, room: Sequence[int]) -> list[str]:

@@ -2,41 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from pumice.api import names
 from pumice.model.statuses import Status
+from pumice.plugins.sharing.asking import Asking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from pumice.api.scheduling import PodGroup
     from pumice.framework.session import Session
+    from pumice.model.change_log import ChangeLog
     from pumice.model.cluster import Cluster
     from pumice.model.job import Job
     from pumice.model.resources import Amounts, Matrix, Vector
+    from pumice.model.task import Task
 
 # Asked of every job that has changed: plain integers index lists several times faster than members of an enumeration.
 _ALLOCATED, _BINDING = int(Status.ALLOCATED), int(Status.BINDING)
 _BOUND, _RUNNING = int(Status.BOUND), int(Status.RUNNING)
 
 
+Contributions: TypeAlias = "tuple[Vector, Matrix, Matrix]"
+"""Of some jobs: the rows of their queues, what they lack and what they spare."""
+
+
 class Minima:
     """By the row of a job, its minimum and its queue; by the row of a queue, what its running jobs lack to their minima and what its jobs hold beyond them."""
 
     def __init__(self) -> None:
-        self._position = -1
+        self._position = self._group_position = -1
         self._places: dict[str, int] = {}
+        self._log: ChangeLog | None = None
+        self._gated_tasks: Mapping[str, Task] = {}
+        self._asking: tuple[int, Asking] | None = None  # about whom was asked last, and the end of the log by then
         self._reset(0, 0, 0)
 
     def _reset(self, jobs: int, queues: int, width: int) -> None:
-        self._groups: list[PodGroup | None] = [None] * jobs  # whose word was taken
-        self._gates: list[tuple[Job | None, int]] = [(None, -1)] * jobs
+        self._versions: Vector = np.full(jobs, -1, dtype=np.int64)  # of jobs whose gates were looked at
         self.minimum: Matrix = np.zeros((jobs, width), dtype=np.int64)
         self.queue_rows: Vector = np.full(jobs, -1, dtype=np.int64)
         self.gated: dict[int, Vector] = {}
+        self._unoffered: set[int] = set()  # rows of jobs that name what no node offers
         # What each job adds to the sums of its queue.
         self._lacks: Matrix = np.zeros((jobs, width), dtype=np.int64)
         self._spares: Matrix = np.zeros((jobs, width), dtype=np.int64)
@@ -49,25 +58,27 @@ class Minima:
         rows, width = cluster.job_sums.allocated.shape
         queues = len(cluster.queue_sums.allocated)
         changed = cluster.job_changes.since(self._position)
-        if changed is None or self.minimum.shape[1] != width:
+        described = cluster.group_changes.since(self._group_position)
+        if changed is None or described is None or self.minimum.shape[1] != width:
             self._reset(rows, queues, width)
             self._places = {}
-            changed = cluster.job_at
-        self._position = cluster.job_changes.position
+            changed = described = cluster.job_at
+        self._log, self._asking, self._gated_tasks = cluster.job_changes, None, cluster.gated
+        self._position, self._group_position = cluster.job_changes.position, cluster.group_changes.position
         self._grow(rows)
         places = {name: queue.row for name, queue in cluster.queues.items()}
         if self._places != places or len(self.lacking) != queues:
             self._places = places
             self._settle(cluster, queues)
-        self._follow(cluster, list(changed))
+        self._follow(cluster, list(changed), list(described))
 
     def _grow(self, rows: int) -> None:
         """Make room for more jobs."""
-        more = rows - len(self._groups)
+        more = rows - len(self.minimum)
         if more > 0:
-            self._groups += [None] * more
-            self._gates += [(None, -1)] * more
-            self.queue_rows = np.append(self.queue_rows, np.full(more, -1, dtype=np.int64))
+            nowhere = np.full(more, -1, dtype=np.int64)
+            self.queue_rows = np.append(self.queue_rows, nowhere)
+            self._versions = np.append(self._versions, nowhere)
             none = np.zeros((more, self.minimum.shape[1]), dtype=np.int64)
             self.minimum, self._lacks, self._spares = (
                 np.concatenate([matrix, none]) for matrix in (self.minimum, self._lacks, self._spares)
@@ -81,58 +92,57 @@ class Minima:
         self.lacking = np.zeros((queues, self.minimum.shape[1]), dtype=np.int64)
         self.elastic = np.zeros((queues, self.minimum.shape[1]), dtype=np.int64)
         self.lacking_anywhere = np.zeros(self.minimum.shape[1], dtype=np.int64)
-        self._add(range(len(self._groups)), 1)
+        self._add((self.queue_rows, self._lacks, self._spares))
 
-    def _follow(self, cluster: Cluster, rows: Sequence[int]) -> None:
-        """Bring some jobs up to date, and the sums of their queues with them."""
+    def _follow(self, cluster: Cluster, rows: Sequence[int], described: Sequence[int]) -> None:
+        """Bring some jobs up to date, and the sums of their queues with them; some of them have another group, or none any more."""
         if not rows:
             return
-        self._add(rows, -1)
-        there = [cluster.job_at.get(row) for row in rows]
-        self._read(cluster, rows, there)
-        beyond = cluster.job_sums.allocated[rows] - self.minimum[rows]
-        self._spares[rows] = np.maximum(beyond, 0)
-        self._lacks[rows] = 0
-        running = [
-            job
-            for job in there
-            if job is not None and job.status.phase == names.PHASE_RUNNING and is_running(job)  # most are asked nothing
-        ]
-        if running:
+        listed = np.array(rows, dtype=np.int64)
+        before = (self.queue_rows[listed], self._lacks[listed], self._spares[listed])
+        self._read(cluster, described)
+        self._versions[listed] = -1
+        missing = self.minimum[listed] - cluster.job_sums.allocated[listed]
+        self._spares[listed] = np.maximum(-missing, 0)
+        self._lacks[listed] = 0
+        short = [cluster.job_at[rows[at]] for at in np.flatnonzero((missing > 0).any(axis=1)).tolist()]
+        if running := [job for job in short if is_running(job)]:
             self._lacks[[job.row for job in running]] = self.deducted(self.reserved(cluster, running), running)
-        self._add(rows, 1)
+        self._exchange(before, (self.queue_rows[listed], self._lacks[listed], self._spares[listed]))
 
-    def _read(self, cluster: Cluster, rows: Sequence[int], there: Sequence[Job | None]) -> None:
-        """Take over what some jobs say, or that they are gone; most say what they said."""
-        stated: dict[int, Amounts] = {}
-        silent: list[int] = []
-        for row, job in zip(rows, there, strict=True):
-            group = job.group if job is not None else None
-            if job is not None and self._groups[row] is group:
-                continue
-            self._groups[row] = group
-            self.queue_rows[row] = -1 if job is None else self._places.get(job.queue, -1)
-            if job is None:
-                self._gates[row] = (None, -1)
-                self.gated.pop(row, None)
-            if job is None or job.min_resources is None:
-                silent.append(row)
-            else:
-                stated[row] = job.min_resources
-        self.minimum[silent] = 0
+    def _read(self, cluster: Cluster, rows: Sequence[int]) -> None:
+        """Take over what some jobs say, or that they are gone."""
+        there = [cluster.job_at.get(row) for row in rows]
+        self.queue_rows[rows] = [-1 if job is None else self._places.get(job.queue, -1) for job in there]
+        self.minimum[rows] = 0
+        self._unoffered.difference_update(rows)
+        stated = {job.row: job.min_resources for job in there if job is not None and job.min_resources is not None}
         if stated:
-            self.minimum[list(stated)] = cluster.vocabulary.matrix(stated.values())
+            self._lay(cluster, stated)
 
-    def _add(self, rows: Sequence[int], sign: int) -> None:
-        """Add what jobs contribute to the sums of their queues, or take it away."""
-        listed = np.asarray(rows, dtype=np.int64)
-        self.lacking_anywhere += sign * self._lacks[listed].sum(axis=0)
-        places = self.queue_rows[listed]
-        known = np.flatnonzero(places >= 0)
-        if len(known):
-            chosen = listed[known]
-            np.add.at(self.lacking, places[known], sign * self._lacks[chosen])
-            np.add.at(self.elastic, places[known], sign * self._spares[chosen])
+    def _lay(self, cluster: Cluster, stated: Mapping[int, Amounts]) -> None:
+        """Lay out what jobs state, by their rows."""
+        self.minimum[list(stated)] = cluster.vocabulary.matrix(stated.values())
+        offered = cluster.vocabulary.columns.keys()
+        if not offered >= set[str]().union(*stated.values()):
+            self._unoffered.update(row for row, amounts in stated.items() if not amounts.keys() <= offered)
+
+    def _exchange(self, before: Contributions, after: Contributions) -> None:
+        """Let jobs contribute to the sums of their queues what they do now instead of what they did before."""
+        left, lacked, spared = before
+        places, lacks, spares = after
+        if np.array_equal(left, places):
+            self._add((places, lacks - lacked, spares - spared))
+        else:
+            self._add((left, -lacked, -spared))
+            self._add(after)
+
+    def _add(self, more: Contributions) -> None:
+        """Add to the sums of queues."""
+        places, lacks, spares = more
+        self.lacking_anywhere += lacks.sum(axis=0)
+        _add_to(self.lacking, places, lacks)
+        _add_to(self.elastic, places, spares)
 
     def reserved(self, cluster: Cluster, jobs: Iterable[Job]) -> Matrix:
         """Return what jobs still lack to their minimum."""
@@ -149,10 +159,35 @@ class Minima:
         """Return the same of many jobs, a row for each."""
         return self.deducted(self.minimum[[job.row for job in jobs]], jobs)
 
+    def fitting(self, jobs: Sequence[Job], room: Vector) -> int:
+        """Return how many of the first of some jobs fit into room one after the other, each beside what is counted of those before it."""
+        return self._asked_about(jobs).fitting(len(jobs), room)
+
+    def asked_together(self, jobs: Sequence[Job]) -> Vector:
+        """Return what some jobs ask for together, without what their gated pods do."""
+        return self._asked_about(jobs).total(len(jobs))
+
+    def _asked_about(self, jobs: Sequence[Job]) -> Asking:
+        """Return what some jobs ask for: several vote on the same ones and hear of them, before anything changes."""
+        position = -1 if self._log is None else self._log.position
+        if self._asking is not None and self._asking[0] == position and self._asking[1].begins_with(jobs):
+            return self._asking[1]
+        rows = [job.row for job in jobs]
+        # What no node offers is always short, and in no column.
+        odd = self._unoffered
+        offered = next((at for at, row in enumerate(rows) if row in odd), len(rows)) if odd else len(rows)
+        minimum = self.minimum[rows]
+        found = Asking(jobs, minimum, self.deducted(minimum.copy(), jobs), offered)
+        self._asking = (position, found)
+        return found
+
     def deducted(self, amounts: Matrix, jobs: Sequence[Job]) -> Matrix:
         """Take the requests of gated pods off amounts of jobs, down to 0; a gate that only waits for the queue does not count."""
-        for job in jobs:
-            if job.pending and self._gates[job.row] != (job, job.version):
+        if not self._gated_tasks:
+            return amounts
+        known = self._versions[[job.row for job in jobs]].tolist()
+        for job, version in zip(jobs, known, strict=True):
+            if job.pending and version != job.version:
                 self._look(job)
         for position, job in enumerate(jobs) if self.gated else ():
             if job.pending and (gated := self.gated.get(job.row)) is not None:
@@ -161,11 +196,20 @@ class Minima:
 
     def _look(self, job: Job) -> None:
         """Add up what the gated pods of a job that has changed ask for."""
-        self._gates[job.row] = (job, job.version)
+        self._versions[job.row] = job.version
         requests = [task.shape.request.vector for task in job.pending.values() if task.externally_gated]
         self.gated.pop(job.row, None)
         if requests:
             self.gated[job.row] = np.sum(requests, axis=0)
+
+
+def _add_to(totals: Matrix, places: Vector, amounts: Matrix) -> None:
+    """Add amounts to the rows of totals at their places, if they have any; most amounts are nothing."""
+    positions, columns = np.nonzero(amounts)
+    somewhere = places[positions] >= 0
+    positions, columns = positions[somewhere], columns[somewhere]
+    # One index for each number: numpy adds at those many times as fast as at whole rows.
+    np.add.at(totals.reshape(-1), places[positions] * totals.shape[1] + columns, amounts[positions, columns])
 
 
 def shared(session: Session) -> Minima:
@@ -178,7 +222,7 @@ def shared(session: Session) -> Minima:
 
 def is_running(job: Job) -> bool:
     """Tell whether a job's group is Running with all its members placed, and says what it needs."""
-    return job.min_resources is not None and job.status.phase == names.PHASE_RUNNING and placed(job) >= job.min_member
+    return job.status.phase == names.PHASE_RUNNING and job.min_resources is not None and placed(job) >= job.min_member
 
 
 def placed(job: Job) -> int:
