@@ -1,0 +1,81 @@
+"""Jobs with held room that are alike: whether a claimant could evict them if they ran is found out for one of each kind, and holds for all.
+
+That needs functions which know of a job nothing but its numbers (`Rules.is_blind`), and of which none can be outvoted: then who else is on a node does not count.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.actions.eviction import equal_rivals
+from pumice.framework.extensions import Intersection
+from pumice.framework.points import Reads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+    from pumice.actions.eviction.rules import Rules
+    from pumice.framework.session import Session
+    from pumice.model.task import Task
+
+    Question = Callable[[Session, Rules, Task, Sequence[Task]], bool]
+
+# Where three functions share a tier, two may agree on nobody and the third decide alone.
+VOICES = 2
+
+
+class EqualHolders:
+    """What is known of the holders of each kind for one claimant: `ask` finds out about one, `of_kind` whether that need be asked of any of its kind."""
+
+    def __init__(self, session: Session, rules: Rules, claimant: Task, ask: Question, of_kind: Question) -> None:
+        self._session = session
+        self._rules = rules
+        self._claimant = claimant
+        self._ask = ask
+        self._of_kind = of_kind
+        self._usual = rules.is_blind and _nobody_is_outvoted(rules)
+        self._protects = any(each.reads & Reads.TASK for each in session.protection)
+        self._known: dict[Hashable, bool] = {}
+
+    def could_be_evicted(self, tasks: Sequence[Task]) -> bool:
+        """Tell whether the claimant could evict the tasks of one job if they ran."""
+        about = (self._session, self._rules, self._claimant, tasks)
+        kind = self._kind(tasks) if self._usual else None
+        if kind is None:
+            return self._ask(*about)
+        known = self._known.get(kind)
+        if known is None:
+            known = self._of_kind(*about)
+            if not self._is_unsure(tasks):
+                self._known[kind] = known
+        return known and (self._of_kind is self._ask or self._ask(*about))
+
+    def _kind(self, tasks: Sequence[Task]) -> Hashable | None:
+        """Return what rules see of a holder, None if it has to be asked about by itself."""
+        task, job = tasks[0], tasks[0].job
+        if job is None or len(job.tasks) != 1 or not equal_rivals.is_plain(job) or task.node is None:
+            return None
+        if any(other.eviction_refused is not None for other in task.node.tasks.values()):
+            # Whoever looks at a pod that is spared for a while asks to be woken when that is over.
+            return None
+        kept = self._protects and self._session.protection.among(_by_itself, self._claimant, task, self._rules.name)
+        numbers = (job.queue, job.priority, job.min_member, job.preemptable, job.preemptable_set, task.preemptable)
+        return *equal_rivals.kind(task), *numbers, kept is None
+
+    def _is_unsure(self, tasks: Sequence[Task]) -> bool:
+        """Tell whether a plugin broke down about one of the two: that says nothing about equals."""
+        jobs = (self._claimant.job, tasks[0].job)
+        return any(job is not None and self._session.breakdowns.has(job) for job in jobs)
+
+
+def _by_itself(reads: Reads) -> bool:
+    return bool(reads & Reads.TASK)
+
+
+def _nobody_is_outvoted(rules: Rules) -> bool:
+    """Tell whether a candidate goes if and only if every function would let it go, whoever else is asked about."""
+    extension = rules.extension()
+    if not isinstance(extension, Intersection):
+        return False
+    voices = [len(tier) for tier in extension.tiers if tier]
+    return extension.final_veto or not voices or (len(voices) == 1 and voices[0] <= VOICES)

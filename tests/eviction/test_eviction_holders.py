@@ -1,0 +1,60 @@
+"""Who waits for victims is judged, held and tried by short cuts; the long way decides, says and sends the same, in the same order."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from eviction_holders import POLICIES, Life
+
+from pumice.actions.eviction import equal_holders
+from pumice.actions.placing import held_back
+from pumice.framework import reservations
+from pumice.framework.statement import Statement
+
+SEEDS = 6
+
+
+# What is patched so that the long way is gone, for each short cut.
+LONG_WAYS = [
+    (equal_holders.EqualHolders, "_kind", lambda *_: None),
+    (held_back.HeldBack, "known", lambda *_: None),
+    (reservations, "_are_put_back_together", lambda *_: False),
+    (Statement, "discard_together", Statement.discard),
+]
+
+
+def told(name, *ways):
+    """Say what happens in some lives if some short cuts are not taken."""
+    with pytest.MonkeyPatch.context() as patched:
+        for way in ways:
+            patched.setattr(*way)
+        return [Life(seed, name).told() for seed in range(SEEDS)]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_no_short_cut_changes_a_word_of_a_life(name):
+    assert told(name) == told(name, *LONG_WAYS)
+
+
+def test_every_short_cut_is_taken_in_these_lives(monkeypatch):
+    counts = Counter()
+
+    def count(owner, name, kind=bool):
+        original = getattr(owner, name)
+
+        def counting(*args):
+            answer = original(*args)
+            if answer:
+                counts[name, kind(answer)] += 1
+            return answer
+
+        monkeypatch.setattr(owner, name, counting)
+
+    count(equal_holders.EqualHolders, "_kind")
+    count(held_back.HeldBack, "known", lambda stays: stays.refusal is not None)
+    count(reservations, "_are_put_back_together")
+    for seed in range(SEEDS):
+        Life(seed, "shared").told()
+    assert len(counts) == 4
+    assert min(counts.values()) > 5, counts
