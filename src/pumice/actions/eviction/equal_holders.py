@@ -34,7 +34,7 @@ class EqualHolders:
         self._ask = ask
         self._of_kind = of_kind
         self._usual = rules.is_blind and _nobody_is_outvoted(rules)
-        self._protects = any(each.reads & Reads.TASK for each in session.protection)
+        self._by_itself = [each for each in session.protection if each.reads & Reads.TASK]
         self._known: dict[Hashable, bool] = {}
 
     def could_be_evicted(self, tasks: Sequence[Task]) -> bool:
@@ -58,18 +58,18 @@ class EqualHolders:
         if any(other.eviction_refused is not None for other in task.node.tasks.values()):
             # Whoever looks at a pod that is spared for a while asks to be woken when that is over.
             return None
-        kept = self._protects and self._session.protection.among(_by_itself, self._claimant, task, self._rules.name)
         numbers = (job.queue, job.priority, job.min_member, job.preemptable, job.preemptable_set, task.preemptable)
-        return *equal_rivals.kind(task), *numbers, kept is None
+        return *equal_rivals.kind(task), *numbers, self._is_protected(task)
+
+    def _is_protected(self, task: Task) -> bool:
+        """Tell whether anything about a pod itself protects it."""
+        protection, name = self._session.protection, self._rules.name
+        return any(protection.ask(each, self._claimant, task, name) is not None for each in self._by_itself)
 
     def _is_unsure(self, tasks: Sequence[Task]) -> bool:
         """Tell whether a plugin broke down about one of the two: that says nothing about equals."""
         jobs = (self._claimant.job, tasks[0].job)
         return any(job is not None and self._session.breakdowns.has(job) for job in jobs)
-
-
-def _by_itself(reads: Reads) -> bool:
-    return bool(reads & Reads.TASK)
 
 
 def _nobody_is_outvoted(rules: Rules) -> bool:

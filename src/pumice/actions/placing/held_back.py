@@ -17,6 +17,7 @@ from pumice.model.statuses import Status
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
+    from pumice.framework.evaluation import Mask
     from pumice.framework.reasons import FitSummary
     from pumice.framework.session import Session
     from pumice.model.job import Job
@@ -37,12 +38,10 @@ class Tried(msgspec.Struct):
 
 
 class Stays(msgspec.Struct, frozen=True):
-    """What trying a holder comes to: it stays where it is, refused by its queue, or since there is no free room."""
+    """What trying a holder comes to: it stays where it is, refused by its queue, or since there is no free room and its own node, if it is one of those that are open to it, will have some."""
 
     refusal: FitSummary | None = None
-
-
-STAYS = Stays()
+    open_nodes: Mask | None = None
 
 
 class HeldBack:
@@ -69,12 +68,15 @@ class HeldBack:
         kind = _kind(job, tasks[0])
         if (stays := self._known.get(kind)) is not None:
             return stays
-        placed = self._placed(kind, queue, tasks[0], node)
-        return None if placed is None else self._known.get(placed)
+        if tasks[0].nominated != node.name:
+            # Another node may be better.
+            return None
+        stays = self._known.get((kind, table.state(node.row)))
+        return None if stays is None or stays.open_nodes is None or not stays.open_nodes[node.row] else stays
 
     def begin(self, queue: Queue, job: Job, tasks: Sequence[Task]) -> None:
         """Note that a job is about to be tried."""
-        node = self._waits_on(job, tasks)
+        node = self._waits_on(job, tasks) if self._session.reserved else None
         position = self._session.cluster.nodes.position
         self.trying = None if node is None else Tried(queue, job, tasks[0], node, position)
 
@@ -87,14 +89,14 @@ class HeldBack:
             return
         if self._when != (tried.queue.name, tried.position):
             self._known = {}
-        self._when = (tried.queue.name, self._session.cluster.nodes.position)
+        table = self._session.cluster.nodes
+        self._when = (tried.queue.name, table.position)
         kind = _kind(tried.job, tried.task)
         if tried.refusal is not None:
             self._known[kind] = Stays(tried.refusal)
-        elif not self._session.findings.errors(tried.job) and self._goes_by_amounts(tried):
-            placed = self._placed(kind, tried.queue, tried.task, tried.node)
-            if placed is not None:
-                self._known[placed] = STAYS
+        elif tried.task.nominated == tried.node.name and not self._session.findings.errors(tried.job):
+            open_nodes = self._nodes_by_amounts(Subject(tried.task, tried.queue))
+            self._known[kind, table.state(tried.node.row)] = Stays(open_nodes=open_nodes)
 
     def _waits_on(self, job: Job, tasks: Sequence[Task]) -> NodeRecord | None:
         """Return the node that is held for the only pod of a job and on which it waits; None if there is more to a job than that."""
@@ -112,19 +114,15 @@ class HeldBack:
             return None
         return None if session.topology.steers(job) else node
 
-    def _goes_by_amounts(self, tried: Tried) -> bool:
-        """Tell whether Node objects and amounts alone decide which nodes take a task, all of which are looked at."""
+    def _nodes_by_amounts(self, subject: Subject) -> Mask | None:
+        """Return the nodes that their objects open to a subject; None unless beside these amounts alone decide, and all nodes are looked at."""
         evaluator = self._session.evaluator
         if evaluator.functions.tells_subjects_apart or evaluator.sampler is not None:
-            return False
-        evaluation = self._session.evaluate(Subject(tried.task, tried.queue))
-        return evaluation.is_by_amounts(released=False) and evaluation.is_by_amounts(released=True)
-
-    def _placed(self, kind: Hashable, queue: Queue, task: Task, node: NodeRecord) -> Hashable | None:
-        """Return what its own node has to do with it, which are its amounts; None if that one is not looked at first, or its object does not let the task in."""
-        if task.nominated != node.name or not self._session.evaluator.static_mask(Subject(task, queue))[node.row]:
             return None
-        return kind, self._session.cluster.nodes.state(node.row)
+        evaluation = self._session.evaluate(subject)
+        if evaluation.is_by_amounts(released=False) and evaluation.is_by_amounts(released=True):
+            return evaluator.static_mask(subject)
+        return None
 
 
 def _kind(job: Job, task: Task) -> Hashable:
