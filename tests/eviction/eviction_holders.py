@@ -121,8 +121,10 @@ class Life:
             return
         rank, asked = pick.choice(["mid", "mid", "mid", "high"]), self.asked
         for _ in range(pick.randint(1, 6)):
+            if pick.random() < 0.15:
+                rank = pick.choice(list(CLASSES))
             if pick.random() < 0.05 + 0.2 * self.odd:
-                rank, asked = pick.choice(list(CLASSES)), pick.choice(["500m", "1", "2", "4"])
+                asked = pick.choice(["500m", "1", "2", "4"])
             size = pick.choice([1] * 9 + [2])
             self._job(rank, [asked] * size, least=size)
 

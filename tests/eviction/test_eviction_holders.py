@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from eviction_holders import POLICIES, Life
 
-from pumice.actions.eviction import equal_holders
+from pumice.actions.eviction import equal_holders, takeover
 from pumice.actions.placing import held_back
 from pumice.framework import reservations
 from pumice.framework.statement import Statement
@@ -35,6 +35,24 @@ def told(name, *ways):
 @pytest.mark.parametrize("name", POLICIES)
 def test_no_short_cut_changes_a_word_of_a_life(name):
     assert told(name) == told(name, *LONG_WAYS)
+
+
+def test_what_is_said_of_a_kind_of_holders_is_what_asking_about_each_would_give(monkeypatch):
+    said = Counter()
+    shared = equal_holders.EqualHolders.could_be_evicted
+
+    def compared(self, tasks):
+        known = bool(self._known)
+        told = shared(self, tasks)
+        assert told == takeover.could_evict(self._session, self._rules, self._claimant, tasks), tasks
+        said[told, known] += 1
+        return told
+
+    monkeypatch.setattr(equal_holders.EqualHolders, "could_be_evicted", compared)
+    for name in POLICIES:
+        for seed in range(SEEDS):
+            Life(seed, name).told()
+    assert min(said[True, True], said[False, True]) > 10, said
 
 
 def test_every_short_cut_is_taken_in_these_lives(monkeypatch):
