@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from eviction_holders import POLICIES, Life
 
-from pumice.actions.eviction import equal_holders, takeover
+from pumice.actions.eviction import equal_holders, known_holders, takeover
 from pumice.actions.placing import held_back
 from pumice.framework import reservations
 from pumice.framework.statement import Statement
@@ -18,6 +18,7 @@ SEEDS = 6
 # What is patched so that the long way is gone, for each short cut.
 LONG_WAYS = [
     (equal_holders.EqualHolders, "_kind", lambda *_: None),
+    (known_holders.KnownHolders, "of", lambda *_: None),
     (held_back.HeldBack, "known", lambda *_: None),
     (reservations, "_are_put_back_together", lambda *_: False),
     (Statement, "discard_together", Statement.discard),
@@ -70,9 +71,10 @@ def test_every_short_cut_is_taken_in_these_lives(monkeypatch):
         monkeypatch.setattr(owner, name, counting)
 
     count(equal_holders.EqualHolders, "_kind")
+    count(known_holders.KnownHolders, "_is_current")
     count(held_back.HeldBack, "known", lambda stays: stays.refusal is not None)
     count(reservations, "_are_put_back_together")
     for seed in range(SEEDS):
         Life(seed, "shared").told()
-    assert len(counts) == 4
+    assert len(counts) == 5
     assert min(counts.values()) > 5, counts
