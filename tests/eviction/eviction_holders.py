@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import recount
 from builders import group, node, pod, priority_class, queue
 from pumice.api import duration, kinds
 from pumice.cache.cache import Cache
@@ -88,6 +89,7 @@ class Life:
             record = self.scheduler.cycle()
             assert not self.scheduler.failures, self.scheduler.failures
             model = self.cache.cluster
+            recount.check(model)
             holds = {uid: (hold.node, hold.victims) for uid, hold in self.scheduler.reservations.holds.items()}
             order = [list(model.pending_jobs), {record.name: list(record.tasks) for record in model.nodes.records}]
             explained = [record.explain(key) for key in sorted(model.jobs)]
