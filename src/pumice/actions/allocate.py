@@ -9,6 +9,7 @@ import msgspec
 from pumice.actions.placing import (
     expected_subjects,
     gang_fit,
+    held_back,
     inside_domains,
     known_failures,
     largest_first,
@@ -65,6 +66,7 @@ class Allocate(Action):
         """Serve gangs that were left incomplete, then the first job of the first queue until no queue has a job left."""
         self._failures = known_failures.KnownFailures()
         self._surplus = surplus.Surplus()
+        self._held_back = held_back.HeldBack(session)
         self._gated: dict[str, None] = {}
         members, work = self._work(session)
         jobs = {name: session.job_order.queue(listed) for name, listed in members.items()}
@@ -169,6 +171,10 @@ class Allocate(Action):
             tasks = work[job.key]
             if self._is_known_to_fail(session, job, tasks):
                 continue
+            if (stays := self._held_back.known(queue, job, tasks)) is not None:
+                self._leave_holding(session, job, tasks[0], stays.refusal)
+                work[job.key] = []
+                continue
 
             def is_next(job: Job = job) -> bool:
                 """Tell whether the next turn would be this job's again."""
@@ -251,6 +257,7 @@ class Allocate(Action):
             with session.attempt(job):
                 session.gates.take_off(queue, [task for task in tasks if task.gated])
         # What is held for the job is its own to use; whatever it does not use is held for it again.
+        self._held_back.begin(queue, job, tasks)
         lifted = reservations.lift(session, job)
         try:
             with session.attempt(job):
@@ -259,6 +266,21 @@ class Allocate(Action):
         finally:
             if lifted:
                 _hold_again(session, lifted)
+                self._held_back.end()
+
+    def _leave_holding(self, session: Session, job: Job, task: Task, refusal: FitSummary | None) -> None:
+        """Say of a job that holds room what trying it would say, and leave it as that would."""
+        session.findings.attempt(job)
+        self._surplus.begin(job)
+        session.hold_anew(task, evicted=refusal is not None)
+        if refusal is None:
+            session.record.judge(job.key, self.name, _holds_room(job))
+            return
+        session.findings.note_fit([task], refusal)
+        lacking = job.min_member - job.tally.ready
+        session.record.judge(job.key, self.name, Shortfall(0, lacking, job.min_member, 1, task.name, refusal))
+        if session.findings.phase(job) == names.PHASE_INQUEUE:
+            session.never_running.say(job)
 
     def _is_known_to_fail(self, session: Session, job: Job, tasks: list[Task]) -> bool:
         """Tell at once that a job fails as an equal one has just failed: all its tasks are alike, and no node takes one."""
@@ -302,7 +324,9 @@ class Allocate(Action):
             left = inside_domains.place(turn, tasks)[1]
         elif len(tasks) == 1:
             left = []
-            task_runs.place_one(turn, tasks[0])
+            refusal = task_runs.place_one(turn, tasks[0])
+            if self._held_back.trying is not None:
+                self._held_back.trying.refusal = refusal
         elif session.job_ready(job):
             # Beyond its minimum a job gets one pod per turn; the first one that finds a node ends the turn.
             if is_next is not None:
@@ -358,12 +382,7 @@ class Allocate(Action):
             return left
         if not session.is_pipelined(job):
             return None
-        waiting = job.tally.waiting
-        session.record.judge(
-            job.key,
-            self.name,
-            f"holds room: {job.tally.ready} of {job.min_member} members placed, {waiting} wait for pods being released",
-        )
+        session.record.judge(job.key, self.name, _holds_room(job))
         statement.keep()
         return []
 
@@ -378,6 +397,11 @@ class Allocate(Action):
             session.record.acquit(job.key, self.name)
         elif session.findings.errors(job):
             session.record.judge(job.key, self.name, _shortfall(session, job, 0))
+
+
+def _holds_room(job: Job) -> str:
+    ready, waiting = job.tally.ready, job.tally.waiting
+    return f"holds room: {ready} of {job.min_member} members placed, {waiting} wait for pods being released"
 
 
 def _placed(count: int, left: int) -> str:

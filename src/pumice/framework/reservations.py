@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
 from pumice.api import timestamp
 from pumice.framework.reason_keys import AWAITS
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pumice.framework.session import Session
     from pumice.model.cluster import Cluster
     from pumice.model.job import Job
+    from pumice.model.nodes import NodeRecord, NodeTable
     from pumice.model.task import Task
 
 PATIENCE = 60_000_000
@@ -185,14 +187,16 @@ def _departure(hold: Hold, task: Task) -> int:
 
 def apply(session: Session, reservations: Reservations) -> None:
     """Let nominated members wait on their nodes before any action runs."""
+    held = []
     for task in reservations.renew(session.cluster, session.started):
         job = task.job
         if job is None or not session.usable(job) or task.gated:
             continue
         if session.closed(job) is not None:
             reservations.drop([task])
-            continue
-        put_back(session, reservations, [task])
+        else:
+            held.append(task)
+    put_back(session, reservations, held)
     if (deadline := reservations.deadline(session.started)) is not None:
         session.wake_at(deadline)
 
@@ -200,24 +204,45 @@ def apply(session: Session, reservations: Reservations) -> None:
 def put_back(session: Session, reservations: Reservations, tasks: Iterable[Task]) -> None:
     """Let pending tasks wait on the nodes that are held for them, as far as those can still take them."""
     table = session.cluster.nodes
+    places: list[tuple[Task, NodeRecord]] = []
     for task in tasks:
         hold = reservations.holds.get(task.uid)
         record = table.by_name.get(hold.node) if hold is not None else None
         if record is None or record.row >= table.count or task.status != Status.PENDING:
             continue
-        free = (
-            table.allocatable[record.row]
-            - table.used[record.row]
-            + table.releasing[record.row]
-            - table.pipelined[record.row]
-        )
-        request = task.shape.request
-        if request.unoffered or not (free[request.asked] >= request.needed).all():
-            continue
-        statement = session.statement()
-        statement.pipeline([task], [record], evicted=True)
-        session.reserved[task.uid] = task
-        statement.keep()
+        if not task.shape.request.unoffered:
+            places.append((task, record))
+    if len(places) > 1 and _are_put_back_together(session, places):
+        return
+    for task, record in places:
+        free, request = table.future_idle_at(record.row), task.shape.request
+        if (free[request.asked] >= request.needed).all():
+            statement = session.statement()
+            statement.pipeline([task], [record], evicted=True)
+            session.reserved[task.uid] = task
+            statement.keep()
+
+
+def _are_put_back_together(session: Session, places: Sequence[tuple[Task, NodeRecord]]) -> bool:
+    """Put tasks back in one go; False, with nobody put back, if some might not fit beside each other, or a handler has to be told of each before the next."""
+    if session.handlers_may_refuse or session.handlers_look_around or not _have_room(session.cluster.nodes, places):
+        return False
+    statement = session.statement()
+    tasks = [task for task, _ in places]
+    if not statement.pipeline_together(tasks, [record for _, record in places], evicted=True):
+        return False
+    session.reserved.update({task.uid: task for task in tasks})
+    statement.keep()
+    return True
+
+
+def _have_room(table: NodeTable, places: Sequence[tuple[Task, NodeRecord]]) -> bool:
+    """Tell whether every node surely has room for all that would wait there."""
+    numbers: dict[int, int] = {}
+    at = [numbers.setdefault(record.row, len(numbers)) for _, record in places]
+    free = table.future_idle_at(np.array(list(numbers), dtype=np.int64))
+    np.subtract.at(free, at, np.array([task.shape.request.vector for task, _ in places], dtype=np.int64))
+    return bool((free >= 0).all())
 
 
 def lift(session: Session, job: Job) -> list[Task]:

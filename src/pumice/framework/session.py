@@ -17,6 +17,7 @@ from pumice.framework.breakdowns import HANDLER, OPEN, Breakdowns, PluginBreakdo
 from pumice.framework.findings import Findings, LastTransaction
 from pumice.framework.gates import Gates
 from pumice.framework.job_domains import JobDomains
+from pumice.framework.kept_runs import KeptRuns
 from pumice.framework.never_running import NeverRunning
 from pumice.framework.points import POINTS, Points
 from pumice.framework.reasons import Code, FitSummary
@@ -117,7 +118,7 @@ class Session(Points):
         )
         self.gates = Gates(self)
         self._outlet = outlet
-        self._kept: list[Run] = []
+        self._kept = KeptRuns()
         self._statements: list[Statement] = []
         roster = Roster(len(configuration.tiers), final_veto=configuration.rules == "kube-batch")
         roster.breakdowns, roster.evaluator = self.breakdowns, evaluator
@@ -232,6 +233,13 @@ class Session(Points):
             accepted += 1
         self._touch([job for run in runs[: accepted + 1] if (job := run.tasks[0].job) is not None])
         return accepted
+
+    def tell_of_undone(self, runs: Sequence[Run]) -> None:
+        """Tell the handlers about runs that had given room to their tasks and were undone together, one after the other."""
+        for run in runs:
+            for plugin, handler in self.handlers:
+                self._told(plugin, handler, run, -1)
+        self._touch([job for run in runs if (job := run.tasks[0].job) is not None])
 
     def _touch(self, jobs: Iterable[Job]) -> None:
         """Let jobs and their queues move at once: shares are live, and whoever is ordered by what it holds is so as the handlers know it."""
@@ -392,7 +400,7 @@ class Session(Points):
     def keep(self, runs: Iterable[Run]) -> None:
         """Keep runs applied until the session closes."""
         for run in runs:
-            self._kept.append(run)
+            self._kept.add(run)
             if run.evicted:
                 self.evicted_for.update(dict.fromkeys(task.uid for task in run.tasks))
 
@@ -490,19 +498,28 @@ class Session(Points):
 
     def release_kept(self, task: Task) -> None:
         """Undo one held task, so that it can be placed anew."""
-        statement = Statement(self)
-        statement.runs = self._kept
-        statement.undo(task)
+        if (run := self._kept.take(task)) is not None:
+            statement = Statement(self)
+            statement.runs = [run]
+            statement.rollback(0)
+
+    def hold_anew(self, task: Task, *, evicted: bool) -> None:
+        """Leave one held task where it waits, but in the order of what is held as if it had been undone and held again."""
+        self._kept.put_last(task, evicted=evicted)
+        self.reserved[task.uid] = self.reserved.pop(task.uid)
+        if task.node is not None:
+            task.node.tasks[task.uid] = task.node.tasks.pop(task.uid)
 
     # -- closing -----------------------------------------------------------------------------------------------
 
     def rollback(self) -> None:
         """Undo everything that was only held, and whatever an action that broke down left behind."""
         for abandoned in self._statements:
-            abandoned.discard()
+            if abandoned.runs:
+                abandoned.discard()
         statement = Statement(self)
-        statement.runs, self._kept = self._kept, []
-        statement.discard()
+        statement.runs = self._kept.take_all()
+        statement.discard_together()
 
 
 def _by_shape(tasks: Iterable[Task]) -> list[list[Task]]:

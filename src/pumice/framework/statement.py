@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 _PENDING = frozenset({Status.PENDING})
+_PLACING = frozenset({Step.ALLOCATE, Step.PIPELINE})
 
 
 class Saved(msgspec.Struct, frozen=True):
@@ -146,6 +147,24 @@ class Statement:
     ) -> int:
         """Let pending tasks wait for room that is being released; `evicted` says that pods were evicted for them."""
         return self._place(Step.PIPELINE, Status.PIPELINED, tasks, nodes, until, evicted=evicted)
+
+    def pipeline_together(self, tasks: Sequence[Task], nodes: Sequence[NodeRecord], *, evicted: bool) -> bool:
+        """Let pending tasks of any jobs and shapes wait on nodes, each by itself, and tell the handlers of one after the other when all do; False, with nobody placed, if one refuses."""
+        self._session.cluster.move_each(tasks, nodes, Status.PIPELINED)
+        runs = [
+            Run(Step.PIPELINE, Status.PENDING, Status.PIPELINED, [task], [None], [node], evicted=evicted, serials=[at])
+            for at, (task, node) in enumerate(zip(tasks, nodes, strict=True), self._serial)
+        ]
+        accepted = self._session.tell_of_all(runs)
+        if accepted == len(runs):
+            self._serial += len(runs)
+            self.runs += runs
+            return True
+        self._session.cluster.move_each(tasks, None, Status.PENDING)
+        self._session.tell_of_undone(runs[: accepted + 1])
+        # As where tasks are allocated together.
+        self._session.handlers_may_refuse, self._session.handlers_look_around = False, True
+        return False
 
     def evict(self, tasks: Sequence[Task], reason: str) -> None:
         """Release tasks from their nodes."""
@@ -290,6 +309,26 @@ class Statement:
             self._session.remember(run)
             self._undo(run)
 
+    def discard_together(self) -> None:
+        """Undo everything as `discard` does, placements of all jobs at once unless a handler has to be told of each run before the next is undone."""
+        runs, self.runs = joined(reversed(self.runs)), []
+        for run in runs:
+            self._session.remember(run)
+        still = [part for run in runs if (part := self._still_applied(run)).tasks]
+        tasks = {task.uid: task for run in still for task in run.tasks}
+        if (
+            self._session.handlers_look_around
+            or len(still) < 2
+            or len(tasks) < sum(len(run.tasks) for run in still)
+            or any(run.step not in _PLACING or run.tasks[0].job is None for run in still)
+        ):
+            for run in runs:
+                self._undo(run)
+            return
+        for _, alike in itertools.groupby(still, key=lambda run: run.after):
+            self._session.cluster.move_each([task for run in alike for task in run.tasks], None, Status.PENDING)
+        self._session.tell_of_undone(still)
+
     def make_wait(self, mark: int) -> None:
         """Let everything that was placed after a mark wait on its node instead of being bound."""
         placed: list[tuple[Task, NodeRecord]] = []
@@ -315,14 +354,18 @@ class Statement:
 
     def _undo(self, run: Run) -> None:
         """Take a run back, as far as its tasks are still where it put them."""
-        still = [i for i, task in enumerate(run.tasks) if task.status == run.after and task.node is run.targets[i]]
-        if len(still) < len(run.tasks):
-            run = run.pick(still)
+        run = self._still_applied(run)
         if run.tasks:
             self._session.cluster.move(run.tasks, run.sources, run.before)
             for record, uids in run.listed:
                 record.list_as(uids)
             self._session.tell(run, -1)
+
+    @staticmethod
+    def _still_applied(run: Run) -> Run:
+        """Return a run without the tasks that are no longer where it put them."""
+        still = [i for i, task in enumerate(run.tasks) if task.status == run.after and task.node is run.targets[i]]
+        return run if len(still) == len(run.tasks) else run.pick(still)
 
     # -- making real -------------------------------------------------------------------------------------------
 

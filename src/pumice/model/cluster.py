@@ -13,7 +13,7 @@ import numpy as np
 from pumice.api import scheduling
 from pumice.model import counted, resources, statuses
 from pumice.model.change_log import ChangeLog
-from pumice.model.gathering import GatheredSums, Placed
+from pumice.model.gathering import GatheredSums, Moved
 from pumice.model.hypertree import HyperNodes
 from pumice.model.job import BEST_EFFORT_PENDING, Job, Tally
 from pumice.model.kinship import Kinship
@@ -345,10 +345,35 @@ class Cluster:
         self.changed += len(tasks)
         rows = self.queue_sums.rows
         queue_rows = [rows[job.queue] for job in jobs]
-        placed = Placed([task.shape for task in tasks])
-        placed.enter_nodes(self.nodes, [record.row for record in records])
-        placed.enter_sums(self.job_sums, [job.row for job in jobs])
-        placed.enter_sums(self.queue_sums, queue_rows)
+        placed, held = Moved([task.shape for task in tasks]), counted.HELD[PENDING, Status.ALLOCATED]
+        placed.enter_nodes(self.nodes, [record.row for record in records], counted.REACHED[Status.ALLOCATED])
+        placed.enter_sums(self.job_sums, [job.row for job in jobs], held)
+        placed.enter_sums(self.queue_sums, queue_rows, held)
+        self.queue_sums.changes += queue_rows
+
+    def move_each(self, tasks: Sequence[Task], records: Sequence[NodeRecord] | None, status: Status) -> None:
+        """Give tasks of any jobs and shapes, all in one status, another: each on the node beside it if they had none, or without the one they had; the sums of all of them follow in one go."""
+        before, kinship = tasks[0].status, self.kinship if self.kinship.counting else None
+        targets: Sequence[NodeRecord | None] = records or [None] * len(tasks)
+        places = records or [task.node for task in tasks if task.node is not None]
+        node_rows = [place.row for place in places]
+        jobs = [job for task in tasks if (job := task.job) is not None]
+        for task, job, record in zip(tasks, jobs, targets, strict=True):
+            if kinship is not None:
+                kinship.moved(task, record, status)
+            self._transfer(task, record)
+            self._change(task, status)
+            if PENDING in (before, status):
+                self._index(task, job)
+            self._note(job)
+        self.changed += len(tasks)
+        rows = self.queue_sums.rows
+        queue_rows = [rows[job.queue] for job in jobs]
+        moved, held = Moved([task.shape for task in tasks]), counted.HELD[before, status]
+        changes = counted.LEFT[before] if records is None else counted.REACHED[status]
+        moved.enter_nodes(self.nodes, node_rows, changes)
+        moved.enter_sums(self.job_sums, [job.row for job in jobs], held)
+        moved.enter_sums(self.queue_sums, queue_rows, held)
         self.queue_sums.changes += queue_rows
 
     def settle(self, tasks: Iterable[Task]) -> None:

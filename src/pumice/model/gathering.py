@@ -16,6 +16,7 @@ from pumice.model.statuses import Status
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from pumice.model.counted import Changes
     from pumice.model.nodes import NodeTable
     from pumice.model.resources import Matrix
     from pumice.model.shape import Shape
@@ -72,8 +73,8 @@ class GatheredSums:
         self._nodes, self._jobs, self._queues, self._touched = {}, {}, {}, []
 
 
-class Placed:
-    """Pending tasks that were allocated, by their shapes: what that adds to the sums."""
+class Moved:
+    """Tasks that go from one status to another together, by their shapes: what that changes in the sums."""
 
     __slots__ = ("_non_zero", "_requests")
 
@@ -83,16 +84,19 @@ class Placed:
         self._requests = np.array(_vectors(numbers, zeros=False), dtype=np.int64)[places]
         self._non_zero = np.array(_vectors(numbers, zeros=True), dtype=np.int64)[places]
 
-    def enter_nodes(self, nodes: NodeTable, rows: Sequence[int]) -> None:
-        """Add them to the nodes in rows, one for each."""
-        np.add.at(nodes.used, rows, self._requests)
-        np.add.at(nodes.non_zero, rows, self._non_zero)
+    def enter_nodes(self, nodes: NodeTable, rows: Sequence[int], changes: Changes) -> None:
+        """Change columns of the nodes in rows, one for each task."""
+        for name, sign in changes:
+            self._enter(getattr(nodes, name), rows, sign, zeros=name == "non_zero")
         nodes.touch_all(rows)
 
-    def enter_sums(self, sums: Sums, rows: Sequence[int]) -> None:
-        """Move them from what is pending to what is allocated, in rows of jobs or queues."""
-        np.add.at(sums.allocated, rows, self._requests)
-        np.subtract.at(sums.pending, rows, self._requests)
+    def enter_sums(self, sums: Sums, rows: Sequence[int], changes: Changes) -> None:
+        """Change sums of jobs or queues in rows, one for each task."""
+        for name, sign in changes:
+            self._enter(getattr(sums, name), rows, sign, zeros=False)
+
+    def _enter(self, matrix: Matrix, rows: Sequence[int], sign: int, *, zeros: bool) -> None:
+        (np.add if sign > 0 else np.subtract).at(matrix, rows, self._non_zero if zeros else self._requests)
 
 
 def _count(gathered: dict[str, Times], name: str, row: int, shape: Shape, times: int) -> None:

@@ -59,7 +59,7 @@ class Gang(Plugin):
         session.job_ready.add(self._ready)
         session.minimums_count = any(each.plugin == self.name for each in session.job_ready)
         session.sub_job_ready.add(_sub_job_is_ready)
-        session.job_pipelined.add(vote)
+        session.job_pipelined.add(vote, reads=Reads(0))
         session.sub_job_pipelined.add(_sub_job_vote)
         session.job_starving.add(_is_starving, reads=Reads(0))
         rule = spared_by_kube_batch if kube_batch else spared

@@ -23,8 +23,8 @@ def is_one(rules: Rules, plan: Plan, job: Job) -> bool:
     members = plan.members
     if not rules.is_blind or not _are_equal(plan.job, job, len(members)):
         return False
-    kind = _kind(members[0])
-    if any(_kind(task) != kind for task in (*members[1:], *job.pending.values())):
+    first = kind(members[0])
+    if any(kind(task) != first for task in (*members[1:], *job.pending.values())):
         return False
     waiting = [task for task in job.pending.values() if asking.may_ask(plan.session, task)]
     if len(waiting) < len(members):
@@ -39,12 +39,14 @@ def _are_equal(own: Job, other: Job, members: int) -> bool:
     ready = own.tally.ready
     if ready != other.tally.ready or own.tally.waiting != members or other.tally.waiting:
         return False
-    return own.min_member - ready == members and _is_plain(own) and _is_plain(other)
+    return own.min_member - ready == members and is_plain(own) and is_plain(other)
 
 
-def _is_plain(job: Job) -> bool:
+def is_plain(job: Job) -> bool:
+    """Tell whether nothing but the number of its members says when a job is complete."""
     return job.group is not None and job.topology is None and not (job.roles_enforced or job.policies)
 
 
-def _kind(task: Task) -> Hashable:
+def kind(task: Task) -> tuple[Hashable, ...]:
+    """Return what rules that read nothing more see of a pod."""
     return *task.likeness, task.namespace, task.priority, task.pod.spec.priority_class_name

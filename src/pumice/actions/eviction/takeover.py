@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from pumice.actions.eviction import asking
+from pumice.actions.eviction import asking, known_holders
+from pumice.actions.eviction.equal_holders import EqualHolders
 from pumice.framework import reservations
 from pumice.model.statuses import Status
 
@@ -26,29 +27,53 @@ def holders(session: Session, rules: Rules, claimant: Task) -> list[Job]:
     for task in session.reserved.values():
         if task.job is not None and task.job is not claimant.job and task.status == Status.PIPELINED:
             waiting.setdefault(task.job.key, []).append(task)
-    return [session.cluster.jobs[key] for key, tasks in waiting.items() if could_evict(session, rules, claimant, tasks)]
+    if not waiting:
+        return []
+    is_alone = len(_asking_too(session, claimant)) == 1
+    equal = EqualHolders(session, rules, claimant, could_evict, could_evict if is_alone else is_offered)
+    known, kind = known_holders.of(session, f"{rules.name} {rules.within}"), equal.kind_of_claimant()
+    if kind is not None and (found := known.of(kind)) is not None:
+        return found
+    found = [session.cluster.jobs[key] for key, tasks in waiting.items() if equal.could_be_evicted(tasks)]
+    if kind is not None and equal.are_all_of_a_kind:
+        known.keep(kind, waiting, found)
+    return found
+
+
+def is_offered(session: Session, rules: Rules, claimant: Task, tasks: Sequence[Task]) -> bool:
+    """Tell whether any of some tasks would be offered to a claimant if they ran."""
+    statement = session.statement()
+    with statement.trial():
+        return bool(_where_offered(statement, rules, claimant, tasks))
 
 
 def could_evict(session: Session, rules: Rules, claimant: Task, tasks: Sequence[Task]) -> bool:
     """Tell whether a claimant could evict tasks if they ran, and they could not evict it in turn."""
-    nodes = list({id(task.node): task.node for task in tasks if task.node is not None}.values())
     statement = session.statement()
     with statement.trial():
-        statement.suppose(tasks, [task.node for task in tasks], Status.RUNNING)
-        wanted = {task.uid for task in tasks}
-        places = [record for record in nodes if any(t.uid in wanted for t in rules.offered(claimant, record))]
+        places = _where_offered(statement, rules, claimant, tasks)
         if not places:
             return False
         statement.suppose(tasks, [None] * len(tasks), Status.PENDING)
-        # With all that its job lacks: what a gang holds once it is there decides whether it may keep it.
-        asking_too = [claimant, *(task for task in _lacking(session, claimant) if task is not claimant)]
-        return not any(_would_be_offered(statement, rules, asking_too, tasks, each) for each in places)
+        members = _asking_too(session, claimant)
+        return not any(_would_be_offered(statement, rules, members, tasks, each) for each in places)
 
 
-def _lacking(session: Session, claimant: Task) -> list[Task]:
+def _where_offered(statement: Statement, rules: Rules, claimant: Task, tasks: Sequence[Task]) -> list[NodeRecord]:
+    """Let tasks run where they wait, and return the nodes on which any of them is offered to a claimant."""
+    nodes = list({id(task.node): task.node for task in tasks if task.node is not None}.values())
+    statement.suppose(tasks, [task.node for task in tasks], Status.RUNNING)
+    wanted = {task.uid for task in tasks}
+    return [record for record in nodes if any(t.uid in wanted for t in rules.offered(claimant, record))]
+
+
+def _asking_too(session: Session, claimant: Task) -> list[Task]:
+    """Return a claimant with all that its job lacks: what a gang holds once it is there decides whether it may keep it."""
     job = claimant.job
-    waiting = [] if job is None else [task for task in asking.claimants(session, job) if task.status == Status.PENDING]
-    return [] if job is None else asking.members_lacking(job, waiting)
+    if job is None:
+        return [claimant]
+    waiting = [task for task in asking.claimants(session, job) if task.status == Status.PENDING]
+    return [claimant, *(task for task in asking.members_lacking(job, waiting) if task is not claimant)]
 
 
 def _would_be_offered(

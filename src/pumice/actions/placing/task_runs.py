@@ -64,18 +64,21 @@ def _placed_together(turn: Turn, order: Sequence[Task]) -> int:
     return count
 
 
-def place_one(turn: Turn, task: Task) -> None:
-    """Place the only task of a job that is left, exactly as it would be among others; whether that makes the job ready is asked when the turn ends."""
+def place_one(turn: Turn, task: Task) -> FitSummary | None:
+    """Place the only task of a job that is left, exactly as it would be among others; whether that makes the job ready is asked when the turn ends.
+
+    Returns why the queue may not take it on, if that is why it is not placed.
+    """
     session, statement = turn.session, turn.statement
     if task.gated:
-        return
+        return None
     run = [task]
     if (refusal := _allowed(turn, run)[1]) is not None:
         session.findings.note_fit(run, refusal)
-        return
+        return refusal
     looked_for = subject.Subject(task, turn.queue)
     if _is_refused(session, looked_for, run):
-        return
+        return None
     evaluation = session.evaluate(looked_for)
     for released in (False, True):
         rows = _choose(session, evaluation, run, turn.scope, released=released)
@@ -83,8 +86,9 @@ def place_one(turn: Turn, task: Task) -> None:
             # A plugin that refuses has said why, and the task is dealt with.
             step = statement.pipeline if released else statement.allocate
             step(run, [session.cluster.nodes.records[rows[0]]])
-            return
+            return None
     session.findings.note_fit(run, turn.scope.failure(evaluation))
+    return None
 
 
 def place_equal_ahead(turn: Turn, run: list[Task], is_next: Callable[[], bool]) -> int:

@@ -109,7 +109,7 @@ class Capacity(Plugin):
             session.never_running.ceilings = self.rooms.branch_ceilings
             admission.guard(session, admission.Guard(self.rooms, self.admitted, self.beyond_limit))
         session.queue_accounts = self.account
-        session.allocatable.add(self.refuse)
+        session.allocatable.add(self.refuse, reads=Reads.QUEUE)
         session.preemptive.add(self.may_not_reclaim)
         session.reclaimable.add(self.victims.reclaimable)
         session.unified_evictable.add(self.evictable)

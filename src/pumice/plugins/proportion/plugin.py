@@ -102,7 +102,7 @@ class Proportion(Plugin):
         self.admitted.open(session.cluster, minima=minima.shared(session))
         session.queue_order.add(self.order)
         session.overused.add(self.overused)
-        session.allocatable.add(self.refuse)
+        session.allocatable.add(self.refuse, reads=Reads.QUEUE)
         session.preemptive.add(self.beyond_share)
         session.reclaimable.add(self.above)
         session.protection.add(self.protection, reads=Reads.QUEUE)

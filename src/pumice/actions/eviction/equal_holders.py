@@ -1,0 +1,99 @@
+"""Jobs with held room that are alike: whether a claimant could evict them if they ran is found out for one of each kind, and holds for all.
+
+That needs functions which know of a job nothing but its numbers (`Rules.is_blind`), and of which none can be outvoted: then who else is on a node does not count.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.actions.eviction import equal_rivals
+from pumice.framework.extensions import Intersection
+from pumice.framework.points import Reads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+    from pumice.actions.eviction.rules import Rules
+    from pumice.framework.session import Session
+    from pumice.model.job import Job
+    from pumice.model.task import Task
+
+    Question = Callable[[Session, Rules, Task, Sequence[Task]], bool]
+
+# Where three functions share a tier, two may agree on nobody and the third decide alone.
+VOICES = 2
+
+
+class EqualHolders:
+    """What is known of the holders of each kind for one claimant: `ask` finds out about one, `of_kind` whether that need be asked of any of its kind."""
+
+    def __init__(self, session: Session, rules: Rules, claimant: Task, ask: Question, of_kind: Question) -> None:
+        self._session = session
+        self._rules = rules
+        self._claimant = claimant
+        self._ask = ask
+        self._of_kind = of_kind
+        self._usual = rules.is_blind and _nobody_is_outvoted(rules)
+        self._by_itself = [each for each in session.protection if each.reads & Reads.TASK]
+        self._known: dict[Hashable, bool] = {}
+        self.are_all_of_a_kind = True  # whether nobody had to be asked about for itself alone
+
+    def kind_of_claimant(self) -> Hashable | None:
+        """Return what rules see of the claimant; None if an equal one might be answered otherwise."""
+        task, job = self._claimant, self._claimant.job
+        if not self._usual or job is None or len(job.tasks) != 1 or not equal_rivals.is_plain(job):
+            return None
+        if task.eviction_refused is not None or self._session.breakdowns.has(job):
+            return None
+        return self._seen_of(job, task)
+
+    def could_be_evicted(self, tasks: Sequence[Task]) -> bool:
+        """Tell whether the claimant could evict the tasks of one job if they ran."""
+        about = (self._session, self._rules, self._claimant, tasks)
+        kind = self._kind(tasks) if self._usual else None
+        if kind is None:
+            self.are_all_of_a_kind = False
+            return self._ask(*about)
+        known = self._known.get(kind)
+        if known is None:
+            known = self._of_kind(*about)
+            if self._is_unsure(tasks):
+                self.are_all_of_a_kind = False
+            else:
+                self._known[kind] = known
+        return known and (self._of_kind is self._ask or self._ask(*about))
+
+    def _kind(self, tasks: Sequence[Task]) -> Hashable | None:
+        """Return what rules see of a holder, None if it has to be asked about by itself."""
+        task, job = tasks[0], tasks[0].job
+        if job is None or len(job.tasks) != 1 or not equal_rivals.is_plain(job) or task.node is None:
+            return None
+        if any(other.eviction_refused is not None for other in task.node.tasks.values()):
+            # Whoever looks at a pod that is spared for a while asks to be woken when that is over.
+            return None
+        return self._seen_of(job, task)
+
+    def _seen_of(self, job: Job, task: Task) -> Hashable:
+        """Return what rules see of a job and its only pod."""
+        numbers = (job.queue, job.priority, job.min_member, job.preemptable, job.preemptable_set, task.preemptable)
+        return *equal_rivals.kind(task), *numbers, self._is_protected(task)
+
+    def _is_protected(self, task: Task) -> bool:
+        """Tell whether anything about a pod itself protects it."""
+        protection, name = self._session.protection, self._rules.name
+        return any(protection.ask(each, self._claimant, task, name) is not None for each in self._by_itself)
+
+    def _is_unsure(self, tasks: Sequence[Task]) -> bool:
+        """Tell whether a plugin broke down about one of the two: that says nothing about equals."""
+        jobs = (self._claimant.job, tasks[0].job)
+        return any(job is not None and self._session.breakdowns.has(job) for job in jobs)
+
+
+def _nobody_is_outvoted(rules: Rules) -> bool:
+    """Tell whether a candidate goes if and only if every function would let it go, whoever else is asked about."""
+    extension = rules.extension()
+    if not isinstance(extension, Intersection):
+        return False
+    voices = [len(tier) for tier in extension.tiers if tier]
+    return extension.final_veto or not voices or (len(voices) == 1 and voices[0] <= VOICES)

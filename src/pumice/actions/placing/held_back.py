@@ -1,0 +1,137 @@
+"""Jobs whose only pod waits on the node that is held for it: what becomes of one that is tried becomes of its equals, as long as nothing changes.
+
+Each is tried with its own hold lifted. What its queue holds then is the same for all that ask for the same, so what a queue refuses to one it refuses to the next; and where one
+finds no free room anywhere and waits on its node again, so does an equal one whose node has the same amounts. So nobody need be moved to find out that the next one stays where it is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pumice.framework.reads import NOTHING, Reads
+from pumice.framework.subject import Subject
+from pumice.model.statuses import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from pumice.framework.evaluation import Mask
+    from pumice.framework.reasons import FitSummary
+    from pumice.framework.session import Session
+    from pumice.model.job import Job
+    from pumice.model.nodes import NodeRecord
+    from pumice.model.queue import Queue
+    from pumice.model.task import Task
+
+
+class Tried(msgspec.Struct):
+    """A holder that is being tried: where it waited, when that was, and why its queue refused it."""
+
+    queue: Queue
+    job: Job
+    task: Task
+    node: NodeRecord
+    position: int
+    refusal: FitSummary | None = None
+
+
+class Stays(msgspec.Struct, frozen=True):
+    """What trying a holder comes to: it stays where it is, refused by its queue, or since there is no free room and its own node, if it is one of those that are open to it, will have some."""
+
+    refusal: FitSummary | None = None
+    open_nodes: Mask | None = None
+
+
+class HeldBack:
+    """What became of the holders of each kind; true until something changes, which trying one that ends where it began does not."""
+
+    __slots__ = ("_known", "_session", "_usual", "_when", "trying")
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._usual = _are_equals_refused_alike(session)
+        self._known: dict[Hashable, Stays] = {}
+        self._when: tuple[str, int] = ("", -1)
+        self.trying: Tried | None = None
+
+    def known(self, queue: Queue, job: Job, tasks: Sequence[Task]) -> Stays | None:
+        """Return what would become of a holder that would stay where it is; None if it has to be tried."""
+        table = self._session.cluster.nodes
+        if not self._known or self._when != (queue.name, table.position):
+            return None
+        node = self._waits_on(job, tasks)
+        # Where more was given out than there is, the hold could not be put back.
+        if node is None or table.future_idle_at(node.row).min() < 0:
+            return None
+        kind = _kind(job, tasks[0])
+        if (stays := self._known.get(kind)) is not None:
+            return stays
+        if tasks[0].nominated != node.name:
+            # Another node may be better.
+            return None
+        stays = self._known.get((kind, table.state(node.row)))
+        return None if stays is None or stays.open_nodes is None or not stays.open_nodes[node.row] else stays
+
+    def begin(self, queue: Queue, job: Job, tasks: Sequence[Task]) -> None:
+        """Note that a job is about to be tried."""
+        node = self._waits_on(job, tasks) if self._session.reserved else None
+        position = self._session.cluster.nodes.position
+        self.trying = None if node is None else Tried(queue, job, tasks[0], node, position)
+
+    def end(self) -> None:
+        """Keep what became of the job that was tried, if it is back where it was."""
+        tried, self.trying = self.trying, None
+        if tried is None or self._session.breakdowns.has(tried.job) or self._session.handlers_may_refuse:
+            return
+        if self._waits_on(tried.job, [tried.task]) is not tried.node:
+            return
+        if self._when != (tried.queue.name, tried.position):
+            self._known = {}
+        table = self._session.cluster.nodes
+        self._when = (tried.queue.name, table.position)
+        kind = _kind(tried.job, tried.task)
+        if tried.refusal is not None:
+            self._known[kind] = Stays(tried.refusal)
+        elif tried.task.nominated == tried.node.name and not self._session.findings.errors(tried.job):
+            open_nodes = self._nodes_by_amounts(Subject(tried.task, tried.queue))
+            self._known[kind, table.state(tried.node.row)] = Stays(open_nodes=open_nodes)
+
+    def _waits_on(self, job: Job, tasks: Sequence[Task]) -> NodeRecord | None:
+        """Return the node that is held for the only pod of a job and on which it waits; None if there is more to a job than that."""
+        if not self._usual or len(tasks) != 1 or len(job.tasks) != 1 or job.min_member < 1:
+            return None
+        task, session = tasks[0], self._session
+        node = task.node
+        if task.status != Status.PIPELINED or node is None or task.gated:
+            return None
+        if task.uid not in session.reserved or task.uid not in session.evicted_for:
+            return None
+        hold = session.reservations.holds.get(task.uid)
+        constraint_class = task.shape.constraint_class
+        if hold is None or hold.node != node.name or constraint_class.takes_ports or constraint_class.has_volumes:
+            return None
+        return None if session.topology.steers(job) else node
+
+    def _nodes_by_amounts(self, subject: Subject) -> Mask | None:
+        """Return the nodes that their objects open to a subject; None unless beside these amounts alone decide, and all nodes are looked at."""
+        evaluator = self._session.evaluator
+        if evaluator.functions.tells_subjects_apart or evaluator.sampler is not None:
+            return None
+        evaluation = self._session.evaluate(subject)
+        if evaluation.is_by_amounts(released=False) and evaluation.is_by_amounts(released=True):
+            return evaluator.static_mask(subject)
+        return None
+
+
+def _kind(job: Job, task: Task) -> Hashable:
+    return *task.likeness, task.namespace, job.priority, job.min_member
+
+
+def _are_equals_refused_alike(session: Session) -> bool:
+    """Tell whether limits of queues go by queues and amounts alone, and nobody takes a job without its minimum for ready or soon so."""
+    if not session.minimums_count or session.gates.enabled or session.handlers_may_refuse:
+        return False
+    limits = all(each.reads in (NOTHING, Reads.QUEUE) for each in session.allocatable)
+    return limits and all(each.reads == NOTHING for each in session.job_pipelined)

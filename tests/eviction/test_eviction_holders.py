@@ -1,0 +1,113 @@
+"""Who waits for victims is judged, held and tried by short cuts; the long way decides, says and sends the same, in the same order."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from eviction_holders import POLICIES, Life
+
+from pumice.actions.eviction import equal_holders, known_holders, takeover
+from pumice.actions.placing import held_back
+from pumice.framework import reservations
+from pumice.framework.statement import Statement
+
+SEEDS = 6
+
+
+# What is patched so that the long way is gone, for each short cut.
+LONG_WAYS = [
+    (equal_holders.EqualHolders, "_kind", lambda *_: None),
+    (known_holders.KnownHolders, "of", lambda *_: None),
+    (held_back.HeldBack, "known", lambda *_: None),
+    (reservations, "_are_put_back_together", lambda *_: False),
+    (Statement, "discard_together", Statement.discard),
+]
+
+
+def told(name, *ways):
+    """Say what happens in some lives if some short cuts are not taken."""
+    with pytest.MonkeyPatch.context() as patched:
+        for way in ways:
+            patched.setattr(*way)
+        return [Life(seed, name).told() for seed in range(SEEDS)]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_no_short_cut_changes_a_word_of_a_life(name):
+    assert told(name) == told(name, *LONG_WAYS)
+
+
+def test_what_is_said_of_a_kind_of_holders_is_what_asking_about_each_would_give(monkeypatch):
+    said = Counter()
+    shared = equal_holders.EqualHolders.could_be_evicted
+
+    def compared(self, tasks):
+        known = bool(self._known)
+        told = shared(self, tasks)
+        assert told == takeover.could_evict(self._session, self._rules, self._claimant, tasks), tasks
+        said[told, known] += 1
+        return told
+
+    monkeypatch.setattr(equal_holders.EqualHolders, "could_be_evicted", compared)
+    for name in POLICIES:
+        for seed in range(SEEDS):
+            Life(seed, name).told()
+    assert min(said[True, True], said[False, True]) > 10, said
+
+
+def test_a_claimant_finds_the_holders_that_asking_about_each_would_give_whatever_happened_since_an_equal_one_asked(
+    monkeypatch,
+):
+    hits = []
+    holders, recall = takeover.holders, known_holders.KnownHolders.of
+
+    def recalled(self, kind):
+        found = recall(self, kind)
+        hits.extend([] if found is None else [bool(found)])
+        return found
+
+    def compared(session, rules, claimant):
+        found = holders(session, rules, claimant)
+        log = session.cluster.job_changes
+        known = known_holders.of(session, f"{rules.name} {rules.within}")
+        was_current = known._position == log.position
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(equal_holders.EqualHolders, "_kind", lambda *_: None)
+            patched.setattr(equal_holders.EqualHolders, "kind_of_claimant", lambda *_: None)
+            assert holders(session, rules, claimant) == found
+        if was_current:
+            # Those who were moved for that are back where they were.
+            known._position = log.position
+        return found
+
+    monkeypatch.setattr(known_holders.KnownHolders, "of", recalled)
+    monkeypatch.setattr(takeover, "holders", compared)
+    for name in ("shared", "limited", "not limited", "preempt first"):
+        for seed in range(2 * SEEDS):
+            Life(seed, name).told()
+    assert len(hits) > 20, hits
+
+
+def test_every_short_cut_is_taken_in_these_lives(monkeypatch):
+    counts = Counter()
+
+    def count(owner, name, kind=bool):
+        original = getattr(owner, name)
+
+        def counting(*args):
+            answer = original(*args)
+            if answer:
+                counts[name, kind(answer)] += 1
+            return answer
+
+        monkeypatch.setattr(owner, name, counting)
+
+    count(equal_holders.EqualHolders, "_kind")
+    count(known_holders.KnownHolders, "_is_current")
+    count(held_back.HeldBack, "known", lambda stays: stays.refusal is not None)
+    count(reservations, "_are_put_back_together")
+    for seed in range(SEEDS):
+        Life(seed, "shared").told()
+    assert len(counts) == 5
+    assert min(counts.values()) > 5, counts
