@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.actions.eviction import equal_rivals
-from pumice.framework.extensions import Intersection
+from pumice.framework.combining import Intersection
 from pumice.framework.points import Reads
 
 if TYPE_CHECKING:
