@@ -48,7 +48,7 @@ class NodeOrder:
             return self._back[0]
         return listed if listed is not None and self.shelf.bounds.settled[self._places[-1]] else None
 
-    def take(self, first: tuple[Rank, int, int]) -> None:
+    def remove(self, first: tuple[Rank, int, int]) -> None:
         """Take the first node out of the order."""
         if self._back and self._back[0] is first:
             heapq.heappop(self._back)
@@ -110,7 +110,7 @@ class EqualClaimants:
             plan.start_again()
             return False
         plan.is_trimmed = True
-        order.take(first)
+        order.remove(first)
         self._order, self._taken, self._in_vain = order, row, 0
         return True
 
