@@ -57,6 +57,7 @@ SPARE = {
     "Reporter.meter.placed": job_samples.SPARE,
     "Cache.publisher._retry_pauses._kept": 2,  # of the queues that stay
     "Cache.cluster.job_changes._rows": change_log.LIMIT,
+    "Cache.cluster.group_changes._rows": change_log.LIMIT,
     "Cache.cluster.nodes._restated": 2,  # until somebody asks about attributes again
 }
 
