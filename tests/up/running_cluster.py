@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -36,9 +37,13 @@ class RunningCluster:
 
     def start(self):
         command = [sys.executable, "-c", "from pumice.cli import main; main()", "up", *self._arguments]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        # To a file, not to a pipe: whoever writes to a pipe that nobody reads stops sooner or later.
+        with tempfile.NamedTemporaryFile(dir=self.folder, prefix="output-", delete=False) as output:
+            self.process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        self.output = Path(output.name)
+        self.lines = self._lines()
         lines = []
-        for line in self.process.stdout:
+        for line in self.lines:
             lines.append(line)
             if "Ctrl-C ends it" in line:
                 break
@@ -46,7 +51,6 @@ class RunningCluster:
         found = re.search(r"KUBECONFIG=(\S+)", self.text)
         if not found:
             self.process.wait(timeout=SECONDS)
-            self.process.stdout.close()
             raise AssertionError(self.text)
         self.kubeconfig = found[1]
         self._document = yaml.safe_load(Path(self.kubeconfig).read_text())
@@ -55,11 +59,26 @@ class RunningCluster:
             base64.b64decode(self._document["clusters"][0]["cluster"]["certificate-authority-data"])
         )
 
+    def _lines(self):
+        """Give what is printed, line by line as it comes, until the process ends."""
+        with self.output.open() as file:
+            begun = ""
+            while True:
+                ended = self.process.poll() is not None
+                begun += file.readline()
+                if begun.endswith("\n"):
+                    yield begun
+                    begun = ""
+                elif ended:
+                    return
+                else:
+                    time.sleep(0.01)
+
     def stop(self, number=signal.SIGINT):
         """End it; returns the exit status."""
         self.process.send_signal(number)
         status = self.process.wait(timeout=SECONDS)
-        self.process.stdout.close()
+        self.lines.close()
         return status
 
     @property
@@ -81,8 +100,9 @@ class RunningCluster:
         done = subprocess.run(
             command, input=input, env=environment, capture_output=True, text=True, check=False, timeout=120
         )
-        if check:
-            assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stdout}{done.stderr}"
+        if check and done.returncode:
+            printed = f"{done.stdout}{done.stderr}\nThe cluster printed:\n{self.output.read_text()[-4000:]}"
+            raise AssertionError(f"kubectl {' '.join(arguments)}: {printed}")
         return done.stdout if check else done.stdout + done.stderr
 
 

@@ -18,7 +18,7 @@ def told(tmp_path_factory):
     """The cluster when the story is over, and the lines that were told."""
     with RunningCluster(tmp_path_factory.mktemp("demo"), "--demo", "--speed", "40") as running:
         lines = []
-        for line in running.process.stdout:
+        for line in running.lines:
             lines.append(line.rstrip("\n"))
             if line.rstrip().endswith("and it starts"):
                 break
