@@ -78,11 +78,18 @@ def test_many_amounts_are_laid_out_as_each_whether_or_not_they_are_the_same_obje
 
 
 def test_groups_that_list_the_same_share_what_was_read():
-    first, second = (resources.shared((("cpu", "1"), ("memory", "1Gi")), "spec.minResources") for _ in range(2))
+    first, second = (resources.parse_shared({"cpu": "1", "memory": "1Gi"}, "spec.minResources") for _ in range(2))
     assert first is second
     assert first == resources.parse({"cpu": "1", "memory": "1Gi"}, "spec.minResources")
     with pytest.raises(resources.BadValueError, match="cpu"):
-        resources.shared((("cpu", "-1"),), "spec.minResources")
+        resources.parse_shared({"cpu": "-1"}, "spec.minResources")
+
+
+def test_a_long_list_is_read_anew_and_not_remembered():
+    listed = {f"example.com/{'x' * 100}-{number}": "1" for number in range(20)}
+    first, second = (resources.parse_shared(listed, "spec.minResources") for _ in range(2))
+    assert first == second == resources.parse(listed, "spec.minResources")
+    assert first is not second
 
 
 def test_a_request_follows_a_growing_vocabulary():

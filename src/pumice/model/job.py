@@ -175,7 +175,7 @@ class Job:
         }
         self.min_task_total = sum(self.min_task_member.values())
         listed = spec.min_resources
-        self.min_resources = None if listed is None else resources.shared(tuple(listed.items()), "spec.minResources")
+        self.min_resources = None if listed is None else resources.parse_shared(listed, "spec.minResources")
         self.policies = subgroups.parse(spec.sub_group_policy)
 
     def forget_group(self) -> None:

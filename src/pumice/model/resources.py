@@ -24,6 +24,8 @@ CPU, MEMORY, PODS = 0, 1, 2
 BASE_NAMES = ("cpu", "memory", "pods")
 LIMIT = 2**53
 MAX_NAMES = 64
+LONGEST_SHARED = 1000
+"""Characters of a resource list that is remembered: what somebody writes once does not stay for good."""
 
 Vector: TypeAlias = npt.NDArray[np.int64]
 Matrix: TypeAlias = npt.NDArray[np.int64]
@@ -82,9 +84,15 @@ def parse(listed: Mapping[str, quantity.QuantityText] | None, field: str) -> Amo
     return {name: amount(name, text, f"{field}.{name}") for name, text in listed.items() if is_counted(name)}
 
 
-@functools.lru_cache(maxsize=4096)  # most groups say what many others say
-def shared(listed: tuple[tuple[str, quantity.QuantityText], ...], field: str) -> Amounts:
-    """Convert a resource list likewise; whoever lists the same gets the same object, which nobody changes."""
+def parse_shared(listed: Mapping[str, quantity.QuantityText], field: str) -> Amounts:
+    """Convert a resource list that many objects repeat: whoever lists the same gets the same object, which nobody changes; long lists are not remembered."""
+    if sum(len(name) + len(str(text)) for name, text in listed.items()) > LONGEST_SHARED:
+        return parse(listed, field)
+    return _remembered(tuple(listed.items()), field)
+
+
+@functools.lru_cache(maxsize=4096)
+def _remembered(listed: tuple[tuple[str, quantity.QuantityText], ...], field: str) -> Amounts:
     return parse(dict(listed), field)
 
 

@@ -116,6 +116,9 @@ class Minima:
         self.queue_rows[rows] = [-1 if job is None else self._places.get(job.queue, -1) for job in there]
         self.minimum[rows] = 0
         self._unoffered.difference_update(rows)
+        for row, job in zip(rows, there, strict=True) if self.gated else ():
+            if job is None:
+                self.gated.pop(row, None)
         stated = {job.row: job.min_resources for job in there if job is not None and job.min_resources is not None}
         if stated:
             self._lay(cluster, stated)
