@@ -325,17 +325,17 @@ class Session(Points):
     def closed(self, job: Job) -> str | None:
         """Say why the queue of a job starts nothing new, whatever plugins are listed; None if it does, or if Volcano's rules leave that to them."""
         queue = self.cluster.queues.get(job.queue)
-        if queue is None or queue.is_open or self.configuration.compatibility == "volcano":
-            return None
-        return f"queue {queue.name}: {queue.closed}"
+        return None if queue is None else self._closed(queue)
 
     def closed_queues(self) -> dict[str, str]:
         """Say the same of every queue that starts nothing new, by its name."""
-        if self.configuration.compatibility == "volcano":
-            return {}
-        return {
-            name: f"queue {name}: {queue.closed}" for name, queue in self.cluster.queues.items() if not queue.is_open
-        }
+        found = ((name, self._closed(queue)) for name, queue in self.cluster.queues.items())
+        return {name: text for name, text in found if text is not None}
+
+    def _closed(self, queue: Queue) -> str | None:
+        if queue.is_open or self.configuration.compatibility == "volcano":
+            return None
+        return f"queue {queue.name}: {queue.closed}"
 
     def is_pipelined(self, job: Job) -> bool:
         """Ask whether enough of a job is placed or waits for release."""

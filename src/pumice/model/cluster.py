@@ -342,21 +342,13 @@ class Cluster:
             self._put(task, record)
             task.node = record
             self._change(task, Status.ALLOCATED)
-        self.changed += len(tasks)
-        rows = self.queue_sums.rows
-        queue_rows = [rows[job.queue] for job in jobs]
-        placed, held = Moved([task.shape for task in tasks]), counted.HELD[PENDING, Status.ALLOCATED]
-        placed.enter_nodes(self.nodes, [record.row for record in records], counted.REACHED[Status.ALLOCATED])
-        placed.enter_sums(self.job_sums, [job.row for job in jobs], held)
-        placed.enter_sums(self.queue_sums, queue_rows, held)
-        self.queue_sums.changes += queue_rows
+        self._account_each(tasks, jobs, records, counted.REACHED[Status.ALLOCATED], (PENDING, Status.ALLOCATED))
 
     def move_each(self, tasks: Sequence[Task], records: Sequence[NodeRecord] | None, status: Status) -> None:
         """Give tasks of any jobs and shapes, all in one status, another: each on the node beside it if they had none, or without the one they had; the sums of all of them follow in one go."""
         before, kinship = tasks[0].status, self.kinship if self.kinship.counting else None
         targets: Sequence[NodeRecord | None] = records or [None] * len(tasks)
         places = records or [task.node for task in tasks if task.node is not None]
-        node_rows = [place.row for place in places]
         jobs = [job for task in tasks if (job := task.job) is not None]
         for task, job, record in zip(tasks, jobs, targets, strict=True):
             if kinship is not None:
@@ -366,12 +358,23 @@ class Cluster:
             if PENDING in (before, status):
                 self._index(task, job)
             self._note(job)
+        on_nodes = counted.LEFT[before] if records is None else counted.REACHED[status]
+        self._account_each(tasks, jobs, places, on_nodes, (before, status))
+
+    def _account_each(
+        self,
+        tasks: Sequence[Task],
+        jobs: Sequence[Job],
+        places: Sequence[NodeRecord],
+        on_nodes: counted.Changes,
+        step: tuple[Status, Status],
+    ) -> None:
+        """Bring the sums up to date with tasks of any shapes that went from one status to another, each of the job and on the node beside it."""
         self.changed += len(tasks)
-        rows = self.queue_sums.rows
+        rows, held = self.queue_sums.rows, counted.HELD[step]
         queue_rows = [rows[job.queue] for job in jobs]
-        moved, held = Moved([task.shape for task in tasks]), counted.HELD[before, status]
-        changes = counted.LEFT[before] if records is None else counted.REACHED[status]
-        moved.enter_nodes(self.nodes, node_rows, changes)
+        moved = Moved([task.shape for task in tasks])
+        moved.enter_nodes(self.nodes, [record.row for record in places], on_nodes)
         moved.enter_sums(self.job_sums, [job.row for job in jobs], held)
         moved.enter_sums(self.queue_sums, queue_rows, held)
         self.queue_sums.changes += queue_rows
