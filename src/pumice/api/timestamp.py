@@ -40,6 +40,7 @@ def parse(text: str) -> int:
     return microseconds + offset if sign == "-" else microseconds - offset
 
 
+@functools.lru_cache(maxsize=64)  # what a cycle reports, it reports at one time
 def format_timestamp(microseconds: int) -> str:
     """Write a time in UTC: whole seconds as "2026-01-01T00:00:00Z", others with six digits."""
     try:

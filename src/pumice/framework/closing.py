@@ -11,7 +11,7 @@ from pumice.api import names, scheduling, timestamp
 from pumice.framework import group_conditions, standings
 from pumice.framework.reason_keys import NOT_READY, ORIGIN, READY
 from pumice.model.job import BEST_EFFORT_PENDING
-from pumice.model.statuses import ALLOCATED_LIKE, GOING, Status
+from pumice.model.statuses import ALLOCATED_LIKE, Status
 
 if TYPE_CHECKING:
     from pumice.framework.group_conditions import Stamp
@@ -27,7 +27,8 @@ WAITING = frozenset({Status.PENDING, Status.ALLOCATED, Status.PIPELINED})
 # Asked of every job that is reported: plain integers index lists several times faster than members of an enumeration.
 _PENDING, _ALLOCATED, _PIPELINED = int(Status.PENDING), int(Status.ALLOCATED), int(Status.PIPELINED)
 _BOUND, _RUNNING, _SUCCEEDED = int(Status.BOUND), int(Status.RUNNING), int(Status.SUCCEEDED)
-_FAILED, _RELEASING, _EVICTING = int(Status.FAILED), int(Status.RELEASING), int(Status.EVICTING)
+_FAILED = int(Status.FAILED)
+_TITLES = tuple(status.title for status in Status)
 UNFINISHED_PHASES = frozenset({names.PHASE_UNKNOWN, names.PHASE_PENDING, names.PHASE_INQUEUE})
 
 
@@ -180,13 +181,8 @@ def phase(job: Job, current: str, *, unschedulable: bool) -> str:
     counts = job.tally.counts
     if counts[_RUNNING] and unschedulable:
         return names.PHASE_UNKNOWN
-    leaving = (
-        sum(1 for t in job.tasks.values() if t.node is not None and t.status in GOING)
-        if counts[_RELEASING] or counts[_EVICTING]
-        else 0
-    )
     completed = counts[_SUCCEEDED] + counts[_FAILED]
-    scheduled = counts[_BOUND] + counts[_RUNNING] + completed + leaving
+    scheduled = counts[_BOUND] + counts[_RUNNING] + completed + job.leaving
     if scheduled >= job.min_member:
         return names.PHASE_COMPLETED if scheduled == completed else names.PHASE_RUNNING
     return names.PHASE_INQUEUE if current == names.PHASE_INQUEUE else names.PHASE_PENDING
@@ -260,10 +256,11 @@ def job_text(session: Session, job: Job) -> str:
 
 def _job_text(session: Session, job: Job) -> str:
     counts = job.tally.counts
-    titles: Counter[str] = Counter()
-    for status in Status:
-        titles[status.title] += counts[status]
-    items = [f"{count} {title}" for title, count in titles.items() if count]
+    titles: dict[str, int] = {}
+    for title, count in zip(_TITLES, counts, strict=False):
+        if count:
+            titles[title] = titles.get(title, 0) + count
+    items = [f"{count} {title}" for title, count in titles.items()]
     items.append(f"{job.min_member} minAvailable")
     text = f"{READY if session.job_ready(job) else NOT_READY}, {', '.join(sorted(items))}"
     if job.pending:

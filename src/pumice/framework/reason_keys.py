@@ -30,8 +30,13 @@ _CLAUSES = re.compile(r"[,;:.](?:\s+|$)")
 @functools.lru_cache(maxsize=4096)
 def reason_key(text: str) -> str:
     """Return what a text says without its numbers; clauses count in any order, since many lists are sorted by number."""
-    text = _FIRST_MEMBER.sub(f"{ORIGIN}: ", _TALLY.sub(r"\1", text))
-    text = _NUMBER.sub("#", _TIME.sub("#", _NODE.sub("#", text)))
+    return _without_numbers(_NODE.sub("#", _FIRST_MEMBER.sub(f"{ORIGIN}: ", _TALLY.sub(r"\1", text))))
+
+
+@functools.lru_cache(maxsize=4096)
+def _without_numbers(text: str) -> str:
+    """Return the key of a text that names neither a member nor a node any more: thousands of jobs wait for the same."""
+    text = _NUMBER.sub("#", _TIME.sub("#", text))
     return "; ".join(sorted(set(filter(None, _CLAUSES.split(text)))))
 
 
@@ -44,6 +49,8 @@ def is_news(said: str, text: str) -> bool:
     """Tell whether a text gives another reason than the one that is written; a sum that names none never takes the place of one that does."""
     if said == text:
         return False
-    if is_general(text) and said and not is_general(said):
+    if not said:
+        return True
+    if is_general(text) and not is_general(said):
         return False
     return reason_key(said) != reason_key(text)

@@ -17,13 +17,12 @@ if TYPE_CHECKING:
 
 # Asked of every job that is noticed: plain integers index lists several times faster than members of an enumeration.
 _ALLOCATED, _PIPELINED = int(Status.ALLOCATED), int(Status.PIPELINED)
-_RELEASING, _EVICTING = int(Status.RELEASING), int(Status.EVICTING)
 
 
 class Standing:
-    """Jobs that are in the same phase, status and queue with as many members in each status: what is true of one is true of all.
+    """Jobs that are in the same phase, status and queue with as many members in each status and as many that leave a node: what is true of one is true of all.
 
-    That is so for jobs without roles and sub-groups that wait for nothing and none of whose members goes; every other one stands for itself.
+    That is so for jobs without roles and sub-groups that wait for nothing; every other one stands for itself.
     """
 
     __slots__ = ("jobs",)
@@ -69,15 +68,15 @@ def _news(session: Session) -> News:
         phase = phases.get(key) or status.phase or names.PHASE_PENDING
         # Most jobs run, or are being bound, and wait for nothing.
         waits = job.pending or phase == names.PHASE_PENDING or counts[_ALLOCATED] or counts[_PIPELINED]
-        told = _waits(session, job) if waits or holds or key in errors else ()
+        told = _waits(session, job) if waits or key in errors or (holds and awaited(session, job)) else ()
         stands = (job.group, status, phase, job.version, counts, told)
         if stood.get(key) == stands:
             continue
         stood[key] = stands
-        if waits or job.min_task_member or job.policies or counts[_RELEASING] or counts[_EVICTING]:
+        if waits or job.min_task_member or job.policies:
             standing = Standing()
         else:
-            likeness = (status, phase, counts, job.min_member, job.queue)
+            likeness = (status, phase, counts, job.leaving, job.min_member, job.queue)
             standing = alike.get(likeness) or alike.setdefault(likeness, Standing())
         standing.jobs.append(job)
         found.append((job, standing))

@@ -21,7 +21,7 @@ INT32_MAX = 2**31 - 1
 # Asked for every job in every cycle: plain integers index lists several times faster than members of an enumeration.
 _ALLOCATED, _PIPELINED, _BINDING = int(Status.ALLOCATED), int(Status.PIPELINED), int(Status.BINDING)
 _BOUND, _RUNNING, _SUCCEEDED = int(Status.BOUND), int(Status.RUNNING), int(Status.SUCCEEDED)
-_PENDING = int(Status.PENDING)
+_PENDING, _RELEASING, _EVICTING = int(Status.PENDING), int(Status.RELEASING), int(Status.EVICTING)
 
 
 class Tally:
@@ -150,6 +150,14 @@ class Job:
 
     def __repr__(self) -> str:
         return f"<job {self.key} min {self.min_member} of {len(self.tasks)}>"
+
+    @property
+    def leaving(self) -> int:
+        """Tasks that are going and still take room on a node."""
+        counts = self.tally.counts
+        if not (counts[_RELEASING] or counts[_EVICTING]):
+            return 0
+        return sum(1 for task in self.tasks.values() if task.node is not None and task.status in statuses.GOING)
 
     @property
     def phase(self) -> str:

@@ -10,7 +10,7 @@ from pumice.framework.extensions import PERMIT, Vote, reject
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
 from pumice.framework.reasons import Invalid
-from pumice.model.statuses import GOING, Status
+from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -223,7 +223,6 @@ def spared_by_kube_batch(_claimant: object, candidates: Sequence[Task]) -> list[
 def _is_ending(job: Job) -> bool:
     """Tell whether the gang was complete and is now ending, by deletion or by failures: that is no lack of resources."""
     counts = job.tally.counts
-    releasing = sum(1 for t in job.tasks.values() if t.status in GOING and t.node is not None)
     scheduled = counts[Status.BOUND] + counts[Status.RUNNING] + counts[Status.SUCCEEDED] + counts[Status.FAILED]
     waiting = counts[Status.PENDING] + counts[Status.PIPELINED]
-    return waiting == 0 and scheduled + releasing >= job.min_member
+    return waiting == 0 and scheduled + job.leaving >= job.min_member

@@ -24,6 +24,12 @@ class Unit(msgspec.Struct, frozen=True):
     breaks: bool = False
 
     @property
+    def is_job_of_one(self) -> bool:
+        """Whether all that goes is a job of a single pod, of which nothing can be left behind."""
+        job = self.tasks[0].job
+        return self.whole and job is not None and len(job.tasks) == 1
+
+    @property
     def priority(self) -> tuple[int, int]:
         """The highest priority among the victims: that of the job, then that of the pod."""
         return max((task.job.priority if task.job else 0, task.priority) for task in self.tasks)

@@ -211,10 +211,10 @@ class VictimSets:
 
     def _go_apart(self, chosen: Sequence[Choice]) -> bool:
         """Tell without trying that a set leaves no part of a gang behind and that nobody in it is protected by the others' going: pods that may go one by one."""
-        if len(chosen) == 1:
-            return not chosen[0].unit.whole
-        if any(choice.unit.whole for choice in chosen):
+        if any(choice.unit.whole and not choice.unit.is_job_of_one for choice in chosen):
             return False
+        if len(chosen) == 1:
+            return True
         if not self._plan.rules.judges_apart:
             return False
         if not self._plan.gangs:

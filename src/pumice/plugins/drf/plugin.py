@@ -27,22 +27,29 @@ if TYPE_CHECKING:
 # Two shares that differ by less count as equal when a victim is judged (test_a_tie_within_a_millionth_is_accepted).
 TOLERANCE = 1e-6
 EXACT = 2**53
+MANY = 64  # shares that are worked out sooner together than one by one
 
 
 class Shares:
     """Dominant shares of one cluster total: the largest part that is held of anything the nodes offer."""
 
-    __slots__ = ("_columns", "_totals", "_vector")
+    __slots__ = ("_columns", "_known", "_totals", "_vector")
 
     def __init__(self, total: Vector) -> None:
         self._vector = total
+        self._known: dict[bytes, float] = {}  # by the amounts: most jobs hold what many others do
         self._columns: list[int] = [column for column, units in enumerate(total.tolist()) if units > 0]
         self._totals: list[int] = [int(total[column]) for column in self._columns]
 
     def of(self, held: Vector) -> float:
         """Return the share of one sum. A quotient of integers is rounded correctly, so equal ratios are equal numbers."""
-        amounts = held.tolist()
-        return max([amounts[c] / t for c, t in zip(self._columns, self._totals, strict=True)], default=0.0)
+        key = held.tobytes()
+        share = self._known.get(key)
+        if share is None:
+            amounts = held.tolist()
+            share = max([amounts[c] / t for c, t in zip(self._columns, self._totals, strict=True)], default=0.0)
+            self._known[key] = share
+        return share
 
     def of_each(self, held: Matrix) -> npt.NDArray[np.float64]:
         """Return the share of every row, the same numbers: up to `EXACT` numpy takes integers for what they are."""
@@ -101,12 +108,12 @@ class Drf(Plugin):
         return known if known is not None else self._learned(job)
 
     def _learned(self, job: Job) -> float:
-        """Compute the share of a job, with those of all others that are not known: in a round many change before any is asked for."""
-        self._unknown[job.key] = job
-        if len(self._unknown) == 1:
+        """Compute the share of a job, with those of all others that are not known where they are many: in a round many change before any is asked for."""
+        if len(self._unknown) < MANY:
+            self._unknown.pop(job.key, None)
             share = self._known[job.key] = self._shares.of(self._sums.held(job.row))
-            self._unknown.clear()
             return share
+        self._unknown[job.key] = job
         rows = [each.row for each in self._unknown.values()]
         shares = self._shares.of_each(self._sums.allocated[rows] + self._sums.pipelined[rows])
         self._known.update(zip(self._unknown, shares.tolist(), strict=True))
