@@ -82,7 +82,7 @@ def _measurements(server: ApiServer, folder: Path, *, peers_too: bool) -> dict[s
         "latency": lambda: latency.measure(connected, kubeconfig, folder, peers_too=peers_too),
         "steady": lambda: steady.measure(connected, kubeconfig, folder, server.pids, _tell, peers_too=peers_too),
         "rates": lambda: rates.measure(connected, _tell),
-        "outside": lambda: outside.measure(connected, kubeconfig, folder, _tell),
+        "outside": lambda: outside.measure(connected, kubeconfig, folder, server.pids, _tell),
         "waiting": lambda: waiting.measure(connected, _tell),
         "jobs": lambda: jobs.measure(connected, kubeconfig, folder, _tell, server.pids),
         "controllers": lambda: controller_load.measure(connected, kubeconfig, folder, _tell),
