@@ -137,7 +137,10 @@ class Block:
 
     def _recall(self, rows: list[int]) -> None:
         """Answer from what was answered about nodes with the same amounts, asking only about new ones."""
-        amounts = self._table.amounts(rows[0])[None, :] if len(rows) == 1 else self._table.amounts(np.array(rows))
+        if len(rows) == 1:
+            self._recall_one(rows[0])
+            return
+        amounts = self._table.amounts(np.array(rows))
         new: dict[bytes, int] = {}
         changed: dict[int, bytes] = {}
         for place, row in enumerate(rows):
@@ -152,6 +155,19 @@ class Block:
         for row, state in changed.items():
             self.keys[:, row] = self.known[state]
         self._states.update(changed)
+
+    def _recall_one(self, row: int) -> None:
+        """Answer about one node: after most placements no other has changed."""
+        amounts = self._table.amounts(row)
+        state = self.state(row, amounts)
+        if self._states.get(row) == state:
+            return
+        answers = self.known.get(state)
+        if answers is None:
+            self.look([state], np.array([row]), amounts[None, :])
+            answers = self.known[state]
+        self.keys[:, row] = answers
+        self._states[row] = state
 
     def state(self, row: int, amounts: Matrix) -> bytes:
         """Return what answers about a node follow from: its amounts, and what its object alone decides."""
