@@ -118,7 +118,10 @@ class AllInFirstTier(All[P]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> bool:
         """Ask the first tier that answers."""
-        return next((self._is_yes(tier, args, kwargs) for tier in self.tiers if tier), False)
+        for tier in self.tiers:
+            if tier:
+                return self._is_yes(tier, args, kwargs)
+        return False
 
 
 class Votes(Extension[P, Vote]):
