@@ -15,6 +15,7 @@ from pumice.api import kinds
 from pumice.cache import effects
 from pumice.kube.access import connection, endpoint
 from pumice.kube.calls import client, paths, retrying
+from pumice.kube.calls.farewells import Farewells
 from pumice.kube.writes import world
 from testbed import calling
 
@@ -148,7 +149,9 @@ async def lossy_proxy(server, lost):
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", forward)
     runner = web.AppRunner(application)
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=False)) as session:
+    farewells = Farewells()
+    connector = aiohttp.TCPConnector(ssl=False, socket_factory=farewells.make)
+    async with aiohttp.ClientSession(connector=connector) as session:
         await runner.setup()
         try:
             site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -156,6 +159,7 @@ async def lossy_proxy(server, lost):
             yield f"http://127.0.0.1:{runner.addresses[0][1]}"
         finally:
             await runner.cleanup()
+    await farewells.end()
 
 
 async def _until(condition):

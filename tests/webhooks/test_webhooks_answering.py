@@ -17,6 +17,7 @@ from pumice.admission import rules
 from pumice.admission.requests import Settings
 from pumice.api import kinds
 from pumice.apiserver.patching import json_patch
+from pumice.kube.calls.farewells import Farewells
 from pumice.server import serving
 from pumice.server.admission import answering, certificates, process
 from pumice.server.flags.addresses import Address
@@ -42,11 +43,16 @@ class Served:
         self._listener = serving.Listener(self.answering.app())
         bound = await self._listener.start(Address("127.0.0.1", 0), self.context)
         self.url = f"https://{bound}"
-        self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=self.trusted))
+        self.farewells = Farewells()
+        self._session = aiohttp.ClientSession(connector=self.connector(self.trusted))
         return self
+
+    def connector(self, context):
+        return aiohttp.TCPConnector(ssl=context, socket_factory=self.farewells.make)
 
     async def __aexit__(self, *_):
         await self._session.close()
+        await self.farewells.end()
         await self._listener.cleanup()
 
     async def post(self, path, body, content_type="application/json"):
@@ -241,8 +247,7 @@ def test_a_new_certificate_is_shown_to_whoever_connects_next_without_a_restart()
             alone = ssl.create_default_context(cadata=server.bundle.authorities.decode())
             seen = []
             for context in (both, alone):
-                connector = aiohttp.TCPConnector(ssl=context)
-                async with aiohttp.ClientSession(connector=connector) as session:
+                async with aiohttp.ClientSession(connector=server.connector(context)) as session:
                     try:
                         async with session.post(f"{server.url}/jobs/validate", json=review(objects.job())) as answer:
                             seen.append(answer.status)

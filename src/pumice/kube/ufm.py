@@ -16,6 +16,7 @@ import aiohttp
 from pumice.api import duration, kinds
 from pumice.controllers.volcano.hyper_nodes import settings, ufm
 from pumice.kube import errors
+from pumice.kube.calls.farewells import Farewells
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,11 +99,14 @@ async def fetch(
     timeout: float = TIMEOUT,  # noqa: ASYNC109  a part of the request
 ) -> bytes:
     """Read the ports of a fabric manager; whatever goes wrong is a `UfmError` that names no secret."""
-    limit = aiohttp.ClientTimeout(total=timeout)
+    limit, farewells = aiohttp.ClientTimeout(total=timeout), Farewells()
+    connector = aiohttp.TCPConnector(socket_factory=farewells.make)
     url = source.endpoint + ufm.PATH
     try:
         async with (
-            aiohttp.ClientSession(timeout=limit, headers={"Authorization": credentials}) as session,
+            aiohttp.ClientSession(
+                connector=connector, timeout=limit, headers={"Authorization": credentials}
+            ) as session,
             session.get(url, ssl=not source.insecure, allow_redirects=False) as response,
         ):
             if response.status != 200:
@@ -114,6 +118,8 @@ async def fetch(
         if isinstance(error, ufm.UfmError):
             raise
         raise ufm.UfmError(f"GET {ufm.PATH} failed: {type(error).__name__}") from None
+    finally:
+        await farewells.end()
 
 
 async def _bounded(response: aiohttp.ClientResponse, largest: int) -> bytes:
