@@ -201,6 +201,7 @@ class ApiServer:
         """
         if self._defined.get(folder) == (wanted := _texts(folder), definitions.standing(self._asking)):
             return
+        definitions.let_go(self._asking)
         self.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(folder))
         self.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(folder))
         self._defined[folder] = wanted, definitions.standing(self._asking)
