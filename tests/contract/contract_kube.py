@@ -151,15 +151,15 @@ async def lossy_proxy(server, lost):
     runner = web.AppRunner(application)
     farewells = Farewells()
     connector = aiohttp.TCPConnector(ssl=False, socket_factory=farewells.make)
-    async with aiohttp.ClientSession(connector=connector) as session:
-        await runner.setup()
-        try:
+    try:
+        async with aiohttp.ClientSession(connector=connector) as session:
+            await runner.setup()
             site = web.TCPSite(runner, "127.0.0.1", 0)
             await site.start()
             yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-        finally:
-            await runner.cleanup()
-    await farewells.end()
+    finally:
+        await runner.cleanup()
+        await farewells.end()
 
 
 async def _until(condition):
