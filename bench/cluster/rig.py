@@ -19,7 +19,7 @@ from pumice.kube.calls.client import Client
 from pumice.kube.watches.informers import Informers, standard
 from pumice.kube.writes.world import KubeWorld
 from pumice.scheduler import Scheduler
-from pumice.server.threads import interpreter
+from pumice.server.threads import gathering, interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
@@ -43,8 +43,10 @@ class Rig(EffectObserver):
     """Client, informers, world, cache and scheduler, used inside `with`; it observes what its world performs."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._loop = asyncio.new_event_loop()
+        self.client = Client(connection, qps=100_000, burst=100_000)
+        self.world = KubeWorld(self.client, observer=self)
+        self.cache = Cache(self.world)
+        self._loop = gathering.loop(self.world.lull)
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._tasks: list[asyncio.Task[Any]] = []
         self.written = 0
@@ -76,9 +78,7 @@ class Rig(EffectObserver):
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     async def _start(self) -> None:
-        self.client = await Client(self._connection, qps=100_000, burst=100_000).__aenter__()
-        self.world = KubeWorld(self.client, observer=self)
-        self.cache = Cache(self.world)
+        await self.client.__aenter__()
         self.informers = Informers(self.client, standard(self.cache.options), _Sink(self.cache))
         self._tasks = [
             asyncio.create_task(self.informers.run()),

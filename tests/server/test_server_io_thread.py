@@ -32,6 +32,9 @@ class World:
     async def drain(self, patience):
         self.drained = patience
 
+    def lull(self):
+        return 0.0
+
 
 class Informers:
     """Lists after a while; catches up when told."""

@@ -25,6 +25,10 @@ _EVENT_SHARE = 0.02  # events per effect that was performed, while there are urg
 _EVENT_CREDIT = 8.0
 _CALM = 0.1  # seconds for which it has to be calm, and after an effect, before events flow freely
 _BURST = 10.0  # seconds for which a burst may last before events and reports get a share beside it
+_MANY = 0.5  # of the workers: while as many are at work, answers are gathered
+_LULL = 0.1  # for that part of the time that a write takes
+_LONGEST_LULL = 0.005  # seconds
+_WEIGHT = 1 / 32  # of the newest write in the time that one takes
 _STOPPING = "the scheduler is stopping"
 _OVERTAKEN = "it waited for a bind that was refused, and something newer is being written"
 
@@ -60,6 +64,7 @@ class WorkerPool:
         self._calm_from = 0.0
         self._last_calm = 0.0
         self._finished = 0.0
+        self._takes = 0.0  # seconds that a worker waits for its answer, of late
         self._timer: asyncio.TimerHandle | None = None
 
     # -- from outside ------------------------------------------------------------------------------------------
@@ -91,6 +96,10 @@ class WorkerPool:
             self._start_patient()
             self._wake_workers(self.agenda.waiting)
             self._tell_in_calm()
+
+    def lull(self) -> float:
+        """Return for how many seconds answers may be gathered: a small part of the time that each takes, while there are many on their way."""
+        return min(_LULL * self._takes, _LONGEST_LULL) if self.at_work >= _MANY * self.count else 0.0
 
     async def run(self) -> None:
         """Work until `stop`, or until it is cancelled: then what is in flight is given up as unknown."""
@@ -132,10 +141,12 @@ class WorkerPool:
             if found is not None:
                 self._wake_workers(1 if self.agenda.has_work or (self._may_tell() and self._is_calm()) else 0)
                 self.at_work += 1
+                started = asyncio.get_running_loop().time()
                 try:
                     await (self._tell(found) if isinstance(found, eventing.Told) else self._perform(found))
                 finally:
                     self.at_work -= 1
+                self._takes += _WEIGHT * (asyncio.get_running_loop().time() - started - self._takes)
             elif self._stopping:
                 return
             else:

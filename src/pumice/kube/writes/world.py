@@ -111,6 +111,10 @@ class KubeWorld:
 
     # -- the loop ----------------------------------------------------------------------------------------------
 
+    def lull(self) -> float:
+        """Return for how many seconds answers may be gathered before they are looked at."""
+        return self._workers.lull()
+
     async def run(self, settled: Callable[[Outcome], None]) -> None:
         """Perform effects and give the answers, until `drain` or a cancellation."""
         self._settled = settled

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pumice.kube import election, rivals
 from pumice.server.logs import watch_log
-from pumice.server.threads import leading, mailbox
+from pumice.server.threads import gathering, leading, mailbox
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -85,7 +85,8 @@ class IoThread(threading.Thread):
     def run(self) -> None:
         """Run the loop."""
         try:
-            asyncio.run(self._live())
+            with asyncio.Runner(loop_factory=lambda: gathering.loop(self._parts.world.lull)) as runner:
+                runner.run(self._live())
         except election.LostLeaseError as error:
             self._box.post(mailbox.Fatal(f"the lease is lost: {error}"))
         except (StartError, rivals.ServedError) as error:
