@@ -29,18 +29,20 @@ def running(kubeconfig: Path, pods: int) -> Iterator[subprocess.Popen[bytes]]:
         process.wait(30)
 
 
+def binds(made: rig.Rig) -> list[Bind]:
+    """Return binds of all pods to the nodes in turn."""
+    nodes = [record.name for record in made.cache.cluster.nodes.records]
+    return [
+        Bind(namespace=load.NAMESPACE, name=task.name, uid=task.uid, node=nodes[number % len(nodes)])
+        for number, task in enumerate(made.cache.cluster.tasks.values())
+    ]
+
+
 def main(kubeconfig: str, pods: int) -> None:
     """Bind pods until all are, and follow the cluster until somebody ends it."""
     with rig.Rig(connection.load(kubeconfig)) as made:
         made.catch_up(pods)
-        nodes = [record.name for record in made.cache.cluster.nodes.records]
-        waiting = list(made.cache.cluster.tasks.values())
-        made.bind_only(
-            [
-                Bind(namespace=load.NAMESPACE, name=task.name, uid=task.uid, node=nodes[number % len(nodes)])
-                for number, task in enumerate(waiting)
-            ]
-        )
+        made.bind_only(binds(made))
         while True:
             time.sleep(1)
 
