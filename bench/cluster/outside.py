@@ -97,7 +97,7 @@ def _figures(rounds: Sequence[Round]) -> list[Figure]:
             note=f"the slowest of {ROUNDS} starts; the API server has been asked for every kind before",
         ),
         *_shares(rounds, "the bare rate", lambda each: each.bare),
-        *_shares(rounds, "the rate of binds from inside the measuring process", lambda each: each.inside),
+        *_shares(rounds, "the rate from inside the measuring one", lambda each: each.inside),
         Figure(
             name="processor time of the process per bound pod, its start aside",
             value=cost * 1000,
@@ -120,7 +120,7 @@ def _shares(rounds: Sequence[Round], name: str, floor: Callable[[Round], Burst])
     share, part = own / bare, statistics.median(parts)
     return [
         Figure(
-            name=f"{PODS:,} pods by the real process, share of {name}",
+            name=f"{PODS:,} pods by the process, share of {name}",
             value=share,
             unit="x",
             target=">= 0.9",
