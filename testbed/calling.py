@@ -9,10 +9,10 @@ import ssl
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from testbed import waiting
+
 if TYPE_CHECKING:
     from pathlib import Path
-
-_SECONDS = 30.0
 
 
 class Answer(NamedTuple):
@@ -44,7 +44,7 @@ class Caller:
         A server that has just begun to serve a kind says for a moment that it is not ready; that is waited for.
         """
         answer = self.answer(method, path, body, **options)
-        until = time.monotonic() + _SECONDS
+        until = time.monotonic() + waiting.PATIENCE
         while _is_warming_up(answer) and time.monotonic() < until:
             time.sleep(0.1)
             answer = self.answer(method, path, body, **options)
@@ -61,7 +61,7 @@ class Caller:
         *,
         content_type: str = "application/json",
         accept: str = "application/json",
-        timeout: float = _SECONDS,
+        timeout: float = waiting.PATIENCE,
     ) -> Answer:
         """Return the answer whatever its status; OSError if the server cannot be reached."""
         connection = http.client.HTTPSConnection("127.0.0.1", self._port, timeout=timeout, context=self._context)
@@ -84,7 +84,7 @@ class _SocketConnection(http.client.HTTPConnection):
     """HTTP over a Unix socket."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=_SECONDS)
+        super().__init__("localhost", timeout=waiting.PATIENCE)
         self._path = path
 
     def connect(self) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
+
+from testbed import waiting
 
 if TYPE_CHECKING:
     from testbed.calling import Caller
@@ -11,7 +12,6 @@ if TYPE_CHECKING:
 COLLECTION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _KEPT = "uid", "generation", "labels", "annotations", "deletionTimestamp"
-PATIENCE = 30.0
 
 
 def standing(caller: Caller) -> dict[str, list[Any]]:
@@ -22,8 +22,8 @@ def standing(caller: Caller) -> dict[str, list[Any]]:
 
 def let_go(caller: Caller) -> None:
     """Return when no definition is being deleted: what is applied to one that is goes with it."""
-    deadline = time.monotonic() + PATIENCE
-    while going := [name for name, kept in standing(caller).items() if kept[-1] is not None]:
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"still being deleted after {PATIENCE:.0f} s: {', '.join(going)}")
-        time.sleep(0.05)
+
+    def going() -> list[str]:
+        return [name for name, kept in standing(caller).items() if kept[-1] is not None]
+
+    waiting.until(lambda: not going(), lambda: f"still being deleted: {', '.join(going())}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import socket
 import subprocess
 import time
@@ -10,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import signal
     from collections.abc import Callable, Sequence
 
 _POLL_SECONDS = 0.05
@@ -61,6 +62,11 @@ class Process:
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the program, if it still runs."""
         self._process.send_signal(number)
+
+    def freeze(self) -> None:
+        """Stop the program in its tracks; return when none of its threads does anything any more."""
+        self.signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def stop(self, *, grace: float = 0.0) -> None:
         """End the program: at once, or asked first and given so many seconds."""

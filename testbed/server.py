@@ -14,14 +14,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from testbed import calling, certificates, commands, definitions, emptying, old_etcd, processes, provide
+from testbed import calling, certificates, commands, definitions, emptying, old_etcd, processes, provide, waiting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import TracebackType
 
 _ATTEMPTS = 5
-_START_SECONDS = 120.0
 
 
 class MissingProgramsError(Exception):
@@ -124,7 +123,7 @@ class ApiServer:
             self._etcd = processes.Process(
                 commands.etcd(self._programs, self.folder), self.folder / "etcd.log", cwd=self.folder
             )
-            self._etcd.wait_until(lambda: calling.etcd_is_healthy(commands.socket(self.folder)), _START_SECONDS)
+            self._etcd.wait_until(lambda: calling.etcd_is_healthy(commands.socket(self.folder)), waiting.PATIENCE)
             self._start_api_anywhere()
         except BaseException:
             self.stop()
@@ -158,7 +157,7 @@ class ApiServer:
     @contextlib.contextmanager
     def frozen(self) -> Iterator[None]:
         """Stop the API server in its tracks: connections stay open, and nothing answers."""
-        self._up.signal(signal.SIGSTOP)
+        self._up.freeze()
         try:
             yield
         finally:
@@ -203,7 +202,7 @@ class ApiServer:
             return
         definitions.let_go(self._asking)
         self.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(folder))
-        self.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(folder))
+        self.kubectl("wait", "--for=condition=Established", "--timeout=240s", "-f", str(folder))
         self._defined[folder] = wanted, definitions.standing(self._asking)
 
     def drop_crds(self, file: Path) -> None:
@@ -264,7 +263,7 @@ class ApiServer:
         command = [*commands.api_server(self._programs, self.folder, self._port), *self._arguments]
         self._api = processes.Process(command, self.log, cwd=self.folder)
         try:
-            self._api.wait_until(self._asking.is_ready, _START_SECONDS)
+            self._api.wait_until(self._asking.is_ready, waiting.PATIENCE)
         except BaseException:
             self._api.stop()
             self._api = None

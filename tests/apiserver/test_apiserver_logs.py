@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
@@ -91,7 +92,7 @@ def test_a_log_is_followed_until_its_container_is_gone(monkeypatch, ending):
             metadata = {"name": "p", "namespace": "a"}
             world.store.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {}})
 
-    monkeypatch.setattr(asyncio, "sleep", sleep)
+    monkeypatch.setattr(logs, "asyncio", SimpleNamespace(sleep=sleep))  # servers of other tests sleep in this process
 
     async def follow():
         return [text async for text in world.logs.follow(world.target, {"tailLines": "5"})]

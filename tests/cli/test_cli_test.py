@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from pumice.cli.program import program
+from testbed import waiting
 
 NODE = "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: '4'}}}"
 HOLDS = "- expect: {nodes: {n1: {pods: 0}}}"
@@ -171,7 +172,9 @@ def test_plugins_of_a_folder_take_part(plugins, tmp_path):
 
 def test_plugins_of_a_folder_take_part_on_several_processes_and_are_told_once(plugins, tmp_path):
     command = "import sys; from pumice.cli import main; sys.argv = ['pumice', 'test', '.', '--jobs', '2', '--plugins-dir', 'plugins']; main()"
-    done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", command], capture_output=True, text=True, check=False, timeout=waiting.PATIENCE
+    )
     assert done.stdout == run(".", "--plugins-dir", "plugins").stdout
     assert (tmp_path / "opened").read_text() == "xxxxxx"
     assert done.stderr.count("warning: ") == 1

@@ -12,6 +12,7 @@ import pytest
 from pumice.api import kinds
 from pumice.cli.volcano import calls, failing, job_rows, listing, queue_rows, watching
 from pumice.kube import errors
+from testbed import waiting
 
 JOBS = listing.Listing((listing.Read(kinds.JOB),), lambda _: (*job_rows.COLUMNS, *job_rows.WIDE))
 QUEUES = listing.Listing(
@@ -113,7 +114,7 @@ class Screen:
         self._new.set()
 
     async def has(self, *words):
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(waiting.PATIENCE):
             while not any(set(words) <= set(line.split()) for line in self.lines):
                 self._new.clear()
                 await self._new.wait()

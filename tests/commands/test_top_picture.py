@@ -25,6 +25,7 @@ from rich.console import Console
 from pumice.cli import drawing
 from pumice.cli.top import picture
 from pumice.cli.top.scene import JobRow, NodeRow, QueueRow, Scene
+from testbed import waiting
 
 GIB = 2**30
 
@@ -185,8 +186,8 @@ class Terminal:
         )
         os.close(other)
 
-    def read_until(self, wanted, seconds=60):
-        end = time.monotonic() + seconds
+    def read_until(self, wanted):
+        end = time.monotonic() + waiting.PATIENCE
         while wanted not in self.text:
             assert time.monotonic() < end, self.text[-2000:]
             if select.select([self._file], [], [], 1.0)[0]:
@@ -199,7 +200,7 @@ class Terminal:
             while read := os.read(self._file, 65536):
                 self.text += read
         os.close(self._file)
-        return self._process.wait(timeout=60)
+        return self._process.wait(timeout=waiting.PATIENCE)
 
 
 @pytest.mark.parametrize(("end", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)])

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 
 import command_objects as objects
 import pytest
 
 from pumice.cli.top import SECTIONS, reading
 from pumice.cli.volcano import calls
+from testbed import waiting
 
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
-
-
-async def until(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come to be in time"
-        await asyncio.sleep(0.02)
 
 
 def test_changes_are_seen_and_a_server_that_goes_away_leaves_the_last_scene(real_server):
@@ -33,9 +26,9 @@ def test_changes_are_seen_and_a_server_that_goes_away_leaves_the_last_scene(real
                 assert watched.complete
                 assert watched.missing() == ()
                 await asyncio.to_thread(server.call, "POST", QUEUES, objects.queue("for-top"))
-                await until(lambda: "for-top" in {each.name for each in watched.tracker.look(0).queues})
+                await waiting.soon(lambda: "for-top" in {each.name for each in watched.tracker.look(0).queues})
                 await asyncio.to_thread(stack.enter_context, server.down())
-                await until(lambda: len(watched.missing()) == 4)
+                await waiting.soon(lambda: len(watched.missing()) == 4)
                 assert "for-top" in {each.name for each in watched.tracker.look(0).queues}
                 return watched.missing()
 

@@ -17,10 +17,9 @@ from pumice.kube.access import connection, endpoint
 from pumice.kube.calls import client, paths, retrying
 from pumice.kube.calls.farewells import Farewells
 from pumice.kube.writes import world
-from testbed import calling
+from testbed import calling, waiting
 
 LOST = {"bind": ("POST", "/pods/{}/binding"), "evict": ("DELETE", "/pods/{}"), "status": ("PATCH", "/{}")}
-SECONDS = 20.0
 
 
 class KubeHarness:
@@ -97,9 +96,9 @@ class KubeHarness:
                 acting.send(effect)
             answers = sum(not isinstance(effect, effects.Note) for effect in wanted)
             notes = len(wanted) - answers
-            await _until(lambda: len(outcomes) == answers)
-            await _until(lambda: acting.counts.events + acting.counts.events_dropped >= notes)
-            await acting.drain(SECONDS)
+            await waiting.soon(lambda: len(outcomes) == answers, every=0.002)
+            await waiting.soon(lambda: acting.counts.events + acting.counts.events_dropped >= notes, every=0.002)
+            await acting.drain(waiting.PATIENCE)
             await asyncio.gather(running, controlling)
         return ordered(wanted, outcomes)
 
@@ -160,10 +159,3 @@ async def lossy_proxy(server, lost):
     finally:
         await runner.cleanup()
         await farewells.end()
-
-
-async def _until(condition):
-    deadline = asyncio.get_running_loop().time() + SECONDS
-    while not condition():
-        assert asyncio.get_running_loop().time() < deadline, "the answers did not come in time"
-        await asyncio.sleep(0.002)

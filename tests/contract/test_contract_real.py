@@ -16,6 +16,7 @@ from pumice.kube.calls import client
 from pumice.kube.watches import informers
 from pumice.kube.watches.watching import WatchSpec
 from pumice.kube.writes import companions
+from testbed import waiting
 
 CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/podgroups.scheduling.volcano.sh"
 SERVED = f"/apis/{kinds.POD_GROUP.api_version}"
@@ -23,13 +24,6 @@ SERVED = f"/apis/{kinds.POD_GROUP.api_version}"
 
 def status_door(server):
     return any(resource["name"] == "podgroups/status" for resource in server.call("GET", SERVED)["resources"])
-
-
-def wait_for(condition, seconds=20.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
 
 
 @contextlib.contextmanager
@@ -41,7 +35,7 @@ def with_status_door(server):
         for version in definition["spec"]["versions"]:
             version["subresources"] = subresources
         server.call("PUT", CRD, definition)
-        wait_for(lambda: status_door(server) == bool(subresources))
+        waiting.until(lambda: status_door(server) == bool(subresources))
 
     define({"status": {}})
     try:
@@ -66,7 +60,7 @@ def test_the_status_of_a_group_takes_the_door_that_the_installed_definition_has(
             assert code(outcome) is None
             return (kube.find(kinds.POD_GROUP, "g").get("status") or {}).get("running") == 2
 
-        wait_for(written)
+        waiting.until(written)
 
 
 def test_without_the_lease_nothing_reaches_the_server(kube):
@@ -140,7 +134,7 @@ def test_a_repeated_event_counts_up(kube):
 # -- companions ------------------------------------------------------------------------------------------------
 
 
-def grouping(kube, seconds, done):
+def grouping(kube, done):
     """Run the companion controller over real watches until something is so."""
 
     async def run():
@@ -152,7 +146,7 @@ def grouping(kube, seconds, done):
             try:
                 await watches.wait_synced()
                 tasks.append(asyncio.create_task(controller.run()))
-                await asyncio.to_thread(wait_for, done, seconds)
+                await asyncio.to_thread(waiting.until, done)
             finally:
                 for task in tasks:
                     task.cancel()
@@ -189,7 +183,7 @@ def test_ungrouped_pods_are_grouped_by_their_owner_or_alone(kube):
     reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": owner, "controller": True}
     owned = [ungrouped(kube, name, labels=labels, ownerReferences=[reference]) for name in ("w0", "w1")]
     kube.apply(*owned)
-    grouping(kube, 20, lambda: all(group_of(kube, name) for name in ("alone", "w0", "w1")))
+    grouping(kube, lambda: all(group_of(kube, name) for name in ("alone", "w0", "w1")))
     assert group_of(kube, "w0") == group_of(kube, "w1") == f"podgroup-{owner}"
     assert group_of(kube, "grouped") == "g"
     alone = kube.find(kinds.POD_GROUP, group_of(kube, "alone"))
@@ -213,4 +207,4 @@ def test_a_group_follows_its_owner_to_nothing(kube):
     )
     group = f"podgroup-{uid(kube, kinds.REPLICA_SET, 'r')}"
     kube.apply(pod_group(kube, group))
-    grouping(kube, 20, lambda: kube.find(kinds.POD_GROUP, group) is None)
+    grouping(kube, lambda: kube.find(kinds.POD_GROUP, group) is None)

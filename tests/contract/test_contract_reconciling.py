@@ -13,10 +13,9 @@ from pumice.kube import reconciling
 from pumice.kube.access import connection
 from pumice.kube.calls.client import Client
 from pumice.kube.writes.eventing import EventRecorder
+from testbed import waiting
 
 pytestmark = pytest.mark.kube
-
-SECONDS = 60.0
 
 
 @pytest.fixture(params=["up_server", "api_server"])
@@ -35,9 +34,7 @@ def items(server, path):
 
 
 async def until(condition):
-    async with asyncio.timeout(SECONDS):
-        while not await asyncio.to_thread(condition):  # noqa: ASYNC110  what is waited for is in another process
-            await asyncio.sleep(0.05)
+    await asyncio.to_thread(waiting.until, condition)
 
 
 async def controlled(server, script):

@@ -9,7 +9,7 @@ import urllib.request
 
 import pytest
 
-from testbed import calling
+from testbed import calling, waiting
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -36,7 +36,7 @@ def watched(server, path, **query):
     pki = getattr(server, "ca_file", None) or server._access.certificates.authority
     request = urllib.request.Request(url, headers={"Authorization": f"Bearer {server.token}"})  # noqa: S310  a server of our own
     context = ssl.create_default_context(cafile=str(pki))
-    with urllib.request.urlopen(request, context=context, timeout=30) as stream:  # noqa: S310  a server of our own
+    with urllib.request.urlopen(request, context=context, timeout=waiting.PATIENCE) as stream:  # noqa: S310  a server of our own
         return [json.loads(line) for line in stream]
 
 
@@ -329,7 +329,7 @@ def gadgets(request):
     servers = [request.getfixturevalue(name) for name in ("up_server", "definitions")]
     for server in servers:
         server.kubectl("apply", "-f", "-", input=json.dumps(GADGET))
-        server.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd/gadgets.example.com")
+        server.kubectl("wait", "--for=condition=Established", "--timeout=240s", "crd/gadgets.example.com")
     yield servers
     for server in servers:
         server.kubectl("delete", "crd", "gadgets.example.com")

@@ -17,6 +17,7 @@ from pumice.kube.access import connection
 from pumice.kube.calls.client import Client
 from pumice.kube.reconciling import Reconciler
 from pumice.kube.writes.eventing import EventRecorder
+from testbed import waiting
 
 pytestmark = pytest.mark.kube
 NUMBERS = itertools.count(1)
@@ -43,8 +44,8 @@ class Running:
             raise
 
     async def until(self, kind, name, holds):
-        """Wait for an object to be so, None if it is gone; at most half a minute."""
-        async with asyncio.timeout(30):
+        """Wait for an object to be so, None if it is gone."""
+        async with asyncio.timeout(waiting.PATIENCE):
             while True:
                 found = await self.get(kind, name)
                 if holds(found):
@@ -157,7 +158,7 @@ def test_hyper_nodes_are_made_from_labels(server):
         place.append((world.namespace, "discovery"))
         controller.place = place[0]
         await world.create(kinds.CONFIG_MAP, "discovery", data={"volcano-controller.conf": text})
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(waiting.PATIENCE):
             made = []
             while not made or "status" not in made[0]:
                 answer = await world.client.request("GET", "/apis/topology.volcano.sh/v1alpha1/hypernodes")

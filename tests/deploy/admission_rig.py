@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from typing import TYPE_CHECKING, Self
 
-import pytest
 from audited import use
 
 from pumice.admission import rules
 from pumice.kube import admission_permissions
 from pumice.manifests import admission, installation, objects, release, text
-from testbed import processes
+from testbed import processes, waiting
 from testbed.server import ApiServer
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ POLICY = {
     "omitStages": ["RequestReceived"],
     "rules": [{"level": "Metadata", "users": [ACCOUNT]}, {"level": "None"}],
 }
-PATIENCE = 60.0
 
 
 class AdmissionServer:
@@ -107,7 +105,7 @@ class Running:
 
     def end(self) -> int:
         self.process.terminate()
-        return self.process.wait(timeout=40)
+        return self.process.wait(timeout=waiting.PATIENCE)
 
     def until(self, condition) -> None:
         """Wait for something, and show the log if it does not come."""
@@ -116,15 +114,13 @@ class Running:
 
 def wait_until(condition, going=lambda: True, told=str) -> None:
     """Ask again and again until something is so."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline and going():
-        try:
-            if condition():
-                return
-        except OSError:
-            pass
-        time.sleep(0.1)
-    pytest.fail(f"nothing came of it; the log:\n{told()}")
+
+    def answer():
+        assert going(), f"it has ended; the log:\n{told()}"
+        with contextlib.suppress(OSError):
+            return condition()
+
+    waiting.until(answer, told, every=0.1)
 
 
 class SchedulerBefore(Running):
@@ -164,7 +160,9 @@ class RunningAdmission(Running):
 
     def ready(self) -> tuple[int, str]:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.health}/readyz?verbose", timeout=5) as answer:
+            with urllib.request.urlopen(
+                f"http://127.0.0.1:{self.health}/readyz?verbose", timeout=waiting.PATIENCE
+            ) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()

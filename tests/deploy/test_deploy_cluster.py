@@ -7,7 +7,6 @@ import http.client
 import json
 import re
 import ssl
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from click.testing import CliRunner
 
 from pumice.cli.program import program
 from pumice.manifests import installation, objects, release, resources, text
+from testbed import waiting
 from testbed.server import KubectlError
 
 ROOT = Path(__file__).parents[2]
@@ -222,7 +222,7 @@ def test_the_account_has_a_priority_level_of_its_own(cluster):
     }
     for path, expected in asked.items():
         # A new flow schema counts after a moment.
-        assert any(levels[_flow_schema(cluster, path, token)] == expected for _ in range(100) if not time.sleep(0.1))
+        waiting.until(lambda: levels[_flow_schema(cluster, path, token)] == expected, every=0.1)  # noqa: B023  asked here
 
 
 def _flow_schema(cluster, path, token):

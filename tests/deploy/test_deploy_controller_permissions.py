@@ -24,10 +24,10 @@ from pumice.server.flags import controller_settings
 from pumice.server.health import api_silence
 from pumice.server.logs import logs
 from pumice.server.threads import clocks
+from testbed import waiting
 
 pytestmark = pytest.mark.kube
 
-PATIENCE = 60.0
 VOLCANO = "batch.volcano.sh/v1alpha1"
 
 
@@ -74,10 +74,7 @@ class Life:
         return self.server.call("GET", path)
 
     async def until(self, question):
-        async with asyncio.timeout(PATIENCE):
-            while not (found := await asyncio.to_thread(question)):  # noqa: ASYNC110  what it asks about is on a server
-                await asyncio.sleep(0.1)
-        return found
+        return await asyncio.to_thread(waiting.until, question, every=0.1)
 
     def items(self, group, plural):
         prefix = f"/apis/{group}" if "/" in group else f"/api/{group}"
@@ -244,7 +241,7 @@ async def list_everything(audited):
         feed = part.Feed(made.reconciler, None)
         watches = informers.Informers(client, made.specs, feed, streaming=False)
         running = asyncio.create_task(watches.run())
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(waiting.PATIENCE):
             await watches.wait_synced()
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
@@ -252,7 +249,7 @@ async def list_everything(audited):
 
 async def idle(made):
     """Once nothing is left to do nothing is sent but renewals of the Lease: for twenty of them in a row."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(waiting.PATIENCE):
         while True:
             others, renewals = made.requests
             while made.requests[1] < renewals + 20:  # noqa: ASYNC110  time passes as renewals do
@@ -276,7 +273,7 @@ async def live(audited, life):
     )
     running = asyncio.create_task(made.run())
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(waiting.PATIENCE):
             while not meter.leading():  # noqa: ASYNC110  nobody sets an event
                 await asyncio.sleep(0.05)
         for scene in (life.jobs, life.queues, life.flows, life.hyper_nodes, life.groups):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 
@@ -16,13 +16,12 @@ from audited import RELEASE, granted
 from pumice.api import kinds
 from pumice.kube.calls.paths import path
 from pumice.manifests import text, workload
-from testbed import processes
+from testbed import processes, waiting
 
 pytestmark = pytest.mark.kube
 
 ROOT = Path(__file__).parents[2]
 NODES = 2
-PATIENCE = 60.0
 
 
 class Running:
@@ -53,24 +52,25 @@ class Running:
         self._process.wait()
 
     def ask(self, port, where):
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{where}", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{where}", timeout=waiting.PATIENCE) as answer:
             return answer.status, answer.read().decode()
 
     def end(self):
         self._process.terminate()
-        return self._process.wait(timeout=30)
+        return self._process.wait(timeout=waiting.PATIENCE)
 
     def until(self, condition):
         """Wait for something, and show the log if it does not come."""
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline and self._process.poll() is None:
-            try:
-                if condition():
-                    return
-            except (OSError, http.client.HTTPException):
-                pass
-            time.sleep(0.1)
-        pytest.fail(f"nothing came of it; the scheduler's log:\n{self._log.read_text(encoding='utf-8')[-4000:]}")
+
+        def answer():
+            assert self._process.poll() is None, self.told()
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                return condition()
+
+        waiting.until(answer, self.told, every=0.1)
+
+    def told(self):
+        return f"the scheduler's log:\n{self._log.read_text(encoding='utf-8')[-4000:]}"
 
 
 def node(name):

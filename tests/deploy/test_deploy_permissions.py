@@ -25,10 +25,10 @@ from pumice.kube.writes import binding, companions, eventing, evicting, updating
 from pumice.manifests import resources, text
 from pumice.model.volumes import VolumeDecision
 from pumice.server.configuration import sources
+from testbed import waiting
 
 pytestmark = pytest.mark.kube
 
-PATIENCE = 20.0
 RNG = random.Random(1)  # noqa: S311  spreads retries
 
 
@@ -52,12 +52,6 @@ def replica_set(namespace, replicas):
 
 def group(kind, namespace):
     return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": "g", "namespace": namespace}}
-
-
-async def until(condition):
-    async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110  what it asks about is on a server, or has no event
-            await asyncio.sleep(0.05)
 
 
 class Exercise:
@@ -92,9 +86,9 @@ class Exercise:
             running = [tasks.create_task(watches.run())]
             await watches.wait_synced()
             running.append(tasks.create_task(controller.run()))
-            await until(lambda: controller.written == 4)
+            await waiting.soon(lambda: controller.written == 4)
             await asyncio.to_thread(self.make, replica_set(self.namespace, 0))
-            await until(lambda: controller.written == 5)
+            await waiting.soon(lambda: controller.written == 5)
             for task in running:
                 task.cancel()
         assert controller.failed == 0
@@ -138,11 +132,11 @@ class Exercise:
         crd = "podgroups.scheduling.volcano.sh"
         await asyncio.to_thread(self.server.kubectl, "patch", "crd", crd, "--type=json", "-p", path)
         where = f"/apis/{kinds.POD_GROUP.api_version}"
-        served = [each["name"] for each in self.server.call("GET", where)["resources"]]
-        async with asyncio.timeout(PATIENCE):
-            while "podgroups/status" not in served:
-                await asyncio.sleep(0.2)
-                served = [each["name"] for each in self.server.call("GET", where)["resources"]]
+
+        def served():
+            return "podgroups/status" in {each["name"] for each in self.server.call("GET", where)["resources"]}
+
+        await asyncio.to_thread(waiting.until, served)
         await self.write_status(kinds.POD_GROUP, "g", {"phase": "Inqueue"})
 
     async def write_status(self, kind, name, status):
@@ -217,7 +211,7 @@ class Exercise:
         """Follow the Leases of controllers, as on servers that stream lists and on those that do not."""
         holders = lease_holders.LeaseHolders(self.client, rivals.CONTROLLING, lambda: 0)
         running = asyncio.create_task(holders.run())
-        await until(lambda: holders.synced)
+        await waiting.soon(lambda: holders.synced)
         running.cancel()
 
     async def configuration(self):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pumice.manifests import resources, text
+from testbed import waiting
 from testbed.server import KubectlError
 
 ROOT = Path(__file__).parents[2]
@@ -186,10 +187,11 @@ def test_objects_stored_under_volcanos_definitions_are_read_and_patched_under_ou
 
 def wait_for(cluster, namespace, write, *, kept):
     """Write and read the group until the server has taken the definition up, which it does a moment after it has accepted it."""
-    for _ in range(200):
+
+    def group():
         if write is not None:
             cluster.kubectl("replace", "--force", "--validate=false", "-f", "-", input=text.dump(write))
         found = json.loads(cluster.kubectl("get", "pg", "older", "-n", namespace, "-o", "json"))
-        if ("fieldOfAnOlderRelease" in found["spec"]) == kept:
-            return found
-    pytest.fail("the definition is not in force")
+        return found if ("fieldOfAnOlderRelease" in found["spec"]) == kept else None
+
+    return waiting.until(group, lambda: "the definition is not in force")

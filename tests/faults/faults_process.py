@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from rig import wait_until
+from testbed import waiting
 
 COMMAND = [sys.executable, "-c", "from pumice.cli import main; main()", "scheduler"]
 
@@ -37,7 +37,7 @@ class Scheduler:
 
     def says(self, text):
         """Wait until the log has a text."""
-        wait_until(lambda: text in self.log, tell=lambda: self.log)
+        waiting.until(lambda: text in self.log, tell=lambda: self.log)
 
     def signal(self, number):
         self._process.send_signal(number)
@@ -53,14 +53,4 @@ class Scheduler:
         return self.wait()
 
     def wait(self):
-        return self._process.wait(60)
-
-
-def election(view):
-    """Flags of an election in the namespace of a view, fast enough for a test."""
-    return (
-        f"--leader-elect-resource-namespace={view.namespace}",
-        "--leader-elect-lease-duration=3s",
-        "--leader-elect-renew-deadline=2s",
-        "--leader-elect-retry-period=500ms",
-    )
+        return self._process.wait(waiting.PATIENCE)

@@ -22,8 +22,8 @@ from pumice.kube.watches.informers import Informers
 from pumice.kube.watches.watching import WatchSpec
 from pumice.kube.writes.eventing import EventRecorder
 from pumice.server.controlling import part
+from testbed import waiting
 
-PATIENCE = 60.0
 LOOK = 0.05
 PODS = 3
 NAME = "life"
@@ -68,7 +68,7 @@ class Controllers:
         feed = part.Feed(self.reconciler, None)
         watches = Informers(self._client, self.reconciler.specs, feed, silence=self._silence)
         self._tasks = [asyncio.create_task(watches.run())]
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(waiting.PATIENCE):
             await watches.wait_synced()
         self._tasks.append(asyncio.create_task(self.reconciler.work()))
         return self
@@ -178,7 +178,7 @@ class Stage:
 
     async def until(self, question, what=""):
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(waiting.PATIENCE):
                 while not question():  # noqa: ASYNC110  what it asks about is on a server
                     await asyncio.sleep(LOOK)
         except TimeoutError:

@@ -24,23 +24,14 @@ from pumice.kube.watches.watching import WatchSpec
 from pumice.kube.writes.world import KubeWorld
 from pumice.model import statuses
 from pumice.scheduler import Scheduler
+from testbed import waiting
 
 PERIOD = 0.05
-PATIENT = 60.0
 CALM_CYCLES = 6
 
 
 def wall():
     return time.time_ns() // 1000
-
-
-def wait_until(what, seconds=PATIENT, *, tell=lambda: ""):
-    """Wait until a function says something true, and return that."""
-    deadline = time.monotonic() + seconds
-    while not (found := what()):
-        assert time.monotonic() < deadline, f"not within {seconds:g} s\n{tell()}"
-        time.sleep(0.03)
-    return found
 
 
 class Sink:
@@ -101,7 +92,7 @@ class Rig:
             asyncio.create_task(self.informers.run()),
             asyncio.create_task(self.world.run(self.cache.settled)),
         ]
-        await asyncio.wait_for(self.informers.wait_synced(), PATIENT)
+        await asyncio.wait_for(self.informers.wait_synced(), waiting.PATIENCE)
 
     async def _stop(self):
         for task in self._tasks:
@@ -169,7 +160,7 @@ class Rig:
     def stopped_for(self, seconds):
         """Let so many seconds pass while there is nobody to ask; cycles must go on."""
         until, cycles = time.monotonic() + seconds, self.cycles
-        wait_until(lambda: time.monotonic() > until, seconds + PATIENT)
+        waiting.until(lambda: time.monotonic() > until)
         assert self.cycles > cycles
 
     def assumed(self):
@@ -201,11 +192,11 @@ class Rig:
     def let_pass(self, cycles):
         """Wait for so many cycles."""
         until = self.cycles + cycles
-        wait_until(lambda: self.cycles >= until)
+        waiting.until(lambda: self.cycles >= until)
 
     def settle(self, *, repeated="^$"):
         """Wait until nothing is written, on its way or assumed for several cycles; what is `repeated` ever more rarely may be."""
-        deadline = time.monotonic() + PATIENT
+        deadline = time.monotonic() + waiting.PATIENCE
         while True:
             writes = self._writes(repeated)
             self.let_pass(CALM_CYCLES)
@@ -220,7 +211,7 @@ class Rig:
         """Check everything that must hold after any fault; `broken` names gangs that have fewer members than they need, for good."""
         self.settle(repeated=repeated)
         writes = self._writes(repeated)
-        wait_until(self._agrees, tell=lambda: f"{self.differences()}\n{self.view.story()}")
+        waiting.until(self._agrees, tell=lambda: f"{self.differences()}\n{self.view.story()}")
         with self._between:
             recount.check(self.cluster)
         assert not self.view.over_committed()

@@ -10,7 +10,7 @@ import pytest
 from job_lives import NAME, PODS, Controllers, Stage, phase, state, whole_life
 
 from pumice.api import kinds
-from testbed import faults
+from testbed import faults, waiting
 from testbed.proxy import Proxy
 
 # Requests about objects of a namespace, which watches are not; events are nobody's concern.
@@ -146,7 +146,7 @@ def test_a_quota_that_refuses_pods_holds_a_job_up_and_is_told_of_and_costs_nobod
                 page = await stage.client.list_page(kinds.EVENT, namespace=tight, query={})
                 return [each for each in json.loads(page)["items"] if each["reason"] == "FailedCreate"]
 
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(waiting.PATIENCE):
                 while not await told():  # noqa: ASYNC110  what it asks about is on a server
                     await asyncio.sleep(0.1)
             assert "exceeded quota" in (await told())[0]["message"]

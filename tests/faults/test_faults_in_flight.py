@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from rig import wait_until
 
 from pumice.api import kinds
-from testbed import faults
+from testbed import faults, waiting
 
 MEMBERS = {"gang-0", "gang-1", "gang-2"}
 
@@ -16,7 +15,7 @@ def hold_up(rig, pod, then=None):
     held = faults.Hold(then)
     rig.proxy.disturb(held, "POST", f"/pods/{pod}/binding$")
     rig.view.gang("gang", 3)
-    wait_until(lambda: held.held and rig.view.bound() == MEMBERS - {pod}, tell=rig.view.story)
+    waiting.until(lambda: held.held and rig.view.bound() == MEMBERS - {pod}, tell=rig.view.story)
     return held
 
 
@@ -33,7 +32,7 @@ def test_after_a_refusal_for_good_bound_members_stay_and_the_group_says_why(rig,
     rig.view.node("n1", 4)
     rig.view.gang("gang", 3)
     rig.view.gang("other", 1)
-    wait_until(lambda: rig.view.bound() == MEMBERS - {"gang-1"} | {"other-0"}, tell=rig.view.story)
+    waiting.until(lambda: rig.view.bound() == MEMBERS - {"gang-1"} | {"other-0"}, tell=rig.view.story)
 
     def told():
         group, pod = rig.view.get(kinds.POD_GROUP, "gang"), rig.view.get(kinds.POD, "gang-1")
@@ -45,15 +44,15 @@ def test_after_a_refusal_for_good_bound_members_stay_and_the_group_says_why(rig,
         reasons = {condition["reason"] for condition in pod["status"].get("conditions", [])}
         return any("gang-1" in text and "not this one" in text for text in conditions) and "SchedulerError" in reasons
 
-    wait_until(told, tell=rig.view.story)
+    waiting.until(told, tell=rig.view.story)
     rig.check(broken={"gang"}, repeated=r"/pods/gang-1/binding$|/queues/")
     assert rig.view.phases() == {"gang": "Inqueue", "other": "Running"}
-    wait_until(lambda: any("not this one" in text for text in rig.view.events(kinds.POD, "gang-1")))
+    waiting.until(lambda: any("not this one" in text for text in rig.view.events(kinds.POD, "gang-1")))
     tries = rig.proxy.count("POST", "/pods/gang-1/binding$")
     rig.proxy.calm()
     rig.view.delete(kinds.POD, "gang-1", gracePeriodSeconds=0)
     rig.view.pod("gang-1", "gang")
-    wait_until(lambda: rig.view.phases() == {"gang": "Running", "other": "Running"}, tell=rig.view.story)
+    waiting.until(lambda: rig.view.phases() == {"gang": "Running", "other": "Running"}, tell=rig.view.story)
     rig.check()
     assert tries < 20
 
@@ -67,10 +66,10 @@ def test_a_gang_survives_the_deletion_of_a_node_while_it_is_being_bound(rig):
     held = hold_up(rig, "gang-2", faults.Answer(503))
     lost = node_of(rig, "gang-2")
     rig.view.delete(kinds.NODE, lost)
-    wait_until(lambda: rig.cluster.nodes.count == 1)
+    waiting.until(lambda: rig.cluster.nodes.count == 1)
     rig.view.node("n3", 2)
     held.release()
-    wait_until(lambda: rig.view.bound("gang") == MEMBERS, tell=rig.view.story)
+    waiting.until(lambda: rig.view.bound("gang") == MEMBERS, tell=rig.view.story)
     rig.check()
     assert rig.view.get(kinds.POD, "gang-2")["spec"]["nodeName"] != lost
     assert rig.view.phases() == {"gang": "Running"}
@@ -80,13 +79,13 @@ def test_a_bind_that_lands_on_a_node_after_its_deletion_counts_there(rig):
     rig.view.node("n1", 3)
     held = hold_up(rig, "gang-2")
     rig.view.delete(kinds.NODE, "n1")
-    wait_until(lambda: not rig.cluster.nodes.count)
+    waiting.until(lambda: not rig.cluster.nodes.count)
     held.release()
-    wait_until(lambda: rig.view.bound("gang") == MEMBERS, tell=rig.view.story)
+    waiting.until(lambda: rig.view.bound("gang") == MEMBERS, tell=rig.view.story)
     rig.check()
     rig.view.node("n1", 3)
     rig.view.gang("late", 1)
-    wait_until(lambda: rig.view.events(kinds.POD, "late-0"))
+    waiting.until(lambda: rig.view.events(kinds.POD, "late-0"))
     rig.check()
     assert rig.view.bound() == MEMBERS
 
@@ -97,18 +96,18 @@ def test_a_node_that_shrinks_while_a_gang_is_being_bound_takes_nobody_more(rig, 
     rig.view.node("n1", 3)
     held = hold_up(rig, "gang-2", faults.Answer(answer) if answer else None)
     rig.view.resize("n1", 2)
-    wait_until(lambda: rig.cluster.nodes.allocatable[0][0] == 2000)
+    waiting.until(lambda: rig.cluster.nodes.allocatable[0][0] == 2000)
     rig.view.gang("late", 1)
     held.release()
     if answer:
-        wait_until(lambda: rig.task("gang-2").status.title == "Pending")
+        waiting.until(lambda: rig.task("gang-2").status.title == "Pending")
         rig.view.node("n2", 2)
     else:
-        wait_until(lambda: rig.view.bound("gang") == MEMBERS, tell=rig.view.story)
+        waiting.until(lambda: rig.view.bound("gang") == MEMBERS, tell=rig.view.story)
         assert rig.view.over_committed() == {"n1": (3000, 2000)}
         rig.view.resize("n1", 3)
         rig.view.node("n2", 1)
-    wait_until(lambda: rig.view.phases() == {"gang": "Running", "late": "Running"}, tell=rig.view.story)
+    waiting.until(lambda: rig.view.phases() == {"gang": "Running", "late": "Running"}, tell=rig.view.story)
     rig.check()
 
 
@@ -119,24 +118,24 @@ def test_a_minimum_raised_while_a_gang_is_being_bound_is_met_by_later_pods(rig):
     rig.view.node("n1", 3)
     held = hold_up(rig, "gang-2")
     rig.view.call("PATCH", kinds.POD_GROUP, "gang", {"spec": {"minMember": 4}})
-    wait_until(lambda: rig.minimum("gang") == 4)
+    waiting.until(lambda: rig.minimum("gang") == 4)
     held.release()
-    wait_until(lambda: rig.view.bound("gang") == MEMBERS, tell=rig.view.story)
+    waiting.until(lambda: rig.view.bound("gang") == MEMBERS, tell=rig.view.story)
     rig.check(broken={"gang"})
     assert rig.view.phases() == {"gang": "Inqueue"}
     rig.view.node("n2", 1)
     rig.view.pod("gang-3", "gang")
-    wait_until(lambda: rig.view.phases() == {"gang": "Running"}, tell=rig.view.story)
+    waiting.until(lambda: rig.view.phases() == {"gang": "Running"}, tell=rig.view.story)
     rig.check()
 
 
 def test_a_minimum_raised_before_any_bind_was_sent_binds_nobody(rig):
     rig.view.gang("gang", 3)
-    wait_until(lambda: rig.task("gang-2"))
+    waiting.until(lambda: rig.task("gang-2"))
     with rig.between_cycles():
         rig.view.call("PATCH", kinds.POD_GROUP, "gang", {"spec": {"minMember": 4}})
         rig.view.node("n1", 8)
-    wait_until(lambda: rig.minimum("gang") == 4 and rig.cluster.nodes.count)
+    waiting.until(lambda: rig.minimum("gang") == 4 and rig.cluster.nodes.count)
     rig.check()
     assert rig.view.bound() == set()
 
@@ -148,8 +147,8 @@ def test_a_pod_created_anew_under_its_name_while_its_bind_is_in_flight_is_bound_
     former = rig.task("gang-1").uid
     rig.view.delete(kinds.POD, "gang-1", gracePeriodSeconds=0)
     rig.view.pod("gang-1", "gang")
-    wait_until(lambda: (task := rig.task("gang-1")) and task.uid != former)
+    waiting.until(lambda: (task := rig.task("gang-1")) and task.uid != former)
     held.release()
-    wait_until(lambda: rig.view.phases() == {"gang": "Running"}, tell=rig.view.story)
+    waiting.until(lambda: rig.view.phases() == {"gang": "Running"}, tell=rig.view.story)
     rig.check()
     assert rig.view.bound("gang") == MEMBERS

@@ -5,12 +5,13 @@ from __future__ import annotations
 import signal
 
 import pytest
-from faults_process import Scheduler, election
-from rig import Rig, wait_until
+from faults_process import Scheduler
+from rig import Rig
 
+import elections
 from pumice.api import kinds
 from pumice.kube.writes.world import WORKERS
-from testbed import faults
+from testbed import faults, waiting
 from testbed.proxy import Proxy
 
 BINDING = "/binding$"
@@ -39,17 +40,17 @@ def test_a_gang_whose_leader_is_killed_between_two_binds_is_finished_by_the_next
     view.node("n1", 3)
     held = faults.Hold(then())
     proxy.disturb(held, "POST", f"/pods/gang-2{BINDING}")
-    with Scheduler(proxy, *election(view)) as first:
+    with Scheduler(proxy, *elections.flags(view.namespace)) as first:
         first.says("leading")
-        with Scheduler(another_proxy, *election(view)) as second:
+        with Scheduler(another_proxy, *elections.flags(view.namespace)) as second:
             second.says("standing by")
             view.gang("gang", 3)
-            wait_until(lambda: held.held and view.bound() == {"gang-0", "gang-1"}, tell=lambda: first.log)
+            waiting.until(lambda: held.held and view.bound() == {"gang-0", "gang-1"}, tell=lambda: first.log)
             view.gang("rival", 1)
             first.kill()
-            wait_until(lambda: view.phases().get("gang") == "Running", tell=lambda: second.log)
+            waiting.until(lambda: view.phases().get("gang") == "Running", tell=lambda: second.log)
             held.release()
-            wait_until(lambda: not proxy.busy)
+            waiting.until(lambda: not proxy.busy)
             assert second.stop() == 0
             assert another_proxy.count("POST", BINDING) == another_proxy.count("POST", f"/pods/gang-2{BINDING}") == 1
     assert view.bound() == MEMBERS
@@ -64,15 +65,15 @@ def test_a_gang_left_incomplete_is_finished_before_a_job_of_a_queue_that_has_not
     held = faults.Hold(faults.Cut())
     proxy.disturb(held, "POST", f"/pods/gang-2{BINDING}")
     proxy.disturb(faults.Answer(503), "PATCH", "/podgroups/", times=None)
-    with Scheduler(proxy, *election(view)) as first:
+    with Scheduler(proxy, *elections.flags(view.namespace)) as first:
         first.says("leading")
-        with Scheduler(another_proxy, *election(view)) as second:
+        with Scheduler(another_proxy, *elections.flags(view.namespace)) as second:
             second.says("standing by")
             view.gang("gang", 3, minResources={"cpu": "3"})
-            wait_until(lambda: held.held and view.bound("gang") == {"gang-0", "gang-1"}, tell=lambda: first.log)
+            waiting.until(lambda: held.held and view.bound("gang") == {"gang-0", "gang-1"}, tell=lambda: first.log)
             view.gang("rival", 1, queue="idle")
             first.kill()
-            wait_until(lambda: view.phases().get("gang") == "Running", tell=lambda: second.log)
+            waiting.until(lambda: view.phases().get("gang") == "Running", tell=lambda: second.log)
             assert second.stop() == 0
     assert view.bound("gang") == MEMBERS
     assert view.bound("rival") == set()
@@ -86,15 +87,15 @@ def test_a_leader_that_was_asleep_writes_nothing_after_another_has_taken_over(vi
     view.node("n1", size)
     held = faults.Hold(faults.Cut())
     proxy.disturb(held, "POST", BINDING, times=None)
-    with Scheduler(proxy, *election(view)) as first:
+    with Scheduler(proxy, *elections.flags(view.namespace)) as first:
         first.says("leading")
         view.gang("gang", size)
-        wait_until(lambda: held.held == WORKERS, tell=lambda: first.log)
-        with Scheduler(another_proxy, *election(view)) as second:
+        waiting.until(lambda: held.held == WORKERS, tell=lambda: first.log)
+        with Scheduler(another_proxy, *elections.flags(view.namespace)) as second:
             second.says("standing by")
             first.signal(signal.SIGSTOP)
-            wait_until(lambda: view.bound() == members, tell=lambda: second.log)
-            wait_until(lambda: view.phases() == {"gang": "Running"}, tell=lambda: second.log)
+            waiting.until(lambda: view.bound() == members, tell=lambda: second.log)
+            waiting.until(lambda: view.phases() == {"gang": "Running"}, tell=lambda: second.log)
             writes = len(proxy.writes)
             first.signal(signal.SIGCONT)
             held.release()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 from faults_view import sizes
-from rig import wait_until
 
 from pumice.api import kinds, names
-from testbed import calling
+from testbed import calling, waiting
 
 LOOSE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -54,13 +53,13 @@ def loose(view):
     for name, versions in kept.items():
         define(server, name, [{**version, "schema": {"openAPIV3Schema": LOOSE}} for version in versions])
     try:
-        wait_until(lambda: stores(view), tell=lambda: "the definitions are as strict as before")
+        waiting.until(lambda: stores(view), tell=lambda: "the definitions are as strict as before")
         yield view
     finally:
         server.empty()
         for name, versions in kept.items():
             define(server, name, versions)
-        wait_until(lambda: not stores(view), tell=lambda: "the definitions are as loose as before")
+        waiting.until(lambda: not stores(view), tell=lambda: "the definitions are as loose as before")
 
 
 def define(server, name, versions):
@@ -96,7 +95,7 @@ def test_objects_that_make_no_sense_disable_only_themselves(loose, rig):
     loose.group("good", 2, queue="default")
     loose.pod("good-0", "good", annotations={"example.com/long": "x" * 200_000})
     loose.pod("good-1", "good")
-    wait_until(lambda: loose.phases().get("good") == "Running", tell=loose.story)
+    waiting.until(lambda: loose.phases().get("good") == "Running", tell=loose.story)
     for kind, table in (
         (kinds.POD_GROUP, BAD_GROUPS),
         (kinds.QUEUE, BAD_QUEUES),
@@ -104,13 +103,13 @@ def test_objects_that_make_no_sense_disable_only_themselves(loose, rig):
         (kinds.NODE, BAD_NODES),
     ):
         for name, (_, field) in table.items():
-            wait_until(
+            waiting.until(
                 lambda kind=kind, name=name, field=field: tells(loose, kind, name, field), 20, tell=lambda n=name: n
             )
     rig.settle()
     assert loose.bound() == {"good-0", "good-1"}
     mend(loose)
-    wait_until(lambda: set(loose.phases().values()) == {"Running"}, tell=loose.story)
+    waiting.until(lambda: set(loose.phases().values()) == {"Running"}, tell=loose.story)
     rig.check()
     assert loose.bound() == {pod["metadata"]["name"] for pod in loose.list(kinds.POD)}
 
@@ -132,11 +131,11 @@ def mend(view):
 def test_a_node_that_offers_nonsense_takes_nobody_until_it_is_mended(rig):
     rig.view.node("n1", 2)
     rig.view.call("PATCH", kinds.NODE, "n1", {"status": {"allocatable": {"cpu": "99999999999999E"}}}, "status")
-    wait_until(lambda: tells(rig.view, kinds.NODE, "n1", "status.allocatable"))
+    waiting.until(lambda: tells(rig.view, kinds.NODE, "n1", "status.allocatable"))
     rig.view.gang("gang", 2)
-    wait_until(lambda: rig.task("gang-1"))
+    waiting.until(lambda: rig.task("gang-1"))
     rig.settle()
     assert rig.view.bound() == set()
     rig.view.call("PATCH", kinds.NODE, "n1", {"status": {"allocatable": sizes(2)}}, "status")
-    wait_until(lambda: rig.view.phases() == {"gang": "Running"}, tell=rig.view.story)
+    waiting.until(lambda: rig.view.phases() == {"gang": "Running"}, tell=rig.view.story)
     rig.check()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from faults_process import Scheduler
-from rig import Rig, wait_until
+from rig import Rig
 
 from pumice.api import kinds
 from pumice.kube.access import credentials
-from testbed import faults
+from testbed import faults, waiting
 
 GOOD = (
     'actions: "enqueue, allocate, backfill"\ntiers:\n- plugins: [{name: priority}, {name: gang}, {name: predicates}]\n'
@@ -29,20 +29,20 @@ def test_a_broken_configuration_changes_nothing_and_a_mended_one_counts(view, pr
         scheduler.says("every list is complete")
         for number, text in enumerate(BROKEN.values()):
             path.write_text(text)
-            wait_until(lambda n=number: scheduler.log.count("configuration refused") > n, tell=lambda: scheduler.log)
+            waiting.until(lambda n=number: scheduler.log.count("configuration refused") > n, tell=lambda: scheduler.log)
             view.gang(f"gang-{number}", 2)
-            wait_until(lambda n=number: view.phases().get(f"gang-{n}") == "Running", tell=lambda: scheduler.log)
+            waiting.until(lambda n=number: view.phases().get(f"gang-{n}") == "Running", tell=lambda: scheduler.log)
         path.unlink()
         scheduler.says("configuration cannot be read")
         view.gang("without", 2)
-        wait_until(lambda: view.phases()["without"] == "Running", tell=lambda: scheduler.log)
+        waiting.until(lambda: view.phases()["without"] == "Running", tell=lambda: scheduler.log)
         path.write_text(CLOSED)
         scheduler.says("actions=enqueue\n")
         view.gang("closed", 2)
-        wait_until(lambda: view.phases()["closed"] == "Inqueue", tell=lambda: scheduler.log)
+        waiting.until(lambda: view.phases()["closed"] == "Inqueue", tell=lambda: scheduler.log)
         assert view.bound("closed") == set()
         path.write_text(GOOD)
-        wait_until(lambda: set(view.phases().values()) == {"Running"}, tell=lambda: scheduler.log)
+        waiting.until(lambda: set(view.phases().values()) == {"Running"}, tell=lambda: scheduler.log)
         assert scheduler.stop() == 0
     assert not view.over_committed()
     assert not view.broken_gangs()
@@ -56,12 +56,12 @@ def test_a_token_that_expires_is_read_again(view, proxy, tmp_path):
     with Rig(view, proxy, credentials=credentials.TokenFile(path)) as rig:
         view.node("n1", 4)
         view.gang("one", 2)
-        wait_until(lambda: view.phases() == {"one": "Running"}, tell=view.story)
+        waiting.until(lambda: view.phases() == {"one": "Running"}, tell=view.story)
         proxy.token = second
         proxy.cut()
         view.gang("two", 2)
         path.write_text(second)
-        wait_until(lambda: set(view.phases().values()) == {"Running"}, tell=view.story)
+        waiting.until(lambda: set(view.phases().values()) == {"Running"}, tell=view.story)
         rig.check()
 
 
@@ -74,8 +74,8 @@ def test_a_pod_without_a_group_gets_one_whatever_befalls_these_writes(view, prox
     with Scheduler(proxy, "--leader-elect=false") as scheduler:
         for index in range(4):
             view.pod(f"alone-{index}", "")
-        wait_until(lambda: len(view.bound()) == 4, tell=lambda: scheduler.log)
-        wait_until(lambda: list(view.phases().values()) == ["Running"] * 4, tell=lambda: scheduler.log)
+        waiting.until(lambda: len(view.bound()) == 4, tell=lambda: scheduler.log)
+        waiting.until(lambda: list(view.phases().values()) == ["Running"] * 4, tell=lambda: scheduler.log)
         assert scheduler.stop() == 0
     assert not view.over_committed()
 
@@ -84,13 +84,13 @@ def test_a_queue_that_is_deleted_takes_its_jobs_with_it_until_it_is_back(rig):
     rig.view.create(kinds.QUEUE, "batch", spec={"weight": 1})
     rig.view.node("n1", 4)
     rig.view.gang("one", 2, queue="batch")
-    wait_until(lambda: rig.view.phases() == {"one": "Running"}, tell=rig.view.story)
+    waiting.until(lambda: rig.view.phases() == {"one": "Running"}, tell=rig.view.story)
     rig.view.delete(kinds.QUEUE, "batch")
-    wait_until(lambda: "batch" not in rig.cluster.queues)
+    waiting.until(lambda: "batch" not in rig.cluster.queues)
     rig.view.gang("two", 2, queue="batch")
-    wait_until(lambda: rig.task("two-1"))
+    waiting.until(lambda: rig.task("two-1"))
     rig.check()
     assert rig.view.bound() == {"one-0", "one-1"}
     rig.view.create(kinds.QUEUE, "batch", spec={"weight": 1})
-    wait_until(lambda: rig.view.phases() == {"one": "Running", "two": "Running"}, tell=rig.view.story)
+    waiting.until(lambda: rig.view.phases() == {"one": "Running", "two": "Running"}, tell=rig.view.story)
     rig.check()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from rig import Rig, wait_until
+from rig import Rig
 
 from pumice.api import kinds
 from pumice.cache import assumptions, retry_pauses
-from testbed import faults
+from testbed import faults, waiting
 
 WATCHES = {
     "pods": r"/pods\?.*spec\.schedulerName=volcano.*watch=",
@@ -37,16 +37,16 @@ def end(view):
 
 def test_watches_cut_after_any_line_lose_nothing(rig):
     for line in range(LINES):
-        wait_until(lambda: all(rig.proxy.serving(pattern) for pattern in WATCHES.values()))
+        waiting.until(lambda: all(rig.proxy.serving(pattern) for pattern in WATCHES.values()))
         rules = [rig.proxy.disturb(faults.CutWatch(line), "GET", pattern) for pattern in WATCHES.values()]
         for pattern in WATCHES.values():
             assert rig.proxy.cut(pattern) == 1
-        wait_until(lambda rules=rules: all(rule.hits for rule in rules))
+        waiting.until(lambda rules=rules: all(rule.hits for rule in rules))
         begin(rig.view)
-        wait_until(lambda: rig.view.end_state() == SCHEDULED, tell=rig.view.story)
+        waiting.until(lambda: rig.view.end_state() == SCHEDULED, tell=rig.view.story)
         rig.check()
         end(rig.view)
-        wait_until(lambda: not rig.cluster.tasks and not rig.cluster.nodes.count)
+        waiting.until(lambda: not rig.cluster.tasks and not rig.cluster.nodes.count)
         rig.proxy.calm()
     rig.check()
     assert not rig.cluster.jobs
@@ -57,7 +57,7 @@ def test_a_first_list_cut_after_any_line_is_begun_anew(view, proxy, line):
     begin(view)
     rules = [proxy.disturb(faults.CutWatch(line), "GET", pattern) for pattern in WATCHES.values()]
     with Rig(view, proxy) as rig:
-        wait_until(lambda: view.end_state() == SCHEDULED, tell=view.story)
+        waiting.until(lambda: view.end_state() == SCHEDULED, tell=view.story)
         rig.check()
     assert all(rule.hits for rule in rules)
 
@@ -67,7 +67,7 @@ def test_watches_that_break_after_every_line_go_on_nevertheless(rig):
         rig.proxy.disturb(faults.CutWatch(1), "GET", pattern, times=None)
         rig.proxy.cut(pattern)
     begin(rig.view)
-    wait_until(lambda: rig.view.end_state() == SCHEDULED, tell=rig.view.story)
+    waiting.until(lambda: rig.view.end_state() == SCHEDULED, tell=rig.view.story)
     rig.proxy.calm()
     rig.check()
 
@@ -78,14 +78,14 @@ def test_watches_on_which_nothing_comes_any_more_are_opened_again(view, proxy):
         for pattern in WATCHES.values():
             proxy.cut(pattern)
         begin(view)
-        wait_until(lambda: view.end_state() == SCHEDULED, tell=view.story)
+        waiting.until(lambda: view.end_state() == SCHEDULED, tell=view.story)
         rig.check()
     assert all(rule.hits for rule in rules)
 
 
 def test_what_happened_before_a_version_was_forgotten_is_found_by_listing(rig):
     begin(rig.view)
-    wait_until(lambda: rig.view.end_state() == SCHEDULED, tell=rig.view.story)
+    waiting.until(lambda: rig.view.end_state() == SCHEDULED, tell=rig.view.story)
     rig.check()
     lists = rig.lists()
     rig.proxy.disturb(faults.Cut(), "GET", "watch=", times=None)
@@ -101,7 +101,7 @@ def test_what_happened_before_a_version_was_forgotten_is_found_by_listing(rig):
         "pods": MEMBERS | {"more-0"},
         "phases": {"gang": "Running", "more": "Running"},
     }
-    wait_until(lambda: rig.view.end_state() == members, tell=rig.view.story)
+    waiting.until(lambda: rig.view.end_state() == members, tell=rig.view.story)
     rig.check()
     assert all(
         rig.lists()[watch] > lists[watch] for watch in lists if watch.startswith(("pods spec.schedulerName=", "nodes"))
@@ -114,11 +114,11 @@ def test_binds_that_land_after_everybody_has_given_up_waiting_are_counted_once(v
         held = faults.Hold()
         proxy.disturb(held, "POST", "/binding$", times=3)
         begin(view)
-        wait_until(lambda: held.held == 3, tell=view.story)
+        waiting.until(lambda: held.held == 3, tell=view.story)
         with view.server.frozen():
             held.release()
             rig.stopped_for(4.0)
-        wait_until(lambda: view.end_state() == SCHEDULED, tell=view.story)
+        waiting.until(lambda: view.end_state() == SCHEDULED, tell=view.story)
         rig.check()
 
 
@@ -135,15 +135,15 @@ def test_an_outage_between_two_binds_of_a_gang_leaves_no_trace(rig, monkeypatch)
     held = faults.Hold()
     rig.proxy.disturb(held, "POST", "/pods/gang-2/binding$")
     rig.view.gang("gang", 3)
-    wait_until(lambda: held.held and rig.view.bound() == {"gang-0", "gang-1"}, tell=rig.view.story)
+    waiting.until(lambda: held.held and rig.view.bound() == {"gang-0", "gang-1"}, tell=rig.view.story)
     rig.view.gang("rival", 1)
-    wait_until(lambda: rig.task("rival-0"))
+    waiting.until(lambda: rig.task("rival-0"))
     with rig.view.server.down():
         held.release()
         rig.stopped_for(OUTAGE)
-    wait_until(lambda: rig.view.phases().get("gang") == "Running", tell=rig.view.story)
+    waiting.until(lambda: rig.view.phases().get("gang") == "Running", tell=rig.view.story)
     rig.check()
     assert rig.view.bound() == MEMBERS
     rig.view.node("n2", 1)
-    wait_until(lambda: rig.view.phases() == {"gang": "Running", "rival": "Running"}, tell=rig.view.story)
+    waiting.until(lambda: rig.view.phases() == {"gang": "Running", "rival": "Running"}, tell=rig.view.story)
     rig.check()

@@ -6,10 +6,10 @@ Every fault befalls a gang, pod or victim of its own, all at the same time in on
 from __future__ import annotations
 
 import pytest
-from rig import Rig, wait_until
+from rig import Rig
 
 from pumice.api import kinds
-from testbed import faults
+from testbed import faults, waiting
 
 TIMES = 2
 PASSING = {
@@ -54,7 +54,7 @@ def test_a_gang_is_bound_whatever_befalls_its_writes_in_passing(rig, method, pat
         rig.view.node(f"n{index}", 3)
     for gang in GANGS:
         rig.view.gang(gang, 3)
-    wait_until(lambda: set(rig.view.phases().values()) == {"Running"}, tell=rig.view.story)
+    waiting.until(lambda: set(rig.view.phases().values()) == {"Running"}, tell=rig.view.story)
     rig.check()
     members = {f"{gang}-{index}" for gang in GANGS for index in range(3)}
     assert all(rule.hits for rule in rules.values()), rules
@@ -72,11 +72,11 @@ def test_a_pod_is_told_why_it_waits_whatever_befalls_that_write(rig):
         return {tuple(reasons(pod)) for pod in rig.view.list(kinds.POD)}
 
     why = "Unschedulable: 0/1 nodes are unavailable: 1 node(s) didn't match Pod's node affinity/selector."
-    wait_until(lambda: told() == {(why,)}, tell=rig.view.story)
+    waiting.until(lambda: told() == {(why,)}, tell=rig.view.story)
     rig.check()
     assert all(rule.hits for rule in rules.values()), rules
     rig.view.call("PATCH", kinds.NODE, "n0", {"metadata": {"labels": {"pool": "batch"}}})
-    wait_until(lambda: set(rig.view.phases().values()) == {"Running"}, tell=rig.view.story)
+    waiting.until(lambda: set(rig.view.phases().values()) == {"Running"}, tell=rig.view.story)
     rig.check()
 
 
@@ -114,11 +114,11 @@ def test_an_eviction_is_finished_whatever_befalls_it(view, proxy, method, patter
         view.gang(gang, 1, priorityClassName="low")
     with Rig(view, proxy, policy=PREEMPTING, timeout=1.0) as rig:
         rig.start_kubelets(*nodes)
-        wait_until(lambda: len(running(view)) == len(GANGS), tell=view.story)
+        waiting.until(lambda: len(running(view)) == len(GANGS), tell=view.story)
         rig.check()
         rules = disturb(rig, method, pattern)
         view.gang("high", len(GANGS), priorityClassName="high")
-        wait_until(lambda: len(view.bound("high")) == len(GANGS), tell=view.story)
+        waiting.until(lambda: len(view.bound("high")) == len(GANGS), tell=view.story)
         rig.check()
     assert all(rule.hits for rule in rules.values()), rules
     assert view.bound() == {f"high-{index}" for index in range(len(GANGS))}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
+
+from testbed import waiting
 
 pytestmark = pytest.mark.kube
 
@@ -26,11 +27,8 @@ def pumice(api_server, *arguments):
     )
 
 
-def wait_for(what, wanted, seconds=20):
-    deadline = time.monotonic() + seconds
-    while (found := what()) != wanted:
-        assert time.monotonic() < deadline, found
-        time.sleep(0.1)
+def wait_for(what, wanted):
+    waiting.until(lambda: what() == wanted, what, every=0.1)
 
 
 def test_nodes_register_run_pods_and_leave(api_server, namespace):
@@ -55,11 +53,11 @@ def test_nodes_register_run_pods_and_leave(api_server, namespace):
         assert "fleet-0" in leases
     finally:
         fleet.send_signal(signal.SIGTERM)
-        printed, _ = fleet.communicate(timeout=20)
+        printed, _ = fleet.communicate(timeout=waiting.PATIENCE)
     assert fleet.returncode == 0
     assert "3 nodes ready, fleet-0 … fleet-2: 3 new, 0 known" in printed
     removal = pumice(api_server, "--delete")
-    assert "3 simulated nodes removed" in removal.communicate(timeout=30)[0]
+    assert "3 simulated nodes removed" in removal.communicate(timeout=waiting.PATIENCE)[0]
 
 
 def test_a_real_node_is_never_adopted(api_server):
@@ -67,7 +65,7 @@ def test_a_real_node_is_never_adopted(api_server):
     api_server.kubectl("apply", "-f", "-", input=node)
     try:
         fleet = pumice(api_server, "--count", "1", "--prefix", "real")
-        printed, _ = fleet.communicate(timeout=30)
+        printed, _ = fleet.communicate(timeout=waiting.PATIENCE)
         assert fleet.returncode == 1
         assert "node real-0 exists and is not simulated" in printed
     finally:

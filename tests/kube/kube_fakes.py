@@ -9,6 +9,7 @@ import json
 
 from pumice.api import kinds
 from pumice.kube import errors
+from testbed import waiting
 
 
 def not_found(text="not found"):
@@ -132,9 +133,6 @@ def pod(name="p", namespace="a", **metadata):
     }
 
 
-async def until(condition, seconds=30.0):
+async def until(condition):
     """Let the loop run until something has become true."""
-    deadline = asyncio.get_running_loop().time() + seconds
-    while not condition():
-        assert asyncio.get_running_loop().time() < deadline, "it did not happen in time"
-        await asyncio.sleep(0.001)
+    await waiting.soon(condition, every=0.001)

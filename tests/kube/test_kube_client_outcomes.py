@@ -7,6 +7,7 @@ import math
 import socket
 
 import pytest
+import virtual_loop
 from scripted import CLOSE, CUT, HANG, RESET, ScriptedServer, Step, client, refuse, reply
 
 from pumice.api import kinds
@@ -31,7 +32,7 @@ def attempt(steps, *, verb="bind", **options):
             except errors.KubeError as error:
                 return server, error
 
-    return asyncio.run(run())
+    return virtual_loop.run(run(), arrives=virtual_loop.ARRIVES)
 
 
 async def send(api, verb):

@@ -14,8 +14,9 @@ from pumice.api import kinds
 from pumice.kube import errors
 from pumice.kube.access import connection, identity
 from pumice.kube.calls.client import Client
+from testbed import waiting
 
-SECRETS = ("tok-hush", "pass-hush", "dG9r", "cGFzcy", "key-hush", "arg-hush", "env-hush", "proxy-hush")
+SECRETS = ("tok-hush", "pass-hush", "dG9r", "cGFzcy", "dTpw", "key-hush", "arg-hush", "env-hush", "proxy-hush")
 USERS = {
     "token": {"token": "tok-hush"},
     "file": {"tokenFile": "token"},
@@ -80,18 +81,23 @@ def _shown(error):
 @pytest.mark.parametrize("step", STEPS)
 def test_an_error_shows_no_secret(load, caplog, user, step):
     caplog.set_level(logging.DEBUG)
+    seen = []  # not the result of the task: of one that took its time, asyncio logs that
 
-    async def run():
+    async def run(patience):
         async with ScriptedServer([STEPS[step]]).running() as server:
             target = load(server.url, user)
-            async with Client(target, timeout=0.5 if step == "silent" else 20.0) as api:
+            async with Client(target, timeout=patience) as api:
                 with pytest.raises(errors.KubeError) as caught:
                     await api.request("POST", "/x", body={}, attempts=1)
-                asked = server.asked[0].headers["authorization"]
-            return caught.value, repr(target) + repr(api) + str(target), asked
+            seen[:] = [each.headers["authorization"] for each in server.asked], caught.value, [target, api]
 
-    error, text, asked = asyncio.run(run(), debug=True)
-    assert asked.startswith(("Bearer tok-hush", "Basic "))
+    for patience in (0.5, 5.0, 50.0) if step == "silent" else (waiting.PATIENCE,):
+        asyncio.run(run(patience), debug=True)
+        if seen[0]:  # on a busy machine it may not have been asked in so short a time
+            break
+    (asked,), error, shown = seen
+    text = f"{shown!r} {shown[0]}"
+    assert asked in ("Bearer tok-hush", "Basic dTpwYXNzLWh1c2g=")
     for secret in SECRETS:
         assert secret not in text
         assert secret not in _shown(error)

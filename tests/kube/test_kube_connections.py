@@ -16,6 +16,7 @@ from pumice.kube.calls import transport, wire
 from pumice.kube.calls.dialling import Dialler, DiallingError
 from pumice.kube.calls.http_answers import Answer
 from pumice.kube.calls.pool import Pool
+from testbed import waiting
 
 ASKED = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -31,7 +32,7 @@ def test_a_connection_that_serves_no_more_requests_is_not_used_again(first):
     async def run():
         async with ScriptedServer([first, reply(200)]).running() as server, client(server) as api:
             await api.get(kinds.POD, "a", "p")
-            await asyncio.wait_for(server.finished.wait(), 30)
+            await asyncio.wait_for(server.finished.wait(), waiting.PATIENCE)
             await asyncio.sleep(0)
             await api.delete(kinds.POD, "a", "p")
             assert server.connections == 2
@@ -46,7 +47,7 @@ def test_a_connection_that_nobody_uses_is_closed_after_a_while():
             answer = Answer(1000)
             await pool.exchange(ASKED, answer, None, 30)
             assert answer.body == b"{}"
-            await asyncio.wait_for(server.left.wait(), 30)
+            await asyncio.wait_for(server.left.wait(), waiting.PATIENCE)
             await pool.exchange(ASKED, Answer(1000), None, 30)
             assert server.connections == 2
             pool.close()
@@ -152,9 +153,9 @@ def test_a_request_that_is_given_up_takes_its_connection_with_it():
         hang = Step((), "hang")
         async with ScriptedServer([hang, reply(200)]).running() as server, client(server) as api:
             given_up = asyncio.create_task(api.get(kinds.POD, "a", "p"))
-            await asyncio.wait_for(server.arrived.wait(), 30)
+            await asyncio.wait_for(server.arrived.wait(), waiting.PATIENCE)
             given_up.cancel()
-            await asyncio.wait_for(server.left.wait(), 30)
+            await asyncio.wait_for(server.left.wait(), waiting.PATIENCE)
             await api.get(kinds.POD, "a", "p")
             assert server.connections == 2
 

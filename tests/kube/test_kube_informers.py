@@ -16,6 +16,7 @@ from pumice.kube import errors
 from pumice.kube.watches import informers
 from pumice.kube.watches.informers import Informers
 from pumice.kube.watches.watching import WatchSpec
+from testbed import waiting
 
 
 class Clock:
@@ -49,9 +50,7 @@ async def running(source, specs, sink, clock=None, **settings):
 
 
 async def until(condition):
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110  what is waited for is state of the code under test
-            await asyncio.sleep(0)
+    await waiting.soon(condition, every=0)
 
 
 def asked(server):
@@ -375,7 +374,7 @@ def test_asking_for_lists_again_and_again_is_harmless():
                 for _ in range(3):
                     asking.append(asyncio.create_task(informer.catch_up(str(server.version))))
                     await asyncio.sleep(0)
-                await asyncio.wait_for(asyncio.gather(*asking), 5)
+                await asyncio.wait_for(asyncio.gather(*asking), waiting.PATIENCE)
                 assert sink.known == {"a": ("uid-0001", server.version)}
         informer._followers[0].relist()
 

@@ -6,13 +6,14 @@ import random
 import uuid
 
 import pytest
-from watch_cluster import Pods, following, until, until_equal
+from watch_cluster import Pods, following, until_equal
 from watch_sink import CheckingSink
 
 from pumice.api import decoding, kinds
 from pumice.cache.options import Options
 from pumice.kube.watches import discovery, informers
 from pumice.kube.watches.watching import WatchSpec
+from testbed import waiting
 
 
 @pytest.fixture(
@@ -158,7 +159,7 @@ def test_a_server_that_falls_silent_is_noticed(pods):
         async with following(pods.server, [spec_of(pods)], sink, silence=1.0) as (informer, recording):
             await informer.wait_synced()
             with pods.server.frozen():
-                await until(lambda: informer.report()[0].errors > 0)
+                await waiting.soon(lambda: informer.report()[0].errors > 0)
             await asyncio.to_thread(pods.modify, "a", "1")
             await until_equal(pods, sink)
             assert len(recording.asked) > 1
@@ -174,7 +175,7 @@ def test_a_watch_on_which_nothing_happens_catches_up_by_a_list(pods):
             made = await asyncio.to_thread(pods.server.new_namespace)
             found = await asyncio.to_thread(pods.server.call, "GET", f"/api/v1/namespaces/{made}")
             version = found["metadata"]["resourceVersion"]
-            await asyncio.wait_for(informer.catch_up(version), 10)
+            await asyncio.wait_for(informer.catch_up(version), waiting.PATIENCE)
             assert int(informer.report()[0].version) >= int(version)
             assert recording.asked in (["stream", "stream"], ["stream", "list", "watch", "list", "watch"])
 
@@ -197,10 +198,12 @@ def test_pods_of_others_are_followed_while_they_hold_a_node(pods):
             await asyncio.to_thread(pods.create, f"{prefix}mine")
             await asyncio.to_thread(pods.create, f"{prefix}waiting", scheduler="else")
             await asyncio.to_thread(pods.create, f"{prefix}bound", node="n", scheduler="else")
-            await until(lambda: list(own.known) == [f"{prefix}mine"] and list(others.known) == [f"{prefix}bound"])
+            await waiting.soon(
+                lambda: list(own.known) == [f"{prefix}mine"] and list(others.known) == [f"{prefix}bound"]
+            )
             await asyncio.to_thread(pods.finish, f"{prefix}mine")
             await asyncio.to_thread(pods.finish, f"{prefix}bound")
-            await until(lambda: not others.known and len(own.told) == 2)
+            await waiting.soon(lambda: not others.known and len(own.told) == 2)
             assert list(own.known) == [f"{prefix}mine"]
 
     asyncio.run(run())
@@ -213,14 +216,14 @@ def test_everything_a_scheduler_follows_is_listed_or_not_served(api_server):
 
     async def run():
         async with following(api_server, informers.standard(Options()), Sink()) as (informer, _):
-            await asyncio.wait_for(informer.wait_synced(), 20)
+            await asyncio.wait_for(informer.wait_synced(), waiting.PATIENCE)
             reports = {str(report.watch): report for report in informer.report()}
             assert {report.state for report in reports.values()} <= {"watching", "absent"}
             assert [report.error for report in reports.values()] == [""] * len(reports)
             assert reports["namespaces"].state == "watching"
             assert reports["podgroups.scheduling.sigs.dev/v1alpha2"].state == "absent"
             await asyncio.wait_for(
-                informer.catch_up(max((r.version for r in reports.values() if r.version), key=int)), 20
+                informer.catch_up(max((r.version for r in reports.values() if r.version), key=int)), waiting.PATIENCE
             )
 
     asyncio.run(run())
@@ -271,15 +274,15 @@ def test_a_kind_is_followed_from_its_definition_to_its_end(api_server):
             await informer.wait_synced()
             assert informer.report()[0].state == "absent"
             await asyncio.to_thread(api_server.call, "POST", DEFINITIONS, DEFINITION)
-            await until(lambda: informer.report()[0].state == "watching")
+            await waiting.soon(lambda: informer.report()[0].state == "watching")
             for name, depth in (("a", 1), ("deep", 3000)):
                 await recording.client.request("POST", SOURCES, body=source(name, depth))
-            await until(lambda: list(sink.known) == ["a", "deep"])
+            await waiting.soon(lambda: list(sink.known) == ["a", "deep"])
             assert sinks == ["Opaque", "Malformed"]
             await check_list(api_server, spec)
             await asyncio.to_thread(api_server.call, "DELETE", f"{DEFINITIONS}/datasources.datadependency.volcano.sh")
-            await until(lambda: not sink.known)
-            await until(lambda: informer.report()[0].state == "absent")
+            await waiting.soon(lambda: not sink.known)
+            await waiting.soon(lambda: informer.report()[0].state == "absent")
 
     asyncio.run(run())
 
@@ -288,7 +291,7 @@ async def check_list(api_server, spec):
     """One object that nobody can read does not make a list unreadable."""
     sink = CheckingSink()
     async with following(api_server, [spec], sink, streaming=False) as (informer, _):
-        await asyncio.wait_for(informer.wait_synced(), 10)
+        await asyncio.wait_for(informer.wait_synced(), waiting.PATIENCE)
         assert sorted(sink.known) == ["a", "deep"]
 
 
@@ -319,14 +322,14 @@ def test_an_account_without_permission_is_told_which_one_it_lacks(api_server, na
     async def run():
         specs = [WatchSpec(kinds.NODE), WatchSpec(kinds.SIGS_POD_GROUP)]
         async with following(api_server, specs, CheckingSink(), kubeconfig=kubeconfig) as (informer, _):
-            await until(lambda: [report.state for report in informer.report()] == ["forbidden", "absent"])
+            await waiting.soon(lambda: [report.state for report in informer.report()] == ["forbidden", "absent"])
             assert not informer.synced
             error = informer.report()[0].error
             assert f"system:serviceaccount:{namespace}:poor" in error
             assert 'apiGroups: [""], resources: ["nodes"], verbs: ["list", "watch"]' in error
             rule = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]}
             await asyncio.to_thread(grant, api_server, namespace, rule)
-            await asyncio.wait_for(informer.wait_synced(), 20)
+            await asyncio.wait_for(informer.wait_synced(), waiting.PATIENCE)
             assert informer.report()[0].error == ""
 
     asyncio.run(run())

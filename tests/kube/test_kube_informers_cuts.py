@@ -11,6 +11,7 @@ from watch_sink import CheckingSink
 
 from pumice.kube.watches.informers import Informers
 from pumice.kube.watches.watching import WatchSpec
+from testbed import waiting
 
 FAULTS = [
     "cut", "end", "silence", "gone", "late", "failure", "garbled", "oversize", "unauthorized", "forbidden", "busy", "bookmark", "repeat", "quiet",
@@ -42,7 +43,7 @@ async def follow(server, sink, *, page_size=2):
     running = asyncio.create_task(informers.run())
     idle = asyncio.create_task(server.idle.wait())
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(waiting.PATIENCE):
             await asyncio.wait([running, idle], return_when=asyncio.FIRST_COMPLETED)
             if running.done():
                 await running

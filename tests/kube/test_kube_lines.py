@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+import virtual_loop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted import CLOSE, HANG, ScriptedServer, chunked, client, refuse
@@ -12,6 +13,7 @@ from scripted import CLOSE, HANG, ScriptedServer, chunked, client, refuse
 from pumice.api import kinds
 from pumice.kube import errors
 from pumice.kube.calls.lines import LineSplitter
+from testbed import waiting
 
 
 def watch(step, *, silence=5.0, **query):
@@ -27,7 +29,7 @@ def watch(step, *, silence=5.0, **query):
                 return server, found, error
         return server, found, None
 
-    return asyncio.run(run())
+    return virtual_loop.run(run(), arrives=virtual_loop.ARRIVES)
 
 
 def test_a_stream_gives_its_lines_and_ends():
@@ -68,7 +70,7 @@ def test_a_byte_now_and_then_is_no_silence():
             await reader.readuntil(b"\r\n\r\n")
             writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
             for _ in range(8):
-                await asyncio.sleep(0.15)
+                await asyncio.sleep(0.9)
                 writer.write(b"1\r\nx\r\n")
             writer.write(b"1\r\n\n\r\n0\r\n\r\n")
             await writer.drain()
@@ -79,7 +81,7 @@ def test_a_byte_now_and_then_is_no_silence():
         async with server, client(target) as api:
             return [line async for line in api.stream(kinds.POD, silence=1.0)]
 
-    assert asyncio.run(run()) == [b"x" * 8]
+    assert virtual_loop.run(run(), arrives=virtual_loop.ARRIVES) == [b"x" * 8]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +105,7 @@ def test_a_watch_that_is_left_closes_its_connection():
             stream = api.stream(kinds.POD, silence=60)
             assert await anext(stream) == b"one"
             await stream.aclose()
-            await asyncio.wait_for(server.left.wait(), 30)
+            await asyncio.wait_for(server.left.wait(), waiting.PATIENCE)
 
     asyncio.run(run())
 

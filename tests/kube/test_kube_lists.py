@@ -10,6 +10,7 @@ from pumice.cache import reflector
 from pumice.kube import errors
 from pumice.kube.watches import arrivals, informers, lists
 from pumice.kube.watches.watching import WatchSpec
+from testbed import waiting
 
 
 class Endless:
@@ -77,7 +78,7 @@ def test_a_watch_whose_list_does_not_end_says_so_and_pauses_before_the_next_atte
 
         made = informers.Informers(server, [WatchSpec(KIND)], CheckingSink(), sleep=sleep)
         task = asyncio.create_task(made.run())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(waiting.PATIENCE):
             while not slept:  # noqa: ASYNC110  what is waited for is state of the code under test
                 await asyncio.sleep(0)
         (report,) = made.report()

@@ -7,12 +7,14 @@ import base64
 import json
 
 import pytest
+import virtual_loop
 from aiohttp import web
 
 from pumice.api import duration
 from pumice.controllers.volcano.hyper_nodes import settings, ufm
 from pumice.kube import errors
 from pumice.kube import ufm as asking
+from testbed import waiting
 
 HUSHED = "hush-hush"
 PORTS = [{"description": "Computer IB Port", "system_name": "n1", "peer_node_name": "l1"}]
@@ -64,7 +66,7 @@ def asked(handler, **bounds):
         finally:
             await runner.cleanup()
 
-    return asyncio.run(main())
+    return virtual_loop.run(main(), arrives=virtual_loop.ARRIVES)
 
 
 def test_the_ports_are_read_with_name_and_password():
@@ -175,4 +177,4 @@ def test_a_source_is_asked_when_it_is_new_and_when_its_interval_is_over():
         running.cancel()
         await runner.cleanup()
 
-    asyncio.run(asyncio.wait_for(main(), 30))
+    asyncio.run(asyncio.wait_for(main(), waiting.PATIENCE))

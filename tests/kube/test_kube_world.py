@@ -13,6 +13,7 @@ from pumice.api import kinds
 from pumice.cache import effects
 from pumice.kube import errors
 from pumice.kube.writes import world
+from testbed import waiting
 
 
 def bind(name="p", node="n1", uid="", **fields):
@@ -369,8 +370,8 @@ def test_run_ends_after_drain():
         stage = Stage()
         running = asyncio.create_task(stage.world.run(stage.outcomes.append))
         await asyncio.sleep(0.01)
-        await stage.world.drain(1.0)
-        await asyncio.wait_for(running, 1.0)
+        await stage.world.drain(waiting.PATIENCE)
+        await asyncio.wait_for(running, waiting.PATIENCE)
 
     asyncio.run(scene())
 
@@ -419,16 +420,18 @@ def test_an_effect_that_is_given_up_was_performed_in_vain_and_one_that_is_refuse
 
 
 def test_our_own_share_of_a_bind_is_small():
+    """Processor time, and ten times what it takes on a machine of today."""
+
     class Instant:
         async def bind(self, effect):
             return effects.Outcome(effect=effect)
 
     async def scene(stage):
         wanted = [bind(f"p{n}") for n in range(5000)]
-        started = time.perf_counter()
+        started = time.thread_time()
         for effect in wanted:
             stage.world.send(effect)
         await until(lambda: len(stage.outcomes) == 5000)
-        assert 5000 / (time.perf_counter() - started) > 5000
+        assert time.thread_time() - started < 5
 
     play(scene, binder=Instant())

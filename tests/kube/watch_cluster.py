@@ -8,6 +8,7 @@ from pumice.kube import errors
 from pumice.kube.access import connection
 from pumice.kube.calls.client import Client
 from pumice.kube.watches.informers import Informers
+from testbed import waiting
 
 MERGE = "application/merge-patch+json"
 
@@ -84,7 +85,7 @@ class Recording:
 async def following(server, specs, sink, *, kubeconfig="", cuts=(), **settings):
     """Run informers against a server; give them and the recording client. If they break down, so does whoever waits for them."""
     found = connection.load(str(kubeconfig or server.kubeconfig))
-    async with Client(found, timeout=10) as client, asyncio.TaskGroup() as tasks:
+    async with Client(found, timeout=waiting.PATIENCE) as client, asyncio.TaskGroup() as tasks:
         recording = Recording(client, cuts)
         made = Informers(recording, specs, sink, rng=random.Random(1), **settings)  # noqa: S311  jitter
         task = tasks.create_task(made.run())
@@ -92,14 +93,7 @@ async def following(server, specs, sink, *, kubeconfig="", cuts=(), **settings):
         task.cancel()
 
 
-async def until(condition, seconds=30):
-    """Wait for something to come true on the other side of a connection."""
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110  what is waited for happens in another process
-            await asyncio.sleep(0.02)
-
-
-async def until_equal(pods, sink, seconds=30):
+async def until_equal(pods, sink):
     """Wait until the sink holds what the server holds."""
     state = await asyncio.to_thread(pods.state)
-    await until(lambda: sink.known == state, seconds)
+    await waiting.soon(lambda: sink.known == state)

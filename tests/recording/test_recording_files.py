@@ -19,6 +19,7 @@ from pumice.cache.options import Options
 from pumice.recording import classes, graph, graph_reading, lines, segments, writer, writing
 from pumice.recording.recorder import Recorder
 from pumice.recording.redaction import Redaction
+from testbed import waiting
 
 CONFIG = 'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: gang}, {name: predicates}]\n'
 WORD = "hunter2-correct-horse"
@@ -275,7 +276,7 @@ def _node():
 
 def _written(thread, *, works=False):
     """Wait until all that was handed over is written or let go, and, where that works, until it is known that it does."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + waiting.PATIENCE
     while (thread._put != thread._taken or (works and not thread.may_begin)) and time.monotonic() < deadline:
         thread._wake.set()
         time.sleep(0)

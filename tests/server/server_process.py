@@ -8,10 +8,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+
+from testbed import waiting
 
 ROOT = Path(__file__).parents[2]
 GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups"
@@ -61,8 +62,8 @@ class Process:
         self._process.send_signal(signal.SIGTERM)
         return self.wait()
 
-    def wait(self, seconds=30):
-        return self._process.wait(seconds)
+    def wait(self):
+        return self._process.wait(waiting.PATIENCE)
 
     def get(self, what, path):
         """Ask one of its servers; give status and text, status 0 if nobody answers yet."""
@@ -70,7 +71,7 @@ class Process:
         if found is None:
             return 0, ""
         try:
-            with urllib.request.urlopen(f"http://{found[1]}{path}", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://{found[1]}{path}", timeout=waiting.PATIENCE) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -90,13 +91,9 @@ class Controllers(Process):
     command, own_flags, leads = "controllers", (), "pumice_controllers_leading 1.0"
 
 
-def wait_for(question, process=None, seconds=60):
-    """Ask until the answer is true; the machine may be busy."""
-    deadline = time.monotonic() + seconds
-    while not (answer := question()):
-        assert time.monotonic() < deadline, process.log if process is not None else "not in time"
-        time.sleep(0.1)
-    return answer
+def wait_for(question, process=None):
+    """Ask until the answer is true, and show the log of a process if it never is."""
+    return waiting.until(question, lambda: process.log if process is not None else "", every=0.1)
 
 
 def node(server, name, cpu="4"):

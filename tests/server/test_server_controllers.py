@@ -5,13 +5,9 @@ from __future__ import annotations
 import pytest
 from server_process import ROOT, Controllers, Process, node, placed, pod, wait_for
 
-pytestmark = pytest.mark.kube
+import elections
 
-FAST = (
-    "--leader-elect-lease-duration=3s",
-    "--leader-elect-renew-deadline=2s",
-    "--leader-elect-retry-period=500ms",
-)
+pytestmark = pytest.mark.kube
 
 
 @pytest.fixture
@@ -23,7 +19,7 @@ def server(empty_api_server):
 
 @pytest.fixture
 def lock(server, namespace):
-    return (f"--leader-elect-resource-namespace={namespace}", *FAST)
+    return elections.flags(namespace)
 
 
 def groups(server, namespace):
@@ -74,7 +70,7 @@ def test_two_that_run_the_same_controllers_under_two_leases_are_one_too_many(ser
     with Controllers(server, *lock) as first:
         first.deciding()
         with Controllers(server, *lock, "--leader-elect-resource-name=another") as second:
-            assert second.wait(60) == 1
+            assert second.wait() == 1
             assert "choose others for this one with --controllers" in second.log
 
 

@@ -17,6 +17,7 @@ from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
 from pumice.scheduler import Scheduler
 from pumice.server.threads import deciding, mailbox, watch_feed
+from testbed import waiting
 
 
 class Notes:
@@ -66,7 +67,7 @@ class Bench:
         return self.decider.run()
 
     def _stop(self, until, after):
-        deadline = time.monotonic() + (30 if until else after)
+        deadline = time.monotonic() + (waiting.PATIENCE if until else after)
         while time.monotonic() < deadline and not (until and until()):
             time.sleep(0.005)
         self.box.post(mailbox.Stop("test"))

@@ -9,6 +9,8 @@ import signal
 import pytest
 from server_process import ROOT, Process, gang, node, phase, placed, pod, wait_for
 
+import elections
+
 pytestmark = pytest.mark.kube
 
 GOOD = 'actions: "enqueue, allocate, backfill"\ntiers:\n- plugins: [{name: priority}, {name: gang}]\n'
@@ -26,13 +28,7 @@ def server(empty_api_server):
 
 @pytest.fixture
 def lock(server, namespace):
-    """Flags of an election in a namespace of its own, fast enough for a test."""
-    return (
-        f"--leader-elect-resource-namespace={namespace}",
-        "--leader-elect-lease-duration=3s",
-        "--leader-elect-renew-deadline=2s",
-        "--leader-elect-retry-period=500ms",
-    )
+    return elections.flags(namespace)
 
 
 def test_a_gang_is_bound_whole_and_told_of_everywhere(server, namespace):
@@ -105,7 +101,7 @@ def test_configuration_may_come_from_a_config_map(server, namespace):
         wait_for(lambda: "the last good configuration stays in force: line 3" in refusal(server, namespace), scheduler)
         assert scheduler.stop() == 0
     with Process(server, "--leader-elect=false", f"--scheduler-conf={namespace}/conf") as scheduler:
-        assert scheduler.wait(60) == 1
+        assert scheduler.wait() == 1
         assert "the scheduler cannot start: line 3" in refusal(server, namespace)
 
 
@@ -127,14 +123,14 @@ def refusal(server, namespace):
 )
 def test_what_keeps_it_from_starting_is_said_and_ends_it(server, flags, told):
     with Process(server, "--leader-elect=false", *flags) as scheduler:
-        assert scheduler.wait(60) == 1
+        assert scheduler.wait() == 1
         assert told in scheduler.log
 
 
 def test_every_problem_of_the_first_configuration_has_a_line_of_its_own(server, tmp_path):
     (tmp_path / "conf").write_text('actions: "alocate"\ntires: []\n')
     with Process(server, "--leader-elect=false", f"--scheduler-conf={tmp_path / 'conf'}") as scheduler:
-        assert scheduler.wait(60) == 1
+        assert scheduler.wait() == 1
         assert scheduler.log.count('msg="configuration refused"') == 2
         assert 'problem="line 1: actions: unknown action' in scheduler.log
 
@@ -166,7 +162,7 @@ def test_files_that_cannot_be_used_are_told_at_the_start_and_keep_it_from_starti
         assert scheduler.stop() == 0
     conf.write_text(conf.read_text().replace("priority", "gang"))
     with Process(server, "--leader-elect=false", "--cache-dumper=false", *flags) as scheduler:
-        assert scheduler.wait(60) == 1
+        assert scheduler.wait() == 1
         assert re.search(rf'msg="configuration refused" .*{folder}/gang\.py: class Mine claims the name', scheduler.log)
         assert "dumps cannot be written" not in scheduler.log
 
@@ -291,7 +287,7 @@ def test_a_leader_whose_lease_is_taken_ends_with_a_failure(server, namespace, lo
         scheduler.deciding()
         patch = '{"spec": {"holderIdentity": "a-thief"}}'
         server.kubectl("patch", "lease", "volcano", "-n", namespace, "--type=merge", "-p", patch)
-        assert scheduler.wait(30) == 1
+        assert scheduler.wait() == 1
         assert "the lease is lost" in scheduler.log
         assert "a-thief" in scheduler.log
 
@@ -303,4 +299,4 @@ def test_a_second_signal_ends_it_at_once(server, namespace):
         scheduler.signal(signal.SIGTERM)
         scheduler.signal(signal.SIGINT)
         scheduler.signal(signal.SIGCONT)
-        assert scheduler.wait(30) == 1
+        assert scheduler.wait() == 1

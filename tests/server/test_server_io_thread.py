@@ -14,6 +14,7 @@ from pumice.kube import election
 from pumice.kube.watches.informers import WatchReport
 from pumice.server.logs import watch_log
 from pumice.server.threads import io_thread, mailbox
+from testbed import waiting
 
 
 class Counts:
@@ -146,7 +147,7 @@ class Bench:
         self.story.append("prepared")
 
     def message(self):
-        return self.box.take(time.monotonic() + 10)
+        return self.box.take(time.monotonic() + waiting.PATIENCE)
 
 
 def test_the_first_attempt_to_lead_comes_before_the_lists_so_that_they_are_new_enough():

@@ -23,6 +23,7 @@ from pumice.server.health import api_silence
 from pumice.server.logs import write_failures
 from pumice.server.metrics import series
 from pumice.server.threads import deciding, mailbox
+from testbed import waiting
 
 TIERS = """
 - plugins: [{name: priority}, {name: gang, enablePreemptable: false}]
@@ -353,15 +354,15 @@ def test_a_queue_that_only_a_group_names_makes_no_long_label():
 
 def test_many_who_scrape_at_once_cost_no_more_than_one(monkeypatch):
     bench = Bench()
-    monkeypatch.setattr(reporting, "PATIENCE", 5.0)
+    monkeypatch.setattr(reporting, "PATIENCE", waiting.PATIENCE)
     gathered = []
 
     async def scrapes():
         asked = asyncio.gather(*(bench.reporter.metrics() for _ in range(20)))
-        message = await asyncio.to_thread(bench.box.take, time.monotonic() + 5)
+        message = await asyncio.to_thread(bench.box.take, time.monotonic() + waiting.PATIENCE)
         gathered.append(message)
         message.reply.set_result(None)
-        return await asyncio.wait_for(asked, 5)
+        return await asyncio.wait_for(asked, waiting.PATIENCE)
 
     texts = asyncio.run(scrapes())
     assert len({id(text) for text in texts}) == 1

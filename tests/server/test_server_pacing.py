@@ -14,6 +14,7 @@ import builders
 from pumice.framework import configuration, registry
 from pumice.scheduler import Scheduler
 from pumice.server.threads import deciding, mailbox, pacing, urgency
+from testbed import waiting
 
 moments = st.floats(0, 1e6, allow_nan=False)
 spans = st.floats(0, 100, allow_nan=False)
@@ -92,10 +93,7 @@ class Rig:
 
 
 def wait(condition):
-    deadline = time.monotonic() + 30
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.001)
-    return condition()
+    return waiting.until(condition, every=0.001)
 
 
 def test_a_change_that_is_told_of_is_decided_on_though_no_period_has_passed():
@@ -156,7 +154,7 @@ def test_a_burst_that_does_not_pause_is_decided_on_all_the_same():
     def story():
         assert wait(lambda: len(rig.notes.cycles) >= 1)
         rig.desk.feed(builders.node("n1"), builders.group("g"), builders.pod("p", "g", cpu="1"))
-        until = time.monotonic() + 30
+        until = time.monotonic() + waiting.PATIENCE
         while not rig.desk.world.binds and time.monotonic() < until:
             rig.box.ring()
 

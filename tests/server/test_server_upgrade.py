@@ -12,15 +12,12 @@ import pytest
 import yaml
 from server_process import ROOT, Controllers, Process, node, wait_for
 
+import elections
+
 pytestmark = pytest.mark.kube
 
 BATCH = "batch.volcano.sh/v1alpha1"
 SCHEDULING = "scheduling.volcano.sh/v1beta1"
-FAST = (
-    "--leader-elect-lease-duration=3s",
-    "--leader-elect-renew-deadline=2s",
-    "--leader-elect-retry-period=500ms",
-)
 WEBHOOKS = ("jobs-mutate", "jobs-validate", "podgroups-validate", "queues-mutate", "queues-validate")
 SECOND = "2024-05-01T10:00:00Z"
 WATCHED = ("pods", "podgroups", "configmaps", "services", "secrets", "networkpolicies")
@@ -275,7 +272,7 @@ def test_jobs_of_a_running_volcano_run_on_under_ours_and_nothing_is_made_again_o
     volcano.job("done", 2, phase="Completed", ended=2)
     volcano.job("waits", 1, phase="Pending")
     versions, statuses = volcano.versions(), volcano.statuses()
-    lease = (f"--leader-elect-resource-namespace={namespace}", *FAST)
+    lease = elections.flags(namespace)
     with Controllers(server, *lease) as controllers:
         controllers.deciding()
         # Another Job gets its group: by then every Job that was there has been looked at.
@@ -303,7 +300,7 @@ def test_scheduler_and_controllers_together_run_what_volcano_left_waiting(server
     volcano.job("runs", 1, phase="Running")
     volcano.job("waits", 2, phase="Pending")
     before = volcano.versions()
-    lease = (f"--leader-elect-resource-namespace={namespace}", *FAST)
+    lease = elections.flags(namespace)
     with Process(server, *lease, "--controllers") as both:
         both.deciding()
         wait_for(

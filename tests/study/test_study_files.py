@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -192,7 +193,7 @@ def test_watching_prints_only_what_has_changed(dumped, monkeypatch):
         if len(looks) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("pumice.cli.explain.time.sleep", sleep)
+    monkeypatch.setattr("pumice.cli.explain.time", SimpleNamespace(sleep=sleep))
     result = run("explain", "node", "n0", "--from", file, "--watch")
     assert result.exit_code == 130
     assert result.output.count("read from") == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fake_programs import go
 
-from testbed import building
+from testbed import building, waiting
 
 ROOT = Path(building.__file__).parents[1]
 
@@ -62,7 +62,7 @@ def test_an_interrupted_build_is_not_taken_for_a_program(bare, on_path):
         [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, start_new_session=True
     ) as process:
         started = building.built_folder() / ".unfinished" / "etcd.started"
-        assert wait_for(started.exists)
+        waiting.until(started.exists)
         os.killpg(process.pid, signal.SIGKILL)
     assert not building.is_built("etcd")
     assert not (building.built_folder() / "etcd").exists()
@@ -70,11 +70,6 @@ def test_an_interrupted_build_is_not_taken_for_a_program(bare, on_path):
     building.build(["etcd"], silent)
     assert building.is_built("etcd")
     assert sorted(path.name for path in building.built_folder().iterdir()) == [".built", "etcd"]
-
-
-def wait_for(condition):
-    waiting = threading.Event()
-    return any(condition() or waiting.wait(0.02) for _ in range(500))
 
 
 def test_a_program_without_its_mark_is_built_again(bare, on_path):

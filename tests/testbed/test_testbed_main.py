@@ -5,11 +5,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import fake_programs
 import pytest
+
+from testbed import waiting
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,7 +40,7 @@ def start():
 
 def test_without_the_programs_it_says_how_to_get_them(bare, start):
     process = start()
-    _, told = process.communicate(timeout=30)
+    _, told = process.communicate(timeout=waiting.PATIENCE)
     assert told == "error: there is no real API server: run `make kube` to get one\n"
     assert process.returncode == 1
 
@@ -50,12 +51,9 @@ def test_told_to_end_while_it_starts_it_ends_cleanly(start, tmp_path):
         assets, "etcd", f"pwd > {tmp_path}/where.new; mv {tmp_path}/where.new {tmp_path}/where; exec sleep 60"
     )
     process = start(KUBEBUILDER_ASSETS=str(assets))
-    deadline = time.monotonic() + 30
-    while not (tmp_path / "where").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    waiting.until((tmp_path / "where").exists)
     process.send_signal(signal.SIGTERM)
-    assert process.communicate(timeout=30) == ("the API server has ended\n", "")
+    assert process.communicate(timeout=waiting.PATIENCE) == ("the API server has ended\n", "")
     assert process.returncode == 0
     assert not Path((tmp_path / "where").read_text().strip()).exists()
 
@@ -79,6 +77,6 @@ def test_it_serves_with_the_lines_it_prints_until_it_is_told_to_end(start):
         assert (ROOT / named).exists(), named
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=30) == ("the API server has ended\n", "")
+    assert process.communicate(timeout=waiting.PATIENCE) == ("the API server has ended\n", "")
     assert process.returncode == 0
     assert not Path(kubeconfig).parent.exists()

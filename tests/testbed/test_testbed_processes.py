@@ -2,13 +2,12 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 from fake_programs import program
 
-from testbed import processes
+from testbed import processes, waiting
 
 ROOT = Path(processes.__file__).parents[1]
 
@@ -35,15 +34,10 @@ def is_running(pid):
         return False
 
 
-def wait_for(condition):
-    waiting = threading.Event()
-    return any(condition() or waiting.wait(0.02) for _ in range(500))
-
-
 def test_a_program_that_ends_early_is_reported_with_the_end_of_its_log(run):
     daemon = run("for line in $(seq 100); do echo line $line; done; exit 7")
     with pytest.raises(processes.StartError) as error:
-        daemon.wait_until(lambda: False, 10)
+        daemon.wait_until(lambda: False, waiting.PATIENCE)
     first, *rest = str(error.value).splitlines()
     assert first == "daemon ended with 7:"
     assert rest == [str(daemon.log), *(f"line {number}" for number in range(71, 101))]
@@ -52,14 +46,14 @@ def test_a_program_that_ends_early_is_reported_with_the_end_of_its_log(run):
 def test_a_taken_port_is_told_from_other_failures(run):
     daemon = run("echo bind: address already in use; exit 1")
     with pytest.raises(processes.PortTakenError):
-        daemon.wait_until(lambda: False, 10)
+        daemon.wait_until(lambda: False, waiting.PATIENCE)
 
 
 def test_an_earlier_run_in_the_same_log_is_not_blamed(run):
     run("echo bind: address already in use")
     daemon = run("echo something else; exit 1")
     with pytest.raises(processes.StartError) as error:
-        daemon.wait_until(lambda: False, 10)
+        daemon.wait_until(lambda: False, waiting.PATIENCE)
     assert type(error.value) is processes.StartError
 
 
@@ -70,15 +64,15 @@ def test_a_program_that_takes_too_long_is_reported(run):
 
 def test_stop_ends_a_frozen_program_too(run):
     daemon = run("exec sleep 60")
-    daemon.signal(signal.SIGSTOP)
+    daemon.freeze()
     daemon.stop()
     assert not is_running(daemon.pid)
 
 
 def test_a_program_that_is_asked_may_say_farewell(run):
     daemon = run('trap "echo farewell; exit" TERM; echo up; while :; do sleep 0.05; done')
-    daemon.wait_until(lambda: "up" in daemon.output(), 10)
-    daemon.stop(grace=10)
+    daemon.wait_until(lambda: "up" in daemon.output(), waiting.PATIENCE)
+    daemon.stop(grace=waiting.PATIENCE)
     assert daemon.output() == "up\nfarewell\n"
 
 
@@ -95,7 +89,7 @@ def test_a_program_does_not_outlive_us(tmp_path, how):
     )
     pid = int(done.stdout)
     try:
-        assert wait_for(lambda: not is_running(pid))
+        waiting.until(lambda: not is_running(pid))
     finally:
         if is_running(pid):
             os.kill(pid, signal.SIGKILL)

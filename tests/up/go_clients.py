@@ -8,7 +8,7 @@ import subprocess
 
 from running_cluster import RunningCluster
 
-from testbed import provide
+from testbed import provide, waiting
 
 _COMPLAINTS = re.compile(
     r"decod|reflector|discovery|unstructured|protobuf|content.type|Failed to (list|watch)|json:|cannot unmarshal",
@@ -42,7 +42,7 @@ class GoClients:
         for process in self._processes:
             process.terminate()
         for process in self._processes:
-            process.wait(timeout=30)
+            process.wait(timeout=waiting.PATIENCE)
         self.cluster.stop()
 
     def _run(self, program, *arguments):

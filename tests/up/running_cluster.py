@@ -14,9 +14,7 @@ from pathlib import Path
 
 import yaml
 
-from testbed import calling, provide
-
-SECONDS = 60.0
+from testbed import calling, provide, waiting
 
 
 class RunningCluster:
@@ -50,7 +48,7 @@ class RunningCluster:
         self.text = "".join(lines)
         found = re.search(r"KUBECONFIG=(\S+)", self.text)
         if not found:
-            self.process.wait(timeout=SECONDS)
+            self.process.wait(timeout=waiting.PATIENCE)
             raise AssertionError(self.text)
         self.kubeconfig = found[1]
         self._document = yaml.safe_load(Path(self.kubeconfig).read_text())
@@ -77,7 +75,7 @@ class RunningCluster:
     def stop(self, number=signal.SIGINT):
         """End it; returns the exit status."""
         self.process.send_signal(number)
-        status = self.process.wait(timeout=SECONDS)
+        status = self.process.wait(timeout=waiting.PATIENCE)
         self.lines.close()
         return status
 
@@ -98,18 +96,9 @@ class RunningCluster:
         }
         command = [str(provide.program("kubectl")), *arguments]
         done = subprocess.run(
-            command, input=input, env=environment, capture_output=True, text=True, check=False, timeout=120
+            command, input=input, env=environment, capture_output=True, text=True, check=False, timeout=waiting.PATIENCE
         )
         if check and done.returncode:
             printed = f"{done.stdout}{done.stderr}\nThe cluster printed:\n{self.output.read_text()[-4000:]}"
             raise AssertionError(f"kubectl {' '.join(arguments)}: {printed}")
         return done.stdout if check else done.stdout + done.stderr
-
-
-def until(condition, seconds=SECONDS):
-    """Ask again and again until something is so."""
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end, "it did not come to be in time"
-        time.sleep(0.05)
-    return found

@@ -6,10 +6,12 @@ import http.client
 import json
 import socket
 import ssl
-import time
 
 import pytest
-from running_cluster import RunningCluster, until
+from running_cluster import RunningCluster
+
+from testbed import waiting
+from testbed.waiting import until
 
 PODS = "/api/v1/namespaces/default/pods"
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -25,7 +27,7 @@ def server(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def _nobody_else_is_disturbed(server):
     yield
-    assert server.caller.answer("GET", "/readyz", timeout=5.0).status == 200
+    assert server.caller.answer("GET", "/readyz", timeout=waiting.PATIENCE).status == 200
 
 
 def memory(server):
@@ -33,7 +35,7 @@ def memory(server):
         return next(int(line.split()[1]) for line in file if line.startswith("VmRSS")) // 1024
 
 
-def connection(server, timeout=30.0):
+def connection(server, timeout=waiting.PATIENCE):
     caller = server.caller
     return http.client.HTTPSConnection("127.0.0.1", caller._port, timeout=timeout, context=caller._context)
 
@@ -239,11 +241,9 @@ def test_a_thousand_idle_connections_keep_nobody_waiting(server):
     sockets = []
     try:
         for _ in range(1000):
-            made = socket.create_connection(("127.0.0.1", caller._port), timeout=10)
+            made = socket.create_connection(("127.0.0.1", caller._port), timeout=waiting.PATIENCE)
             sockets.append(made)
-        started = time.monotonic()
-        assert caller.answer("GET", PODS, timeout=10.0).status == 200
-        assert time.monotonic() - started < 10
+        assert caller.answer("GET", PODS, timeout=waiting.PATIENCE).status == 200
     finally:
         for made in sockets:
             made.close()

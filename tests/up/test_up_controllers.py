@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from running_cluster import RunningCluster, until
+from running_cluster import RunningCluster
+
+from testbed.waiting import until
 
 pytestmark = pytest.mark.kube
 
@@ -36,7 +38,7 @@ def home(cluster, request):
         return cluster.kubectl("-n", name, *arguments, **more)
 
     yield kubectl
-    cluster.kubectl("delete", "namespace", name, "--wait=true", "--timeout=60s")
+    cluster.kubectl("delete", "namespace", name, "--wait=true", "--timeout=240s")
 
 
 def objects(home, *what):
@@ -45,15 +47,15 @@ def objects(home, *what):
 
 def test_a_deployment_rolls_out_scales_and_is_undone(home):
     home("apply", "-f", "-", input=manifest("Deployment", "web", {"replicas": 3}))
-    assert "successfully rolled out" in home("rollout", "status", "deployment/web", "--timeout=60s")
+    assert "successfully rolled out" in home("rollout", "status", "deployment/web", "--timeout=240s")
     home("set", "image", "deployment/web", "c=nginx:2")
-    assert "successfully rolled out" in home("rollout", "status", "deployment/web", "--timeout=60s")
+    assert "successfully rolled out" in home("rollout", "status", "deployment/web", "--timeout=240s")
     history = home("rollout", "history", "deployment/web")
     assert [line.split()[0] for line in history.splitlines()[2:] if line] == ["1", "2"]
     home("scale", "deployment/web", "--replicas=5")
-    home("rollout", "status", "deployment/web", "--timeout=60s")
+    home("rollout", "status", "deployment/web", "--timeout=240s")
     home("rollout", "undo", "deployment/web")
-    home("rollout", "status", "deployment/web", "--timeout=60s")
+    home("rollout", "status", "deployment/web", "--timeout=240s")
     pods = [pod for pod in objects(home, "pods") if "deletionTimestamp" not in pod["metadata"]]
     assert [pod["spec"]["containers"][0]["image"] for pod in pods] == ["nginx:1"] * 5
     line = home("get", "deployment", "web", "--no-headers").split()
@@ -69,14 +71,14 @@ def test_a_deployment_rolls_out_scales_and_is_undone(home):
 
 def test_a_paused_deployment_waits_and_a_restarted_one_gets_new_pods(home):
     home("apply", "-f", "-", input=manifest("Deployment", "web", {"replicas": 2}))
-    home("rollout", "status", "deployment/web", "--timeout=60s")
+    home("rollout", "status", "deployment/web", "--timeout=240s")
     before = {pod["metadata"]["uid"] for pod in objects(home, "pods")}
     home("rollout", "pause", "deployment/web")
     home("set", "image", "deployment/web", "c=nginx:2")
     assert len(objects(home, "replicasets")) == 1
     home("rollout", "resume", "deployment/web")
     home("rollout", "restart", "deployment/web")
-    home("rollout", "status", "deployment/web", "--timeout=60s")
+    home("rollout", "status", "deployment/web", "--timeout=240s")
     after = {pod["metadata"]["uid"] for pod in objects(home, "pods") if "deletionTimestamp" not in pod["metadata"]}
     assert len(after) == 2
     assert not before & after
@@ -84,7 +86,7 @@ def test_a_paused_deployment_waits_and_a_restarted_one_gets_new_pods(home):
 
 def test_a_job_runs_to_its_completions_and_says_so(home):
     home("apply", "-f", "-", input=job("work", ["sleep", "1"], completions=4, parallelism=2, completionMode="Indexed"))
-    home("wait", "--for=condition=complete", "job/work", "--timeout=60s")
+    home("wait", "--for=condition=complete", "job/work", "--timeout=240s")
     found = json.loads(home("get", "job", "work", "-o", "json"))["status"]
     assert (found["succeeded"], found["completedIndexes"], found.get("active")) == (4, "0-3", None)
     assert home("get", "job", "work", "--no-headers").split()[:3] == ["work", "Complete", "4/4"]
@@ -98,37 +100,37 @@ def test_a_job_runs_to_its_completions_and_says_so(home):
 
 def test_a_job_that_fails_too_often_ends_and_one_with_a_time_to_live_goes(home):
     home("apply", "-f", "-", input=job("bad", ["false"], backoffLimit=1))
-    home("wait", "--for=condition=failed", "job/bad", "--timeout=60s")
+    home("wait", "--for=condition=failed", "job/bad", "--timeout=240s")
     assert json.loads(home("get", "job", "bad", "-o", "json"))["status"]["failed"] == 2
     assert "BackoffLimitExceeded" in home("describe", "job", "bad")
     home("apply", "-f", "-", input=job("short", ["true"], ttlSecondsAfterFinished=5))
-    home("wait", "--for=delete", "job/short", "--timeout=60s")
+    home("wait", "--for=delete", "job/short", "--timeout=240s")
     until(lambda: not objects(home, "pods", "-l", "job-name=short"))
 
 
 def test_a_suspended_job_runs_no_pod_until_it_is_resumed(home):
     home("apply", "-f", "-", input=job("later", ["true"], suspend=True))
-    home("wait", "--for=condition=suspended", "job/later", "--timeout=60s")
+    home("wait", "--for=condition=suspended", "job/later", "--timeout=240s")
     assert not objects(home, "pods")
     home("patch", "job", "later", "-p", '{"spec": {"suspend": false}}')
-    home("wait", "--for=condition=complete", "job/later", "--timeout=60s")
+    home("wait", "--for=condition=complete", "job/later", "--timeout=240s")
 
 
 def test_a_job_that_runs_too_long_fails(home):
     home("apply", "-f", "-", input=job("long", ["sleep", "1000"], activeDeadlineSeconds=10))
-    home("wait", "--for=condition=failed", "job/long", "--timeout=60s")
+    home("wait", "--for=condition=failed", "job/long", "--timeout=240s")
     assert "DeadlineExceeded" in home("get", "job", "long", "-o", "yaml")
 
 
 def test_what_becomes_of_dependents_is_said_when_their_owner_is_deleted(home):
     home("apply", "-f", "-", input=manifest("Deployment", "web", {"replicas": 2}))
-    home("rollout", "status", "deployment/web", "--timeout=60s")
+    home("rollout", "status", "deployment/web", "--timeout=240s")
     uids = {pod["metadata"]["uid"] for pod in objects(home, "pods")}
     home("delete", "deployment", "web", "--cascade=orphan")
     [orphan] = objects(home, "replicasets")
     assert "ownerReferences" not in orphan["metadata"]
     home("apply", "-f", "-", input=manifest("Deployment", "web", {"replicas": 2}))
-    home("rollout", "status", "deployment/web", "--timeout=60s")
+    home("rollout", "status", "deployment/web", "--timeout=240s")
     assert {pod["metadata"]["uid"] for pod in objects(home, "pods")} == uids
     home("delete", "deployment", "web", "--cascade=foreground")
     assert not objects(home, "replicasets", "-l", "app=web")
@@ -146,11 +148,11 @@ def test_a_stateful_set_has_ordered_pods_with_volumes_that_outlive_them(home):
     }
     spec = {"replicas": 3, "serviceName": "db", "volumeClaimTemplates": [claim]}
     home("apply", "-f", "-", input=manifest("StatefulSet", "db", spec))
-    home("rollout", "status", "statefulset/db", "--timeout=60s")
+    home("rollout", "status", "statefulset/db", "--timeout=240s")
     assert [pod["metadata"]["name"] for pod in objects(home, "pods")] == ["db-0", "db-1", "db-2"]
     assert {each["status"]["phase"] for each in objects(home, "pvc")} == {"Bound"}
     home("set", "image", "statefulset/db", "c=nginx:2")
-    home("rollout", "status", "statefulset/db", "--timeout=60s")
+    home("rollout", "status", "statefulset/db", "--timeout=240s")
     until(lambda: {pod["spec"]["containers"][0]["image"] for pod in objects(home, "pods")} == {"nginx:2"})
     home("rollout", "undo", "statefulset/db")
     until(lambda: [pod["spec"]["containers"][0]["image"] for pod in objects(home, "pods")] == ["nginx:1"] * 3)
@@ -163,17 +165,17 @@ def test_a_stateful_set_has_ordered_pods_with_volumes_that_outlive_them(home):
 
 def test_a_daemon_set_has_a_pod_on_every_node_that_is_not_cordoned_away_by_a_taint(home, cluster):
     home("apply", "-f", "-", input=manifest("DaemonSet", "agent", {}))
-    home("rollout", "status", "daemonset/agent", "--timeout=60s")
+    home("rollout", "status", "daemonset/agent", "--timeout=240s")
     assert sorted(pod["spec"]["nodeName"] for pod in objects(home, "pods")) == [f"node-{n}" for n in range(4)]
     cluster.kubectl("taint", "node", "node-3", "keep=out:NoExecute")
     until(lambda: {pod["spec"].get("nodeName") for pod in objects(home, "pods")} == {"node-0", "node-1", "node-2"})
     cluster.kubectl("taint", "node", "node-3", "keep-")
-    home("rollout", "status", "daemonset/agent", "--timeout=60s")
+    home("rollout", "status", "daemonset/agent", "--timeout=240s")
     until(lambda: len({pod["spec"].get("nodeName") for pod in objects(home, "pods")}) == 4)
     home("set", "image", "daemonset/agent", "c=nginx:2")
-    home("rollout", "status", "daemonset/agent", "--timeout=60s")
+    home("rollout", "status", "daemonset/agent", "--timeout=240s")
     home("rollout", "undo", "daemonset/agent")
-    home("rollout", "status", "daemonset/agent", "--timeout=60s")
+    home("rollout", "status", "daemonset/agent", "--timeout=240s")
     until(lambda: {pod["spec"]["containers"][0]["image"] for pod in objects(home, "pods")} == {"nginx:1"})
 
 
@@ -185,7 +187,7 @@ def test_a_quota_that_refuses_pods_is_told_and_pods_come_once_it_is_gone(home):
     until(lambda: home("get", "replicasets", "-o", path) == "FailedCreate")
     assert len(objects(home, "pods")) == 1
     home("delete", "quota", "few")
-    home("rollout", "status", "deployment/web", "--timeout=60s")
+    home("rollout", "status", "deployment/web", "--timeout=240s")
     assert not home("get", "replicasets", "-o", path)
 
 
@@ -194,7 +196,7 @@ def test_a_namespace_goes_with_everything_in_it_and_a_new_one_has_its_account(cl
     until(lambda: "default" in cluster.kubectl("-n", "short-lived", "get", "serviceaccounts"))
     cluster.kubectl("-n", "short-lived", "apply", "-f", "-", input=manifest("Deployment", "web", {"replicas": 2}))
     cluster.kubectl("-n", "short-lived", "create", "configmap", "c", "--from-literal=a=b")
-    cluster.kubectl("delete", "namespace", "short-lived", "--timeout=60s")
+    cluster.kubectl("delete", "namespace", "short-lived", "--timeout=240s")
     assert "NotFound" in cluster.kubectl("get", "namespace", "short-lived", check=False)
     assert "short-lived" not in cluster.kubectl("get", "all,configmaps", "-A")
 
@@ -235,7 +237,7 @@ def test_a_log_is_followed_to_the_end_of_its_container(home):
     home(
         "run", "talks", "--image=busybox", "--restart=Never", "--", "sh", "-c", "echo one; sleep 20; echo two $HOSTNAME"
     )
-    home("wait", "--for=condition=Ready", "pod/talks", "--timeout=60s")
+    home("wait", "--for=condition=Ready", "pod/talks", "--timeout=240s")
     assert home("logs", "talks", "-f") == "one\ntwo talks\n"
     told = home("logs", "talks", "--previous", check=False)
     assert 'previous terminated container "talks" in pod "talks" not found' in told

@@ -7,7 +7,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from running_cluster import RunningCluster, until
+from running_cluster import RunningCluster
+
+from testbed.waiting import until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 

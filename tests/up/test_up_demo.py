@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from running_cluster import RunningCluster, until
+from running_cluster import RunningCluster
 
 from pumice.cli.demo import performing, snapshot
+from testbed.waiting import until
 
 GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/research/podgroups"
 PODS = "/api/v1/namespaces/research/pods"

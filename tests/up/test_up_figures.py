@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from running_cluster import until
+
+from testbed.waiting import until
 
 pytestmark = pytest.mark.kube
 
@@ -50,7 +51,7 @@ def test_a_budget_says_how_many_may_go(cluster, rule, expected):
         return cluster.kubectl("-n", name, *arguments)
 
     home("create", "deployment", "web", "--image=nginx", "--replicas=4")
-    home("rollout", "status", "deployment/web", "--timeout=60s")
+    home("rollout", "status", "deployment/web", "--timeout=240s")
     home("create", "pdb", "guard", "--selector=app=web", rule)
     until(lambda: figures(home, "guard") == expected)
     told = condition(home, "guard")
@@ -62,7 +63,7 @@ def test_a_budget_says_how_many_may_go(cluster, rule, expected):
 
 def test_a_budget_counts_what_a_controller_wants_and_not_what_is_there(home):
     home("create", "deployment", "web", "--image=nginx", "--replicas=2")
-    home("rollout", "status", "deployment/web", "--timeout=60s")
+    home("rollout", "status", "deployment/web", "--timeout=240s")
     home("create", "pdb", "guard", "--selector=app=web", "--max-unavailable=1")
     until(lambda: figures(home, "guard") == (2, 2, 1, 1))
     home("set", "resources", "deployment/web", "--requests=cpu=10000")  # no node has that much, so the rollout stops

@@ -6,7 +6,8 @@ import re
 
 import pytest
 from go_clients import GoClients
-from running_cluster import until
+
+from testbed.waiting import until
 
 TEMPLATE = {"containers": [{"name": "c", "image": "nginx:1", "resources": {"requests": {"cpu": "100m"}}}]}
 
@@ -60,7 +61,7 @@ def is_ready(pod):
 
 def test_a_deployment_is_rolled_out_scaled_and_rolled_back(go_clients, home):
     def rolled_out():
-        go_clients.kubectl("-n", home, "rollout", "status", "deployment/web", "--timeout=60s")
+        go_clients.kubectl("-n", home, "rollout", "status", "deployment/web", "--timeout=240s")
         return go_clients.objects(home, "pods", "--field-selector=status.phase=Running")
 
     go_clients.apply(home, workload("Deployment", "web", {"replicas": 3}))
@@ -86,7 +87,7 @@ def image(pod):
 def test_a_stateful_set_starts_and_ends_its_pods_in_order(go_clients, home):
     since = go_clients.version()
     go_clients.apply(home, workload("StatefulSet", "db", {"replicas": 3, "serviceName": "db"}))
-    go_clients.kubectl("-n", home, "rollout", "status", "statefulset/db", "--timeout=60s")
+    go_clients.kubectl("-n", home, "rollout", "status", "statefulset/db", "--timeout=240s")
     go_clients.kubectl("-n", home, "scale", "statefulset/db", "--replicas=1")
     until(lambda: len(go_clients.objects(home, "pods")) == 1)
     steps = []
@@ -102,7 +103,7 @@ def test_a_stateful_set_starts_and_ends_its_pods_in_order(go_clients, home):
 def test_a_job_is_completed_with_no_more_pods_at_a_time_than_it_allows(go_clients, home):
     since = go_clients.version()
     go_clients.apply(home, job("work", ["sleep", "2"], completions=5, parallelism=2, completionMode="Indexed"))
-    go_clients.kubectl("-n", home, "wait", "--for=condition=Complete", "job/work", "--timeout=60s")
+    go_clients.kubectl("-n", home, "wait", "--for=condition=Complete", "job/work", "--timeout=240s")
     [found] = go_clients.objects(home, "jobs")
     assert (found["status"]["succeeded"], found["status"]["completedIndexes"]) == (5, "0-4")
     live, most = set(), 0
@@ -117,7 +118,7 @@ def test_a_job_is_completed_with_no_more_pods_at_a_time_than_it_allows(go_client
 
 def test_a_job_that_keeps_failing_is_given_up(go_clients, home):
     go_clients.apply(home, job("bad", ["sh", "-c", "exit 3"], backoffLimit=0))
-    go_clients.kubectl("-n", home, "wait", "--for=condition=Failed", "job/bad", "--timeout=60s")
+    go_clients.kubectl("-n", home, "wait", "--for=condition=Failed", "job/bad", "--timeout=240s")
     [found] = go_clients.objects(home, "jobs")
     failed = next(each for each in found["status"]["conditions"] if each["type"] == "Failed")
     assert failed["reason"] == "BackoffLimitExceeded"
@@ -126,7 +127,7 @@ def test_a_job_that_keeps_failing_is_given_up(go_clients, home):
 def test_a_pod_failure_policy_is_obeyed(go_clients, home):
     rules = [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}]
     go_clients.apply(home, job("strict", ["sh", "-c", "exit 42"], backoffLimit=6, podFailurePolicy={"rules": rules}))
-    go_clients.kubectl("-n", home, "wait", "--for=condition=Failed", "job/strict", "--timeout=60s")
+    go_clients.kubectl("-n", home, "wait", "--for=condition=Failed", "job/strict", "--timeout=240s")
     [found] = go_clients.objects(home, "jobs")
     assert {each["reason"] for each in found["status"]["conditions"]} == {"PodFailurePolicy"}
     assert found["status"]["failed"] == 1
@@ -139,8 +140,8 @@ def test_a_namespace_goes_with_everything_that_is_in_it(go_clients, home):
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}},
         {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": "group"}},
     )
-    go_clients.kubectl("-n", home, "rollout", "status", "deployment/web", "--timeout=60s")
-    go_clients.kubectl("delete", "namespace", home, "--timeout=90s")
+    go_clients.kubectl("-n", home, "rollout", "status", "deployment/web", "--timeout=240s")
+    go_clients.kubectl("delete", "namespace", home, "--timeout=240s")
     assert "NotFound" in go_clients.kubectl("get", "namespace", home, check=False)
     kinds = "deployments,replicasets,pods,configmaps,podgroups,events"
     assert home not in go_clients.kubectl("get", kinds, "-A", "-o", "name", check=False)
@@ -151,8 +152,8 @@ def test_a_namespace_goes_with_everything_that_is_in_it(go_clients, home):
 @pytest.mark.parametrize("policy", ["background", "foreground", "orphan"])
 def test_what_an_owner_leaves_is_collected_as_was_asked(go_clients, home, policy):
     go_clients.apply(home, workload("Deployment", "web", {"replicas": 2}))
-    go_clients.kubectl("-n", home, "rollout", "status", "deployment/web", "--timeout=60s")
-    go_clients.kubectl("-n", home, "delete", "deployment", "web", f"--cascade={policy}", "--timeout=60s")
+    go_clients.kubectl("-n", home, "rollout", "status", "deployment/web", "--timeout=240s")
+    go_clients.kubectl("-n", home, "delete", "deployment", "web", f"--cascade={policy}", "--timeout=240s")
     if policy == "foreground":
         assert go_clients.objects(home, "replicasets") == []
     if policy == "orphan":
@@ -212,7 +213,7 @@ def test_a_pod_that_fits_nowhere_is_told_and_bound_once_there_is_room(go_clients
     ]
     assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
     go_clients.kubectl("label", "node", "node-2", "rare=yes")
-    go_clients.kubectl("-n", home, "wait", "--for=condition=Ready", "pod/picky", "--timeout=60s")
+    go_clients.kubectl("-n", home, "wait", "--for=condition=Ready", "pod/picky", "--timeout=240s")
     assert go_clients.objects(home, "pods")[0]["spec"]["nodeName"] == "node-2"
     go_clients.kubectl("label", "node", "node-2", "rare-")
 
@@ -237,9 +238,9 @@ def test_a_pod_of_more_importance_takes_the_place_of_another(go_clients, home):
         return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
     go_clients.apply(home, pod("lowly"))
-    go_clients.kubectl("-n", home, "wait", "--for=condition=Ready", "pod/lowly", "--timeout=60s")
+    go_clients.kubectl("-n", home, "wait", "--for=condition=Ready", "pod/lowly", "--timeout=240s")
     go_clients.apply(home, pod("urgent", priorityClassName="urgent"))
-    go_clients.kubectl("-n", home, "wait", "--for=condition=Ready", "pod/urgent", "--timeout=60s")
+    go_clients.kubectl("-n", home, "wait", "--for=condition=Ready", "pod/urgent", "--timeout=240s")
     assert [each["metadata"]["name"] for each in go_clients.objects(home, "pods")] == ["urgent"]
     go_clients.kubectl("label", "node", "node-3", "contested-")
 
@@ -259,6 +260,6 @@ def test_a_leader_holds_its_lease_and_renews_it(go_clients):
 def test_they_work_with_json_alone_too(tmp_path):
     with GoClients(tmp_path, "--kube-api-content-type=application/json") as speaking_json:
         speaking_json.apply("default", workload("Deployment", "web", {"replicas": 2}), job("work", ["true"]))
-        speaking_json.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
-        speaking_json.kubectl("wait", "--for=condition=Complete", "job/work", "--timeout=60s")
+        speaking_json.kubectl("rollout", "status", "deployment/web", "--timeout=240s")
+        speaking_json.kubectl("wait", "--for=condition=Complete", "job/work", "--timeout=240s")
         assert speaking_json.complaints() == []

@@ -8,7 +8,9 @@ from pathlib import Path
 import operators
 import pytest
 import yaml
-from running_cluster import RunningCluster, until
+from running_cluster import RunningCluster
+
+from testbed.waiting import until
 
 pytestmark = pytest.mark.kube
 
@@ -21,7 +23,7 @@ def fleet(tmp_path_factory):
     arguments = ("--nodes", str(FOLDER / "nodes.yaml"), "--config", str(FOLDER / "policy.yaml"), "--speed", "10")
     with RunningCluster(tmp_path_factory.mktemp("fleet"), *arguments) as running:
         running.kubectl("apply", "-f", str(FOLDER / "supporting.yaml"))
-        running.kubectl("wait", "--for=condition=Established", "customresourcedefinitions", "--all", "--timeout=30s")
+        running.kubectl("wait", "--for=condition=Established", "customresourcedefinitions", "--all", "--timeout=240s")
         yield running
 
 
@@ -141,7 +143,7 @@ def test_flink_with_a_group_of_its_user_gets_no_other(fleet):
     fleet.kubectl("apply", "-f", str(FOLDER / "flink.yaml"))
     play(fleet, operators.flink_operator(find(fleet, "flinkdeployment")("stream", "etl"), None))
     for role in ("jobmanager", "taskmanager"):
-        fleet.kubectl("rollout", "status", f"deployment/etl-{role}", "-n", "stream", "--timeout=60s")
+        fleet.kubectl("rollout", "status", f"deployment/etl-{role}", "-n", "stream", "--timeout=240s")
     until(lambda: objects(fleet, "podgroups", "stream")[0]["status"].get("running") == 3)
     assert [each["metadata"]["name"] for each in objects(fleet, "podgroups", "stream")] == ["flink-etl"]
     fleet.kubectl("delete", "flinkdeployment", "etl", "-n", "stream")
@@ -155,7 +157,7 @@ def test_a_plain_job_is_a_gang_if_it_says_so(fleet):
     until(lambda: name in fleet.kubectl("get", "podgroups", "-n", "ml", "-o", "name"))
     spec = until(lambda: find(fleet, "podgroup")("ml", name)["spec"])
     assert (spec["minMember"], spec["queue"], spec["minResources"]["cpu"]) == (4, "research", "4")
-    fleet.kubectl("wait", "--for=condition=Complete", "job/allreduce", "-n", "ml", "--timeout=60s")
+    fleet.kubectl("wait", "--for=condition=Complete", "job/allreduce", "-n", "ml", "--timeout=240s")
     until(lambda: find(fleet, "podgroup")("ml", name)["status"]["phase"] == "Completed")
     fleet.kubectl("delete", "job", "allreduce", "-n", "ml")
     until(lambda: name not in fleet.kubectl("get", "podgroups", "-n", "ml", "-o", "name"))

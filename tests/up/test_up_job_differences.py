@@ -7,7 +7,8 @@ import re
 
 import pytest
 from go_clients import GoClients
-from running_cluster import until
+
+from testbed.waiting import until
 
 COUNTS = ("succeeded", "failed", "completedIndexes", "failedIndexes", "active")
 

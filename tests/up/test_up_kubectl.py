@@ -8,9 +8,9 @@ import re
 import subprocess
 
 import pytest
-from running_cluster import until
 
 from testbed import provide
+from testbed.waiting import until
 
 pytestmark = pytest.mark.kube
 
@@ -38,7 +38,7 @@ def deployment(name, **changes):
 
 def test_a_pod_is_scheduled_runs_says_something_and_ends(cluster):
     cluster.kubectl("run", "hello", "--image=busybox", "--restart=Never", "--", "sh", "-c", "echo hello world; sleep 5")
-    cluster.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/hello", "--timeout=60s")
+    cluster.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/hello", "--timeout=240s")
     assert cluster.kubectl("logs", "hello") == "hello world\n"
     line = cluster.kubectl("get", "pod", "hello", "--no-headers").split()
     assert line[:4] == ["hello", "0/1", "Completed", "0"]
@@ -50,7 +50,7 @@ def test_a_pod_is_scheduled_runs_says_something_and_ends(cluster):
 
 def test_a_pod_that_fails_is_told_with_its_exit_code(cluster):
     cluster.kubectl("run", "bad", "--image=busybox", "--restart=Never", "--", "sh", "-c", "exit 3")
-    cluster.kubectl("wait", "--for=jsonpath={.status.phase}=Failed", "pod/bad", "--timeout=60s")
+    cluster.kubectl("wait", "--for=jsonpath={.status.phase}=Failed", "pod/bad", "--timeout=240s")
     path = "jsonpath={.status.containerStatuses[0].state.terminated.exitCode}"
     assert cluster.kubectl("get", "pod", "bad", "-o", path) == "3"
     cluster.kubectl("delete", "pod", "bad")
@@ -157,7 +157,7 @@ def test_api_resources_lists_what_is_served_and_nothing_else(cluster):
 def test_what_simulated_pods_cannot_do_is_refused_in_words(cluster, command, words):
     if "busy" in str(command) and "busy" not in cluster.kubectl("get", "pods", "-o", "name"):
         cluster.kubectl("run", "busy", "--image=nginx")
-        cluster.kubectl("wait", "--for=condition=Ready", "pod/busy", "--timeout=60s")
+        cluster.kubectl("wait", "--for=condition=Ready", "pod/busy", "--timeout=240s")
     assert words in cluster.kubectl(*command, check=False)
 
 
@@ -211,8 +211,8 @@ def included(part, whole):
 
 def test_a_drained_node_is_empty_and_takes_nothing_until_it_is_uncordoned(cluster):
     cluster.kubectl("run", "moved", "--image=nginx", "--overrides", '{"spec":{"nodeName":"node-3"}}')
-    cluster.kubectl("wait", "--for=condition=Ready", "pod/moved", "--timeout=60s")
-    drained = cluster.kubectl("drain", "node-3", "--ignore-daemonsets", "--force", "--timeout=60s")
+    cluster.kubectl("wait", "--for=condition=Ready", "pod/moved", "--timeout=240s")
+    drained = cluster.kubectl("drain", "node-3", "--ignore-daemonsets", "--force", "--timeout=240s")
     assert "pod/moved evicted" in drained
     assert "SchedulingDisabled" in cluster.kubectl("get", "node", "node-3")
     assert cluster.kubectl("get", "pods", "--field-selector=spec.nodeName=node-3", "-o", "name") == ""
@@ -222,7 +222,7 @@ def test_a_drained_node_is_empty_and_takes_nothing_until_it_is_uncordoned(cluste
 
 def test_a_budget_holds_an_eviction_up(cluster):
     cluster.kubectl("run", "guarded", "--image=nginx", "--labels=app=guarded")
-    cluster.kubectl("wait", "--for=condition=Ready", "pod/guarded", "--timeout=60s")
+    cluster.kubectl("wait", "--for=condition=Ready", "pod/guarded", "--timeout=240s")
     cluster.kubectl("create", "pdb", "guard", "--selector=app=guarded", "--min-available=1")
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "guarded"}}
     refused = cluster.caller.answer("POST", "/api/v1/namespaces/default/pods/guarded/eviction", body)
@@ -240,18 +240,18 @@ def test_a_node_that_is_told_to_fail_does_so_and_its_pods_are_driven_away(cluste
         "--overrides",
         '{"spec":{"nodeName":"node-2","tolerations":[{"operator":"Exists","effect":"NoExecute","tolerationSeconds":1}]}}',
     )
-    cluster.kubectl("wait", "--for=condition=Ready", "pod/stranded", "--timeout=60s")
+    cluster.kubectl("wait", "--for=condition=Ready", "pod/stranded", "--timeout=240s")
     cluster.kubectl("annotate", "node", "node-2", "pumice.dev/node-state=NotReady")
-    cluster.kubectl("wait", "--for=condition=Ready=False", "node/node-2", "--timeout=60s")
+    cluster.kubectl("wait", "--for=condition=Ready=False", "node/node-2", "--timeout=240s")
     until(lambda: "Terminating" in cluster.kubectl("get", "pods") or "stranded" not in cluster.kubectl("get", "pods"))
     cluster.kubectl("annotate", "node", "node-2", "pumice.dev/node-state-")
-    cluster.kubectl("wait", "--for=condition=Ready", "node/node-2", "--timeout=60s")
+    cluster.kubectl("wait", "--for=condition=Ready", "node/node-2", "--timeout=240s")
 
 
 def test_a_gang_starts_together(cluster):
     cluster.kubectl("apply", "-f", "docs/examples/pods-gang.yaml")
     cluster.kubectl(
-        "wait", "--for=condition=Ready", "pod", *(f"pods-gang-{index}" for index in range(4)), "--timeout=60s"
+        "wait", "--for=condition=Ready", "pod", *(f"pods-gang-{index}" for index in range(4)), "--timeout=240s"
     )
     assert cluster.kubectl("get", "podgroup", "pods-gang", "-o", "jsonpath={.spec.minMember}") == "4"
     cluster.kubectl("delete", "-f", "docs/examples/pods-gang.yaml")
@@ -290,7 +290,7 @@ def test_budgets_and_quotas_state_their_figures(cluster):
     refused = cluster.kubectl("-n", "figures", "run", "three", "--image=nginx", "--overrides", overrides, check=False)
     assert "exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2" in refused
     cluster.kubectl("-n", "figures", "create", "pdb", "b", "--selector=app=f", "--min-available=1")
-    cluster.kubectl("-n", "figures", "wait", "--for=jsonpath={.status.disruptionsAllowed}=1", "pdb/b", "--timeout=60s")
+    cluster.kubectl("-n", "figures", "wait", "--for=jsonpath={.status.disruptionsAllowed}=1", "pdb/b", "--timeout=240s")
     used = "{.status.used.pods} {.status.used.requests\\.cpu} {.status.used.requests\\.memory}"
     until(lambda: cluster.kubectl("-n", "figures", "get", "quota", "q", "-o", f"jsonpath={used}") == "2 200m 128Mi")
 

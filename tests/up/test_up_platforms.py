@@ -17,6 +17,7 @@ from running_cluster import RunningCluster
 from pumice.cli import up
 from pumice.local_cluster import options, platforms
 from pumice.server import reporting
+from testbed import waiting
 
 
 @pytest.fixture
@@ -71,8 +72,8 @@ def test_idle_connections_beyond_the_usual_number_of_files_keep_nobody_waiting(t
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     try:
         address = ("127.0.0.1", running.caller._port)
-        sockets += [socket.create_connection(address, timeout=10) for _ in range(600)]
-        assert running.caller.answer("GET", "/api/v1/nodes", timeout=10.0).status == 200
+        sockets += [socket.create_connection(address, timeout=waiting.PATIENCE) for _ in range(600)]
+        assert running.caller.answer("GET", "/api/v1/nodes", timeout=waiting.PATIENCE).status == 200
     finally:
         for made in sockets:
             made.close()

@@ -14,9 +14,10 @@ import pytest
 import yaml
 from kubernetes import client as models
 from kubernetes.dynamic import DynamicClient
-from running_cluster import until
 
 from pumice.kube.calls.farewells import Farewells
+from testbed import waiting
+from testbed.waiting import until
 
 GROUP = ("scheduling.volcano.sh", "v1beta1")
 DEFINITION = """
@@ -66,7 +67,7 @@ def test_a_pod_is_followed_from_its_creation_to_its_end(core, home):
     phases = []
     watch = kubernetes.watch.Watch()
     for event in watch.stream(
-        core.list_namespaced_pod, home, resource_version=made.metadata.resource_version, timeout_seconds=60
+        core.list_namespaced_pod, home, resource_version=made.metadata.resource_version, timeout_seconds=240
     ):
         assert isinstance(event["object"], models.V1Pod)
         phases += [event["object"].status.phase] * (event["object"].status.phase not in phases)
@@ -194,7 +195,7 @@ def asynchronous(cluster):
             with mock.patch("aiohttp.TCPConnector", connector):
                 client = kubernetes_asyncio.client.ApiClient(configuration)
             try:
-                async with client as api, asyncio.timeout(60):
+                async with client as api, asyncio.timeout(waiting.PATIENCE):
                     return await work(kubernetes_asyncio.client.CoreV1Api(api))
             finally:
                 await farewells.end()
@@ -216,7 +217,7 @@ def test_an_asynchronous_watch_tells_every_change_in_order(asynchronous, home):
         async with kubernetes_asyncio.watch.Watch() as watch:
             version = first.metadata.resource_version
             async for event in watch.stream(
-                core.list_namespaced_config_map, home, resource_version=version, timeout_seconds=20
+                core.list_namespaced_config_map, home, resource_version=version, timeout_seconds=240
             ):
                 seen.append((event["type"], (event["object"].data or {}).get("a")))
                 if event["type"] == "DELETED":
@@ -237,7 +238,7 @@ def test_an_asynchronous_watch_of_pods_sees_them_scheduled_and_ended(asynchronou
         )
         ended = {}
         async with kubernetes_asyncio.watch.Watch() as watch:
-            async for event in watch.stream(core.list_namespaced_pod, home, timeout_seconds=60):
+            async for event in watch.stream(core.list_namespaced_pod, home, timeout_seconds=240):
                 found = event["object"]
                 if found.status.phase == "Succeeded":
                     ended[found.metadata.name] = found.spec.node_name

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 from click.testing import CliRunner
-from running_cluster import RunningCluster, until
+from running_cluster import RunningCluster
 
 from pumice.cli.program import program
+from testbed.waiting import until
 
 PODS = "/api/v1/namespaces/default/pods"
 
