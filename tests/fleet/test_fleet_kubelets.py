@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 import builders
+from kube import virtual_loop
 from pumice.api import decoding, kinds
 from pumice.fleet import kubelets
 from pumice.kube import errors
@@ -48,7 +49,7 @@ def served(api, *events, at=0.0, seconds=0.05, nodes=("n1",)):
         await asyncio.gather(task, return_exceptions=True)
         return fleet
 
-    return asyncio.run(run())
+    return virtual_loop.run(run())
 
 
 def running(**fields):

@@ -24,6 +24,7 @@ from pumice.kube.calls.aiohttp_channel import AiohttpChannel
 from pumice.kube.calls.client import Client
 from pumice.kube.calls.http_answers import Answer
 from pumice.kube.calls.requests import Head, Request
+from testbed import waiting
 from testbed.certificates import Authority
 
 
@@ -255,7 +256,7 @@ def silent_at_the_end(secure):
         with secure.wrap_socket(begun, server_side=True) as sock:
             sock.recv(1 << 16)
             sock.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
-            over.wait(30)
+            over.wait(waiting.PATIENCE)
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         serving = threading.Thread(target=serve)

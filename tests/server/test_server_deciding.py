@@ -93,11 +93,20 @@ def test_it_decides_from_begin_on_and_skips_when_nothing_changes():
 
 
 def test_the_period_runs_from_the_end_of_a_cycle():
-    bench = Bench(period=0.04)
-    started = time.monotonic()
-    bench.run(mailbox.Begin(), after=0.1)
-    assert len(bench.notes.cycles) <= 3
-    assert time.monotonic() - started < 5
+    bench, begun, ended = Bench(period=0.04), [], []
+    cycle, told = bench.scheduler.cycle, bench.notes.cycled
+
+    def begin():
+        begun.append(time.monotonic())
+        return cycle()
+
+    def end(record, microseconds):
+        ended.append(time.monotonic())
+        told(record, microseconds)
+
+    bench.scheduler.cycle, bench.notes.cycled = begin, end
+    bench.run(mailbox.Begin(), until=lambda: len(ended) > 3)
+    assert all(after - before >= 0.04 for before, after in zip(ended, begun[1:], strict=False))
 
 
 def test_what_comes_in_a_long_pause_is_in_the_model_before_the_next_cycle():
@@ -199,7 +208,7 @@ def test_plugins_that_break_down_are_told_of():
             raise RuntimeError("no")
 
     bench.scheduler.engine.actions.insert(0, Broken())
-    bench.run(mailbox.Begin())
+    bench.run(mailbox.Begin(), until=lambda: bench.notes.cycles)
     assert bench.lines.of("a plugin or action broke down")
     assert bench.desk.world.binds == {"p": "n1"}
 

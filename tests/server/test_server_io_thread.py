@@ -154,7 +154,7 @@ def test_the_first_attempt_to_lead_comes_before_the_lists_so_that_they_are_new_e
     bench = Bench()
     bench.thread.start()
     assert bench.message() == mailbox.Begin()
-    bench.thread.stop(1.0)
+    bench.thread.stop(waiting.PATIENCE)
     assert bench.story == ["leading", "prepared", "watching", "listed", "caught up with 77", "companions", "released"]
     assert not bench.thread.is_alive()
 
@@ -163,7 +163,7 @@ def test_a_standby_follows_the_cluster_and_begins_only_when_it_leads_and_has_cau
     bench = Bench(attempts=3)
     bench.thread.start()
     assert bench.message() == mailbox.Begin()
-    bench.thread.stop(1.0)
+    bench.thread.stop(waiting.PATIENCE)
     assert bench.story.index("watching") < bench.story.index("leading") < bench.story.index("caught up with 77")
     assert "companions" not in bench.story[: bench.story.index("caught up with 77")]
 
@@ -173,7 +173,7 @@ def test_what_is_missing_is_said_while_lists_are_waited_for(monkeypatch):
     bench = Bench(delay=0.2)
     bench.thread.start()
     assert bench.message() == mailbox.Begin()
-    bench.thread.stop(1.0)
+    bench.thread.stop(waiting.PATIENCE)
     told = bench.lines.of("waiting for lists")
     assert told[0]["missing"] == "pods"
     assert told[0]["errors"] == "pods: forbidden"
@@ -193,7 +193,7 @@ def test_when_a_part_fails_the_deciding_thread_is_told(more, told):
     while not isinstance(messages[-1], mailbox.Fatal):
         messages.append(bench.message())
     assert messages[-1] == mailbox.Fatal(told)
-    bench.thread.join(5)
+    bench.thread.join(waiting.PATIENCE)
     bench.thread.stop(0.0)
 
 
@@ -213,8 +213,8 @@ def test_writes_that_were_handed_over_get_their_time_before_the_lease_is_given_u
     assert bench.message() == mailbox.Begin()
     threading.Timer(0.1, lambda: setattr(bench.world.counts, "in_flight", 0)).start()
     started = time.monotonic()
-    bench.thread.stop(5.0)
-    assert 0.1 <= time.monotonic() - started < 4
+    bench.thread.stop(waiting.PATIENCE)
+    assert 0.1 <= time.monotonic() - started < waiting.PATIENCE
     assert bench.world.drained == io_thread.LAST_ANSWERS
     assert bench.story[-1] == "released"
 
@@ -233,5 +233,5 @@ def test_without_an_election_it_begins_when_everything_is_listed():
     bench = Bench(elect=False)
     bench.thread.start()
     assert bench.message() == mailbox.Begin()
-    bench.thread.stop(0.1)
+    bench.thread.stop(waiting.PATIENCE)
     assert bench.story == ["alone", "prepared", "watching", "listed", "companions"]

@@ -11,6 +11,7 @@ import pytest
 from server_desk import Lines, read
 
 import builders
+from kube import virtual_loop
 from pumice.api import core, decoding, kinds, meta
 from pumice.cache.cache import Cache
 from pumice.cache.effects import Bind, Evict, Failure, Outcome
@@ -132,21 +133,20 @@ def test_binds_that_fail_in_passing_share_a_line_with_one_example(code):
     assert line["reason"] == "no"
 
 
-def test_failures_in_passing_are_told_every_second_and_at_the_end(monkeypatch):
+def test_failures_in_passing_are_told_every_second_and_at_the_end():
     lines = Lines()
     told = write_failures.WriteFailures(lines.log)
-    monkeypatch.setattr(write_failures, "PAUSE", 0.001)
 
     async def outage():
         task = asyncio.create_task(told.run())
         for name in ("a/p", "a/q"):
             told.add("bind", name, Failure("unavailable", "refused"))
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(write_failures.PAUSE + 0.1)
         told.add("bind", "a/r", Failure("unknown", "cut"))
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
-    asyncio.run(outage())
+    virtual_loop.run(outage())
     assert [line["example"] for line in lines.of("bind failed")] == ["a/p", "a/q", "a/r"]
 
 

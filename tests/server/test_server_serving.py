@@ -10,6 +10,7 @@ import aiohttp
 import pytest
 from server_desk import Lines, read
 
+from kube import virtual_loop
 from pumice.server import reporting, serving
 from pumice.server.health import checks
 from pumice.server.logs import verbosity
@@ -131,7 +132,7 @@ def test_the_verbosity_is_changed_for_a_while_through_a_socket(tmp_path):
         finally:
             await runner.cleanup()
 
-    asyncio.run(scenario())
+    virtual_loop.run(scenario(), arrives=virtual_loop.ARRIVES)
 
 
 def test_an_address_in_use_is_said_in_words():

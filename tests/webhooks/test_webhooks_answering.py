@@ -22,6 +22,7 @@ from pumice.server import serving
 from pumice.server.admission import answering, certificates, process
 from pumice.server.flags.addresses import Address
 from pumice.server.logs.logs import Log
+from testbed.waiting import PATIENCE
 from webhooks import webhooks_clock
 
 
@@ -188,7 +189,7 @@ def test_a_very_large_object_keeps_nobody_else_waiting():
 
     def waiting(request, found, around, settings):
         if request.name == "large":
-            assert small_judged.wait(30)
+            assert small_judged.wait(PATIENCE)
         else:
             small_judged.set()
 
