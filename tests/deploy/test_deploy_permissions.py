@@ -6,7 +6,6 @@ The code of the table is run under the scheduler's own account, rare paths inclu
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import random
 import time
@@ -228,9 +227,19 @@ class Exercise:
         )
         me = lease.Candidate("me", timing)
         one = election.Election(self.client, me, **place, **clock, rng=RNG, lookout=lookout)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(0.5):
-                await one.run(lambda _: None)
+        leading = asyncio.Event()
+        running = asyncio.create_task(one.run(lambda _: leading.set()))
+        await leading.wait()
+
+        def renewed():
+            spec = self.server.call(
+                "GET", f"/apis/coordination.k8s.io/v1/namespaces/{RELEASE.namespace}/leases/{RELEASE.lease_name}"
+            )["spec"]
+            return spec["renewTime"] > spec["acquireTime"]
+
+        await asyncio.to_thread(waiting.until, renewed)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
         assert one.allowance() > 0
         await one.release()
 

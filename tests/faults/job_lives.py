@@ -54,7 +54,7 @@ def state(found):
 class Controllers:
     """Controllers behind a proxy, in this process; `kill` ends them wherever they are."""
 
-    def __init__(self, url, *, timeout=3.0, silence=90.0):
+    def __init__(self, url, *, timeout=waiting.PATIENCE, silence=90.0):
         self._client = Client(Connection(url), timeout=timeout)
         self._silence = silence
         self.complaints = []

@@ -45,7 +45,7 @@ class Sink:
 class Rig:
     """Client, informers, world, cache and scheduler, used inside `with`."""
 
-    def __init__(self, view, proxy, *, policy="", timeout=3.0, silence=90.0, credentials=None):
+    def __init__(self, view, proxy, *, policy="", timeout=waiting.PATIENCE, silence=90.0, credentials=None):
         self.view = view
         self.proxy = proxy
         self.failures = []

@@ -41,16 +41,26 @@ async def length_of_a_life(stage, proxy):
     return sum(proxy.count(method, REQUESTS.format(namespace)) for method in ("GET", "POST", "PATCH", "DELETE"))
 
 
-@pytest.mark.parametrize("fault", [faults.Cut, faults.Lose], ids=["never sent", "answer lost"])
-def test_a_job_lives_as_if_nothing_had_happened_whichever_request_fails(defined, proxy, fault):
+@pytest.mark.parametrize(
+    ("fault", "timeout"),
+    [
+        (faults.Cut, waiting.PATIENCE),
+        (faults.Lose, waiting.PATIENCE),
+        (lambda: faults.Slow(3.0), 2.0),
+        (lambda: faults.Late(3.0), 2.0),
+    ],
+    ids=["never sent", "answer lost", "answer later than anybody waits", "served later than anybody waits"],
+)
+def test_a_job_lives_as_if_nothing_had_happened_whichever_request_fails(defined, proxy, fault, timeout):
     async def scene():
-        async with playing(defined, proxy) as (stage, _):
+        async with playing(defined, proxy, timeout=timeout) as (stage, _):
             length = await length_of_a_life(stage, proxy)
             assert length > 3 * PODS
             namespaces = await stage.begin(length, whole_life)
             disturb(proxy, namespaces, fault)
             await stage.submit(namespaces)
             await stage.completed(namespaces)
+            await stage.until(lambda: not proxy.busy, "nothing is on its way")
 
     asyncio.run(scene())
 
