@@ -48,6 +48,7 @@ def test_a_gang_whose_leader_is_killed_between_two_binds_is_finished_by_the_next
             waiting.until(lambda: held.held and view.bound() == {"gang-0", "gang-1"}, tell=lambda: first.log)
             view.gang("rival", 1)
             first.kill()
+            elections.let_go(view.server, view.namespace)
             waiting.until(lambda: view.phases().get("gang") == "Running", tell=lambda: second.log)
             held.release()
             waiting.until(lambda: not proxy.busy)
@@ -73,6 +74,7 @@ def test_a_gang_left_incomplete_is_finished_before_a_job_of_a_queue_that_has_not
             waiting.until(lambda: held.held and view.bound("gang") == {"gang-0", "gang-1"}, tell=lambda: first.log)
             view.gang("rival", 1, queue="idle")
             first.kill()
+            elections.let_go(view.server, view.namespace)
             waiting.until(lambda: view.phases().get("gang") == "Running", tell=lambda: second.log)
             assert second.stop() == 0
     assert view.bound("gang") == MEMBERS
@@ -87,11 +89,12 @@ def test_a_leader_that_was_asleep_writes_nothing_after_another_has_taken_over(vi
     view.node("n1", size)
     held = faults.Hold(faults.Cut())
     proxy.disturb(held, "POST", BINDING, times=None)
-    with Scheduler(proxy, *elections.flags(view.namespace)) as first:
+    flags = elections.flags(view.namespace, lasts=30)
+    with Scheduler(proxy, *flags) as first:
         first.says("leading")
         view.gang("gang", size)
         waiting.until(lambda: held.held == WORKERS, tell=lambda: first.log)
-        with Scheduler(another_proxy, *elections.flags(view.namespace)) as second:
+        with Scheduler(another_proxy, *flags) as second:
             second.says("standing by")
             first.signal(signal.SIGSTOP)
             waiting.until(lambda: view.bound() == members, tell=lambda: second.log)

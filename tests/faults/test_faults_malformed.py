@@ -104,7 +104,7 @@ def test_objects_that_make_no_sense_disable_only_themselves(loose, rig):
     ):
         for name, (_, field) in table.items():
             waiting.until(
-                lambda kind=kind, name=name, field=field: tells(loose, kind, name, field), 20, tell=lambda n=name: n
+                lambda kind=kind, name=name, field=field: tells(loose, kind, name, field), tell=lambda n=name: n
             )
     rig.settle()
     assert loose.bound() == {"good-0", "good-1"}

@@ -50,6 +50,10 @@ class Process:
     def log(self):
         return Path(self.log_file.name).read_text()
 
+    @property
+    def ended(self):
+        return self._process.poll() is not None
+
     def signal(self, number):
         self._process.send_signal(number)
 
@@ -92,8 +96,15 @@ class Controllers(Process):
 
 
 def wait_for(question, process=None):
-    """Ask until the answer is true, and show the log of a process if it never is."""
-    return waiting.until(question, lambda: process.log if process is not None else "", every=0.1)
+    """Ask until the answer is true, or a process has ended, and show its log if it never is."""
+
+    def answer():
+        ended = process is not None and process.ended
+        found = question()
+        assert found or not ended, f"it has ended\n{process.log}"
+        return found
+
+    return waiting.until(answer, lambda: process.log if process is not None else "", every=0.1)
 
 
 def node(server, name, cpu="4"):

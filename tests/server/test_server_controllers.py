@@ -40,7 +40,7 @@ def test_pods_are_grouped_by_the_controllers_while_they_lead_and_by_the_schedule
         scheduler.deciding()
         pod(server, namespace, "before")
         wait_for(lambda: "before" in placed(server, namespace), scheduler)
-        with Controllers(server, *lock) as controllers:
+        with Controllers(server, *elections.flags(namespace, lasts=30)) as controllers:
             controllers.deciding()
             wait_for(lambda: controllers.get("health", "/readyz?verbose")[0] == 200, controllers)
             pod(server, namespace, "during")
