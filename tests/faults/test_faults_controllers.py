@@ -15,6 +15,7 @@ from testbed.proxy import Proxy
 
 # Requests about objects of a namespace, which watches are not; events are nobody's concern.
 REQUESTS = "/namespaces/{}/(?!events)"
+GIVES_UP = 3.0  # seconds after which a request that is held up keeps nobody from working
 
 
 @contextlib.asynccontextmanager
@@ -69,7 +70,7 @@ def test_a_job_lives_as_if_nothing_had_happened_whichever_request_fails(defined,
 def test_a_job_is_taken_over_by_the_next_whichever_request_the_first_is_killed_in(defined, proxy, then):
     async def scene():
         async with Stage(defined) as stage:
-            first = await Controllers(proxy.url).start()
+            first = await Controllers(proxy.url, timeout=GIVES_UP).start()
             length = await length_of_a_life(stage, proxy)
             namespaces = await stage.begin(length, whole_life)
             held = faults.Hold(then())
@@ -80,7 +81,7 @@ def test_a_job_is_taken_over_by_the_next_whichever_request_the_first_is_killed_i
                 "every Job is held up, or done",
             )
             await first.kill()
-            second = await Controllers(proxy.url).start()
+            second = await Controllers(proxy.url, timeout=GIVES_UP).start()
             await stage.until(lambda: stage.states(namespaces).count("Completed") > length // 2, "taken over")
             proxy.calm()
             try:
