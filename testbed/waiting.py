@@ -17,13 +17,23 @@ class NeverError(AssertionError):
     """What was waited for has not come."""
 
 
-def until(question: Callable[[], _Answer], tell: Callable[[], object] = str, *, every: float = 0.05) -> _Answer:
-    """Ask until the answer is true, and give it; `tell` says what there is to know if it never is."""
+def until(
+    question: Callable[[], _Answer],
+    tell: Callable[[], object] = str,
+    *,
+    ended: Callable[[], bool] = bool,
+    every: float = 0.05,
+) -> _Answer:
+    """Ask until the answer is true, and give it; `tell` says what there is to know if it never is, or whoever it depends on has `ended`."""
     deadline = time.monotonic() + PATIENCE
-    while not (answer := question()):
+    while True:
+        in_vain = ended()
+        if answer := question():
+            return answer
+        if in_vain:
+            raise NeverError(f"it has ended\n{tell()}")
         _be_patient(time.monotonic() < deadline, tell)
         time.sleep(every)
-    return answer
 
 
 async def soon(question: Callable[[], _Answer], tell: Callable[[], object] = str, *, every: float = 0.02) -> _Answer:

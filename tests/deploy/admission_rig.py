@@ -109,18 +109,17 @@ class Running:
 
     def until(self, condition) -> None:
         """Wait for something, and show the log if it does not come."""
-        wait_until(condition, lambda: self.process.poll() is None, lambda: self.log[-4000:])
+        wait_until(condition, lambda: self.log[-4000:], ended=lambda: self.process.poll() is not None)
 
 
-def wait_until(condition, going=lambda: True, told=str) -> None:
-    """Ask again and again until something is so."""
+def wait_until(condition, tell=str, **more) -> None:
+    """Ask again and again until something is so; whoever cannot be reached yet has not answered."""
 
     def answer():
-        assert going(), f"it has ended; the log:\n{told()}"
         with contextlib.suppress(OSError):
             return condition()
 
-    waiting.until(answer, told, every=0.1)
+    waiting.until(answer, tell, every=0.1, **more)
 
 
 class SchedulerBefore(Running):

@@ -63,11 +63,10 @@ class Running:
         """Wait for something, and show the log if it does not come."""
 
         def answer():
-            assert self._process.poll() is None, self.told()
             with contextlib.suppress(OSError, http.client.HTTPException):
                 return condition()
 
-        waiting.until(answer, self.told, every=0.1)
+        waiting.until(answer, self.told, ended=lambda: self._process.poll() is not None, every=0.1)
 
     def told(self):
         return f"the scheduler's log:\n{self._log.read_text(encoding='utf-8')[-4000:]}"

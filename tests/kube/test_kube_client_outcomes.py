@@ -32,7 +32,7 @@ def attempt(steps, *, verb="bind", **options):
             except errors.KubeError as error:
                 return server, error
 
-    return virtual_loop.run(run(), arrives=virtual_loop.ARRIVES)
+    return virtual_loop.run(run(), sockets=True)
 
 
 async def send(api, verb):

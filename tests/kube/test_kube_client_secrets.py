@@ -96,7 +96,7 @@ def test_an_error_shows_no_secret(load, caplog, user, step):
     if user == "exec":  # a process takes real time
         patient = functools.partial(asyncio.run, debug=True)
     else:
-        patient = functools.partial(virtual_loop.run, arrives=virtual_loop.ARRIVES, debug=True)
+        patient = functools.partial(virtual_loop.run, sockets=True, debug=True)
     for patience in (0.5, 5.0, 50.0) if step == "silent" else (waiting.PATIENCE,):
         patient(run(patience))
         if seen[0]:

@@ -29,7 +29,7 @@ def watch(step, *, silence=5.0, **query):
                 return server, found, error
         return server, found, None
 
-    return virtual_loop.run(run(), arrives=virtual_loop.ARRIVES)
+    return virtual_loop.run(run(), sockets=True)
 
 
 def test_a_stream_gives_its_lines_and_ends():
@@ -81,7 +81,7 @@ def test_a_byte_now_and_then_is_no_silence():
         async with server, client(target) as api:
             return [line async for line in api.stream(kinds.POD, silence=1.0)]
 
-    assert virtual_loop.run(run(), arrives=virtual_loop.ARRIVES) == [b"x" * 8]
+    assert virtual_loop.run(run(), sockets=True) == [b"x" * 8]
 
 
 @pytest.mark.parametrize(

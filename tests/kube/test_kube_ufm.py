@@ -66,7 +66,7 @@ def asked(handler, **bounds):
         finally:
             await runner.cleanup()
 
-    return virtual_loop.run(main(), arrives=virtual_loop.ARRIVES)
+    return virtual_loop.run(main(), sockets=True)
 
 
 def test_the_ports_are_read_with_name_and_password():

@@ -9,7 +9,7 @@ import asyncio
 import functools
 import selectors
 
-ARRIVES = 0.02  # real seconds
+_ARRIVES = 0.02  # real seconds
 
 
 class _Jumping(selectors.DefaultSelector):
@@ -36,7 +36,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self.moment
 
 
-def run(main, *, arrives=0.0, debug=None):
-    """Run a coroutine in virtual time from 0; what is sent from one end of a socket to the other may take so many real seconds."""
-    with asyncio.Runner(loop_factory=functools.partial(VirtualLoop, arrives), debug=debug) as runner:
+def run(main, *, sockets=False, debug=None):
+    """Run a coroutine in virtual time from 0; with `sockets` both ends of which are in it."""
+    made = functools.partial(VirtualLoop, _ARRIVES if sockets else 0.0)
+    with asyncio.Runner(loop_factory=made, debug=debug) as runner:
         return runner.run(main)

@@ -97,14 +97,9 @@ class Controllers(Process):
 
 def wait_for(question, process=None):
     """Ask until the answer is true, or a process has ended, and show its log if it never is."""
-
-    def answer():
-        ended = process is not None and process.ended
-        found = question()
-        assert found or not ended, f"it has ended\n{process.log}"
-        return found
-
-    return waiting.until(answer, lambda: process.log if process is not None else "", every=0.1)
+    if process is None:
+        return waiting.until(question, every=0.1)
+    return waiting.until(question, lambda: process.log, ended=lambda: process.ended, every=0.1)
 
 
 def node(server, name, cpu="4"):

@@ -132,7 +132,7 @@ def test_the_verbosity_is_changed_for_a_while_through_a_socket(tmp_path):
         finally:
             await runner.cleanup()
 
-    virtual_loop.run(scenario(), arrives=virtual_loop.ARRIVES)
+    virtual_loop.run(scenario(), sockets=True)
 
 
 def test_an_address_in_use_is_said_in_words():

@@ -31,6 +31,13 @@ def test_what_never_comes_is_told_with_what_there_is_to_know(asked, monkeypatch)
         asked(lambda: None, lambda: "the log\n", every=0.001)
 
 
+def test_nobody_waits_for_one_who_has_ended_but_what_came_before_counts():
+    left = ["last words"]
+    assert waiting.until(lambda: left, ended=lambda: True) == left
+    with pytest.raises(waiting.NeverError, match=r"^it has ended\nthe log"):
+        waiting.until(lambda: None, lambda: "the log", ended=lambda: True)
+
+
 def test_a_loop_is_patient_by_its_own_clock():
     async def ask():
         with pytest.raises(waiting.NeverError):
