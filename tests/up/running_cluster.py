@@ -86,15 +86,15 @@ class RunningCluster:
         token = next(each["user"]["token"] for each in self._document["users"] if "token" in each["user"])
         return calling.Caller(int(cluster["server"].rpartition(":")[2]), token, self._authority)
 
+    @property
+    def environment(self):
+        """What kubectl has to be told."""
+        return {"KUBECONFIG": self.kubeconfig, "KUBECACHEDIR": str(self.folder / "cache"), "KUBERC": "off"}
+
     def kubectl(self, *arguments, input=None, check=True):  # noqa: A002  # as subprocess names it
         """Run kubectl; returns what it printed, what it complained about included if it may fail."""
-        environment = {
-            **os.environ,
-            "KUBECONFIG": self.kubeconfig,
-            "KUBECACHEDIR": str(self.folder / "cache"),
-            "KUBERC": "off",
-        }
         command = [str(provide.program("kubectl")), *arguments]
+        environment = {**os.environ, **self.environment}
         done = subprocess.run(
             command, input=input, env=environment, capture_output=True, text=True, check=False, timeout=waiting.PATIENCE
         )

@@ -71,7 +71,7 @@ class Kubelets(kubelet.Kubelet):
     def _run(self, key: Key, pod: Mapping[str, Any]) -> None:
         uid = pod["metadata"]["uid"]
         plan, problems = workloads.of_pod(pod)
-        if uid in self._timers:
+        if self._timers.get(uid) == plan:
             return
         self._timers[uid] = plan
         for problem in problems:
@@ -86,9 +86,9 @@ class Kubelets(kubelet.Kubelet):
             self._timers.pop(pod["metadata"]["uid"], None)
 
     def _container_ended(self, key: Key, uid: str, plan: workloads.Plan) -> None:
-        """End a pod, or start its containers again if its restart policy says so."""
+        """End a pod, or start its containers again if its restart policy says so; not if it has other plans by now."""
         pod = self._store.find(key)
-        gone = pod is None or pod["metadata"]["uid"] != uid
+        gone = pod is None or pod["metadata"]["uid"] != uid or self._timers.get(uid) != plan
         if pod is None or gone or deletion.is_terminating(pod) or deletion.is_finished(pod):
             return
         if not self._is_served(structure.mapping(pod, "spec").get("nodeName", "")):
