@@ -1,14 +1,19 @@
 """What the deciding thread is told: by signals, by the I/O thread, by nobody until it is time.
 
-`queue.SimpleQueue` may be written to by a signal handler in the middle of a read, which locks and events of `threading` may not.
+A message may be left by a signal handler in the middle of a read, which rules out conditions and events of `threading`; and a wait must end when its time is up,
+which rules out `queue.SimpleQueue`: in Python 3.11 and 3.12 it waits for ever if the time is up after a message was put and taken with nobody waiting. So the
+messages are in a deque, and whoever leaves one opens a plain lock that the reader waits for. Descriptors would serve too, but selectors count in milliseconds, and
+a burst is over after less than one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
-import queue
+import threading
 import time
-from typing import TYPE_CHECKING
+from collections import deque
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -16,6 +21,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from pumice.framework.configuration import Configuration
+
+
+LONGEST: Final = 1.0  # seconds of one wait; whatever may go wrong with a lock, messages are looked for that often
 
 
 class Stop(msgspec.Struct, frozen=True):
@@ -71,14 +79,18 @@ class Mailbox:
     """Messages for the deciding thread, in order."""
 
     def __init__(self) -> None:
-        self._queue: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self._messages: deque[Message] = deque()
+        self._bell = threading.Lock()  # open: there may be a message
         self._rung = False
         self._hinted = math.inf
         self.heard = 0  # how many changes have come in; a thread that writes and one that compares need no lock for it
 
     def post(self, message: Message) -> None:
         """Leave a message; from any thread, or from a signal handler."""
-        self._queue.put(message)
+        self._messages.append(message)
+        if self._bell.locked():
+            with contextlib.suppress(RuntimeError):  # somebody else has opened it meanwhile
+                self._bell.release()
 
     def ring(self) -> None:
         """Say that something has changed; of many in a row the first is enough."""
@@ -101,7 +113,10 @@ class Mailbox:
 
     def take(self, until: float) -> Message | None:
         """Wait for a message, not longer than until a moment of the monotonic clock; one that is there is taken at any time."""
-        try:
-            return self._queue.get(timeout=max(0.0, until - time.monotonic()))
-        except queue.Empty:
-            return None
+        while True:
+            if self._messages:
+                return self._messages.popleft()
+            left = until - time.monotonic()
+            if left <= 0:
+                return None
+            self._bell.acquire(timeout=min(left, LONGEST))
