@@ -88,10 +88,13 @@ def test_a_dump_is_where_a_cluster_starts(tmp_path):
 def test_nothing_is_started_with_what_makes_no_sense(tmp_path):
     path = tmp_path / "bad.json"
     path.write_text("[{}]")
+    strange = tmp_path / "strange.json"
+    strange.write_text(json.dumps([{"apiVersion": "example.com/v1", "kind": "Rocket", "metadata": {"name": "r"}}]))
     cases = [
         (("--nodes", "no-such-file"), 2, "no-such-file: No such file"),
         (("--nodes", "1000000"), 2, "1 to 100000 nodes"),
-        (("--load", str(path)), 1, "not served here"),
+        (("--load", str(path)), 1, "without kind or metadata.name"),
+        (("--load", str(strange)), 1, "object 0 is a example.com/v1 Rocket named 'r': that is not served here"),
         (("--config", str(tmp_path / "none.yaml")), 1, "none.yaml cannot be read"),
         (("--speed", "0"), 2, "--speed"),
     ]

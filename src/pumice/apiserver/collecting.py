@@ -8,7 +8,7 @@ from pumice.apiserver import deleting
 from pumice.sim import deletion, structure
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from pumice.sim.history import WatchEventType
     from pumice.sim.identity import Key
@@ -20,8 +20,10 @@ Document = dict[str, Any]
 class Collector:
     """Follows who owns whom by uid; `collect` does what has to be done since it was last called."""
 
-    def __init__(self, store: ObjectStore) -> None:
+    def __init__(self, store: ObjectStore, absent: Collection[str] = ()) -> None:
+        """Begin with what is there; owners whose uids are `absent` count as alive though nobody sees them."""
         self._store = store
+        self._absent = absent
         self._owners: dict[Key, tuple[str, ...]] = {}
         self._dependents: dict[str, dict[Key, None]] = {}  # uid of an owner -> those who name it
         self._suspects: dict[Key, None] = {}  # whose owners may be gone or going
@@ -80,7 +82,7 @@ class Collector:
         named = references(manifest) if manifest is not None else []
         if manifest is None or not named or deletion.is_terminating(manifest):
             return
-        alive = [each for each in named if self._store.owner(each["uid"]) is not None]
+        alive = [each for each in named if self._store.owner(each["uid"]) is not None or each["uid"] in self._absent]
         staying = [each for each in alive if not self._is_waiting(each["uid"])]
         if staying:
             if len(staying) < len(named):

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds, names
 from pumice.apiserver import authentication, cluster, resources, serving
-from pumice.local_cluster import clock, contents, event_notes, figures, kubelets, node_health
+from pumice.local_cluster import clock, contents, event_notes, figures, kubelets, loading, node_health
 from pumice.sim.identity import Key
 from pumice.sim.store import ObjectStore
 
@@ -101,10 +101,12 @@ class ApiThread(threading.Thread):
         made = cluster.Cluster(store, clock.wall, keeper.durability if keeper else None)
         if keeper:
             keeper.restore(made)
+        anew = not any(store.known_kinds())
         made.start()
-        contents.install(made)
+        contents.define(made)
         if self._options.load is not None:
-            contents.load(made, self._options.load)
+            loading.load(made, self._options.load, anew=anew)
+        contents.install(made)
         contents.register(made, self._options.pools)
         if self._options.admission == "pumice":
             made.judge_volcano_kinds()
@@ -146,6 +148,7 @@ class ApiThread(threading.Thread):
         notes = event_notes.EventNotes(made)
         health = node_health.NodeHealth(made.store, time)
         pods = kubelets.Kubelets(made.store, time, notes.warn, notes.tell, health.is_served)
+        pods.since = loading.recorded(made.store).at
         health.again = pods.look_again
         pods.adopt()
         made.logs.said = pods.said

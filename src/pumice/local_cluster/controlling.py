@@ -15,6 +15,7 @@ from pumice.cache import effects
 from pumice.controllers import standard
 from pumice.controllers.queueing import engine, requests
 from pumice.controllers.volcano import registry
+from pumice.local_cluster import loading
 from pumice.sim import errors, structure
 from pumice.sim.identity import Key
 
@@ -159,11 +160,12 @@ class Controlling:
     def __init__(self, cluster: Cluster, time: WallClock, controllers: Sequence[Controller]) -> None:
         self._time = time
         self._world = ServerWorld(cluster)
-        self.engine = engine.Engine(controllers, tell=Notes(cluster).put, complain=_tell)
+        loaded = loading.recorded(cluster.store)
+        self.engine = engine.Engine(controllers, tell=Notes(cluster).put, complain=_tell, spares=loaded.spares)
         self._watched = frozenset(self.engine.watched)
         self._arrived: deque[tuple[kinds.Kind, WatchEventType, Mapping[str, Any]]] = deque()
         self._stirred = asyncio.Event()
-        self._collector = collecting.Collector(cluster.store)
+        self._collector = collecting.Collector(cluster.store, loaded.absent)
         self._emptier = emptying.Emptier(cluster.store, cluster.registry, cluster.writing.stamp)
         for kind in self.engine.watched:
             self._arrived.extend((kind, "ADDED", manifest) for manifest in cluster.store.scan(kind))
@@ -178,7 +180,7 @@ class Controlling:
         """React to what changes, in slices, so that requests are answered in between."""
         while True:
             self._stirred.clear()
-            if self._hear() + await self._turns() + self._collector.collect() + self._emptier.empty():
+            if await self.look():
                 await asyncio.sleep(0)
                 continue
             due = self.engine.queue.next_due(self._time.now())
@@ -188,6 +190,10 @@ class Controlling:
                     await self._stirred.wait()
             except TimeoutError:
                 continue
+
+    async def look(self) -> int:
+        """Do some of what is due now, and give how much there was."""
+        return self._hear() + await self._turns() + self._collector.collect() + self._emptier.empty()
 
     def _hear(self) -> int:
         count = 0

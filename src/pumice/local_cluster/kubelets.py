@@ -35,6 +35,7 @@ class Kubelets(kubelet.Kubelet):
         self._tell = tell
         self._is_served = is_served
         self._timers: dict[str, workloads.Plan] = {}
+        self.since = 0  # when a dump was loaded: what ran before goes on from there
         self.started = 0
         self.ended = 0
 
@@ -164,7 +165,7 @@ class Kubelets(kubelet.Kubelet):
             "startTime", ""
         )
         try:
-            return timestamp.parse(text)
+            return max(self.since, timestamp.parse(text))
         except timestamp.TimestampError:
             return self._clock.now()
 

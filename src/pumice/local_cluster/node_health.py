@@ -38,7 +38,10 @@ class NodeHealth:
 
     def is_served(self, node: str) -> bool:
         """Tell whether a node has a kubelet that works."""
-        return node not in self._failing and self._store.find(Key(kinds.NODE, "", node)) is not None
+        found = self._store.find(Key(kinds.NODE, "", node))
+        if found is None or node in self._failing:
+            return False
+        return structure.mapping(structure.condition(found, "Ready")).get("status") not in ("False", "Unknown")
 
     def _seen(self, key: Key, event_type: WatchEventType, manifest: Mapping[str, Any]) -> None:
         if key.kind is kinds.NODE:

@@ -47,6 +47,11 @@ def read(path: str, known: Registry | None = None, *, scenario: str = "", line: 
     return State(source=path, now=now, objects=stored(cluster))
 
 
+def listed(path: str) -> list[Manifest]:
+    """Read the objects of a file, whatever their kinds."""
+    return list(_manifests(_documents(path), path, strict=False))
+
+
 def manifests_of(path: str) -> list[Manifest]:
     """Read the manifests of a file that is to be applied, workloads taken apart into the pods that their controllers would make."""
     found = []

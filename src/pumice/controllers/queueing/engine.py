@@ -131,8 +131,12 @@ def _unheard(_: str) -> None:
     pass
 
 
+def _nobody(*_: object) -> bool:
+    return False
+
+
 class Engine:
-    """Runs controllers for whoever brings events, time and answers; `tell` takes events about objects, `complain` what broke down; `trim` gives what is kept of an object, as JSON if `packed` has its kind."""
+    """Runs controllers for whoever brings events, time and answers; `tell` takes events about objects, `complain` what broke down; `trim` gives what is kept of an object, as JSON if `packed` has its kind; `spares` tells which objects are left alone."""
 
     def __init__(
         self,
@@ -142,8 +146,10 @@ class Engine:
         complain: Callable[[str], None] = _unheard,
         trim: Callable[[kinds.Kind, dict[str, Any]], dict[str, Any]] | None = None,
         packed: Iterable[kinds.Kind] = (),
+        spares: Callable[[kinds.Kind, str, str, Mapping[str, Any] | None], bool] = _nobody,
     ) -> None:
         self._controllers = tuple(controllers)
+        self._spares = spares
         self._tell = tell
         self._complain = complain
         self._orders = tuple(each.orders if isinstance(each, Obeying) else () for each in self._controllers)
@@ -270,6 +276,9 @@ class Engine:
     def _turn(self, key: Key, moment: Moment) -> Turn | None:
         each = self._controllers[key.place]
         subject = self.observed.find(each.kind, key.namespace, key.name)
+        if self._spares(each.kind, key.namespace, key.name, subject):
+            self.queue.done(key)
+            return None
         doubts = self._doubtful(key, moment.now)
         if doubts:
             reads = [effects.Read(kind=kind, namespace=namespace, name=name) for kind, namespace, name in doubts]
