@@ -57,7 +57,7 @@ class Recipe(NamedTuple):
         """Return the linker's flags: no symbol tables, and the version stamped in where the program looks for it."""
         stamps: dict[str, str] = {}
         major, minor, *_ = self.version.removeprefix("v").split(".")
-        if self.module == "kubernetes":
+        if self.source == "k8s.io/kubernetes":
             for package in _KUBERNETES_STAMPS:
                 stamps |= {
                     f"{package}.gitVersion": self.version,
@@ -67,6 +67,8 @@ class Recipe(NamedTuple):
                 }
         elif self.module == "helm":
             stamps["helm.sh/helm/v3/internal/version.version"] = self.version
+        elif self.module == "volcano":
+            stamps["volcano.sh/volcano/pkg/version.Version"] = self.version
         return " ".join(["-s -w", *(f"-X {name}={value}" for name, value in stamps.items())])
 
     @property
@@ -89,7 +91,13 @@ RECIPES = {
     "kube-apiserver": Recipe("kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes"),
     "kube-controllers": Recipe("kubernetes", "./controllers", "k8s.io/kubernetes"),
     "kube-scheduler": Recipe("kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", "k8s.io/kubernetes"),
+    "kube-controller-manager": Recipe(
+        "controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager", "k8s.io/kubernetes"
+    ),
     "kubectl": Recipe("kubernetes", "k8s.io/kubernetes/cmd/kubectl", "k8s.io/kubernetes"),
+    "vc-controller-manager": Recipe("volcano", "volcano.sh/volcano/cmd/controller-manager", "volcano.sh/volcano"),
+    "vc-scheduler": Recipe("volcano", "volcano.sh/volcano/cmd/scheduler", "volcano.sh/volcano"),
+    "vc-webhook-manager": Recipe("volcano", "volcano.sh/volcano/cmd/webhook-manager", "volcano.sh/volcano"),
 }
 
 

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 PROGRAMS = ("etcd", "kube-apiserver", "kubectl")
 GO_CLIENTS = ("kube-scheduler", "kube-controllers")
-EXTRAS = ("helm", *GO_CLIENTS, old_etcd.NAME)
+VOLCANO = ("vc-scheduler", "vc-controller-manager", "vc-webhook-manager")
+GROUPS = {"volcano": VOLCANO}
+"""Extras that are several programs."""
+EXTRAS = ("helm", *GO_CLIENTS, "kube-controller-manager", *GROUPS, old_etcd.NAME)
 HOW = "run `make kube` to get one"
 _ABSENT = 3
 
@@ -92,8 +95,9 @@ def _built() -> Path | None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Find or build what is asked for; print where it is."""
     options = _parser().parse_args(arguments)
+    extras = [name for extra in options.extras for name in GROUPS.get(extra, (extra,))]
     try:
-        folder = _present(options.extras) if options.if_present else _provided(options.extras)
+        folder = _present(extras) if options.if_present else _provided(extras)
     except AbsentError as error:
         say(str(error))
         return _ABSENT
@@ -121,8 +125,13 @@ def _present(extras: Sequence[str]) -> Path:
         raise AbsentError(f"no folder holds {', '.join(PROGRAMS)}: {HOW}")
     for name in extras:
         if program(name) is None:
-            raise AbsentError(f"there is no {name}: {how(name)}")
+            raise AbsentError(f"there is no {name}: {how(_extra(name))}")
     return folder
+
+
+def _extra(program: str) -> str:
+    """Return what to ask for to get a program."""
+    return next((name for name, programs in GROUPS.items() if program in programs), program)
 
 
 def _provided(extras: Sequence[str]) -> Path:

@@ -24,9 +24,13 @@ def test_versions_come_from_the_pinned_modules():
         "etcd": "v3.6.8",
         "helm": "v3.22.0",
         "kube-apiserver": "v1.36.3",
+        "kube-controller-manager": "v1.36.3",
         "kube-controllers": "v1.36.3",
         "kube-scheduler": "v1.36.3",
         "kubectl": "v1.36.3",
+        "vc-controller-manager": "v1.14.1",
+        "vc-scheduler": "v1.14.1",
+        "vc-webhook-manager": "v1.14.1",
     }
 
 

@@ -115,10 +115,26 @@ def lived(tmp_path_factory):
     return Objects(each for key, each in source.store.everything() if key.kind is not kinds.CONFIG_MAP)
 
 
-KINDS = (
-    "ClusterRole ControllerRevision DaemonSet Deployment Job Lease Namespace Node PersistentVolume PersistentVolumeClaim PodGroup PriorityClass Queue "
-    "ReplicaSet Service ServiceAccount StatefulSet StorageClass"
-).split()
+KINDS = [
+    "ClusterRole",
+    "ControllerRevision",
+    "DaemonSet",
+    "Deployment",
+    "Job",
+    "Lease",
+    "Namespace",
+    "Node",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "PodGroup",
+    "PriorityClass",
+    "Queue",
+    "ReplicaSet",
+    "Service",
+    "ServiceAccount",
+    "StatefulSet",
+    "StorageClass",
+]
 
 
 @settings(max_examples=60)
