@@ -22,6 +22,25 @@ def test_nodes_are_spread_over_zones_and_marked_as_simulated():
     assert nodes[0]["status"]["allocatable"]["nvidia.com/gpu"] == "8"
 
 
+def test_a_node_says_what_a_kubelet_says_of_its_own():
+    node = plan.Plan(count=300, prefix="n").node(299, 0)
+    labels, status = node["metadata"]["labels"], node["status"]
+    assert labels["kubernetes.io/hostname"] == "n-299"
+    for stage in ("", "beta."):
+        assert (labels[f"{stage}kubernetes.io/os"], labels[f"{stage}kubernetes.io/arch"]) == ("linux", "amd64")
+    assert set(status["capacity"]) == {"cpu", "memory", "pods", "ephemeral-storage"}
+    assert {each["type"]: each["status"] for each in status["conditions"]} == {
+        "MemoryPressure": "False",
+        "DiskPressure": "False",
+        "PIDPressure": "False",
+        "Ready": "True",
+    }
+    assert (status["nodeInfo"]["operatingSystem"], status["nodeInfo"]["architecture"]) == ("linux", "amd64")
+    assert [each["address"] for each in status["addresses"]] == ["10.10.1.44", "n-299"]
+    larger = plan.Plan(count=1, resources={"ephemeral-storage": "1Ti"})
+    assert larger.offered()["ephemeral-storage"] == "1Ti"
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [

@@ -232,6 +232,12 @@ def test_a_budget_holds_an_eviction_up(cluster):
     assert cluster.caller.answer("POST", "/api/v1/namespaces/default/pods/guarded/eviction", body).status == 201
 
 
+def test_a_state_that_no_node_has_is_refused_with_those_there_are(cluster):
+    said = cluster.kubectl("annotate", "node", "node-1", "pumice.dev/node-state=Broken", check=False)
+    assert 'metadata.annotations[pumice.dev/node-state]: Unsupported value: "Broken"' in said
+    assert 'supported values: "NotReady", "Vanished"' in said
+
+
 def test_a_node_that_is_told_to_fail_does_so_and_its_pods_are_driven_away(cluster):
     cluster.kubectl(
         "run",

@@ -13,6 +13,7 @@ Manifest = dict[str, Any]
 SIMULATED: Final = "pumice.dev/simulated"
 ZONE: Final = "topology.kubernetes.io/zone"
 HOST_NAME: Final = "kubernetes.io/hostname"
+DISK: Final = "100Gi"  # unless `resources` say how much ephemeral-storage there is
 
 
 class PlanError(ValueError):
@@ -20,7 +21,7 @@ class PlanError(ValueError):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """A number of equal nodes; `resources` are offered beside cpu, memory and pods."""
+    """A number of equal nodes; `resources` are offered beside cpu, memory, pods and ephemeral-storage."""
 
     count: int
     prefix: str = "node"
@@ -47,7 +48,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     def offered(self) -> dict[str, str]:
         """Return what each node offers."""
-        return {"cpu": self.cpu, "memory": self.memory, "pods": self.pods, **self.resources}
+        usual = {"cpu": self.cpu, "memory": self.memory, "pods": self.pods, "ephemeral-storage": DISK}
+        return {**usual, **self.resources}
 
     def name(self, index: int) -> str:
         """Return the name of a node, of equal length for all, so that they sort by number."""
@@ -57,26 +59,55 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         """Return the names of all nodes."""
         return [self.name(index) for index in range(self.count)]
 
-    def node(self, index: int, now: int) -> Manifest:
-        """Return the manifest of one node, as its kubelet would register it."""
+    def node(self, index: int, now: int, number: int | None = None) -> Manifest:
+        """Return the manifest of one node, as its kubelet would register it; `number` makes its address, where several plans are one cluster."""
         name = self.name(index)
-        labels = {HOST_NAME: name, ZONE: f"zone-{index % self.zones}", SIMULATED: "true", **self.labels}
+        labels = {HOST_NAME: name, **_PLATFORM, ZONE: f"zone-{index % self.zones}", SIMULATED: "true", **self.labels}
         return {
             "apiVersion": "v1",
             "kind": "Node",
             "metadata": {"name": name, "labels": labels},
-            "status": self.status(now),
+            "status": self.status(index, now, number),
         }
 
-    def status(self, now: int) -> Manifest:
+    def status(self, index: int, now: int, number: int | None = None) -> Manifest:
         """Return the status of a healthy node."""
+        name, place = self.name(index), index + 1 if number is None else number
         when = timestamp.format_timestamp(now // 1_000_000 * 1_000_000)
-        ready = {
-            "type": names.CONDITION_READY,
-            "status": "True",
-            "reason": "KubeletReady",
-            "message": "simulated kubelet is ready",
-            "lastHeartbeatTime": when,
-            "lastTransitionTime": when,
+        stamps = {"lastHeartbeatTime": when, "lastTransitionTime": when}
+        address = f"10.{10 + place // 65536 % 200}.{place // 256 % 256}.{place % 256}"
+        return {
+            "capacity": self.offered(),
+            "allocatable": self.offered(),
+            "addresses": [{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": name}],
+            "conditions": [{**each, **stamps} for each in _CONDITIONS],
+            "nodeInfo": {**_INFO, "machineID": name, "systemUUID": name},
         }
-        return {"capacity": self.offered(), "allocatable": self.offered(), "conditions": [ready]}
+
+
+_PLATFORM: Final = {
+    "kubernetes.io/os": "linux",
+    "kubernetes.io/arch": "amd64",
+    "beta.kubernetes.io/os": "linux",
+    "beta.kubernetes.io/arch": "amd64",
+}
+"""What a kubelet and the node controller of a cluster write on every node."""
+_CONDITIONS: Final = tuple(
+    {"type": kind, "status": status, "reason": reason, "message": message}
+    for kind, status, reason, message in (
+        ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+        ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+        ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+        (names.CONDITION_READY, "True", "KubeletReady", "simulated kubelet is ready"),
+    )
+)
+_INFO: Final = {
+    "architecture": "amd64",
+    "bootID": "",
+    "containerRuntimeVersion": "simulated://1",
+    "kernelVersion": "simulated",
+    "kubeProxyVersion": "",
+    "kubeletVersion": "v1.36.3",
+    "operatingSystem": "linux",
+    "osImage": "Simulated",
+}

@@ -43,7 +43,7 @@ async def register(client: Client, wanted: plan.Plan, tell: Told) -> int:
         except errors.ApiError as error:
             if error.status != 409:
                 raise
-            await _adopt(client, name, wanted)
+            await _adopt(client, index, wanted)
         else:
             # Admission taints every new node; where no node controller runs, nobody would take that off again.
             await client.patch(kinds.NODE, "", name, {"spec": {"taints": None}})
@@ -53,14 +53,15 @@ async def register(client: Client, wanted: plan.Plan, tell: Told) -> int:
     return created
 
 
-async def _adopt(client: Client, name: str, wanted: plan.Plan) -> None:
+async def _adopt(client: Client, index: int, wanted: plan.Plan) -> None:
     """Make a simulated node that exists healthy and as large as wanted; anybody else's node is left alone."""
+    name = wanted.name(index)
     existing = await client.get(kinds.NODE, "", name)
     if (existing["metadata"].get("labels") or {}).get(plan.SIMULATED) != "true":
         raise FleetError(
             f"node {name} exists and is not simulated: it lacks the label {plan.SIMULATED}=true; choose another --prefix"
         )
-    await client.patch(kinds.NODE, "", name, {"status": wanted.status(_now())}, subresource="status")
+    await client.patch(kinds.NODE, "", name, {"status": wanted.status(index, _now())}, subresource="status")
 
 
 async def remove(client: Client, tell: Told) -> int:

@@ -101,6 +101,7 @@ class ApiThread(threading.Thread):
         made = cluster.Cluster(store, clock.wall, keeper.durability if keeper else None)
         if keeper:
             keeper.restore(made)
+        made.writing.judges["", "Node"] = node_health.judge
         anew = not any(store.known_kinds())
         made.start()
         contents.define(made)

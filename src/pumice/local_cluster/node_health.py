@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import duration, kinds, timestamp
+from pumice.apiserver import statuses
+from pumice.apiserver.built_in import wrong
 from pumice.sim import deletion, structure
 from pumice.sim.identity import Key
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 Document = dict[str, Any]
 STATE: Final = "pumice.dev/node-state"  # NotReady: its kubelet says so; Vanished: nothing is heard of it any more
+STATES: Final = ("NotReady", "Vanished")
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 _UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
@@ -64,7 +67,7 @@ class NodeHealth:
 
     def _look(self, name: str, node: Mapping[str, Any]) -> None:
         state = structure.mapping(node, "metadata", "annotations").get(STATE, "")
-        failing = state in ("NotReady", "Vanished")
+        failing = state in STATES
         if failing and name not in self._failing:
             self._failing.add(name)
             delay = 0 if state == "NotReady" else _GRACE
@@ -150,6 +153,15 @@ class NodeHealth:
         for pod in list(self._store.scan(kinds.POD)):
             if structure.mapping(pod, "spec").get("nodeName") == name:
                 self._store.delete(Key(kinds.POD, pod["metadata"]["namespace"], pod["metadata"]["name"]), grace=0)
+
+
+def judge(node: Document, old: Mapping[str, Any] | None) -> None:
+    """Refuse a state that no node can be told to have; one that is there already harms nobody."""
+    state = structure.mapping(node, "metadata", "annotations").get(STATE)
+    if state in (None, "", *STATES) or state == structure.mapping(old, "metadata", "annotations").get(STATE):
+        return
+    field = f"metadata.annotations[{STATE}]"
+    raise statuses.invalid("Node", "", node["metadata"].get("name", ""), wrong.unsupported(field, state, STATES))
 
 
 def _nobody(_: str) -> None:

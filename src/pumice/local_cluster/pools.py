@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import yaml
 
-from pumice.api import timestamp
 from pumice.fleet import plan
 
 if TYPE_CHECKING:
@@ -105,50 +104,13 @@ def nodes(pool: Pool, now: int, first: int) -> Iterator[Manifest]:
     """Give the nodes of a pool as their kubelets register them; `first` numbers their addresses."""
     shape = pool.plan
     for index in range(pool.count):
-        node = shape.node(index, now)
-        node["metadata"]["labels"] |= {
-            "kubernetes.io/os": "linux",
-            "kubernetes.io/arch": "amd64",
-            "node-role.kubernetes.io/simulated": "",
-        }
+        node = shape.node(index, now, first + index)
+        node["metadata"]["labels"]["node-role.kubernetes.io/simulated"] = ""
         if pool.taints:
             node["spec"] = {
                 "taints": [{k: v for k, v in msgspec.to_builtins(each).items() if v} for each in pool.taints]
             }
-        node["status"] |= _about(node["metadata"]["name"], first + index, now, node["status"]["conditions"])
         yield node
-
-
-def _about(name: str, number: int, now: int, conditions: list[Manifest]) -> Manifest:
-    when = timestamp.format_timestamp(now // 1_000_000 * 1_000_000)
-    fine = [
-        {
-            "type": f"{what}Pressure",
-            "status": "False",
-            "reason": f"KubeletHasSufficient{what}" if what != "Disk" else "KubeletHasNoDiskPressure",
-            "message": f"kubelet has enough {what}",
-            "lastHeartbeatTime": when,
-            "lastTransitionTime": when,
-        }
-        for what in ("Memory", "Disk", "PID")
-    ]
-    address = f"10.{10 + number // 65536 % 200}.{number // 256 % 256}.{number % 256}"
-    return {
-        "addresses": [{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": name}],
-        "conditions": [*fine, *conditions],
-        "nodeInfo": {
-            "architecture": "amd64",
-            "bootID": "",
-            "containerRuntimeVersion": "simulated://1",
-            "kernelVersion": "simulated",
-            "kubeProxyVersion": "",
-            "kubeletVersion": "v1.36.3",
-            "machineID": name,
-            "operatingSystem": "linux",
-            "osImage": "Simulated",
-            "systemUUID": name,
-        },
-    }
 
 
 def hyper_nodes(pool: Pool) -> Iterator[Manifest]:
