@@ -13,7 +13,8 @@ import numpy as np
 from pumice.api import kinds, meta
 from pumice.cache.cache import Cache
 from pumice.framework.record import CycleRecord, Verdict
-from pumice.recording import graph, segments
+from pumice.model.attributes import Attributes
+from pumice.recording import classes, segments
 from pumice.recording.player import Player as Replay
 from pumice.recording.recorder import Recorder
 from pumice.scheduler import Scheduler
@@ -24,6 +25,7 @@ LIMIT = 1 << 30
 WHOLE = (int, str, float, type(None), bytes, Fraction, meta.Wire, np.ndarray, kinds.Kind, set, frozenset, Enum)
 NOT_KEPT = {(Cache, name) for name in ("world", "inputs", "is_given_up", "_events", "_outcomes", "failures")} | {
     (CycleRecord, "_lines"),
+    (Attributes, "derived"),
     (Verdict, "said"),
 }
 
@@ -130,7 +132,7 @@ def _parts(one, two, left_out):
     names = (
         one.__struct_fields__
         if isinstance(one, msgspec.Struct)
-        else [*getattr(one, "__dict__", ()), *graph.slots_of(type(one))]
+        else [*getattr(one, "__dict__", ()), *classes.slots_of(type(one))]
     )
     chosen = [name for name in names if (type(one), name) not in left_out and hasattr(one, name)]
     return {name: getattr(one, name) for name in chosen}, {name: getattr(two, name, None) for name in chosen}

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pumice.api import kinds
 from pumice.cache import effects
 from pumice.cache.options import Options
-from pumice.recording import classes, graph, graph_reading, lines, segments, writer, writing
+from pumice.recording import graph, graph_reading, lines, segments, writer, writing
 from pumice.recording.recorder import Recorder
 from pumice.recording.redaction import Redaction
 from testbed import waiting
@@ -240,15 +240,6 @@ def test_a_graph_of_plain_data_comes_back_as_it_was(root):
     one, two = graph_reading.Reader(read).root()
     assert rig.differences(root, one) == []
     assert one is two or one == two
-
-
-@pytest.mark.parametrize(
-    ("module", "name"),
-    [("os", "system"), ("pumice.cli.program", "main"), ("pumice.api.kinds", "find"), ("pumice.api.nothing", "X")],
-)
-def test_a_state_can_make_nothing_but_classes_of_the_model(module, name):
-    with pytest.raises(classes.StateError):
-        classes.find_class(module, name)
 
 
 def test_the_names_of_segments_sort_by_time(tmp_path):

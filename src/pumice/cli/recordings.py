@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pumice.framework.registry import Registry
     from pumice.recording.player import Player
 
@@ -16,6 +19,24 @@ class UnreadableError(click.ClickException):
     """A recording that cannot be read."""
 
     exit_code = 2
+
+
+@contextlib.contextmanager
+def reading(played: Player) -> Iterator[None]:
+    """Tell of a recording that cannot be read, or whose state contradicts itself, with the place in it."""
+    from pumice.recording import segments  # noqa: PLC0415  as below
+
+    try:
+        yield
+    except segments.RecordingError as error:
+        raise UnreadableError(str(error)) from error
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
+        raise
+    except Exception as error:
+        if not played.is_restored:
+            raise
+        text = f"{played.place}: its state contradicts itself: {type(error).__name__}: {error}"
+        raise UnreadableError(text) from error
 
 
 def find(given: str) -> list[Path]:

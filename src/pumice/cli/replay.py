@@ -64,7 +64,7 @@ def command(context: click.Context, *, recording: str, cycle: int | None, until:
     """
     if sum(map(bool, (cycle, until, config))) > 1:
         raise click.UsageError("give one of --cycle, --until and --config")
-    from pumice.recording import conditions, segments  # noqa: PLC0415  imports numpy, which help does not need
+    from pumice.recording import conditions  # noqa: PLC0415  imports numpy, which help does not need
 
     known = plugins_dir.load(folder)
     try:
@@ -72,11 +72,9 @@ def command(context: click.Context, *, recording: str, cycle: int | None, until:
     except conditions.ConditionError as error:
         raise click.UsageError(str(error)) from error
     other = _other(config, known) if config else None
-    run = _Run(recordings.player(recording, known), holds, other)
-    try:
-        context.exit(run.run(f"--cycle {cycle}" if cycle else f"--until {until}"))
-    except segments.RecordingError as error:
-        raise recordings.UnreadableError(str(error)) from error
+    player = recordings.player(recording, known)
+    with recordings.reading(player):
+        context.exit(_Run(player, holds, other).run(f"--cycle {cycle}" if cycle else f"--until {until}"))
 
 
 def _other(given: str, known: Registry) -> OtherPolicy:
@@ -148,7 +146,7 @@ class _Run:
         self._cycles += step.cycle > 0
         self._decided += step.cycle > 0 and not step.skipped
         for effect in played.recorded:
-            self._counts[effect[0] if effect[0] in self._counts else ""] += 1
+            self._counts[effect[0] if effect[:1] in (["bind"], ["evict"]) else ""] += 1
         run = self._player.header.run if self._player.header is not None else ""
         if self._last is not None and self._last[0] == run:
             self._span += step.now - self._last[1]

@@ -55,17 +55,17 @@ def command(*, recording: str, job: str, cycle: int | None, output: Path | None,
 
     Whole jobs go first, then single objects, then fields. What is left is such that no object can be missed.
     """
-    from pumice.recording import segments, shrinking  # noqa: PLC0415  imports numpy, which help does not need
+    from pumice.recording import shrinking  # noqa: PLC0415  imports numpy, which help does not need
 
     known = plugins_dir.load(folder)
-    try:
-        search = _Search(recordings.player(recording, known), job, cycle)
-        search.run()
-        text = _scenario(search, recording, known)
-    except segments.RecordingError as error:
-        raise recordings.UnreadableError(str(error)) from error
-    except shrinking.NotShownError as error:
-        raise _NothingError(f"{search.job}: {error}") from error
+    player = recordings.player(recording, known)
+    search = _Search(player, job, cycle)
+    with recordings.reading(player):
+        try:
+            search.run()
+            text = _scenario(search, recording, known)
+        except shrinking.NotShownError as error:
+            raise _NothingError(f"{search.job}: {error}") from error
     if output is None:
         click.echo(text, nl=False)
         return

@@ -1,6 +1,6 @@
 """Objects that refer to each other, as columns of plain data.
 
-Only data is written, and only classes of this project are made from it: no text can make a reader run anything. Orders of dictionaries, shared references and
+Only data is written, and only classes that `known_classes` lists are made from it: no text can make a reader run anything. Orders of dictionaries, shared references and
 cycles come back as they were.
 
 Writing has two halves. `capture` copies every object that could change, class by class and field by field, which is as fast as Python can copy; `Captured.table`
@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from pumice.api import decoding, kinds, meta
-from pumice.recording.classes import Layout, find_class
+from pumice.recording.classes import Layout, find_class, slots_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -106,13 +106,15 @@ class Captured:
 
     def _group(self, copied: Copied) -> Group:
         code, found = copied.code, copied.found
-        if code in _LEAVES:
-            values = list(map(_LEAVES[code], found)) if copied.arrays is None else copied.arrays
-            layout = self._layout(copied.kind, ()) if code == "e" else -1
+        if code in LEAVES:
+            values = list(map(LEAVES[code], found)) if copied.arrays is None else copied.arrays
+            layout = self._layout(code, copied.kind, ()) if code == "e" else -1
             return Group(code, len(found), layout, [Column(values)])
         if code == "w":
-            return Group(code, len(found), self._layout(copied.kind, ()), [Column(list(map(self._rules.clean, found)))])
-        layout = self._layout(copied.kind, copied.fields) if code in "oD" else -1
+            return Group(
+                code, len(found), self._layout(code, copied.kind, ()), [Column(list(map(self._rules.clean, found)))]
+            )
+        layout = self._layout(code, copied.kind, copied.fields) if code in "oD" else -1
         columns = [
             Column(list(map(copied.late[place], found))) if place in copied.late else self._column(values)
             for place, values in enumerate(copied.columns)
@@ -124,8 +126,8 @@ class Captured:
             return Column(values)
         return Column(objects=list(map(self._numbers.__getitem__, map(id, values))))
 
-    def _layout(self, kind: type, fields: tuple[str, ...]) -> int:
-        find_class(kind.__module__, kind.__qualname__)
+    def _layout(self, code: str, kind: type, fields: tuple[str, ...]) -> int:
+        find_class(kind.__module__, kind.__qualname__, code)
         return self._layouts.setdefault((kind, fields), len(self._layouts))
 
 
@@ -214,15 +216,6 @@ def _items(copied: Copied, rules: Rules) -> Copied:
     return copied
 
 
-def slots_of(kind: type) -> list[str]:
-    """Return the slots of a class."""
-    found: dict[str, None] = {}
-    for base in kind.__mro__:
-        slots = base.__dict__.get("__slots__", ())
-        found.update(dict.fromkeys((slots,) if isinstance(slots, str) else slots))
-    return [name for name in found if name not in ("__dict__", "__weakref__")]
-
-
 def _leaf(kind: type) -> str:
     """Return the code of what refers to nothing else; empty if it may."""
     if kind in _KINDS_OF_LEAVES:
@@ -237,7 +230,7 @@ def _array(found: np.ndarray[Any, Any]) -> list[Any]:
 
 
 _KINDS_OF_LEAVES: Final[dict[type, str]] = {np.ndarray: "a", range: "r", Fraction: "f", bytes: "b", kinds.Kind: "k"}
-_LEAVES: Final[dict[str, Callable[[Any], Any]]] = {
+LEAVES: Final[dict[str, Callable[[Any], Any]]] = {
     "v": lambda found: found,
     "x": str,
     "e": lambda found: found.value,

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
-from pumice.api import decoding
+from pumice.api import decoding, kinds
+from pumice.api.meta import KubeObject
+from pumice.cache.cache import EventType
+from pumice.cache.effects import FailureCode
 from pumice.cache.options import Options  # noqa: TC001  msgspec reads the annotations at run time
 from pumice.recording.effects import find_kind
 from pumice.recording.graph import Table  # noqa: TC001  as above
 
-if TYPE_CHECKING:
-    from pumice.api import kinds
-    from pumice.api.meta import KubeObject
-    from pumice.cache.reflector import EventType
-
 FORMAT: Final = 1
+
+Time = Annotated[int, msgspec.Meta(ge=-62_135_596_800_000_000, lt=253_402_300_800_000_000)]
+"""Microseconds, from the year 1 to the year 9999: others cannot be shown."""
+Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Line(msgspec.Struct, tag_field="is", omit_defaults=True, kw_only=True):
@@ -44,7 +46,7 @@ class State(Line, tag="state", kw_only=True):
 class Configured(Line, tag="configuration", kw_only=True):
     """A configuration that was brought to life."""
 
-    now: int
+    now: Time
     source: str
     text: str
 
@@ -67,14 +69,14 @@ class End(Line, tag="end", kw_only=True):
     last: bool = False
 
 
-RawEvent = tuple[str, str, msgspec.Raw] | tuple[str, str, msgspec.Raw, list[str]]
+Event = tuple[kinds.Kind, EventType, KubeObject | decoding.Malformed]
 
 
 class ReadStep(Line, tag="step", kw_only=True):
     """A step as it is read: objects and effects stay text until somebody wants them."""
 
-    cycle: int
-    now: int
+    cycle: Count
+    now: Time
     events: list[list[list[msgspec.Raw]]] = []
     outcomes: list[list[msgspec.Raw]] = []
     effects: msgspec.Raw = msgspec.Raw(b"[]")
@@ -86,6 +88,12 @@ ReadLine = Header | State | Configured | ReadStep | End
 
 _decoder: Final = msgspec.json.Decoder(ReadLine)
 _text: Final = msgspec.json.Decoder(str)
+_event_type: Final[msgspec.json.Decoder[EventType]] = msgspec.json.Decoder(EventType)
+_number: Final = msgspec.json.Decoder(int)
+_failure: Final = msgspec.json.Decoder(tuple[FailureCode, str] | None)
+_answer: Final = msgspec.json.Decoder(dict[str, Any] | None)
+_effects: Final = msgspec.json.Decoder(list[list[Any]])
+_NONE: Final = msgspec.Raw(b"null")
 
 
 def decode(line: bytes) -> ReadLine:
@@ -94,10 +102,10 @@ def decode(line: bytes) -> ReadLine:
     return found
 
 
-def event(found: list[msgspec.Raw]) -> tuple[kinds.Kind, EventType, KubeObject | decoding.Malformed]:
+def event(found: list[msgspec.Raw]) -> Event:
     """Read an event."""
     kind = find_kind(_text.decode(found[0]))
-    event_type: Any = _text.decode(found[1])
+    event_type = _event_type.decode(found[1])
     if len(found) > 3:
         bad = decoding.decode_json(kind, b'{"metadata":' + bytes(found[2]) + b"}")
         metadata = bad.metadata
@@ -105,6 +113,17 @@ def event(found: list[msgspec.Raw]) -> tuple[kinds.Kind, EventType, KubeObject |
         identity = decoding.Identity(kind, metadata.namespace, metadata.name, metadata.uid)
         return kind, event_type, decoding.Malformed(identity, field, message, metadata)
     return kind, event_type, _object(kind, bytes(found[2]))
+
+
+def effects(step: ReadStep) -> list[list[Any]]:
+    """Read the effects of a step."""
+    return _effects.decode(step.effects)
+
+
+def outcome(found: list[msgspec.Raw]) -> list[Any]:
+    """Read an outcome: the number of an effect, a failure (code and text) and an answer; None for what is not there."""
+    number, failure, answer = [*found, _NONE, _NONE][:3]
+    return [_number.decode(number), _failure.decode(failure), _answer.decode(answer)]
 
 
 def _object(kind: kinds.Kind, data: bytes) -> KubeObject | decoding.Malformed:

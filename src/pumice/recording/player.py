@@ -14,7 +14,7 @@ from pumice.cache.cache import Cache
 from pumice.cache.effects import Failure, Outcome, Read
 from pumice.cache.inputs import InputListener
 from pumice.framework import configuration
-from pumice.recording import classes, effects, lines, segments, state, writing
+from pumice.recording import effects, lines, segments, state, writing
 from pumice.scheduler import Scheduler
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ class Inputs(InputListener):
         self.cache: Cache | None = None
         self.ledger = effects.Ledger()
         self.sent: list[Effect] = []
-        self._looks: deque[list[list[msgspec.Raw]]] = deque()
-        self._outcomes: list[list[msgspec.Raw]] = []
+        self._looks: deque[list[lines.Event]] = deque()
+        self._outcomes: list[list[Any]] = []
 
     def send(self, effect: Effect, /) -> None:
         """Take an effect over, as a world does; nobody performs it."""
@@ -42,14 +42,19 @@ class Inputs(InputListener):
         self.sent.append(effect)
 
     def prepare(self, step: lines.ReadStep) -> None:
-        """Have a step's inputs ready."""
-        self._looks, self._outcomes = deque(step.events), step.outcomes
+        """Have a step's inputs ready, or raise a `RecordingError`: nothing of a step that cannot be read is taken in."""
+        try:
+            self._looks = deque([[lines.event(each) for each in look] for look in step.events])
+            self._outcomes = [lines.outcome(each) for each in step.outcomes]
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
+            text = f"cycle {step.cycle}: what came in cannot be read: {type(error).__name__}: {error}"
+            raise segments.RecordingError(text) from error
 
     def looking(self) -> None:
         """Hand in the events of the next look."""
         if self._looks and self.cache is not None:
             for each in self._looks.popleft():
-                self.cache.feed(*lines.event(each))
+                self.cache.feed(*each)
 
     def settling(self) -> None:
         """Hand in the outcomes."""
@@ -63,14 +68,12 @@ class Inputs(InputListener):
         """Tell whether something was not asked for."""
         return any(self._looks)
 
-    def _outcome(self, found: list[msgspec.Raw]) -> Outcome | None:
-        number, *rest = (msgspec.json.decode(each) for each in found)
-        failure = rest[0] if rest else None
+    def _outcome(self, found: list[Any]) -> Outcome | None:
+        number, failure, answer = found
         try:
             effect = self.ledger.effect(number)
         except KeyError:
             return None  # what was sent differs, which is told
-        answer = rest[1] if len(rest) > 1 else None
         if isinstance(answer, dict) and isinstance(effect, Read):
             answer = {"apiVersion": effect.kind.api_version, "kind": effect.kind.name, **answer}
         return Outcome(effect=effect, failure=None if failure is None else Failure(*failure), object=answer)
@@ -79,16 +82,11 @@ class Inputs(InputListener):
 class Played:
     """A step that was played: what was recorded, what was sent this time, and whether it is the same."""
 
-    def __init__(self, step: lines.ReadStep, sent: list[Effect], problem: str) -> None:
+    def __init__(self, step: lines.ReadStep, recorded: list[effects.Plain], sent: list[Effect], problem: str) -> None:
         self.step = step
+        self.recorded = recorded
         self.sent = sent
         self.problem = problem
-
-    @property
-    def recorded(self) -> list[effects.Plain]:
-        """The effects of the recording."""
-        found: list[effects.Plain] = msgspec.json.decode(self.step.effects)
-        return found
 
     @property
     def repeated(self) -> list[effects.Plain]:
@@ -110,6 +108,9 @@ class Player:
         self._known: state.Known | None = None
         self._time = 0
         self._followed = False  # whether the last segment said that another follows
+        self._goes_on = False  # whether the segment that is read goes on from the last
+        self.place = ""  # of the line that was read last
+        self.is_restored = False  # whether what is known came out of a state
 
     @property
     def scheduler(self) -> Scheduler:
@@ -125,30 +126,47 @@ class Player:
     def steps(self) -> Iterator[tuple[lines.ReadStep, segments.Segment]]:
         """Give each step before it is played: `play` plays it."""
         for segment in self.segments:
-            goes_on = False
+            self._goes_on = False
             for line in segment.lines():
-                match line:
-                    case lines.Header():
-                        goes_on = self._goes_on(line)
-                        self.header = line
-                        self._followed = False
-                        if not goes_on:
-                            self.started.append((segment, line))
-                    case lines.State():
-                        self._take_state(line, segment, goes_on=goes_on)
-                    case lines.Configured() if goes_on:
-                        goes_on = False  # it is in force already
-                    case lines.Configured():
-                        self._configure(line)
-                    case lines.End():
-                        self._followed = not line.last
-                    case lines.ReadStep():
-                        yield line, segment
+                self.place = f"{segment.path}: line {segment.line}"
+                if isinstance(line, lines.ReadStep):
+                    yield line, segment
+                    continue
+                try:
+                    self._take(line, segment)
+                except segments.RecordingError:
+                    raise
+                except Exception as error:
+                    raise segments.RecordingError(
+                        f"{self.place}: cannot be brought to life: {type(error).__name__}: {error}"
+                    ) from error
+
+    def _take(self, line: lines.ReadLine, segment: segments.Segment) -> None:
+        """Take in a line that is no step."""
+        match line:
+            case lines.Header():
+                self._goes_on = self._follows(line)
+                self.header = line
+                self._followed = False
+                if not self._goes_on:
+                    self.started.append((segment, line))
+            case lines.State():
+                self._take_state(line, segment, goes_on=self._goes_on)
+            case lines.Configured() if self._goes_on:
+                self._goes_on = False  # it is in force already
+            case lines.Configured():
+                self._configure(line)
+            case lines.End():
+                self._followed = not line.last
 
     def play(self, step: lines.ReadStep) -> Played:
         """Play one step."""
         inputs, scheduler = self.inputs, self.scheduler
-        inputs.prepare(step)
+        try:
+            inputs.prepare(step)
+            recorded = lines.effects(step)
+        except (ValueError, RecursionError) as error:
+            raise segments.RecordingError(f"{self.place}: {error}") from error
         self._time = step.now
         broke = False
         try:
@@ -159,7 +177,7 @@ class Player:
         except Exception:  # noqa: BLE001  as the process does: the next cycle tries again
             broke = True
         sent, inputs.sent = inputs.sent, []
-        return Played(step, sent, self._problem(step, sent, broke=broke))
+        return Played(step, recorded, sent, self._problem(step, sent, broke=broke))
 
     def _problem(self, step: lines.ReadStep, sent: list[Effect], *, broke: bool) -> str:
         """Say how a step differs from the recorded one; nothing if it does not."""
@@ -175,7 +193,7 @@ class Player:
 
     # -- segments ----------------------------------------------------------------------------------------------
 
-    def _goes_on(self, header: lines.Header) -> bool:
+    def _follows(self, header: lines.Header) -> bool:
         last = self.header
         return self._followed and last is not None and (header.run, header.segment) == (last.run, last.segment + 1)
 
@@ -199,9 +217,12 @@ class Player:
             )
         try:
             self._known = state.restore(line.table, self.inputs, self.inputs.ledger)
-        except (classes.StateError, TypeError, ValueError, LookupError, AttributeError) as error:
-            raise segments.RecordingError(f"{segment.path}: its state cannot be read: {error}") from error
+        except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+            raise segments.RecordingError(
+                f"{segment.path}: line {segment.line}: its state cannot be read: {error}"
+            ) from error
         self.inputs.cache = self._known.cache
+        self.is_restored = True
 
     def _configure(self, line: lines.Configured) -> None:
         """Bring a configuration to life, as it was at its time."""

@@ -23,6 +23,8 @@ _CHUNK: Final = 1 << 20
 _LEVEL: Final = 1
 LONGEST_LINE: Final = 1 << 31
 _GZIP: Final = 31
+_LEAST_UNPACKED: Final = 1 << 24
+_MOST_UNPACKED: Final = 250  # bytes for each that is packed
 
 
 class RecordingError(ValueError):
@@ -86,12 +88,13 @@ class Segment:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.cut = False
+        self.line = 0  # the number of the one that was given last
 
     def lines(self) -> Iterator[lines.ReadLine]:
         """Give its lines, as far as there are whole ones."""
-        number = 0
+        self.line = number = 0
         for text in self._texts():
-            number += 1
+            self.line = number = number + 1
             try:
                 found = lines.decode(text)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -103,19 +106,42 @@ class Segment:
             raise RecordingError(f"{self.path}: no recording: it has no whole line")
 
     def _texts(self) -> Iterator[bytes]:
-        unpacker, rest = zlib.decompressobj(_GZIP), b""
+        """Give whole lines; what is held of one that is not whole yet is bounded by what was read."""
+        unpacker = zlib.decompressobj(_GZIP)
+        pieces: list[bytes] = []
+        held = packed_bytes = unpacked_bytes = 0
         with self.path.open("rb") as file:
-            while packed := unpacker.unconsumed_tail or file.read(_CHUNK):
+            while not unpacker.eof:
+                packed = unpacker.unconsumed_tail
+                if not packed:
+                    packed = file.read(_CHUNK)
+                    packed_bytes += len(packed)
                 try:
-                    rest += unpacker.decompress(packed, _CHUNK)
+                    found = unpacker.decompress(packed, _CHUNK)
                 except zlib.error:
                     self.cut = True
                     break
-                *whole, rest = rest.split(b"\n")
-                yield from whole
-                if len(rest) > LONGEST_LINE:
+                if not packed and not found:
+                    break
+                unpacked_bytes += len(found)
+                self._check_size(packed_bytes, unpacked_bytes)
+                first, *others = found.split(b"\n")
+                pieces.append(first)
+                held += len(first)
+                if others:
+                    yield b"".join(pieces)
+                    yield from others[:-1]
+                    pieces, held = [others[-1]], len(others[-1])
+                if held > LONGEST_LINE:
                     raise RecordingError(f"{self.path}: a line is longer than {LONGEST_LINE} bytes")
-        self.cut = self.cut or bool(rest) or not unpacker.eof
+        self.cut = self.cut or held > 0 or not unpacker.eof
+
+    def _check_size(self, packed: int, unpacked: int) -> None:
+        """Refuse what unpacks to far more than a recording does: the packing that is used here never gets below one byte for 230."""
+        if unpacked > _LEAST_UNPACKED + _MOST_UNPACKED * packed:
+            raise RecordingError(
+                f"{self.path}: its first {packed} bytes unpack to {unpacked}, which is more than those of any recording"
+            )
 
 
 def _check(path: Path, first: lines.ReadLine) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import names
 from pumice.cache import inputs
 from pumice.cache.cache import Cache
+from pumice.cache.effects import Answerable
 from pumice.framework.record import CycleRecord, Verdict
-from pumice.recording import graph, graph_reading
+from pumice.framework.reservations import Reservations
+from pumice.model.attributes import Attributes
+from pumice.recording import classes, graph, graph_reading
 
 if TYPE_CHECKING:
     from pumice.cache.effects import World
-    from pumice.framework.reservations import Reservations
     from pumice.recording.effects import Ledger
     from pumice.recording.redaction import Redaction
     from pumice.scheduler import Scheduler
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 _LEFT_OUT: Final[dict[type, frozenset[str]]] = {
     Cache: frozenset({"world", "inputs", "is_given_up", "_events", "_outcomes", "failures"}),
     CycleRecord: frozenset({"_lines"}),
+    Attributes: frozenset({"derived"}),  # plugins work it out again, and it may be of classes of anybody's
 }
+_PARTS: Final = (Cache, Reservations, int, int, dict, dict)
 
 
 class Known:
@@ -44,11 +48,28 @@ def capture(scheduler: Scheduler, ledger: Ledger, redaction: Redaction | None) -
 
 def restore(table: graph.Table, world: World, ledger: Ledger) -> Known:
     """Make what was known anew; raises `StateError` if this version cannot."""
-    cache, reservations, cycles, sent, waiting, again = graph_reading.Reader(table).root()
+    cache, reservations, cycles, sent, waiting, again = _checked(graph_reading.Reader(table).root())
     ledger.restore(sent, waiting, again)
     fresh = Cache(world)
     for name in ("_events", "_outcomes", "failures"):
         setattr(cache, name, getattr(fresh, name))
     cache.world, cache.inputs, cache.is_given_up = world, inputs.NOBODY, reservations.is_given_up
     cache.record._lines = []  # noqa: SLF001  begun anew by every cycle
+    columns = cache.cluster.nodes._attributes  # noqa: SLF001  as above
+    if columns is not None:
+        columns[2].derived = {}
     return Known(cache, reservations, cycles)
+
+
+def _checked(root: Any) -> Any:
+    """Return what a state consists of, each part of the class that it has to be."""
+    if type(root) is not list or len(root) != len(_PARTS):
+        raise classes.StateError(f"a state has {len(_PARTS)} parts")
+    for part, kind in zip(root, _PARTS, strict=True):
+        if type(part) is not kind:
+            raise classes.StateError(f"a {type(part).__name__} stands where a {kind.__name__} belongs")
+    waiting, again = root[4:]
+    effects = all(type(key) is int and isinstance(each, Answerable) for key, each in waiting.items())
+    if not effects or not all(type(key) is type(count) is int for key, count in again.items()):
+        raise classes.StateError("what was sent and not answered cannot be read")
+    return root

@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from pumice.api import timestamp
 from pumice.recording import effects, lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    import msgspec
 
     from pumice.recording.other_policy import Parting
     from pumice.recording.player import Played
@@ -27,7 +27,7 @@ def cycle(played: Played, trace: Iterable[str]) -> list[str]:
     told = [f"cycle {step.cycle} at {timestamp.format_timestamp(step.now)}{', skipped' if step.skipped else ''}"]
     failed = [text for text in map(_failure, step.outcomes) if text]
     told += _listed(f"came in ({len(events)} events, {len(step.outcomes)} outcomes)", [*events, *failed])
-    told += _listed("decided", [effects.described(each) for each in played.repeated])
+    told += _listed("decided", list(map(_described, played.repeated)))
     return told + _listed("trace", list(trace))
 
 
@@ -38,8 +38,8 @@ def difference(played: Played) -> list[str]:
     here, there = played.recorded, played.repeated
     for index, (was, now) in enumerate(zip_longest(here, there)):
         if was != now:
-            told.append(f"  recorded: {_short(effects.described(was)) if was is not None else 'nothing more'}")
-            told.append(f"  replayed: {_short(effects.described(now)) if now is not None else 'nothing more'}")
+            told.append(f"  recorded: {_short(_described(was)) if was is not None else 'nothing more'}")
+            told.append(f"  replayed: {_short(_described(now)) if now is not None else 'nothing more'}")
             told.append(f"  the {index} effects before it are the same; recorded {len(here)}, replayed {len(there)}")
             break
     return told
@@ -47,11 +47,11 @@ def difference(played: Played) -> list[str]:
 
 def partings(found: Iterable[Parting]) -> list[str]:
     """Show where two policies part, as an aligned table."""
-    rows = [("cycle", "time", "about", "recorded", "other policy")]
+    rows: list[tuple[str, ...]] = [("cycle", "time", "about", "recorded", "other policy")]
     for each in found:
         often = f" ({each.cycles} cycles)" if each.cycles > 1 else ""
         time = timestamp.format_timestamp(each.now)
-        rows.append((str(each.cycle), time, each.subject, each.recorded, each.other + often))
+        rows.append((str(each.cycle), time, *map(_short, (each.subject, each.recorded, each.other + often))))
     left = len(rows) - 1 - MOST
     rows = rows[: MOST + 1]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -67,7 +67,16 @@ def _listed(head: str, found: list[str]) -> list[str]:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    """Return what a terminal shows as it is, and not too much of it."""
+    text = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    return text if text.isprintable() else "".join(each if each.isprintable() else "\ufffd" for each in text)
+
+
+def _described(effect: effects.Plain) -> str:
+    try:
+        return effects.described(effect)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return f"an effect that cannot be read: {effect}"
 
 
 def _event(found: list[msgspec.Raw]) -> str:
@@ -79,5 +88,5 @@ def _event(found: list[msgspec.Raw]) -> str:
 
 def _failure(found: list[msgspec.Raw]) -> str:
     """Say what became of an effect that failed; nothing of one that went well."""
-    number, *rest = (msgspec.json.decode(each) for each in found)
-    return f"effect {number} failed ({rest[0][0]}): {rest[0][1]}" if rest and rest[0] else ""
+    number, failure, _ = lines.outcome(found)
+    return f"effect {number} failed ({failure[0]}): {failure[1]}" if failure else ""
