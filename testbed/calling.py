@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from testbed import waiting
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 
@@ -31,7 +32,7 @@ class CallError(Exception):
 
 
 class Caller:
-    """Sends requests to an API server, each over a connection of its own."""
+    """Sends requests to an API server, each over a connection of its own; without a token it is anonymous."""
 
     def __init__(self, port: int, token: str, ca_file: Path) -> None:
         self._port = port
@@ -61,12 +62,15 @@ class Caller:
         *,
         content_type: str = "application/json",
         accept: str = "application/json",
+        headers: Mapping[str, str] | None = None,
         timeout: float = waiting.PATIENCE,
     ) -> Answer:
         """Return the answer whatever its status; OSError if the server cannot be reached."""
         connection = http.client.HTTPSConnection("127.0.0.1", self._port, timeout=timeout, context=self._context)
-        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": content_type, "Accept": accept}
-        return _exchange(connection, method, path, None if body is None else json.dumps(body), headers)
+        sent = {"Content-Type": content_type, "Accept": accept, **(headers or {})}
+        if self._token:
+            sent["Authorization"] = f"Bearer {self._token}"
+        return _exchange(connection, method, path, None if body is None else json.dumps(body), sent)
 
     def is_ready(self) -> bool:
         """Tell whether the server says that it is ready."""
@@ -115,7 +119,7 @@ def _etcd(path: Path, method: str, body: Any) -> Any:
 
 
 def _exchange(
-    connection: http.client.HTTPConnection, method: str, path: str, body: str | None, headers: dict[str, str]
+    connection: http.client.HTTPConnection, method: str, path: str, body: str | None, headers: Mapping[str, str]
 ) -> Answer:
     try:
         connection.request(method, path, body, headers)

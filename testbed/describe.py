@@ -1,7 +1,7 @@
 """Write the description of the Kubernetes API that `pumice up` serves: `python -m testbed.describe` asks a real API server for it.
 
 What is kept is data that Kubernetes publishes about its own interface, for the kinds in `SERVED` and for no others: how they are called, which verbs they
-know, and their schemas, with the keys that patches merge lists by; no sentence of theirs. It is written to one compressed file, the same bytes for the same answers.
+know, and their schemas, with the keys that patches merge lists by, and the roles and bindings that a new cluster has; no sentence of theirs. It is written to one compressed file, the same bytes for the same answers.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ TARGET = Path(__file__).parents[1] / "src" / "pumice" / "apiserver" / "descripti
 SERVED = {
     "v1": "bindings configmaps endpoints events limitranges namespaces nodes persistentvolumeclaims persistentvolumes pods podtemplates "
     "replicationcontrollers resourcequotas secrets serviceaccounts services",
+    "admissionregistration.k8s.io/v1": "mutatingwebhookconfigurations validatingwebhookconfigurations",
     "apiextensions.k8s.io/v1": "customresourcedefinitions",
     "apps/v1": "controllerrevisions daemonsets deployments replicasets statefulsets",
     "authentication.k8s.io/v1": "selfsubjectreviews tokenreviews",
@@ -35,8 +36,11 @@ SERVED = {
     "scheduling.k8s.io/v1": "priorityclasses",
     "storage.k8s.io/v1": "csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses",
 }
-_SUBRESOURCES = frozenset({"binding", "eviction", "finalize", "log", "scale", "status"})
+_SUBRESOURCES = frozenset({"binding", "eviction", "finalize", "log", "scale", "status", "token"})
+_ACCESS = ("clusterroles", "clusterrolebindings", "roles", "rolebindings")  # in the order in which they are made
+_BOOTSTRAPPED = "kubernetes.io/bootstrapping=rbac-defaults"
 _EXTRA = (
+    "io.k8s.api.authentication.v1.TokenRequest",
     "io.k8s.api.autoscaling.v1.Scale",
     "io.k8s.api.policy.v1.Eviction",
     "io.k8s.apimachinery.pkg.apis.meta.v1.Status",
@@ -56,17 +60,36 @@ def main() -> int:
             if path.removeprefix("apis/").removeprefix("api/") in SERVED:
                 schemas |= running.call("GET", entry["serverRelativeURL"])["components"]["schemas"]
         version = running.call("GET", "/version")
+        access = [manifest for plural in _ACCESS for manifest in _access(running, plural)]
     needed = _reachable(schemas, resources)
     document = {
         "version": version["gitVersion"],
         "resources": resources,
         "schemas": needed,
         "messages": wire.messages(needed),
+        "access": access,
     }
     text = json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
     TARGET.write_bytes(gzip.compress(text, mtime=0))
     print(f"{TARGET.name}: {len(resources)} resources, {len(needed)} schemas, {TARGET.stat().st_size:,} bytes")
     return 0
+
+
+def _access(running: server.ApiServer, plural: str) -> list[Document]:
+    """Give the roles or bindings that every new cluster has, without what the server writes on them."""
+    path = f"/apis/rbac.authorization.k8s.io/v1/{plural}?labelSelector={_BOOTSTRAPPED}"
+    listed = running.call("GET", path)
+    kind = listed["kind"].removesuffix("List")
+    return [{"apiVersion": listed["apiVersion"], "kind": kind, **_own(each)} for each in listed["items"]]
+
+
+def _own(manifest: Document) -> Document:
+    metadata = {
+        key: value
+        for key, value in manifest["metadata"].items()
+        if key in ("annotations", "labels", "name", "namespace")
+    }
+    return {**manifest, "metadata": metadata}
 
 
 def _aggregated(running: server.ApiServer, path: str) -> Document:

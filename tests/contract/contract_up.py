@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 
-from pumice.local_cluster import access_files, api_thread, options
+from pumice.local_cluster import access_files, api_thread, controlling, options
 from testbed import calling, provide
 
 
 class UpServer:
     """Serves in a thread of this process."""
 
-    def __init__(self, folder, **wanted):
+    def __init__(self, folder, *, controllers_too=False, **wanted):
         self.folder = folder
         self._access = access_files.AccessFiles(folder)
-        self._thread = api_thread.ApiThread(options.Options(**{"pools": [], "kubelets": False, **wanted}), self._access)
+        wanted = options.Options(**{"pools": [], "kubelets": False, **wanted})
+        self._thread = api_thread.ApiThread(wanted, self._access, (controlling.run,) if controllers_too else ())
         self._caller = None
 
     def __enter__(self):

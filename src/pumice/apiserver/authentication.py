@@ -1,43 +1,52 @@
-"""Who asks: a bearer token or a client certificate. Nobody is anonymous, and whoever is known may do everything."""
+"""Who asks: a client certificate, the administrator's token, or the token of a service account. Whoever shows nothing is anonymous."""
 
 from __future__ import annotations
 
 import hmac
-from typing import TYPE_CHECKING, Any, Final
-
-import msgspec
+from typing import TYPE_CHECKING, Any
 
 from pumice.apiserver import statuses
+from pumice.apiserver.access import tokens, users
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-MASTERS: Final = "system:masters"
-AUTHENTICATED: Final = "system:authenticated"
-
-
-class User(msgspec.Struct, frozen=True):
-    """Somebody who is known."""
-
-    name: str
-    groups: tuple[str, ...]
+    from pumice.apiserver.access.tokens import Tokens
+    from pumice.apiserver.access.users import User
 
 
 class Authenticator:
-    """Knows one token, and whoever has a certificate of the cluster's authority."""
+    """Knows one token, whoever has a certificate of the cluster's authority, and the tokens that the cluster has issued."""
 
-    def __init__(self, token: str) -> None:
-        self._expected = f"Bearer {token}".encode()
-        self._administrator = User("kubernetes-admin", (MASTERS, AUTHENTICATED))
+    def __init__(self, token: str, issued: Tokens | None = None) -> None:
+        self._expected = token.encode()
+        self._administrator = users.User("kubernetes-admin", (users.MASTERS, users.AUTHENTICATED))
+        self._issued = issued
 
     def identify(self, request: web.BaseRequest) -> User:
-        """Give who sends a request, or refuse it."""
-        header = request.headers.get("Authorization")
-        if header is not None and hmac.compare_digest(header.encode("utf-8", "replace"), self._expected):
+        """Give who sends a request; a token that is shown and not good is refused."""
+        header = request.headers.get("Authorization", "")
+        if header[:7].lower() == "bearer " and self._is_administrators(header[7:]):
             return self._administrator
-        if header is None and (user := _certified(request)) is not None:
+        if (user := _certified(request)) is not None:
             return user
-        raise statuses.Problem(401, "Unauthorized")
+        if header[:7].lower() != "bearer " or not header[7:].strip():
+            return users.ANONYMOUS
+        try:
+            return self.of_token(header[7:].strip())[0]
+        except tokens.TokenError:
+            raise statuses.Problem(401, "Unauthorized") from None
+
+    def of_token(self, token: str, audiences: tuple[str, ...] = (tokens.ISSUER,)) -> tuple[User, list[str]]:
+        """Give whom a token is of, and for which audiences; raise `TokenError` for one that is not good."""
+        if self._is_administrators(token):
+            return self._administrator, list(audiences)
+        if self._issued is None:
+            raise tokens.TokenError("no tokens are issued")
+        return self._issued.user(token, audiences)
+
+    def _is_administrators(self, token: str) -> bool:
+        return hmac.compare_digest(token.encode("utf-8", "replace"), self._expected)
 
 
 def _certified(request: web.BaseRequest) -> User | None:
@@ -48,4 +57,4 @@ def _certified(request: web.BaseRequest) -> User | None:
     parts = [pair for relative in certificate.get("subject", ()) for pair in relative]
     name = next((value for key, value in parts if key == "commonName"), "")
     groups = tuple(value for key, value in parts if key == "organizationName")
-    return User(name, (*groups, AUTHENTICATED)) if name else None
+    return users.User(name, (*groups, users.AUTHENTICATED)) if name else None

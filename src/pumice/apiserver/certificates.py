@@ -1,4 +1,4 @@
-"""Make the certificates of one cluster: an authority of its own, a server on loopback, and the administrator. Keys never leave their folder."""
+"""Make the certificates of one cluster: an authority of its own, a server on loopback, the administrator, whoever else is to be known, and the key of service accounts. Keys never leave their folder."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ class Files:
 
     def __init__(self, folder: Path) -> None:
         self.authority = folder / "ca.crt"
+        self.authority_key = folder / "ca.key"
+        self.account_key = folder / "sa.key"
         self.server = folder / "server.crt"
         self.server_key = folder / "server.key"
         self.client = folder / "admin.crt"
@@ -39,7 +41,7 @@ class Files:
 
     def complete(self, now: dt.datetime) -> bool:
         """Tell whether all are there and will be good for a day more."""
-        paths = (self.authority, self.server, self.server_key, self.client, self.client_key)
+        paths = (self.authority, self.authority_key, self.account_key, self.server, self.server_key, self.client, self.client_key)  # fmt: skip
         if not all(path.is_file() for path in paths):
             return False
         try:
@@ -62,13 +64,30 @@ def ensure(folder: Path, addresses: Sequence[str] = ("127.0.0.1", "::1")) -> Fil
     alternatives = [x509.DNSName(name) for name in NAMES]
     reached = [*alternatives, *(x509.IPAddress(ipaddress.ip_address(each)) for each in addresses)]
     server_key, server = _issued(authority_key, authority, now, name="kube-apiserver", reached=reached)
-    client_key, client = _issued(authority_key, authority, now, name="kubernetes-admin", group=MASTERS)
+    client_key, client = _issued(authority_key, authority, now, name="kubernetes-admin", groups=(MASTERS,))
     _write(files.authority, authority.public_bytes(serialization.Encoding.PEM))
+    _write(files.authority_key, _pem(authority_key))
+    _write(files.account_key, new_key())
     _write(files.server, server.public_bytes(serialization.Encoding.PEM))
     _write(files.server_key, _pem(server_key))
     _write(files.client, client.public_bytes(serialization.Encoding.PEM))
     _write(files.client_key, _pem(client_key))
     return files
+
+
+def new_key() -> bytes:
+    """Make a key."""
+    return _pem(ec.generate_private_key(ec.SECP256R1()))
+
+
+def client(files: Files, name: str, groups: Sequence[str] = ()) -> tuple[bytes, bytes]:
+    """Issue a certificate for somebody; gives it and its key."""
+    key = serialization.load_pem_private_key(files.authority_key.read_bytes(), None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise TypeError(f"{files.authority_key} is no key of an authority of ours")
+    authority = x509.load_pem_x509_certificate(files.authority.read_bytes())
+    own, issued = _issued(key, authority, dt.datetime.now(dt.UTC), name=name, groups=groups)
+    return issued.public_bytes(serialization.Encoding.PEM), _pem(own)
 
 
 def _authority(now: dt.datetime) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
@@ -93,11 +112,11 @@ def _issued(
     now: dt.datetime,
     *,
     name: str,
-    group: str = "",
+    groups: Sequence[str] = (),
     reached: Sequence[x509.GeneralName] = (),
 ) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
     key = ec.generate_private_key(ec.SECP256R1())
-    parts = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group)] if group else []
+    parts = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
     subject = x509.Name([*parts, x509.NameAttribute(NameOID.COMMON_NAME, name)])
     usage = ExtendedKeyUsageOID.SERVER_AUTH if reached else ExtendedKeyUsageOID.CLIENT_AUTH
     builder = (

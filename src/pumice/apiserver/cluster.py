@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pumice.apiserver import (
     admission,
+    certificates,
     definitions,
     deleting,
     durability,
@@ -21,6 +22,7 @@ from pumice.apiserver import (
     watching,
     writing,
 )
+from pumice.apiserver.access import authorization, token_requests, tokens
 from pumice.sim import structure
 from pumice.sim.identity import Key
 
@@ -40,14 +42,25 @@ _JOB_NAME: Final = "batch.kubernetes.io/job-name"
 class Cluster:
     """Everything that requests are answered from."""
 
-    def __init__(self, store: ObjectStore, now: Callable[[], int], durable: Durability | None = None) -> None:
+    def __init__(
+        self,
+        store: ObjectStore,
+        now: Callable[[], int],
+        durable: Durability | None = None,
+        account_key: bytes | None = None,
+        authority: bytes = b"",
+    ) -> None:
         self.store = store
         self.now = now
+        self.authority = authority  # the certificate that clients trust
         self.registry = resources.Registry(resources.describe())
         self.durable: Durability = durable or durability.InMemory()
         self.bells = durability.Bells()
         self.admission = admission.Admission(store)
-        self.writing = writing.Writing(store, self.admission, now)
+        self.authorizer = authorization.Authorizer(store)
+        self.tokens = tokens.Tokens(account_key or certificates.new_key(), store, now)
+        self.token_requests = token_requests.TokenRequests(store, self.tokens, now)
+        self.writing = writing.Writing(store, self.admission, now, self.authorizer)
         self.reading = reading.Reading(store)
         self.deleting = deleting.Deleting(store)
         self.subresources = subresources.Subresources(store, self.writing, self.deleting)
@@ -73,6 +86,7 @@ class Cluster:
     def start(self) -> None:
         """Make what every cluster has, as far as it is not there."""
         self.definitions.serve_all()
+        self.authorizer.read()
         for name in NAMESPACES:
             self.ensure({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         for name in NAMESPACES:
@@ -87,6 +101,8 @@ class Cluster:
                 "value": value,
             }
             self.ensure(critical)
+        for manifest in self.registry.description.access:
+            self.ensure(manifest)
 
     def ensure(self, manifest: Document) -> bool:
         """Create an object as the server itself unless one of its name is there; tells whether it was created."""

@@ -18,7 +18,8 @@ from pumice.sim import structure
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from pumice.apiserver.authentication import User
+    from pumice.apiserver.access.users import User
+    from pumice.apiserver.authentication import Authenticator
     from pumice.apiserver.bodies import Body
     from pumice.apiserver.cluster import Cluster
     from pumice.apiserver.requests import Form, Options, Target
@@ -55,8 +56,9 @@ class Call(msgspec.Struct, frozen=True):
 class Objects:
     """Answers requests about objects."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, authenticator: Authenticator) -> None:
         self._cluster = cluster
+        self._reviews = reviews.Reviews(cluster.authorizer, authenticator)
         self.streams: set[asyncio.Task[Any]] = set()
         self._known: tuple[int, dict[str, Target]] = (-1, {})
 
@@ -196,9 +198,9 @@ class Objects:
             return self._delete(call, body)
         verb = _VERBS[method]
         if verb == "create" and target.resource.plural.endswith("reviews") and not target.name:
-            return answers.json(reviews.answer(target, body.decoded(), call.user), 201)
+            return answers.json(self._reviews.answer(target, body.decoded(), call.user), 201)
         agent = call.request.headers.get("User-Agent", "")
-        options = requests.options(call.query, agent, call.user.name, verb.title())
+        options = requests.options(call.query, agent, call.user, verb.title())
         if target.subresource not in ("", "status"):
             return self._door(call, body, options)
         allowed = target.resource.doors["status"]["verbs"] if target.subresource else target.resource.verbs
@@ -245,6 +247,8 @@ class Objects:
                 return answers.json(doors.rescale(target, body.decoded(), options, call.warnings))
             case ("PATCH", "scale"):
                 return answers.json(doors.rescale(target, self._patched_scale(target, body), options, call.warnings))
+            case ("POST", "token"):
+                return answers.json(self._cluster.token_requests.issue(target, body.decoded()), 201)
             case ("PUT", "finalize"):
                 return answers.json(doors.finalize(target, body.decoded()))
         raise call.not_allowed()
@@ -266,7 +270,7 @@ class Objects:
             raise call.not_allowed()
         if not isinstance(stated, dict):
             raise statuses.bad_request(f"DeleteOptions is an object, not {type(stated).__name__}")
-        options = requests.options(call.query, "", call.user.name, "Delete", stated)
+        options = requests.options(call.query, "", call.user, "Delete", stated)
         wanted = requests.delete_options(call.query, stated)
         if not target.name:
             return self._delete_all(call, wanted, dry_run=options.dry_run)

@@ -13,6 +13,7 @@ from pumice.apiserver import statuses
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pumice.apiserver.access.users import User
     from pumice.apiserver.resources import Registry, Resource
 
 Form = Literal["object", "table", "metadata"]
@@ -23,7 +24,6 @@ REFUSED: Final = {
     "proxy": "nothing listens behind this cluster's services, pods and nodes: they are simulated",
     "ephemeralcontainers": "ephemeral containers need a pod that runs; pods here are simulated",
     "resize": "pods cannot be resized here",
-    "token": "no tokens are issued for service accounts here; every client uses the kubeconfig that pumice up has written",
 }
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _NAME: Final = re.compile(r"[^/%]+")
@@ -45,7 +45,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool = False
     validation: str = "Warn"
     force: bool = False
-    user: str = ""
+    user: User | None = None  # who asks; nobody is the server itself
     door: str = ""  # the subresource that a write of the object itself came through
 
 
@@ -119,7 +119,7 @@ def _forbidden_match(why: str) -> tuple[str, str, str]:
 
 
 def options(
-    query: Mapping[str, str], agent: str, user: str, verb: str = "Create", stated: Mapping[str, Any] | None = None
+    query: Mapping[str, str], agent: str, user: User, verb: str = "Create", stated: Mapping[str, Any] | None = None
 ) -> Options:
     """Read the options of a write."""
     stated = stated or {}

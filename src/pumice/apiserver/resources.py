@@ -40,12 +40,13 @@ _KNOWN: Final = {(kind.group, kind.name): kind for kind in reversed(kinds.KINDS)
 
 
 class Description(msgspec.Struct, frozen=True):
-    """What Kubernetes publishes about its own kinds: how they are called and what they look like."""
+    """What Kubernetes publishes about its own kinds: how they are called, what they look like, and who may do what to them."""
 
     version: str
     resources: list[Document]
     schemas: dict[str, Document]
     messages: dict[str, dict[str, list[str]]] = {}
+    access: list[Document] = []  # the roles and bindings that every cluster has
 
 
 class Resource(msgspec.Struct, kw_only=True, eq=False):

@@ -11,12 +11,14 @@ import msgspec
 from aiohttp import web
 
 from pumice.apiserver import answers, discovery, objects, openapi, statuses
+from pumice.apiserver.access import attributes, impersonation
 from pumice.sim import errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pumice.apiserver.authentication import Authenticator, User
+    from pumice.apiserver.access.users import User
+    from pumice.apiserver.authentication import Authenticator
     from pumice.apiserver.certificates import Files
     from pumice.apiserver.cluster import Cluster
 
@@ -33,7 +35,7 @@ class Server:
     ) -> None:
         self._cluster = cluster
         self._authenticator = authenticator
-        self._objects = objects.Objects(cluster)
+        self._objects = objects.Objects(cluster, authenticator)
         self._log = log
         self._runner: web.ServerRunner | None = None
         self.requests = 0
@@ -61,7 +63,10 @@ class Server:
         self.requests += 1
         warnings: list[str] = []
         try:
-            user = self._authenticator.identify(request)
+            user = impersonation.acting(request, self._authenticator.identify(request), self._cluster.authorizer)
+            if not user.is_master:
+                wanted = attributes.of_request(request.method, request.path, request.query)
+                self._cluster.authorizer.check(user, wanted)
             response = await self._dispatch(request, user, warnings)
         except statuses.Problem as problem:
             response = answers.problem(problem)

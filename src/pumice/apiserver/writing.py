@@ -9,6 +9,8 @@ import msgspec
 
 from pumice.api import timestamp
 from pumice.apiserver import conformity, pod_specs, statuses, versions
+from pumice.apiserver.access import granting
+from pumice.apiserver.access.attributes import Attributes
 from pumice.apiserver.built_in import defaults, validity
 from pumice.apiserver.ownership import applying, managed
 from pumice.apiserver.patching import json_patch, strategic
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pumice.admission.requests import Operation
+    from pumice.apiserver.access.authorization import Authorizer
     from pumice.apiserver.admission import Admission
     from pumice.apiserver.requests import Options, Target
     from pumice.apiserver.resources import Resource
@@ -41,8 +44,11 @@ class Written(Exception):  # noqa: N818  a way out of a dry run
 class Writing:
     """Writes objects; `judge` may refuse what a kind's own rules forbid, beyond schemas."""
 
-    def __init__(self, store: ObjectStore, admission: Admission, now: Callable[[], int]) -> None:
+    def __init__(
+        self, store: ObjectStore, admission: Admission, now: Callable[[], int], authorizer: Authorizer
+    ) -> None:
         self._store = store
+        self._authorizer = authorizer
         self._admission = admission
         self._now = now
         self._specs = pod_specs.PodSpecs()
@@ -80,6 +86,8 @@ class Writing:
         if not applied:
             managed.after_create(new, resource.node, writer, filled)
         self._finish(new, resource)
+        if options.user is not None:
+            granting.check(self._authorizer, options.user, target, new, None)
         self._judge(new, resource, None)
         self._review("CREATE", target, new, None, warnings)
         if raw and not warnings:
@@ -232,6 +240,7 @@ class Writing:
                 raise statuses.not_found(resource.plural, resource.group, target.name)
             if wanted["metadata"].get("uid"):
                 raise statuses.conflict(resource.plural, resource.group, target.name, f"uid mismatch: the provided object specified uid {wanted['metadata']['uid']}, and no existing object was found")  # fmt: skip
+            self._check_creation(target, options)
             return self.create(target, wanted, options, warnings, applied=True), True
         self._check_stated(key, resource, wanted["metadata"])
         writer = self._writer(resource, options, target.subresource)
@@ -241,6 +250,13 @@ class Writing:
             {**merged, "metadata": {k: v for k, v in merged["metadata"].items() if k != "managedFields"}}
         )
         return self._replace(key, target, merged, options, warnings, owners=owners), False
+
+    def _check_creation(self, target: Target, options: Options) -> None:
+        """Refuse whoever may patch and would create."""
+        if options.user is not None:
+            where = {"namespace": target.namespace, "name": target.name}
+            wanted = Attributes(verb="create", group=target.resource.group, resource=target.resource.plural, **where)
+            self._authorizer.check(options.user, wanted)
 
     def _replace(  # noqa: PLR0917  what is written, how, and what is said about it
         self,
@@ -260,6 +276,8 @@ class Writing:
             new["metadata"].pop(field, None)
             if field in old["metadata"]:
                 new["metadata"][field] = old["metadata"][field]
+        if options.user is not None:
+            granting.check(self._authorizer, options.user, target, new, old)
         self._judge(new, resource, old)
         self._review("UPDATE", target, new, old, warnings)
         if owners is not None:

@@ -98,7 +98,8 @@ class ApiThread(threading.Thread):
         gc.disable()  # until everything that stays is there: looking through it again and again would take longer than making it
         store = ObjectStore(clock.whole_seconds, new_uid, resources.has_generation)
         keeper = _keeper(self._options.data, store) if self._options.data else None
-        made = cluster.Cluster(store, clock.wall, keeper.durability if keeper else None)
+        files, durable = self._access.certificates, keeper.durability if keeper else None
+        made = cluster.Cluster(store, clock.wall, durable, files.account_key.read_bytes(), files.authority.read_bytes())
         if keeper:
             keeper.restore(made)
         made.writing.judges["", "Node"] = node_health.judge
@@ -113,7 +114,7 @@ class ApiThread(threading.Thread):
             made.judge_volcano_kinds()
         self.figures.nodes = sum(1 for _ in store.scan(kinds.NODE))
         _settle_memory()
-        server = serving.Server(made, authentication.Authenticator(self._access.token), _tell)
+        server = serving.Server(made, authentication.Authenticator(self._access.token, made.tokens), _tell)
         self.port = await self._listen(server)
         self._access.write(self._options.host, self.port)
         tasks = [asyncio.create_task(each) for each in self._parts(made, server)]

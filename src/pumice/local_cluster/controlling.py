@@ -10,6 +10,7 @@ import msgspec
 
 from pumice.api import kinds
 from pumice.apiserver import collecting, emptying, statuses
+from pumice.apiserver.access import upkeep
 from pumice.apiserver.requests import Options, Target
 from pumice.cache import effects
 from pumice.controllers import standard
@@ -166,6 +167,7 @@ class Controlling:
         self._arrived: deque[tuple[kinds.Kind, WatchEventType, Mapping[str, Any]]] = deque()
         self._stirred = asyncio.Event()
         self._collector = collecting.Collector(cluster.store, loaded.absent)
+        self._upkeep = upkeep.Upkeep(cluster.store, cluster.tokens, cluster.authority)
         self._emptier = emptying.Emptier(cluster.store, cluster.registry, cluster.writing.stamp)
         for kind in self.engine.watched:
             self._arrived.extend((kind, "ADDED", manifest) for manifest in cluster.store.scan(kind))
@@ -193,7 +195,11 @@ class Controlling:
 
     async def look(self) -> int:
         """Do some of what is due now, and give how much there was."""
-        return self._hear() + await self._turns() + self._collector.collect() + self._emptier.empty()
+        return self._hear() + await self._turns() + self._collect()
+
+    def _collect(self) -> int:
+        """Do what follows from what is gone, from namespaces, and from roles."""
+        return self._collector.collect() + self._emptier.empty() + self._upkeep.keep()
 
     def _hear(self) -> int:
         count = 0

@@ -8,7 +8,14 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import quantity
-from pumice.apiserver.built_in import placement_validity, pod_validity, policy_validity, workload_validity, wrong
+from pumice.apiserver.built_in import (
+    access_validity,
+    placement_validity,
+    pod_validity,
+    policy_validity,
+    workload_validity,
+    wrong,
+)
 from pumice.sim import structure
 
 if TYPE_CHECKING:
@@ -107,10 +114,8 @@ def _pod(manifest: Mapping[str, Any], old: Mapping[str, Any] | None) -> Causes:
     return found if old is None else found + pod_validity.pod_change(manifest, old)
 
 
-def _binding(manifest: Mapping[str, Any], old: Mapping[str, Any] | None) -> Causes:
-    if old is None or manifest.get("roleRef") == old.get("roleRef"):
-        return []
-    return wrong.invalid("roleRef", manifest.get("roleRef"), "cannot change roleRef")
+def _secret(manifest: Mapping[str, Any], old: Mapping[str, Any] | None) -> Causes:
+    return access_validity.token_secret(manifest) + _immutable(manifest, old)
 
 
 def _priority(manifest: Mapping[str, Any], old: Mapping[str, Any] | None) -> Causes:
@@ -160,11 +165,10 @@ def _workload(kind: str) -> Rule:
     return lambda manifest, old: workload_validity.workload(manifest, kind, old)
 
 
-_RBAC: Final = "rbac.authorization.k8s.io"
 _RULES: Final[Mapping[tuple[str, str], Rule]] = {
     ("", "Pod"): _pod,
     ("", "ConfigMap"): _immutable,
-    ("", "Secret"): _immutable,
+    ("", "Secret"): _secret,
     ("", "Node"): _alone(placement_validity.taints),
     ("", "LimitRange"): _alone(policy_validity.limit_range),
     ("", "ResourceQuota"): _alone(policy_validity.quota),
@@ -178,6 +182,8 @@ _RULES: Final[Mapping[tuple[str, str], Rule]] = {
     ("batch", "CronJob"): _alone(workload_validity.cron_job),
     ("policy", "PodDisruptionBudget"): _alone(policy_validity.budget),
     ("scheduling.k8s.io", "PriorityClass"): _priority,
-    (_RBAC, "RoleBinding"): _binding,
-    (_RBAC, "ClusterRoleBinding"): _binding,
+    (access_validity.GROUP, "Role"): access_validity.role,
+    (access_validity.GROUP, "ClusterRole"): access_validity.role,
+    (access_validity.GROUP, "RoleBinding"): access_validity.binding,
+    (access_validity.GROUP, "ClusterRoleBinding"): access_validity.binding,
 }

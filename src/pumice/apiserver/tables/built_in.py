@@ -30,6 +30,7 @@ _EVENT: Final = (
 )
 
 
+_WEBHOOKS: Final = (NAME, number("Webhooks", cells.count("webhooks")), AGE)
 _BINDING: Final = (NAME, Column("Role", cells.role), AGE, wide("Users", cells.subjects("User")), wide("Groups", cells.subjects("Group")), wide("ServiceAccounts", cells.subjects("ServiceAccount")))  # fmt: skip
 
 
@@ -124,6 +125,8 @@ COLUMNS: Final[dict[tuple[str, str], tuple[Column, ...]]] = {
         AGE,
         wide("Selector", cells.selector),
     ),
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): _WEBHOOKS,
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): _WEBHOOKS,
     ("apps", "ControllerRevision"): (
         NAME,
         Column("Controller", cells.controller),
