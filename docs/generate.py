@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pumice.admission import laws
 from pumice.api import duration
 from pumice.controllers.volcano.job_plugins import registry as job_plugins
 from pumice.framework import configuration, points, registry
@@ -60,6 +61,7 @@ def pages() -> dict[str, str]:
         "docs/reference/commands.md": command_pages.page(NOTICE),
         "docs/reference/controller-flags.md": _controller_flags(),
         "docs/reference/admission-flags.md": _admission_flags(),
+        "docs/reference/admission-rules.md": _admission_rules(),
         "docs/reference/metrics.md": _metrics(),
         "README.md": _readme(plugins, actions),
         "docs/why.md": _why(),
@@ -204,6 +206,20 @@ def _admission_flags() -> str:
         "Written as those of [`pumice scheduler`](flags.md); what they are for is in [admission](../admission.md)."
     ]
     return _page([*lines, *_flag_tables(admission_flags.FLAGS)])
+
+
+def _admission_rules() -> str:
+    lines = [NOTICE, "# Rules of admission", ""]
+    lines += [
+        (
+            "Every rule that [admission](../admission.md), `pumice up` and [`pumice vet`](../vet.md) judge objects by, and who refuses an object that breaks it: "
+            "Volcano's webhooks, Kubernetes (which Volcano asks about templates of pods) or the schema of the kind. What only Pumice finds wrong is admitted "
+            "with a warning, and refused by `--strict`; what nobody refuses is only told."
+        ),
+        "",
+    ]
+    rows = [(f"`{law.name}`", law.kinds, law.says, law.refused_by) for law in laws.ALL]
+    return _page([*lines, *_table(("rule", "kinds", "what is asked", "refused by"), rows)])
 
 
 def _controller_flags() -> str:

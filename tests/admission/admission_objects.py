@@ -114,8 +114,8 @@ def judged(
     settings: Settings | None = None,
     operation: str = "",
 ) -> remarks.Remarks:
-    """Complete and judge an object as all paths together would."""
-    around, settings = around or known(), settings or Settings()
+    """Complete and judge an object as all paths together would, by strict rules unless settings say otherwise."""
+    around, settings = around or known(), settings or Settings(strict=True)
     kind = kinds.find(manifest["apiVersion"], manifest["kind"])
     assert kind is not None
     request = written(operation or ("UPDATE" if old is not None else "CREATE"), manifest, old)

@@ -108,3 +108,16 @@ def test_nothing_is_asked_about_the_systems_own_namespace(server):
     wrong = objects.edited(objects.job(minAvailable=9), ("metadata", "namespace"), "kube-system")
 
     assert create(server, wrong)["spec"]["minAvailable"] == 9
+
+
+def test_what_only_we_find_wrong_is_stored_with_a_warning_and_refused_where_rules_are_strict(server):
+    manifest, warnings = objects.job(policies=[{"action": "AbortJob", "events": ["PodFailed", "PodFailed"]}]), []
+    told = "spec.policies[0].events[1]: is PodFailed, which the same policy lists already; once is enough"
+
+    create(server, manifest, warnings)
+    server.judge_volcano_kinds(strict=True)
+    with pytest.raises(statuses.Problem) as caught:
+        create(server, objects.edited(manifest, ("metadata", "name"), "other"))
+
+    assert warnings == [told]
+    assert caught.value.message.endswith(told)

@@ -217,9 +217,26 @@ def test_a_queue_is_a_label_where_it_may_be_one_and_an_annotation_always(length)
 
 @pytest.mark.parametrize("plugin", ["mpi", "pytorch", "tensorflow", "ray"])
 @pytest.mark.parametrize("port", ["0", "65536", "4294967318"])
-def test_a_port_that_is_none_is_named(plugin, port):
-    with pytest.raises(protocol.PluginError, match=f"plugin {plugin}: --port={port} is no port; write 1 to 65535"):
-        CATALOG.named({plugin: [f"--port={port}"]})
+def test_a_port_that_is_none_is_named_and_not_taken(plugin, port):
+    message = f"plugin {plugin}: --port={port} is no port; write 1 to 65535"
+    assert registry.problem(plugin, [f"--port={port}"]) == message
+    assert CATALOG.named({plugin: [f"--port={port}"]})
+
+
+@pytest.mark.parametrize(
+    ("plugin", "arguments", "read"),
+    [
+        ("svc", ["--enable-networking"], []),
+        ("svc", ["--disable-network-policy", "--enable-networking", "--inject-hosts-env=false"], ["--disable-network-policy"]),
+        ("mpi", ["--master=m", "stray", "--worker=w"], ["--master=m"]),
+        ("ssh", ["--ssh-port=2222", "--ssh-public-key=k"], ["--ssh-port=2222"]),
+        ("env", ["--anything"], []),
+        ("of-somebody-else", ["--anything"], ["--anything"]),
+    ],
+)  # fmt: skip
+def test_a_plugin_goes_on_with_the_arguments_before_the_one_it_cannot_read(plugin, arguments, read):
+    assert registry.readable(plugin, arguments) == read
+    assert bool(registry.problem(plugin, arguments)) == (arguments != read)
 
 
 PORTS = [

@@ -70,3 +70,13 @@ def test_without_admission_everything_that_the_schemas_allow_is_stored(tmp_path)
         created(bare, objects.job(minAvailable=9, queue="nope"))
 
         assert json.loads(bare.kubectl("get", "vcjob", "train", "-o", "json"))["spec"]["minAvailable"] == 9
+
+
+def test_what_only_we_find_wrong_is_created_and_kubectl_shows_the_warning(cluster):
+    odd = objects.job(plugins={"svc": ["--enable-networking"]})
+
+    told = created(cluster, objects.edited(odd, ("metadata", "name"), "odd"))
+
+    assert "Warning: spec.plugins.svc: --enable-networking is no flag of it" in told
+    assert "job.batch.volcano.sh/odd created" in told
+    cluster.kubectl("delete", "vcjob", "odd")

@@ -170,3 +170,23 @@ def test_a_template_of_flows_is_judged_like_the_jobs_made_from_it():
     done = vet("-", text=yaml.safe_dump(template))
 
     assert "jobtemplate/train: spec.minAvailable: is 9" in done.stdout
+
+
+ODD = [
+    (objects.job(policies=[{"action": "TerminateJob", "events": ["PodEvicted", "PodFailed", "PodEvicted"]}]), "job-policy-repeats"),
+    (objects.job(plugins={"tensorflow": [], "svc": ["--enable-networking"]}), "job-plugin-arguments"),
+    (objects.edited(objects.job_flow(a=[], b=["a"]), ("spec", "flows", 2), {"name": "a"}), "flow-repeats"),
+    (objects.edited(objects.cron_job(), ("spec", "jobTemplate", "spec", "minAvailable"), 9), "cron-template"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("manifest", "rule"), ODD, ids=[rule for _, rule in ODD])
+def test_what_only_we_find_wrong_is_a_warning_that_counts_where_asked(manifest, rule):
+    text = yaml.safe_dump(manifest)
+
+    done = vet("-", "-o", "json", text=text)
+
+    assert [(each["rule"], each["refuses"]) for each in json.loads(done.stdout)["findings"]] == [(rule, False)]
+    assert done.exit_code == 0
+    assert "warning: " in vet("-", text=text).stdout
+    assert vet("-", "--strict", text=text).exit_code == 1

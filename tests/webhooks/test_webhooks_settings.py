@@ -62,10 +62,12 @@ def test_the_arguments_of_volcanos_own_deployment_are_understood():
 
 
 def test_what_the_rules_follow_comes_from_the_flags():
-    given = read("--scheduler-name=a,b", "--max-queue-depth=3", "--enable-root-queue-protection=false", "--enable-queue-allocated-pods-check", "--feature-gates=SchedulingGatesQueueAdmission=true,Other=false")  # fmt: skip
+    given = read("--scheduler-name=a,b", "--max-queue-depth=3", "--strict", "--enable-root-queue-protection=false", "--enable-queue-allocated-pods-check", "--feature-gates=SchedulingGatesQueueAdmission=true,Other=false")  # fmt: skip
     found = given.rules_settings(("env",))
 
     assert (found.scheduler_names, found.most_depth, found.job_plugins) == (("a", "b"), 3, ("env",))
+    assert found.strict
+    assert not read().rules_settings(("env",)).strict
     assert (found.root_protected, found.allocated_pods_checked, found.gates_pods) == (False, True, True)
 
 

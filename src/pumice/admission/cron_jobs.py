@@ -6,7 +6,7 @@ import zoneinfo
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from pumice.admission import patches
+from pumice.admission import laws, patches, remarks
 from pumice.admission.jobs import completing, validity
 from pumice.admission.parts import Part
 from pumice.api import documents
@@ -30,7 +30,8 @@ def judge(request: Request, found: Remarks, _: Surroundings, settings: Settings)
     whole = request.part(found)
     name = whole.record("metadata").text("name")
     if len(name) > LONGEST_NAME:
-        whole.refuse(
+        whole.breaks(
+            laws.SCHEDULE,
             f"has {len(name)} characters, and may have at most {LONGEST_NAME}: its jobs get a time behind it",
             "metadata",
             "name",
@@ -49,23 +50,26 @@ def judge(request: Request, found: Remarks, _: Surroundings, settings: Settings)
 def _judge_schedule(spec: Part) -> None:
     text = spec.required("schedule")
     if text.startswith(_ZONED):
-        spec.refuse(
-            f"is {documents.quoted(text)}, which names a time zone: that belongs to the field timeZone", "schedule"
+        spec.breaks(
+            laws.SCHEDULE,
+            f"is {documents.quoted(text)}, which names a time zone: that belongs to the field timeZone",
+            "schedule",
         )
     elif text:
         try:
             found = schedules.parse(text, None)
         except cron_fields.ScheduleError as error:
-            spec.refuse(str(error), "schedule")
+            spec.breaks(laws.SCHEDULE, str(error), "schedule")
         else:
             if isinstance(found, schedules.Every) and found.is_within_a_minute:
-                spec.warn(
+                spec.breaks(
+                    laws.CRON_MINUTES,
                     f"is {documents.quoted(text)}, and jobs are named after minutes: one a minute is started",
                     "schedule",
                 )
     zone = spec.text("timeZone")
     if spec.part("timeZone").value is not None and (problem := _zone_problem(zone)):
-        spec.refuse(problem, "timeZone")
+        spec.breaks(laws.SCHEDULE, problem, "timeZone")
 
 
 def _judge_template(spec: Part, found: Remarks, settings: Settings, name: str) -> None:
@@ -78,7 +82,9 @@ def _judge_template(spec: Part, found: Remarks, settings: Settings, name: str) -
     made = patches.copied(inner.value)
     if isinstance(made, dict):
         completing.complete_spec(made, settings)
-    validity.judge_spec(Part(made, found, inner.path), settings, name)
+    of_jobs = remarks.Remarks(strict=found.strict)
+    validity.judge_spec(Part(made, of_jobs, inner.path), settings, name)
+    found.include(of_jobs, laws.CRON_TEMPLATE)
 
 
 @lru_cache(maxsize=256)

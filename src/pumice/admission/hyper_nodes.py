@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
-from pumice.admission import naming
+from pumice.admission import laws, naming
 from pumice.admission.pod_templates import placing
 from pumice.api import documents
 from pumice.model import pattern_parsing, patterns
@@ -16,6 +17,17 @@ if TYPE_CHECKING:
     from pumice.admission.surroundings import Surroundings
 
 _WAYS: Final = ("exactMatch", "regexMatch", "labelMatch")
+# How Go's regular expressions say what Python's say otherwise, or not at all.
+_OF_GO: Final = (
+    (re.compile(r"\\[pP](\{\^?\w+\}|[A-Z])"), "x"),
+    (re.compile(r"\\Q.*?(\\E|$)"), "x"),
+    (re.compile(r"\\x\{[0-9A-Fa-f]+\}"), "x"),
+    (re.compile(r"\\[Cz]"), "x"),
+    (re.compile(r"\(\?<(?=\w)"), "(?P<"),
+    (re.compile(r"\(\?([ims]*)U([ims]*)(?=[:)])"), r"(?\1\2"),
+    (re.compile(r"\(\?\)"), ""),
+)
+_LOOKS: Final = re.compile(r"\(\?<?[=!]|\\[1-9]|\(\?P=|\(\?>|\(\?\(|[*+?}]\+")
 
 
 def judge(request: Request, found: Remarks, _: Surroundings, __: Settings) -> None:
@@ -47,9 +59,10 @@ def _judge_member(member: Part) -> None:
         elif way == "regexMatch":
             _judge_pattern(selector.record(way))
         else:
-            placing.judge_selector(selector.record(way))
+            placing.judge_selector(selector.record(way).under(laws.SELECTOR))
         if kind == "HyperNode" and way != "exactMatch":
-            selector.warn("finds nothing: members of type HyperNode are found by exactMatch alone", way)
+            message = "finds nothing: members of type HyperNode are found by exactMatch alone"
+            selector.breaks(laws.FINDS_NOTHING, message, way)
 
 
 def _judge_pattern(match: Part) -> None:
@@ -58,4 +71,19 @@ def _judge_pattern(match: Part) -> None:
         try:
             patterns.searcher(pattern)
         except pattern_parsing.PatternError as error:
-            match.refuse(f"is {documents.quoted(pattern)}, which is no regular expression: {error}", "pattern")
+            elsewhere = _is_expression(pattern)
+            said = "which cannot be followed here and finds nobody" if elsewhere else "which is no regular expression"
+            law = laws.PATTERN_FORM if elsewhere else laws.PATTERN
+            match.breaks(law, f"is {documents.quoted(pattern)}, {said}: {error}", "pattern")
+
+
+def _is_expression(pattern: str) -> bool:
+    """Tell whether Go's programs could read a pattern that ours cannot, such as one with classes of Unicode."""
+    plain = pattern
+    for written, instead in _OF_GO:
+        plain = written.sub(instead, plain)
+    try:
+        re.compile(plain)
+    except (re.error, OverflowError, RecursionError):
+        return False
+    return _LOOKS.search(plain) is None

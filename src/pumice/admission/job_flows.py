@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.admission import naming
+from pumice.admission import laws, naming, remarks
 from pumice.admission.jobs import dependencies, validity
 from pumice.api import documents
 
@@ -26,28 +26,35 @@ def judge(request: Request, found: Remarks, _: Surroundings, __: Settings) -> No
     for flow in spec.items("flows"):
         name = flow.required("name")
         if name and (problem := naming.subdomain(name)):
-            flow.refuse(f"is {documents.quoted(name)}, and {problem}", "name")
+            flow.breaks(laws.FLOW_NAMES, f"is {documents.quoted(name)}, and {problem}", "name")
         elif own and name and (problem := naming.qualified(f"{own}-{name}")):
-            flow.refuse(f"makes a job called {documents.quoted(f'{own}-{name}')}, and such a name {problem}", "name")
+            called = documents.quoted(f"{own}-{name}")
+            flow.breaks(laws.FLOW_NAMES, f"makes a job called {called}, and such a name {problem}", "name")
         _warn_of_the_unheeded(flow)
         if name in needs:
-            flow.refuse(f"is {documents.quoted(name)}, which another flow is called already", "name")
+            message = f"is {documents.quoted(name)}, which another flow is called already: one job is made for both"
+            flow.breaks(laws.FLOW_REPEATS, message, "name")
         waited = flow.record("dependsOn").texts("targets")
         if name:
-            needs.setdefault(name, []).extend(waited)
-    dependencies.judge(needs, "flow")
+            needs[name] = waited  # of flows that are called the same Volcano looks at the last
+    dependencies.judge(needs, "flow", laws.FLOWS)
 
 
 def _warn_of_the_unheeded(flow: Part) -> None:
     """Say which fields are stored and change nothing, as in Volcano."""
     if flow.record("dependsOn").part("probe").value:
-        flow.record("dependsOn").warn(
-            "is accepted and has no effect: a job starts when those it depends on are Completed", "probe"
+        flow.record("dependsOn").breaks(
+            laws.FLOW_UNHEEDED,
+            "is accepted and has no effect: a job starts when those it depends on are Completed",
+            "probe",
         )
     if flow.part("patch").value:
-        flow.warn("is accepted and has no effect: a job is made of its template as that is", "patch")
+        message = "is accepted and has no effect: a job is made of its template as that is"
+        flow.breaks(laws.FLOW_UNHEEDED, message, "patch")
 
 
 def judge_template(request: Request, found: Remarks, _: Surroundings, settings: Settings) -> None:
     """Judge what jobs of flows are made from."""
-    validity.judge_spec(request.part(found).record("spec"), settings)
+    of_jobs = remarks.Remarks(strict=found.strict)
+    validity.judge_spec(request.part(of_jobs).record("spec"), settings)
+    found.include(of_jobs, laws.JOB_TEMPLATE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pumice.admission import laws
 from pumice.api import documents
 
 if TYPE_CHECKING:
@@ -13,22 +14,30 @@ if TYPE_CHECKING:
 
 
 class Part:
-    """A value with its place; absent parts are None. What is found wrong goes to the list of remarks."""
+    """A value with its place; absent parts are None. What is found wrong goes to the list of remarks.
 
-    __slots__ = ("_remarks", "path", "value")
+    `law` is what values are held to as they are read: the schema of the kind, or what Kubernetes asks of a pod.
+    """
 
-    def __init__(self, value: Any, remarks: Remarks, path: Path = ()) -> None:
+    __slots__ = ("_law", "_remarks", "path", "value")
+
+    def __init__(self, value: Any, remarks: Remarks, path: Path = (), law: laws.Law = laws.SCHEMA) -> None:
         self.value = value
         self.path = path
         self._remarks = remarks
+        self._law = law
+
+    def under(self, law: laws.Law) -> Part:
+        """Give the same part, held to another law."""
+        return Part(self.value, self._remarks, self.path, law)
 
     def refuse(self, message: str, *below: str | int) -> None:
-        """Note a broken rule here, or at a part below."""
-        self._remarks.add((*self.path, *below), message)
+        """Note here, or at a part below, what breaks the law that the part is held to."""
+        self._remarks.add((*self.path, *below), message, self._law)
 
-    def warn(self, message: str, *below: str | int) -> None:
-        """Note something that refuses nothing."""
-        self._remarks.add((*self.path, *below), message, refuses=False)
+    def breaks(self, law: laws.Law, message: str, *below: str | int) -> None:
+        """Note here, or at a part below, what breaks a law."""
+        self._remarks.add((*self.path, *below), message, law)
 
     def __bool__(self) -> bool:
         return self.value is not None
@@ -43,15 +52,15 @@ class Part:
         value = self.value
         for step in steps:
             value = value.get(step) if isinstance(value, dict) else None
-        return Part(value, self._remarks, (*self.path, *steps))
+        return Part(value, self._remarks, (*self.path, *steps), self._law)
 
     def record(self, *steps: str) -> Part:
         """Give a part below that is an object or absent."""
         found = self
         for step in steps:
-            found = Part(found._at(step), self._remarks, (*found.path, step))
+            found = Part(found._at(step), self._remarks, (*found.path, step), self._law)
             if found.value is not None and type(found.value) is not dict:
-                found.refuse(f"must be an object, not {type_of(found.value)}")
+                found.breaks(laws.SCHEMA, f"must be an object, not {type_of(found.value)}")
                 found.value = None
         return found
 
@@ -62,7 +71,7 @@ class Part:
             if isinstance(each.value, dict):
                 found.append(each)
             else:
-                each.refuse(f"must be an object, not {type_of(each.value)}")
+                each.breaks(laws.SCHEMA, f"must be an object, not {type_of(each.value)}")
         return found
 
     def elements(self, name: str) -> list[Part]:
@@ -71,22 +80,22 @@ class Part:
         if value is None:
             return []
         if not isinstance(value, list):
-            self.refuse(f"must be a list, not {type_of(value)}", name)
+            self.breaks(laws.SCHEMA, f"must be a list, not {type_of(value)}", name)
             return []
-        return [Part(each, self._remarks, (*self.path, name, index)) for index, each in enumerate(value)]
+        return [Part(each, self._remarks, (*self.path, name, index), self._law) for index, each in enumerate(value)]
 
     def entries(self, name: str) -> Iterator[tuple[str, Part]]:
         """Give the entries of a map."""
         below = self.record(name)
         for key, value in (below.value or {}).items():
-            yield str(key), Part(value, self._remarks, (*below.path, key))
+            yield str(key), Part(value, self._remarks, (*below.path, key), self._law)
 
     def text(self, name: str) -> str:
         """Give a string; an absent one is empty."""
         value = self._at(name)
         if value is None or isinstance(value, str):
             return value or ""
-        self.refuse(f"must be a string, not {type_of(value)}", name)
+        self.breaks(laws.SCHEMA, f"must be a string, not {type_of(value)}", name)
         return ""
 
     def texts(self, name: str) -> list[tuple[str, Part]]:
@@ -96,7 +105,7 @@ class Part:
             if isinstance(each.value, str):
                 found.append((each.value, each))
             else:
-                each.refuse(f"must be a string, not {type_of(each.value)}")
+                each.breaks(laws.SCHEMA, f"must be a string, not {type_of(each.value)}")
         return found
 
     def whole(self, name: str, *, least: int | None = None, most: int | None = None) -> int | None:
@@ -105,7 +114,7 @@ class Part:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int):
-            self.refuse(f"must be an integer, not {type_of(value)}", name)
+            self.breaks(laws.SCHEMA, f"must be an integer, not {type_of(value)}", name)
             return None
         if least is not None and value < least:
             self.refuse(f"is {value}, and must be at least {least}", name)
@@ -120,7 +129,7 @@ class Part:
         value = self._at(name)
         if value is None or isinstance(value, bool):
             return bool(value)
-        self.refuse(f"must be true or false, not {type_of(value)}", name)
+        self.breaks(laws.SCHEMA, f"must be true or false, not {type_of(value)}", name)
         return False
 
     def among(self, name: str, allowed: tuple[str, ...]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pumice.admission import patches, queue_references, surroundings, topology
+from pumice.admission import laws, patches, queue_references, surroundings, topology
 from pumice.api import names
 
 if TYPE_CHECKING:
@@ -36,8 +36,11 @@ def judge(request: Request, found: Remarks, around: Surroundings, __: Settings) 
     spec = request.part(found).record("spec")
     spec.whole("minMember", least=0)
     for _, part in spec.entries("minTaskMember"):
-        if isinstance(part.value, bool) or not isinstance(part.value, int) or part.value < 0:
-            part.refuse(f"is {part.value!r}, and must be a whole number of pods, at least 0")
+        message = f"is {part.value!r}, and must be a whole number of pods, at least 0"
+        if isinstance(part.value, bool) or not isinstance(part.value, int):
+            part.refuse(message)
+        elif part.value < 0:
+            part.breaks(laws.LEAST_OF_ROLE, message)
     queue_references.judge_open(spec, around)
     topology.judge(spec)
     for policy in spec.items("subGroupPolicy"):

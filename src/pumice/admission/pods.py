@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.admission import patches, surroundings
+from pumice.admission import laws, patches, surroundings
 from pumice.api import documents, names
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 _BUDGETS: Final = (names.BUDGET_MIN_AVAILABLE, names.BUDGET_MAX_UNAVAILABLE)
 _BUDGET: Final = re.compile(r"[1-9][0-9]{0,8}|[1-9][0-9]?%")
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,40}")
+_LARGEST: Final = 2**31 - 1
 
 
 def judge(request: Request, found: Remarks, _: Surroundings, settings: Settings) -> None:
@@ -28,9 +30,19 @@ def judge(request: Request, found: Remarks, _: Surroundings, settings: Settings)
     for key in given:
         value = annotations.text(key)
         if not _BUDGET.fullmatch(value):
-            annotations.refuse(f"is {documents.quoted(value)}, and must be a number above 0, or 1% to 99%", key)
+            law = laws.BUDGET_FORM if _is_budget(value) else laws.BUDGETS
+            annotations.breaks(law, f"is {documents.quoted(value)}, and must be a number above 0, or 1% to 99%", key)
     if len(given) > 1:
-        annotations.refuse(f"may not be given together with {given[0]}", given[1])
+        annotations.breaks(laws.BUDGETS, f"may not be given together with {given[0]}", given[1])
+
+
+def _is_budget(value: str) -> bool:
+    """Tell whether Volcano reads a budget: a number of 32 bits above 0, or one of 1 to 99 with signs of per cent anywhere."""
+    digits = value.replace("%", "")
+    if not _NUMBER.fullmatch(digits):
+        return False
+    number = int(digits)
+    return 0 < number < 100 or ("%" not in value and 0 < number <= _LARGEST)
 
 
 def complete(request: Request, _: Surroundings, settings: Settings) -> Document:

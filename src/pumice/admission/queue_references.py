@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.admission import surroundings
+from pumice.admission import laws, surroundings
 from pumice.api import documents, names
 
 if TYPE_CHECKING:
@@ -23,8 +23,10 @@ def judge_open(spec: Part, around: Surroundings) -> None:
         return
     state = surroundings.state_of(queue)
     if state != names.QUEUE_OPEN:
-        spec.refuse(
-            f"is {documents.quoted(name)}, whose state is {state}; only an Open queue takes anybody in", "queue"
+        spec.breaks(
+            laws.QUEUE,
+            f"is {documents.quoted(name)}, whose state is {state}; only an Open queue takes anybody in",
+            "queue",
         )
 
 
@@ -32,12 +34,13 @@ def judge_leaf(spec: Part, around: Surroundings) -> None:
     """Refuse the root, and a queue with children: jobs go to the leaves of the tree."""
     name = spec.text("queue")
     if name == names.ROOT_QUEUE:
-        spec.refuse("is root, which no job may be in; name a queue below it", "queue")
+        spec.breaks(laws.QUEUE, "is root, which no job may be in; name a queue below it", "queue")
         return
     children = around.children(name) if name else []
     if children:
         shown = ", ".join(children[:3]) + (", …" if len(children) > 3 else "")
-        spec.refuse(
+        spec.breaks(
+            laws.QUEUE,
             f"is {documents.quoted(name)}, which has {len(children)} queues below it ({shown}); name one without",
             "queue",
         )
@@ -49,8 +52,10 @@ def _judge_missing(spec: Part, name: str, around: Surroundings) -> None:
             name, (str(surroundings.below(dict(each), "metadata", "name")) for each in around.queues())
         )
         hint = f"did you mean {near}?" if near else "create it first"
-        spec.refuse(f"is {documents.quoted(name)}, and there is no such queue; {hint}", "queue")
+        spec.breaks(laws.QUEUE, f"is {documents.quoted(name)}, and there is no such queue; {hint}", "queue")
     elif name not in (names.DEFAULT_QUEUE, names.ROOT_QUEUE):
-        spec.warn(
-            f"is {documents.quoted(name)}, which is not among what was read: it must exist in the cluster", "queue"
+        spec.breaks(
+            laws.UNSEEN,
+            f"is {documents.quoted(name)}, which is not among what was read: it must exist in the cluster",
+            "queue",
         )

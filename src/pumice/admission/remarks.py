@@ -7,6 +7,8 @@ from typing import Final
 
 import msgspec
 
+from pumice.admission import laws
+
 Path = tuple[str | int, ...]
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 MOST: Final = 100  # remarks on one object; a list of ten thousand helps nobody
@@ -19,6 +21,7 @@ class Remark(msgspec.Struct, frozen=True):
     path: Path
     message: str
     refuses: bool = True
+    law: laws.Law = laws.SCHEMA
 
     @property
     def field(self) -> str:
@@ -30,15 +33,23 @@ class Remark(msgspec.Struct, frozen=True):
 
 
 class Remarks:
-    """Gathers remarks in the order in which they are made, each of them once."""
+    """Gathers remarks in the order in which they are made, each of them once; `strict` ones refuse by rules of our own, too."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, strict: bool = False) -> None:
+        self.strict = strict
         self._found: dict[Remark, None] = {}
 
-    def add(self, path: Path, message: str, *, refuses: bool = True) -> None:
-        """Note a remark; of very many the rest is left out."""
-        if len(self._found) < MOST:
-            self._found[Remark(path, message, refuses)] = None
+    def add(self, path: Path, message: str, law: laws.Law) -> None:
+        """Note a remark; of very many the rest is left out, of those that refuse last."""
+        refuses = law.refuses(strict=self.strict)
+        if len(self._found) < MOST or (refuses and not self.refusals):
+            self._found[Remark(path, message, refuses, law)] = None
+
+    def include(self, others: Remarks, instead: laws.Law) -> None:
+        """Take remarks on what only a later object will be judged by: what its schema does not refuse breaks the law `instead`."""
+        for each in others.all:
+            kept = each.law.refused_by in ("schema", "nobody")
+            self.add(each.path, each.message, each.law if kept else instead)
 
     @property
     def all(self) -> list[Remark]:

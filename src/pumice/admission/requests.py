@@ -35,6 +35,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     allocated_pods_checked: bool = False
     gates_pods: bool = False
     pod_rules: tuple[PodRule, ...] = ()
+    strict: bool = False
+    """Whether objects are also refused by rules that only we have."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):

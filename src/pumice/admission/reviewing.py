@@ -84,7 +84,7 @@ def answer(rule: Rule, question: Question, around: Surroundings, settings: Setti
     if rule.complete is not None:
         completed = rule.complete(request, around, settings)
         return allowed(question.uid, patches.difference(request.object, completed))
-    found = remarks.Remarks()
+    found = remarks.Remarks(strict=settings.strict)
     if rule.judge is not None:
         rule.judge(request, found, around, settings)
     response = allowed(question.uid)

@@ -82,7 +82,7 @@ def judged(
     rules: tuple[Rule, ...], kind: kinds.Kind, request: Request, around: Surroundings, settings: Settings
 ) -> remarks.Remarks:
     """Give what the rules of a kind find wrong with an object."""
-    found = remarks.Remarks()
+    found = remarks.Remarks(strict=settings.strict)
     for rule in rules:
         if rule.judge is not None and rule.kind is kind and request.operation in rule.operations:
             rule.judge(request, found, around, settings)

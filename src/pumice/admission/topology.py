@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pumice.admission import laws
 from pumice.api import documents, names
 
 if TYPE_CHECKING:
@@ -17,7 +18,8 @@ def judge(owner: Part) -> None:
     tier = topology.whole("highestTierAllowed", least=0)
     called = topology.text("highestTierName")
     if tier is not None and called:
-        topology.refuse(
+        topology.breaks(
+            laws.TOPOLOGY,
             f"is {documents.quoted(called)}, and highestTierAllowed is {tier}: only one of the two may be given",
             "highestTierName",
         )

@@ -78,9 +78,9 @@ class Cluster:
     def _seen(self, key: Key, _: WatchEventType, __: Mapping[str, Any]) -> None:
         self.bells.ring(key.kind)
 
-    def judge_volcano_kinds(self) -> None:
+    def judge_volcano_kinds(self, *, strict: bool = False) -> None:
         """Complete and judge Volcano's kinds from now on, as a cluster with the webhooks would."""
-        found = volcano_rules.VolcanoRules(self.store)
+        found = volcano_rules.VolcanoRules(self.store, strict=strict)
         self.writing.volcano_rules = self.deleting.volcano_rules = found
 
     def start(self) -> None:

@@ -27,9 +27,9 @@ class VolcanoRules:
     """The rules that an installation turns on, over what the store holds."""
 
     def __init__(
-        self, store: ObjectStore, settings: Settings | None = None, paths: tuple[str, ...] = rules.INSTALLED_PATHS
+        self, store: ObjectStore, paths: tuple[str, ...] = rules.INSTALLED_PATHS, *, strict: bool = False
     ) -> None:
-        self._settings = settings or Settings(job_plugins=job_plugins.installed())
+        self._settings = Settings(job_plugins=job_plugins.installed(), strict=strict)
         self._rules = rules.named(paths)
         self._kinds = frozenset(rule.kind.plural for rule in self._rules)
         self._around = surroundings.KnownObjects()
@@ -72,7 +72,7 @@ class VolcanoRules:
         for rule in self._rules:
             if rule.judge is None or rule.kind is not resource.kind or operation not in rule.operations:
                 continue
-            found = remarks.Remarks()
+            found = remarks.Remarks(strict=self._settings.strict)
             rule.judge(request, found, self._around, self._settings)
             if warnings is not None:
                 warnings += reviewing.warnings(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 import msgspec
@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from pumice.cli import completing
 
 if TYPE_CHECKING:
-    from pumice.local_cluster.options import Options
+    from pumice.local_cluster.options import Admission, Options
     from pumice.local_cluster.pools import Pool
 
 _EXAMPLES = """\b
@@ -75,10 +75,10 @@ Exit status: 0 ended by Ctrl-C or SIGTERM, 1 could not start or had to give up, 
 )
 @click.option(
     "--admission",
-    type=click.Choice(["pumice", "none"]),
+    type=click.Choice(["pumice", "strict", "none"]),
     default="pumice",
     show_default=True,
-    help="who completes and judges Volcano's kinds",
+    help="who completes and judges Volcano's kinds; strict refuses what is otherwise a warning",
 )
 @click.option(
     "--config",
@@ -139,7 +139,7 @@ def command(  # noqa: PLR0917  click gives each option by its name
         port=port,
         scheduler="none" if scheduler == "none" else "pumice",
         controllers="none" if controllers == "none" else "pumice",
-        admission="none" if admission == "none" else "pumice",
+        admission=cast("Admission", admission),
         config=config,
         plugins_dir=plugins_dir,
         speed=speed,

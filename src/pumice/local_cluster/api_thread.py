@@ -110,8 +110,8 @@ class ApiThread(threading.Thread):
             loading.load(made, self._options.load, anew=anew)
         contents.install(made)
         contents.register(made, self._options.pools)
-        if self._options.admission == "pumice":
-            made.judge_volcano_kinds()
+        if self._options.admission != "none":
+            made.judge_volcano_kinds(strict=self._options.admission == "strict")
         self.figures.nodes = sum(1 for _ in store.scan(kinds.NODE))
         _settle_memory()
         server = serving.Server(made, authentication.Authenticator(self._access.token, made.tokens), _tell)

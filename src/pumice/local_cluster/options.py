@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from pumice.local_cluster import pools
 
 
+Admission = Literal["pumice", "strict", "none"]
+
+
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """A local cluster, as it was asked for."""
 
@@ -21,7 +24,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 0
     scheduler: Literal["pumice", "none"] = "pumice"
     controllers: Literal["pumice", "none"] = "pumice"
-    admission: Literal["pumice", "none"] = "pumice"
+    admission: Admission = "pumice"
     config: str = ""
     policy: str = ""  # the text of a configuration, for a scheduler that is given no file
     plugins_dir: str = ""

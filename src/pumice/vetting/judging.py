@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pumice.admission import job_flows, remarks, rules, surroundings
+from pumice.admission import job_flows, laws, remarks, rules, surroundings
 from pumice.admission.pod_templates import template
 from pumice.admission.remarks import Remark
 from pumice.admission.requests import Settings, written
@@ -32,6 +32,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     name: str = ""
     field: str = ""
     message: str
+    rule: str = ""
     refuses: bool = True
 
 
@@ -93,6 +94,7 @@ class Vetting:
                 name=request.name,
                 field=each.field,
                 message=each.message,
+                rule=each.law.name,
                 refuses=each.refuses,
             )
             for each in found
@@ -123,8 +125,8 @@ class Vetting:
         request = msgspec.structs.replace(request, object=made)
         found = rules.judged(_RULES, kind, request, self._around, self._settings)
         if kind is kinds.JOB_TEMPLATE:
-            found = remarks.Remarks()
+            found = remarks.Remarks(strict=self._settings.strict)
             job_flows.judge_template(request, found, self._around, self._settings)
         elif kind is kinds.POD:
-            template.judge_spec(request.part(found).record("spec"))
+            template.judge_spec(request.part(found).record("spec").under(laws.TEMPLATE))
         return found.all

@@ -9,27 +9,28 @@ from pumice.api import documents
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pumice.admission.laws import Law
     from pumice.admission.parts import Part
 
 Needs = dict[str, list[tuple[str, "Part"]]]
 """By name: what it waits for, each with where that is written."""
 
 
-def judge(needs: Needs, what: str) -> None:
-    """Refuse names that are not defined, and the first circle that each name begins."""
+def judge(needs: Needs, what: str, law: Law) -> None:
+    """Find names that are not defined, and the first circle that each name begins."""
     for name, waited in needs.items():
         for other, where in waited:
             if other == name:
-                where.refuse(f"is {documents.quoted(name)} itself")
+                where.breaks(law, f"is {documents.quoted(name)} itself")
             elif other not in needs:
                 near = documents.nearest(other, needs)
                 hint = f"; did you mean {near}?" if near else f"; there are {', '.join(needs)}"
-                where.refuse(f"is {documents.quoted(other)}, and there is no {what} of that name{hint}")
+                where.breaks(law, f"is {documents.quoted(other)}, and there is no {what} of that name{hint}")
     graph = {name: [other for other, _ in waited if other in needs and other != name] for name, waited in needs.items()}
     circle = find_circle(graph)
     if circle:
         where = next(where for other, where in needs[circle[0]] if other == circle[1])
-        where.refuse(f"closes a circle, in which everybody waits: {' needs '.join(circle)}")
+        where.breaks(law, f"closes a circle, in which everybody waits: {' needs '.join(circle)}")
 
 
 def find_circle(graph: Mapping[str, Sequence[str]]) -> list[str]:

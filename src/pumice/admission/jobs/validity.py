@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pumice.admission import naming, queue_references, topology
+from pumice.admission import laws, naming, queue_references, topology
 from pumice.admission.jobs import changes, dependencies, policies, volumes
 from pumice.admission.pod_templates import amounts, template
 from pumice.api import documents, duration
 from pumice.controllers.volcano.job_plugins import registry
-from pumice.controllers.volcano.job_plugins.protocol import PluginError
 
 if TYPE_CHECKING:
     from pumice.admission.parts import Part
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
 _NUMA: Final = ("none", "best-effort", "restricted", "single-numa-node")
 _RANDOM_END: Final = 5  # characters that a generated name gets
 _WITH_HOST_NAMES: Final = ("svc", "tensorflow", "mpi", "pytorch", "ray")
-_NEEDED_ROLES: Final = {"mpi": ("master", "master"), "ray": ("head", "head")}
-"""Plugins that cannot do without a task: which argument names it, and how it is called otherwise."""
+_NEEDED_ROLES: Final = {"mpi": ("master", laws.PLUGINS), "ray": ("head", laws.PLUGIN_ARGUMENTS)}
+"""Plugins that cannot do without a task: which argument names it, as it is called otherwise, and who refuses a job without it."""
 
 
 def judge(request: Request, found: Remarks, around: Surroundings, settings: Settings) -> None:
@@ -48,7 +47,7 @@ def judge_spec(spec: Part, settings: Settings, name: str = "") -> None:
         return
     tasks = spec.items("tasks")
     if not spec.part("tasks").value:
-        spec.refuse("is empty, and must hold at least one task", "tasks")
+        spec.breaks(laws.TASKS, "is empty, and must hold at least one task", "tasks")
     judge_numbers(spec)
     spec.whole("maxRetry", least=0)
     spec.whole("ttlSecondsAfterFinished", least=0)
@@ -69,12 +68,13 @@ def judge_numbers(spec: Part) -> None:
         replicas = task.whole("replicas", least=0) or 0
         least = task.whole("minAvailable", least=0)
         if least is not None and least > replicas:
-            task.refuse(f"is {least}, above replicas of the task ({replicas})", "minAvailable")
+            task.breaks(laws.NUMBERS, f"is {least}, above replicas of the task ({replicas})", "minAvailable")
         _judge_partitions(task, replicas, least)
         total += replicas
     least = spec.whole("minAvailable", least=0)
     if least is not None and least > total:
-        spec.refuse(f"is {least}, above the replicas of all tasks together ({total})", "minAvailable")
+        message = f"is {least}, above the replicas of all tasks together ({total})"
+        spec.breaks(laws.NUMBERS, message, "minAvailable")
 
 
 def _judge_partitions(task: Part, replicas: int, least: int | None) -> None:
@@ -90,14 +90,16 @@ def _judge_partitions(task: Part, replicas: int, least: int | None) -> None:
     if total is None or size is None:
         return
     if replicas != total * size:
-        task.refuse(
+        task.breaks(
+            laws.PARTITIONS,
             f"is {replicas}, and must be totalPartitions x partitionSize ({total} x {size} = {total * size})",
             "replicas",
         )
     if needed > total:
-        parts.refuse(f"is {needed}, above totalPartitions ({total})", "minPartitions")
+        parts.breaks(laws.PARTITIONS, f"is {needed}, above totalPartitions ({total})", "minPartitions")
     elif needed and least is not None and least != needed * size:
-        task.refuse(
+        task.breaks(
+            laws.PARTITIONS,
             f"is {least}, and must be minPartitions x partitionSize ({needed} x {size} = {needed * size})",
             "minAvailable",
         )
@@ -108,9 +110,8 @@ def _judge_name(metadata: Part) -> str:
     field = "name" if name or not start else "generateName"
     full = name or (start + "x" * _RANDOM_END if start else "")
     if full and (problem := naming.qualified(full)):
-        metadata.refuse(
-            f"is {documents.quoted(name or start)}, and the name of a job is a label of its pods: it {problem}", field
-        )
+        message = f"is {documents.quoted(name or start)}, and the name of a job is a label of its pods: it {problem}"
+        metadata.breaks(laws.JOB_NAME, message, field)
     return full
 
 
@@ -125,40 +126,43 @@ def _judge_tasks(spec: Part, tasks: list[Part], name: str) -> None:
         elif role and name:
             _judge_pod_name(task, f"{name}-{role}", hosts=hosts)
         if role and seen.setdefault(role, index) != index:
-            task.refuse(f"is {documents.quoted(role)}, which tasks[{seen[role]}] is called already", "name")
+            message = f"is {documents.quoted(role)}, which tasks[{seen[role]}] is called already"
+            task.breaks(laws.TASKS, message, "name")
         policies.judge(task)
         task.whole("maxRetry", least=-1)
         if not task.record("template"):
             task.refuse("is missing, and must be given", "template")
         else:
-            template.judge(task.record("template"))
+            template.judge(task.record("template").under(laws.TEMPLATE))
         _judge_numa(task)
 
 
 def _judge_pod_name(task: Part, start: str, *, hosts: bool) -> None:
     """Judge the name of the first pod; where pods get host names, that of the last, for a longer one could not be created."""
     replicas = task.part("replicas").value
-    last = replicas - 1 if hosts and isinstance(replicas, int) and replicas > 0 else 0
-    pod = f"{start}-{last}"
-    if problem := naming.label(pod) if hosts else naming.qualified(pod):
-        task.refuse(f"makes pods called {documents.quoted(pod)}, and such a name {problem}", "name")
+    last = replicas - 1 if isinstance(replicas, int) and replicas > 0 else 0
+    first, pod = f"{start}-0", f"{start}-{last}"
+    if problem := naming.qualified(first):
+        task.breaks(laws.JOB_NAME, f"makes pods called {documents.quoted(first)}, and such a name {problem}", "name")
+    elif hosts and (problem := naming.label(pod)):
+        task.breaks(laws.HOST_NAMES, f"makes pods called {documents.quoted(pod)}, and such a name {problem}", "name")
 
 
 def _judge_numa(task: Part) -> None:
     policy = task.among("topologyPolicy", _NUMA)
     if policy in ("", "none"):
         return
-    pod = task.record("template", "spec")
+    pod = task.under(laws.TEMPLATE).record("template", "spec")
     for container in pod.items("containers"):
         resources = container.record("resources")
         asked = resources.record("requests").part("cpu")
         asked = asked or resources.record("limits").part("cpu")
         if not asked:
-            asked.refuse(f"is missing: topologyPolicy {policy} needs whole CPUs in every container")
+            asked.breaks(laws.NUMA, f"is missing: topologyPolicy {policy} needs whole CPUs in every container")
             continue
         amount = amounts.read_one(asked)
         if amount is not None and (amount.denominator != 1 or amount == 0):
-            asked.refuse(f"is {asked.value}: topologyPolicy {policy} needs whole CPUs in every container")
+            asked.breaks(laws.NUMA, f"is {asked.value}: topologyPolicy {policy} needs whole CPUs in every container")
 
 
 def _judge_plugins(spec: Part, settings: Settings) -> None:
@@ -167,36 +171,33 @@ def _judge_plugins(spec: Part, settings: Settings) -> None:
         if name not in settings.job_plugins:
             near = documents.nearest(name, settings.job_plugins)
             hint = f"; did you mean {near}?" if near else f"; there are {', '.join(settings.job_plugins)}"
-            given.refuse(f"is no plugin of jobs{hint}")
+            given.breaks(laws.PLUGINS, f"is no plugin of jobs{hint}")
         else:
             _judge_arguments(name, given, [text for text, _ in spec.record("plugins").texts(name)] if given else [])
-    for plugin, (flag, role) in _NEEDED_ROLES.items():
+    for plugin, (flag, law) in _NEEDED_ROLES.items():
         if plugin in plugins:
-            needed = _argument(plugins[plugin].value, flag) or role
+            needed = _argument(plugin, plugins[plugin].value, flag) or flag
             roles = [task.text("name") for task in spec.items("tasks")]
             if needed not in roles:
                 listed = ", ".join(filter(None, roles)) or "none"
-                plugins[plugin].refuse(f"needs a task called {needed}; there are {listed}")
+                plugins[plugin].breaks(law, f"needs a task called {needed}; there are {listed}")
 
 
 def _judge_arguments(name: str, given: Part, arguments: list[str]) -> None:
-    """Judge the arguments of a plugin of ours by having it read them, as the controller will; what others' make of theirs is their own."""
-    plugin = registry.OURS.get(name)
-    if plugin is not None:
-        try:
-            plugin(arguments)
-        except PluginError as error:
-            given.refuse(str(error).removeprefix(f"plugin {name}: "))
+    """Judge the arguments of a plugin by having it read them, as the controller will."""
+    if problem := registry.problem(name, arguments):
+        given.breaks(laws.PLUGIN_ARGUMENTS, problem.removeprefix(f"plugin {name}: "))
 
 
-def _argument(given: object, name: str) -> str:
-    """Find the value of a plugin's argument: `--master=m`, `-master=m`, or the word behind `--master`."""
-    words = [str(each) for each in given] if isinstance(given, list) else []
+def _argument(plugin: str, given: object, name: str) -> str:
+    """Find the value of a plugin's argument: `--master=m`, `-master=m`, or the word behind `--master`; the last one counts."""
+    words = registry.readable(plugin, [str(each) for each in given] if isinstance(given, list) else [])
+    found = ""
     for index, word in enumerate(words):
         key, equals, value = word.lstrip("-").partition("=")
         if word.startswith("-") and key == name:
-            return value if equals else words[index + 1] if index + 1 < len(words) else ""
-    return ""
+            found = value if equals else words[index + 1] if index + 1 < len(words) else ""
+    return found
 
 
 def _judge_estimate(spec: Part) -> None:
@@ -218,10 +219,11 @@ def _judge_dependencies(spec: Part, tasks: list[Part]) -> None:
         needs.setdefault(task.text("name"), []).extend(waited)
         replicas = task.part("replicas").value
         first += replicas if not waited and isinstance(replicas, int) else 0
-    dependencies.judge(needs, "task")
+    dependencies.judge(needs, "task", laws.DEPENDENCIES)
     least = spec.part("minAvailable").value
     if any(needs.values()) and isinstance(least, int) and least > first:
-        spec.warn(
+        spec.breaks(
+            laws.DEADLOCK,
             f"is {least}, and only {first} pods exist before the tasks that others depend on have started: "
             f"the gang would wait for ever; at most {first} lets it start",
             "minAvailable",
@@ -233,7 +235,8 @@ def _judge_priority(spec: Part, around: Surroundings) -> None:
     if name and (problem := naming.subdomain(name)):
         spec.refuse(f"is {documents.quoted(name)}, and {problem}", "priorityClassName")
     elif name and around.complete and around.priority_class(name) is None:
-        spec.warn(
+        spec.breaks(
+            laws.UNSEEN,
             f"is {documents.quoted(name)}, and there is no such PriorityClass: its pods cannot be created",
             "priorityClassName",
         )

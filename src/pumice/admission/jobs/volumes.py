@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pumice.admission import naming
+from pumice.admission import laws, naming
 from pumice.admission.pod_templates import amounts
 from pumice.api import documents
 
@@ -22,16 +22,17 @@ def judge(spec: Part) -> None:
         if ":" in path:
             volume.refuse(f"is {documents.quoted(path)}, and may not hold a colon", "mountPath")
         if path and at.setdefault(path, index) != index:
-            volume.refuse(f"is {documents.quoted(path)}, which volumes[{at[path]}] has already", "mountPath")
+            message = f"is {documents.quoted(path)}, which volumes[{at[path]}] has already"
+            volume.breaks(laws.VOLUMES, message, "mountPath")
         name, claim = volume.text("volumeClaimName"), volume.record("volumeClaim")
         if name and claim:
-            volume.refuse("may not be given together with volumeClaimName", "volumeClaim")
+            volume.breaks(laws.VOLUMES, "may not be given together with volumeClaimName", "volumeClaim")
         elif not name and not claim:
-            volume.refuse("needs one of volumeClaim and volumeClaimName")
+            volume.breaks(laws.VOLUMES, "needs one of volumeClaim and volumeClaimName")
         if name and (problem := naming.subdomain(name)):
-            volume.refuse(f"is {documents.quoted(name)}, and {problem}", "volumeClaimName")
+            volume.breaks(laws.CLAIMS, f"is {documents.quoted(name)}, and {problem}", "volumeClaimName")
         if claim:
-            _judge_claim(claim)
+            _judge_claim(claim.under(laws.CLAIMS))
 
 
 def _judge_claim(claim: Part) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pumice.admission import naming, parts
+from pumice.admission import laws, naming, parts
 from pumice.api import names, quantity
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ def read(resources: Part, name: str, *, shared: bool = False) -> dict[str, tuple
     found = {}
     for key, part in resources.entries(name):
         if problem := naming.key(key):
-            part.refuse(f"is no name of a resource: {problem}")
+            law = laws.RESOURCES if shared else laws.TEMPLATE
+            part.breaks(law, f"is no name of a resource: {problem}")
             continue
         amount = read_one(part)
         if amount is None:
@@ -51,6 +52,16 @@ def read(resources: Part, name: str, *, shared: bool = False) -> dict[str, tuple
             continue
         found[key] = (amount, part)
     return found
+
+
+def of(value: object) -> Fraction | None:
+    """Give the amount that a value is, or None where it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        return quantity.parse(value)
+    except quantity.QuantityError:
+        return None
 
 
 def read_one(part: Part) -> Fraction | None:

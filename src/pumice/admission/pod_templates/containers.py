@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pumice.admission import naming, parts
+from pumice.admission import laws, naming, parts
 from pumice.admission.pod_templates import amounts, probes, volumes
 from pumice.api import documents
 
@@ -51,7 +51,8 @@ def _judge_name(container: Part, seen: dict[str, str]) -> None:
 def _judge_one(container: Part, known: Known) -> None:
     image = container.required("image")
     if image != image.strip():
-        container.refuse(f"is {documents.quoted(image)}, and may not begin or end with a space", "image")
+        message = f"is {documents.quoted(image)}, and may not begin or end with a space"
+        container.breaks(laws.TEMPLATE_OF_USE, message, "image")
     container.among("imagePullPolicy", _PULL)
     container.among("terminationMessagePolicy", ("File", "FallbackToLogsOnError"))
     container.texts("command")
@@ -96,7 +97,7 @@ def _judge_variables(container: Part) -> None:
             variable.refuse(f"is {documents.quoted(name)}, and {problem}", "name")
         value, source = variable.part("value"), variable.record("valueFrom")
         if value.value is not None and not isinstance(value.value, str):
-            value.refuse(f"must be a string, not {parts.type_of(value.value)}; put quotes around it")
+            value.breaks(laws.SCHEMA, f"must be a string, not {parts.type_of(value.value)}; put quotes around it")
         if value.value and source:
             variable.refuse("may not be given together with value", "valueFrom")
         if source:

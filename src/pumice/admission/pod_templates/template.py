@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pumice.admission import naming
+from pumice.admission import laws, naming
 from pumice.admission.pod_templates import containers, placing, volumes
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _judge_life(spec: Part) -> None:
     policy = spec.among("dnsPolicy", _DNS)
     if policy == "None" and not spec.record("dnsConfig").elements("nameservers"):
         spec.refuse('must list at least one server where dnsPolicy is "None"', "dnsConfig", "nameservers")
-    spec.whole("terminationGracePeriodSeconds", least=0)
+    spec.under(laws.TEMPLATE_OF_USE).whole("terminationGracePeriodSeconds", least=0)
     spec.whole("activeDeadlineSeconds", least=1, most=_LARGEST)
     if spec.part("ephemeralContainers").value:
         spec.refuse("cannot be given to a pod that is created", "ephemeralContainers")
@@ -85,7 +85,7 @@ def _judge_names(spec: Part) -> None:
         if value and (problem := rule(value)):
             spec.refuse(f"is {value!r}, and {problem}", name)
     for secret in spec.items("imagePullSecrets"):
-        secret.required("name")
+        secret.under(laws.TEMPLATE_OF_USE).required("name")
     for alias in spec.items("hostAliases"):
         alias.required("ip")
 

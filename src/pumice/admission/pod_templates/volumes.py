@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pumice.admission import naming
+from pumice.admission import laws, naming
 from pumice.admission.pod_templates import amounts
 from pumice.api import documents
 
@@ -64,11 +64,12 @@ def judge(spec: Part) -> Known:
         for key in unknown:
             near = documents.nearest(key, _NEEDED)
             if near:
-                volume.refuse(f"is no source of a volume; did you mean {near}?", key)
+                volume.breaks(laws.TEMPLATE_OF_USE, f"is no source of a volume; did you mean {near}?", key)
             else:  # a newer Kubernetes may know it
-                volume.warn("is no source of a volume that is known here", key)
+                volume.breaks(laws.TEMPLATE_NEWER, "is no source of a volume that is known here", key)
         if len(sources) > 1:
-            volume.refuse(f"must have one source, not {len(sources)}: {', '.join(sorted(sources))}")
+            law = laws.TEMPLATE_OF_USE if unknown else laws.TEMPLATE
+            volume.breaks(law, f"must have one source, not {len(sources)}: {', '.join(sorted(sources))}")
         if name:
             known.setdefault(name, sources[0] if sources else "emptyDir")
         for key in sources:
@@ -80,11 +81,12 @@ def judge(spec: Part) -> Known:
 def _judge_source(source: Part, kind: str) -> None:
     for field in _NEEDED[kind]:
         if not source.part(field).value:
-            source.refuse("is missing, and must be given", field)
+            law = laws.TEMPLATE_OF_USE if kind == "projected" else laws.TEMPLATE
+            source.breaks(law, "is missing, and must be given", field)
     if kind == "hostPath" and ".." in source.text("path").split("/"):
         source.refuse("may not hold ..", "path")
     if kind == "emptyDir":
-        source.among("medium", ("Memory", "HugePages", "HugePages-2Mi", "HugePages-1Gi"))
+        source.under(laws.TEMPLATE_OF_USE).among("medium", ("Memory", "HugePages", "HugePages-2Mi", "HugePages-1Gi"))
         if source.part("sizeLimit").value is not None:
             amounts.read_one(source.part("sizeLimit"))
     if kind in {"configMap", "secret"}:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.admission import surroundings
+from pumice.admission import laws, surroundings
+from pumice.admission.pod_templates import amounts
 from pumice.api import documents, names, quantity
 
 if TYPE_CHECKING:
@@ -19,52 +20,63 @@ _SHARED: Final = (("deserved",), ("guarantee", "resource"))
 _LONGEST_WALK: Final = 1000  # queues; a tree that was broken before must not hold anybody up
 
 
-def judge(queue: Part, name: str, around: Surroundings, most_depth: int) -> None:
-    """Judge the parent that a queue names, and the amounts of both sides."""
+def judge(queue: Part, name: str, around: Surroundings, most_depth: int, old: Any) -> None:
+    """Judge the parent that a queue names, and the amounts of both sides unless they are as they were (`old`)."""
     spec = queue.record("spec")
     parent = spec.text("parent")
     if name == names.ROOT_QUEUE:
         if parent:
-            spec.refuse(f"is {documents.quoted(parent)}, and root has no parent", "parent")
+            spec.breaks(laws.SUBTREE, f"is {documents.quoted(parent)}, and root has no parent", "parent")
         return
     if parent and parent != names.ROOT_QUEUE and not _judge_parent(spec, name, parent, around, most_depth):
+        return
+    if old is not None and _shares(old) == _shares(spec.value):
         return
     _judge_below(spec, name, around)
     if parent and parent != names.ROOT_QUEUE:
         _judge_above(spec, name, parent, around)
 
 
+def _shares(spec: Any) -> tuple[str, list[Amounts]]:
+    """Give of a queue's spec what others are compared with."""
+    parent = surroundings.below(spec, "parent")
+    return str(parent or names.ROOT_QUEUE), [_amounts(spec, *each) for each in (("capability",), *_SHARED)]
+
+
 def _judge_parent(spec: Part, name: str, parent: str, around: Surroundings, most_depth: int) -> bool:
     """Judge who the parent is; tells whether it can be compared with."""
     if parent == name:
-        spec.refuse(f"is {documents.quoted(parent)}, the queue itself", "parent")
+        spec.breaks(laws.PARENT, f"is {documents.quoted(parent)}, the queue itself", "parent")
         return False
     above = around.queue(parent)
     if above is None:
         if around.complete:
             near = documents.nearest(parent, (_name(each) for each in around.queues()))
             hint = f"did you mean {near}?" if near else "create it first"
-            spec.refuse(f"is {documents.quoted(parent)}, and there is no such queue; {hint}", "parent")
+            spec.breaks(laws.PARENT, f"is {documents.quoted(parent)}, and there is no such queue; {hint}", "parent")
         else:
-            spec.warn(
+            spec.breaks(
+                laws.UNSEEN,
                 f"is {documents.quoted(parent)}, which is not among what was read: it must exist in the cluster",
                 "parent",
             )
         return False
     ancestors = _ancestors(parent, around)
     if name in ancestors:
-        spec.refuse(f"is {documents.quoted(parent)}, which lies below {name} itself", "parent")
+        spec.breaks(laws.PARENT, f"is {documents.quoted(parent)}, which lies below {name} itself", "parent")
         return False
     depth = len(ancestors) + _height(name, around)
     if depth > most_depth:
-        spec.refuse(
+        spec.breaks(
+            laws.PARENT if len(ancestors) >= most_depth else laws.SUBTREE,
             f"is {documents.quoted(parent)}, and the tree would be {depth} queues deep below root; at most {most_depth} may be",
             "parent",
         )
     held = allocated_pods(above)
     others = [each for each in around.children(parent) if each != name]
     if held and not others and name not in around.children(parent):
-        spec.refuse(
+        spec.breaks(
+            laws.PARENT,
             f"is {documents.quoted(parent)}, a leaf with {held} pods; a queue with pods cannot become a parent",
             "parent",
         )
@@ -74,7 +86,7 @@ def _judge_parent(spec: Part, name: str, parent: str, around: Surroundings, most
 def allocated_pods(queue: Mapping[str, Any]) -> int:
     """Say how many pods a queue has, as its status tells."""
     stated = surroundings.below(dict(queue), "status", "allocated", "pods")
-    amount = _amount(stated)
+    amount = amounts.of(stated)
     return int(amount) if amount is not None else 0
 
 
@@ -84,10 +96,11 @@ def _judge_above(spec: Part, name: str, parent: str, around: Surroundings) -> No
     for resource, amount in ceilings.items():
         for ancestor in _ancestors(parent, around):
             theirs = _amounts(_spec(around.queue(ancestor)), "capability")
-            if resource in theirs:
+            if theirs.get(resource):  # a ceiling of 0 counts as none, as in Volcano
                 if amount > theirs[resource]:
                     shown = surroundings.below(_spec(around.queue(ancestor)), "capability", resource)
-                    spec.refuse(
+                    spec.breaks(
+                        laws.SHARES,
                         f"is {_shown(spec, 'capability', resource)}, above that of queue {ancestor} above it ({shown})",
                         "capability",
                         resource,
@@ -101,7 +114,8 @@ def _judge_above(spec: Part, name: str, parent: str, around: Surroundings) -> No
             beside = sum((_amounts(each, *field).get(resource, Fraction(0)) for each in siblings), Fraction(0))
             if amount + beside > theirs.get(resource, Fraction(0)):
                 stated = surroundings.below(above, *field, resource)
-                spec.refuse(
+                spec.breaks(
+                    laws.SHARES,
                     f"is {_shown(spec, *field, resource)}, and with {_text(beside)} of its siblings above that of its parent "
                     f"{parent} ({stated if stated is not None else 'none, which counts as 0'})",
                     *field,
@@ -124,14 +138,14 @@ def _judge_below(spec: Part, name: str, around: Surroundings) -> None:
             if amount > own.get(resource, Fraction(0)):
                 stated = surroundings.below(spec.value, *field, resource)
                 had = f"is {stated}" if stated is not None else "is missing, which counts as 0"
-                spec.refuse(
-                    f"{had}, below what its {len(children)} children have together ({_text(amount)})", *field, resource
-                )
+                message = f"{had}, below what its {len(children)} children have together ({_text(amount)})"
+                spec.breaks(laws.SHARES, message, *field, resource)
     for resource, amount in _amounts(spec.value, "capability").items():
         over = _larger_below(name, resource, amount, around)
         if over:
             shown = surroundings.below(_spec(around.queue(over)), "capability", resource)
-            spec.refuse(
+            spec.breaks(
+                laws.SHARES,
                 f"is {_shown(spec, 'capability', resource)}, below that of queue {over} below it ({shown})",
                 "capability",
                 resource,
@@ -145,7 +159,7 @@ def _larger_below(name: str, resource: str, most: Fraction, around: Surroundings
         walked += 1
         child = waiting.pop()
         stated = _amounts(_spec(around.queue(child)), "capability").get(resource)
-        if stated is None:
+        if not stated:
             waiting += around.children(child)
         elif stated > most:
             return child
@@ -176,17 +190,8 @@ def _height(name: str, around: Surroundings) -> int:
 
 def _amounts(spec: Any, *field: str) -> Amounts:
     found = surroundings.below(spec, *field)
-    amounts = {str(key): _amount(value) for key, value in found.items()} if isinstance(found, dict) else {}
-    return {key: value for key, value in amounts.items() if value is not None and value >= 0}
-
-
-def _amount(value: Any) -> Fraction | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        return quantity.parse(value)
-    except quantity.QuantityError:
-        return None
+    read = {str(key): amounts.of(value) for key, value in found.items()} if isinstance(found, dict) else {}
+    return {key: value for key, value in read.items() if value is not None and value >= 0}
 
 
 def _spec(queue: Mapping[str, Any] | None) -> Any:

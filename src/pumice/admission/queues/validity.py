@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.admission import surroundings
+from pumice.admission import laws, surroundings
 from pumice.admission.queues import promises, tree
 from pumice.api import documents, names
 
@@ -36,11 +36,12 @@ def judge(request: Request, found: Remarks, around: Surroundings, settings: Sett
     _judge_rest(spec)
     _judge_state(queue, request.old)
     _judge_hierarchy(queue, name, around)
-    tree.judge(queue, name, around, settings.most_depth)
+    before = surroundings.below(request.old, "spec") if request.operation == "UPDATE" else None
+    tree.judge(queue, name, around, settings.most_depth, before)
     if name == names.ROOT_QUEUE and request.operation == "UPDATE" and settings.root_protected:
         for field in _ROOT_FIXED:
             if (spec.part(field).value or {}) != (surroundings.below(request.old, "spec", field) or {}):
-                spec.refuse("may not change: root holds the whole cluster", field)
+                spec.breaks(laws.ROOT, "may not change: root holds the whole cluster", field)
 
 
 def _same(new: dict[str, Any], old: dict[str, Any]) -> bool:
@@ -69,7 +70,7 @@ def _judge_state(queue: Part, old: dict[str, Any]) -> None:
     status = queue.record("status")
     state = status.text("state")
     if state not in _STATES and state != surroundings.below(old, "status", "state"):
-        status.refuse(f"is {documents.quoted(state)}, and may only be set to Open or Closed", "state")
+        status.breaks(laws.STATE, f"is {documents.quoted(state)}, and may only be set to Open or Closed", "state")
 
 
 def _judge_hierarchy(queue: Part, name: str, around: Surroundings) -> None:
@@ -80,17 +81,19 @@ def _judge_hierarchy(queue: Part, name: str, around: Surroundings) -> None:
     steps, numbers = path.split("/"), weights.split("/")
     if len(steps) != len(numbers) or not path or not weights:
         counts = f"{len(steps) if path else 0} names and {len(numbers) if weights else 0} weights"
-        annotations.refuse(f"has not as many parts as {names.HIERARCHY}: {counts}", names.HIERARCHY_WEIGHTS)
+        law = laws.HIERARCHY if path or len(numbers) > 1 else laws.HIERARCHY_FORM
+        annotations.breaks(law, f"has not as many parts as {names.HIERARCHY}: {counts}", names.HIERARCHY_WEIGHTS)
     for number in numbers if weights else ():
         if not _above_zero(number):
-            annotations.refuse(
-                f"holds {documents.quoted(number)}, and a weight is a number above 0", names.HIERARCHY_WEIGHTS
-            )
+            law = laws.HIERARCHY_FORM if _is_above_zero_elsewhere(number) else laws.HIERARCHY
+            message = f"holds {documents.quoted(number)}, and a weight is a number above 0"
+            annotations.breaks(law, message, names.HIERARCHY_WEIGHTS)
     for other in around.queues():
         theirs = surroundings.below(dict(other), "metadata", "annotations", names.HIERARCHY)
         called = surroundings.below(dict(other), "metadata", "name")
         if path and called != name and isinstance(theirs, str) and theirs.startswith(f"{path}/"):
-            annotations.refuse(
+            annotations.breaks(
+                laws.HIERARCHY,
                 f"is {documents.quoted(path)}, and queue {called} lies below that ({theirs}); jobs go to leaves alone",
                 names.HIERARCHY,
             )
@@ -104,18 +107,30 @@ def _above_zero(text: str) -> bool:
         return False
 
 
+def _is_above_zero_elsewhere(text: str) -> bool:
+    """Tell whether Go reads a number that is not below or equal to 0, as of `inf` or `0x1p-2`."""
+    for read in (float, float.fromhex):
+        try:
+            return text == text.strip() and not read(text) <= 0
+        except (ValueError, OverflowError):
+            continue
+    return False
+
+
 def _judge_deletion(request: Request, found: Remarks, around: Surroundings, settings: Settings) -> None:
     name = request.name or str(surroundings.below(request.old, "metadata", "name") or "")
     where = ("metadata", "name")
     if name in _PROTECTED:
-        found.add(where, f"is {name}, which every cluster has: it may not be deleted")
+        found.add(where, f"is {name}, which every cluster has: it may not be deleted", laws.DELETION)
         return
     children = around.children(name)
     if children:
         found.add(
             where,
             f"is {name}, which has {len(children)} queues below it ({', '.join(children[:3])}): delete these first",
+            laws.DELETION,
         )
     held = tree.allocated_pods(request.old or dict(around.queue(name) or {}))
     if settings.allocated_pods_checked and held:
-        found.add(("status", "allocated", "pods"), f"is {held}: wait for the pods of {name} to end, or delete them")
+        message = f"is {held}: wait for the pods of {name} to end, or delete them"
+        found.add(("status", "allocated", "pods"), message, laws.DELETION)

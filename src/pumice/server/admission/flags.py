@@ -27,6 +27,7 @@ FLAGS: Final[tuple[Flag, ...]] = (
     ),
     Flag("scheduler-name", "list", ("volcano",), "schedulers whose pods are judged; jobs that name none get the first", RULES),
     Flag("admission-conf", "text", "", "file of resource groups for /pods/mutate; a change of it is followed", RULES),
+    Flag("strict", "truth", False, "refuse also what Volcano admits and only this project finds wrong; otherwise that is a warning", RULES),
     Flag("max-queue-depth", "whole", 5, "levels of queues below root", RULES),
     Flag("enable-root-queue-protection", "truth", True, "keep capability, deserved and guarantee of root as they are", RULES),
     Flag("enable-queue-allocated-pods-check", "truth", False, "refuse to delete a queue that has pods", RULES),

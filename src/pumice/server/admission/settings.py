@@ -31,6 +31,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     enabled_admission: tuple[str, ...]
     scheduler_name: tuple[str, ...]
     admission_conf: str
+    strict: bool
     max_queue_depth: int
     enable_root_queue_protection: bool
     enable_queue_allocated_pods_check: bool
@@ -83,6 +84,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return requests.Settings(
             scheduler_names=self.scheduler_name,
             job_plugins=job_plugins,
+            strict=self.strict,
             most_depth=self.max_queue_depth,
             root_protected=self.enable_root_queue_protection,
             allocated_pods_checked=self.enable_queue_allocated_pods_check,

@@ -41,16 +41,16 @@ class Step(msgspec.Struct, frozen=True):
 
 
 def steps_of(flow: Mapping[str, Any]) -> list[Step]:
-    """Read the steps of a flow, each name once."""
+    """Read the steps of a flow; a name that stands there twice is one Job, which either entry may begin."""
     name = manifests.name(flow)
-    found: dict[str, Step] = {}
+    found: dict[Step, None] = {}
     for entry in manifests.items(flow, "spec", "flows"):
         template = manifests.mapping(entry).get("name")
         if isinstance(template, str) and template:
             targets = manifests.items(entry, "dependsOn", "targets")
             before = tuple(f"{name}-{target}" for target in targets)
-            found.setdefault(template, Step(f"{name}-{template}", template, before))
-    return list(found.values())
+            found[Step(f"{name}-{template}", template, before)] = None
+    return list(found)
 
 
 def phase_of(job: Mapping[str, Any]) -> str:
@@ -68,9 +68,9 @@ def phases(flow: Mapping[str, Any], jobs: Sequence[Mapping[str, Any]]) -> dict[s
 
 
 def ready(steps: Sequence[Step], known: Mapping[str, str]) -> list[Step]:
-    """Give the steps whose Jobs are still to be made, and may be."""
-    return [
-        step
-        for step in steps
-        if step.job not in known and all(known.get(before) == COMPLETED for before in step.before)
-    ]
+    """Give the steps whose Jobs are still to be made, and may be, one for each Job."""
+    found: dict[str, Step] = {}
+    for step in steps:
+        if step.job not in known and all(known.get(before) == COMPLETED for before in step.before):
+            found.setdefault(step.job, step)
+    return list(found.values())

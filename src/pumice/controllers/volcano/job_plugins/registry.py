@@ -49,7 +49,7 @@ class Catalog:
         for name in chosen:
             if name not in self.plugins:
                 raise PluginError(self._unknown(name))
-        return [plugin(chosen[name]) for name, plugin in self.plugins.items() if name in chosen]
+        return [plugin(readable(name, chosen[name])) for name, plugin in self.plugins.items() if name in chosen]
 
     def _unknown(self, name: str) -> str:
         if name in self._broken:
@@ -57,6 +57,25 @@ class Catalog:
         close = difflib.get_close_matches(name, self.plugins, n=1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(self.plugins))}"
         return f"job plugin {name!r} is not known; {hint}"
+
+
+def readable(name: str, arguments: Sequence[str]) -> list[str]:
+    """Give the arguments of a plugin up to the first that one of ours cannot read: like Volcano's it goes on without the rest."""
+    given = list(arguments)
+    while given and problem(name, given):
+        given.pop()
+    return given
+
+
+def problem(name: str, arguments: Sequence[str]) -> str:
+    """Say what is wrong with the arguments of a plugin of ours; what others make of theirs is their own."""
+    plugin = OURS.get(name)
+    if plugin is not None:
+        try:
+            plugin(arguments)
+        except PluginError as error:
+            return str(error)
+    return ""
 
 
 @functools.cache

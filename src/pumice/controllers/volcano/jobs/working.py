@@ -9,6 +9,7 @@ import msgspec
 from pumice.api import duration, kinds, names
 from pumice.cache import effects
 from pumice.controllers.queueing import requests
+from pumice.controllers.volcano.job_plugins import registry
 from pumice.controllers.volcano.job_plugins.protocol import PluginError
 from pumice.controllers.volcano.jobs import (
     beside,
@@ -91,6 +92,17 @@ class Work:
         found: list[JobPlugin] = kept["plugins"]
         return found
 
+    def _unread(self) -> list[str]:
+        """Say which arguments plugins cannot read, when the Job begins."""
+        kept = self._job.asked.kept
+        if self._job.phase not in ("", reading.PENDING):
+            return []
+        if "unread" not in kept:
+            said = (registry.problem(name, arguments) for name, arguments in self._job.plugins.items())
+            kept["unread"] = [each for each in said if each]
+        found: list[str] = kept["unread"]
+        return found
+
     def _planned(
         self, steps: list[Step], staffing: syncing.Staffing, written: list[Step], phase: str, again: int | None
     ) -> Reconciled:
@@ -99,6 +111,7 @@ class Work:
         now = written if not moving or phase != (self._job.phase or reading.PENDING) else []
         # Not all pods of others are watched everywhere: whether they are still there has to be read.
         reads = [self._read(name) for name in staffing.taken[:_READ_AT_ONCE]]
+        unread = [f"{each}; it goes on without" for each in self._unread()]
         return requests.Reconciled(
             steps=steps + reads + staffing.deletions + staffing.creations + now,
             again=again,
@@ -108,7 +121,8 @@ class Work:
             notes=[
                 ("Warning", "FailedCreate", f"Error creating pod {each}: another pod has that name")
                 for each in staffing.taken
-            ],
+            ]
+            + [("Warning", "PluginError", each) for each in unread],
         )
 
     def _read(self, pod: str) -> Step:
