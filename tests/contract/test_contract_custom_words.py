@@ -6,6 +6,7 @@ import pytest
 
 UNCHECKED = "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+NAMED = {"rule": "self.metadata.name.startsWith('w') || self.metadata.name.size() > 2", "message": "a w"}
 SPEC = {
     "type": "object",
     "x-kubernetes-validations": [
@@ -35,7 +36,7 @@ SPEC = {
 
 def definition(plural, kind, spec=SPEC):
     def version(name, **more):
-        schema = {"type": "object", "properties": {"spec": spec}}
+        schema = {"type": "object", "properties": {"spec": spec}, "x-kubernetes-validations": [NAMED]}
         scale = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}
         return {"name": name, "served": True, "schema": {"openAPIV3Schema": schema}, "subresources": {"scale": scale}, **more}  # fmt: skip
 
@@ -75,6 +76,15 @@ def test_what_a_schema_or_a_rule_refuses_is_told_in_the_same_words(server, words
     body = {"apiVersion": "words.example.com/v1", "kind": "Word", "metadata": {"name": "w"}, "spec": spec}
     found = server._caller.answer("POST", f"{words}?dryRun=All", body)
     assert (found.status, found.body["message"]) == (422, f'Word.words.example.com "w" is invalid: {told}')
+
+
+def test_a_rule_of_the_whole_object_knows_its_name(server, words):
+    body = {"apiVersion": "words.example.com/v1", "kind": "Word", "metadata": {"name": "v"}}
+    found = server._caller.answer("POST", f"{words}?dryRun=All", body)
+    assert (found.status, found.body["message"]) == (
+        422,
+        'Word.words.example.com "v" is invalid: <nil>: Invalid value: a w',
+    )
 
 
 def test_a_scale_is_a_table_of_what_is_wanted_and_what_is_there(server, words):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 _SUFFIX: Final = "bcdfghjklmnpqrstvwxz2456789"
 _ATTEMPTS: Final = 8
+_NAMING: Final = ("name", "generateName")  # all that a schema may know of metadata
 _SERVER_OWNED: Final = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink", "managedFields")  # fmt: skip
 _STATUS_AT_CREATION: Final = frozenset({"Node", "PersistentVolume"})  # a kubelet registers its node with what it offers
 Patch = tuple[str, Any]  # the content type and what was sent
@@ -330,7 +331,8 @@ class Writing:
         found = validity.metadata(new, resource.kind_name)
         found += owner_problems(new)
         if resource.custom:
-            found += validating.causes({k: v for k, v in new.items() if k != "metadata"}, resource.node, old)
+            named = {k: v for k, v in new["metadata"].items() if k in _NAMING}
+            found += validating.causes({**new, "metadata": named}, resource.node, old)
         else:
             required = validity.required(new, resource.node)
             told = {field for _, field, _ in required}

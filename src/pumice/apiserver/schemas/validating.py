@@ -40,7 +40,7 @@ def _check_rules(value: Any, node: Node, old: Any, path: str, found: Causes) -> 
         return
     if node.rules:
         told = cel.violations(node.rules, value, old)
-        found += [(reason, path, f"{_WORDS.get(reason, 'Invalid value')}: {text}") for reason, text in told]
+        found += [(reason, path or "<nil>", f"{_WORDS.get(reason, 'Invalid value')}: {text}") for reason, text in told]
     if isinstance(value, dict):
         before = old if isinstance(old, dict) else {}
         for name, item in value.items():
