@@ -30,6 +30,7 @@ SERVED = {
     "events.k8s.io/v1": "events",
     "flowcontrol.apiserver.k8s.io/v1": "flowschemas prioritylevelconfigurations",
     "networking.k8s.io/v1": "ingressclasses ingresses networkpolicies",
+    "node.k8s.io/v1": "runtimeclasses",
     "policy/v1": "poddisruptionbudgets",
     "rbac.authorization.k8s.io/v1": "clusterrolebindings clusterroles rolebindings roles",
     "resource.k8s.io/v1": "deviceclasses resourceclaims resourceclaimtemplates resourceslices",

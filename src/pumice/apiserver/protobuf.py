@@ -153,6 +153,7 @@ def _api_version(package: str) -> str:
         "events": "events.k8s.io",
         "flowcontrol": "flowcontrol.apiserver.k8s.io",
         "networking": "networking.k8s.io",
+        "node": "node.k8s.io",
         "rbac": "rbac.authorization.k8s.io",
         "resource": "resource.k8s.io",
         "scheduling": "scheduling.k8s.io",

@@ -197,6 +197,7 @@ COLUMNS: Final[dict[tuple[str, str], tuple[Column, ...]]] = {
         Column("Pod-Selector", lambda i, _: selector_text(structure.mapping(i, "spec", "podSelector")) or "<none>"),
         AGE,
     ),
+    ("node.k8s.io", "RuntimeClass"): (NAME, Column("Handler", cells.text("handler")), AGE),
     ("policy", "PodDisruptionBudget"): (
         NAME,
         Column("Min Available", cells.text("spec", "minAvailable", default="N/A")),
