@@ -10,7 +10,7 @@ PYTEST := $(PY) -m pytest -n $(JOBS) --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz lives check bench counters figures bench-cluster bench-up kube cluster format docs wheel image clean
+.PHONY: help setup demo test fuzz lives check bench counters figures bench-cluster bench-up kube cluster format docs pages wheel image clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,6 +75,9 @@ format: setup  ## rewrite the sources in the house format
 docs: setup  ## write the reference pages and the files to deploy from the code
 	$(PY) docs/generate.py
 	$(PY) deploy/generate.py
+
+pages: setup  ## play the pages about other projects and write what their commands print (PAGES="jobs ray" only those)
+	PYTHONPATH=. $(PY) tests/up/write_pages.py $(PAGES)
 
 wheel: setup  ## build the wheel in dist/, and try it in an environment of its own
 	rm -rf dist

@@ -42,6 +42,8 @@ class Recipe(NamedTuple):
     package: str
     source: str
     """The required module whose version is the program's own."""
+    definitions: str = ""
+    """Which files of that module are its CustomResourceDefinitions and webhook configurations: patterns."""
 
     @property
     def version(self) -> str:
@@ -85,7 +87,13 @@ class Recipe(NamedTuple):
         return (folder / self.package).glob("*.go") if self.package.startswith("./") else iter(())
 
 
+KUBERAY = "github.com/ray-project/kuberay/ray-operator"
+ARGO = "github.com/argoproj/argo-workflows/v3"
+SPARK = "github.com/kubeflow/spark-operator/v2"
+MPI = "github.com/kubeflow/mpi-operator"
+TRAINER = "github.com/kubeflow/trainer/v2"
 RECIPES = {
+    "argo": Recipe("argo", f"{ARGO}/cmd/workflow-controller", ARGO, "manifests/base/crds/minimal/argoproj.io_*.yaml"),
     "etcd": Recipe("etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3"),
     "helm": Recipe("helm", "helm.sh/helm/v3/cmd/helm", "helm.sh/helm/v3"),
     "kube-apiserver": Recipe("kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes"),
@@ -98,6 +106,24 @@ RECIPES = {
     "vc-controller-manager": Recipe("volcano", "volcano.sh/volcano/cmd/controller-manager", "volcano.sh/volcano"),
     "vc-scheduler": Recipe("volcano", "volcano.sh/volcano/cmd/scheduler", "volcano.sh/volcano"),
     "vc-webhook-manager": Recipe("volcano", "volcano.sh/volcano/cmd/webhook-manager", "volcano.sh/volcano"),
+    "jobset": Recipe(
+        "operators",
+        "sigs.k8s.io/jobset",
+        "sigs.k8s.io/jobset",
+        "config/components/crd/bases/*.yaml config/components/webhook/manifests.yaml",
+    ),
+    "kuberay": Recipe("operators", KUBERAY, KUBERAY, "config/crd/bases/*.yaml"),
+    "lws": Recipe(
+        "operators",
+        "sigs.k8s.io/lws/cmd",
+        "sigs.k8s.io/lws",
+        "config/crd/bases/*.yaml config/webhook/manifests.yaml",
+    ),
+    "mpi": Recipe("operators", "./mpi", MPI, "manifests/base/kubeflow.org_*.yaml"),
+    "spark": Recipe("spark", f"{SPARK}/cmd/operator", SPARK, "config/crd/bases/*.yaml"),
+    "trainer": Recipe(
+        "operators", f"{TRAINER}/cmd/trainer-controller-manager", TRAINER, "manifests/base/crds/*_*.yaml"
+    ),
 }
 
 

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed import building, golang, old_etcd
+from testbed import building, golang, old_etcd, operator_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,10 @@ GO_CLIENTS = ("kube-scheduler", "kube-controllers")
 VOLCANO = ("vc-scheduler", "vc-controller-manager", "vc-webhook-manager")
 GROUPS = {"volcano": VOLCANO}
 """Extras that are several programs."""
-EXTRAS = ("helm", *GO_CLIENTS, "kube-controller-manager", *GROUPS, old_etcd.NAME)
+DEFINITIONS = "definitions"
+"""An extra that is no program: what operators of other projects define."""
+OPERATORS = ("argo", "jobset", "kuberay", "lws", "mpi", "spark", "trainer")
+EXTRAS = ("helm", *GO_CLIENTS, "kube-controller-manager", *GROUPS, *OPERATORS, DEFINITIONS, old_etcd.NAME)
 HOW = "run `make kube` to get one"
 _ABSENT = 3
 
@@ -42,14 +45,19 @@ def program(name: str) -> Path | None:
     """Return where a program is, one of the extras included; None if it has to be built first."""
     if name == old_etcd.NAME:
         return old_etcd.find()
+    if name == DEFINITIONS:
+        found = [operator_files.kept(operator) for operator in OPERATORS]
+        return found[0][0].parent.parent if all(found) else None
     if name in PROGRAMS:
         folder = binaries()
         return folder / name if folder else None
     # the pinned version of an extra comes first: it is compared with or depended on, and does not stand in for the user's own cluster
     if building.is_built(name):
         return building.built_folder() / name
-    found = shutil.which(name, path=os.environ.get("KUBEBUILDER_ASSETS", "")) or shutil.which(name)
-    return Path(found) if found else None
+    if name in OPERATORS:  # on PATH may be something else of that name
+        return None
+    on_path = shutil.which(name, path=os.environ.get("KUBEBUILDER_ASSETS", "")) or shutil.which(name)
+    return Path(on_path) if on_path else None
 
 
 def how(*extras: str) -> str:
@@ -143,6 +151,7 @@ def _provided(extras: Sequence[str]) -> Path:
     if folder is None or wanted:
         built = building.build([*(() if folder else PROGRAMS), *wanted], say)
         folder = folder or built
+    operator_files.fetch(OPERATORS if DEFINITIONS in extras else [name for name in extras if name in OPERATORS], say)
     if old_etcd.NAME in extras:
         old_etcd.provide(say)
     for name in extras:

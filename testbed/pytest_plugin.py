@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,13 +23,19 @@ _IMPLIED = (
     ("fixture", "helm", "helm"),
     ("fixture", "go_clients", "go_clients"),
     ("marker", "go_clients", "kube"),
+    *(("marker", name, "kube") for name in (provide.DEFINITIONS, *provide.OPERATORS)),
 )
 _NEEDS = {
     "kube": ("a real API server", provide.HOW),
     "old_etcd": ("an API server over an old etcd", provide.how(old_etcd.NAME)),
     "helm": ("helm", provide.how("helm")),
     "go_clients": ("kube-scheduler and Kubernetes' controllers", provide.how(*provide.GO_CLIENTS)),
+    "definitions": ("what operators define", provide.how(provide.DEFINITIONS)),
+    **{name: (f"the operator {name}", provide.how(name)) for name in provide.OPERATORS},
 }
+_BEYOND_CI = frozenset(
+    provide.OPERATORS
+)  # operators whose compiling would take CI too long: what needs them is left out there, too
 _LEFT_OUT = pytest.StashKey[dict[str, int]]()
 _MISSING = pytest.StashKey[tuple[str, ...]]()
 
@@ -41,6 +48,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "go_clients: needs kube-scheduler and Kubernetes' controllers (implied by the fixture go_clients)"
     )
+    config.addinivalue_line("markers", "definitions: needs what operators define")
+    for name in provide.OPERATORS:
+        config.addinivalue_line("markers", f"{name}: needs the operator {name}")
     config.stash[_LEFT_OUT] = {}
 
 
@@ -59,7 +69,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if hasattr(config, "workerinput"):
         items.sort(key=_comes_later)
     if _in_ci():
-        return
+        missing = tuple(marker for marker in missing if marker in _BEYOND_CI)
     counts = config.stash[_LEFT_OUT]
     left_out = [item for item in items if _lacking(item, missing)]
     for item in left_out:
@@ -90,6 +100,7 @@ def _missing(items: Sequence[pytest.Item]) -> tuple[str, ...]:
         "old_etcd": old_etcd.find,
         "helm": lambda: provide.program("helm"),
         "go_clients": _go_clients,
+        **{name: partial(provide.program, name) for name in (provide.DEFINITIONS, *provide.OPERATORS)},
     }
     return tuple(marker for marker in wanted if found[marker]() is None)
 

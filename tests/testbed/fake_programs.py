@@ -5,6 +5,7 @@ from pathlib import Path
 FAKE_GO = r"""
 case "$1" in
   env) echo "{version}" ;;
+  mod) echo "{\"Dir\": \"$MODULE_FOLDER\"}" ;;
   build)
     while [ "$1" != "-o" ]; do shift; done
     echo "example.com/package" >&2

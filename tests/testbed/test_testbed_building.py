@@ -21,8 +21,10 @@ def silent(_line):
 def test_versions_come_from_the_pinned_modules():
     versions = {program: recipe.version for program, recipe in building.RECIPES.items()}
     assert versions == {
+        "argo": "v3.7.9",
         "etcd": "v3.6.8",
         "helm": "v3.22.0",
+        "jobset": "v0.11.1",
         "kube-apiserver": "v1.36.3",
         "kube-controller-manager": "v1.36.3",
         "kube-controllers": "v1.36.3",
@@ -31,6 +33,11 @@ def test_versions_come_from_the_pinned_modules():
         "vc-controller-manager": "v1.14.1",
         "vc-scheduler": "v1.14.1",
         "vc-webhook-manager": "v1.14.1",
+        "kuberay": "v1.6.0",
+        "lws": "v0.8.0",
+        "mpi": "v0.8.0",
+        "spark": "v2.5.1",
+        "trainer": "v2.1.0",
     }
 
 

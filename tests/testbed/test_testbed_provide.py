@@ -94,6 +94,12 @@ def test_a_pinned_extra_wins_over_one_on_path(bare, on_path):
     assert provide.program("helm") == building.built_folder() / "helm"
 
 
+def test_an_operator_is_only_taken_if_it_was_built_with_its_definitions(bare, on_path):
+    on_path(programs(bare / "bin", "argo", "helm"))
+    assert provide.program("helm") == bare / "bin" / "helm"
+    assert provide.program("argo") is None
+
+
 def test_a_failed_build_says_why_in_the_compilers_words(bare, on_path, capsys):
     on_path(go(bare / "go", behaviour='echo "go: no such module" >&2; exit 1').parent)
     assert provide.main([]) == 1

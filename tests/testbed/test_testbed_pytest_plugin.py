@@ -97,3 +97,11 @@ def test_workers_run_first_what_needs_a_server(run, bare):
 def test_an_old_etcd_needs_a_server_too(run):
     _, lines = run(tests="def test_old(old_api_server): pass")
     assert "1 test against a real API server was left out: run `make kube` to get one" in lines
+
+
+def test_an_operator_that_ci_does_not_build_leaves_its_tests_out_there_too(run, bare):
+    assets = programs(bare / "assets", *provide.PROGRAMS)
+    tests = "import pytest\n@pytest.mark.argo\ndef test_workflow(): pass\ndef test_plain(): pass\n"
+    code, lines = run(tests=tests, CI="true", KUBEBUILDER_ASSETS=str(assets))
+    assert code == 0
+    assert "1 test against the operator argo was left out: run `make kube WITH=argo` to get one" in lines

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from testbed import provide, waiting
 
 ROOT = Path(__file__).parents[2]
-_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _READING = {"get", "describe", "explain", "logs", "events", "top"}
 _CHANGING = (
     (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "UID"),
@@ -38,18 +38,28 @@ class Step(NamedTuple):
 
     @property
     def only_reads(self) -> bool:
-        words = self.command.split()
-        return words[1] in _READING
+        """Tell whether the command may be run as often as one likes."""
+        return self.command.split()[1] in _READING
+
+    @property
+    def starts(self) -> bool:
+        """Tell whether the command starts the cluster."""
+        return self.command.startswith("pumice up")
 
 
 def steps(page: str) -> list[Step]:
     """Give the commands of a page in their order."""
     found = []
-    for block in _BLOCK.findall(page):
+    for block in BLOCK.findall(page):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, shown = part.partition("\n")
             found.append(Step(command, shown))
     return found
+
+
+def options(page: str) -> list[str]:
+    """Give the options with which a page starts its cluster."""
+    return next(shlex.split(step.command)[2:] for step in steps(page) if step.starts)
 
 
 def settled(text: str) -> str:
@@ -68,7 +78,7 @@ def is_shown(printed: str, shown: str) -> bool:
 def play(page: str, cluster) -> None:
     """Run the commands of a page; fail where they print something else."""
     for step in steps(page):
-        if step.command.startswith("pumice up"):
+        if step.starts:
             continue
         printed = run(step.command, cluster)
         if step.only_reads and not is_shown(printed, step.shown):

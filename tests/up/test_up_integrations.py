@@ -7,23 +7,25 @@ from pathlib import Path
 
 import operators
 import pytest
+import running_operators
 import yaml
 from running_cluster import RunningCluster
 
+from testbed import provide
 from testbed.waiting import until
 
-pytestmark = pytest.mark.kube
+pytestmark = [pytest.mark.kube, pytest.mark.definitions]
 
 FOLDER = Path(__file__).parent / "integrations"
 
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory):
-    """A cluster with accelerators, queues and the definitions of all operators."""
+    """A cluster with accelerators, queues and what the operators themselves define."""
     arguments = ("--nodes", str(FOLDER / "nodes.yaml"), "--config", str(FOLDER / "policy.yaml"), "--speed", "10")
     with RunningCluster(tmp_path_factory.mktemp("fleet"), *arguments) as running:
         running.kubectl("apply", "-f", str(FOLDER / "supporting.yaml"))
-        running.kubectl("wait", "--for=condition=Established", "customresourcedefinitions", "--all", "--timeout=240s")
+        running_operators.define(running, provide.OPERATORS)
         yield running
 
 

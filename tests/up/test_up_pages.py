@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 import pages
 import pytest
+import running_operators
 from running_cluster import RunningCluster
 
-pytestmark = pytest.mark.kube
-
 FOLDER = Path(__file__).parents[2] / "docs/integrations"
-PAGES = ["jobs"]
 
 
-@pytest.mark.parametrize("name", PAGES)
+def marked(name, programs):
+    return pytest.param(name, marks=[getattr(pytest.mark, each) for each in ("kube", *programs)])
+
+
+@pytest.mark.parametrize("name", [marked(*each) for each in running_operators.PAGES.items()])
 def test_a_page_shows_what_its_commands_print(name, tmp_path):
     page = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
-    start = next(step.command for step in pages.steps(page) if step.command.startswith("pumice up"))
-    with RunningCluster(tmp_path, *shlex.split(start)[2:]) as cluster:
+    programs = running_operators.PAGES[name]
+    with RunningCluster(tmp_path, *pages.options(page)) as cluster, running_operators.beside(cluster, programs):
         pages.play(page, cluster)
 
 
