@@ -21,7 +21,7 @@ from pumice.kube.watches import informers
 from pumice.manifests import text
 from pumice.server.controlling import part, reporting
 from pumice.server.flags import controller_settings
-from pumice.server.health import api_silence
+from pumice.server.health import api_silence, overdue
 from pumice.server.logs import logs
 from pumice.server.threads import clocks
 from testbed import waiting
@@ -234,7 +234,7 @@ class Life:
 async def list_everything(audited):
     """Follow everything as on a server that does not stream lists."""
     settings = controller_settings.read({"kubeconfig": str(audited.controllers_kubeconfig), "leader-elect": False})
-    meter = reporting.Reporter(logs.Log(0), clocks.wall, api_silence.ApiSilence(time.monotonic)).meter
+    meter = reporting.Reporter(logs.Log(0), clocks.wall, api_silence.ApiSilence(time.monotonic), overdue.Watch()).meter
     silence = api_silence.ApiSilence(time.monotonic)
     made = part.ControllersPart(settings, settings.work, "", log=logs.Log(0), meter=meter, api_silence=silence)
     async with Client(connection.load(str(audited.controllers_kubeconfig))) as client:
@@ -267,7 +267,7 @@ async def live(audited, life):
     }
     settings, log = controller_settings.read(given), logs.Log(3)
     silence = api_silence.ApiSilence(time.monotonic)
-    meter = reporting.Reporter(log, clocks.wall, silence).meter
+    meter = reporting.Reporter(log, clocks.wall, silence, overdue.Watch()).meter
     made = part.ControllersPart(
         settings, settings.work, RELEASE.controllers_lease, log=log, meter=meter, api_silence=silence
     )

@@ -16,7 +16,7 @@ from pumice.model import change_log
 from pumice.scheduler import Scheduler
 from pumice.server import reporting
 from pumice.server.configuration import policy
-from pumice.server.health import api_silence
+from pumice.server.health import api_silence, overdue
 from pumice.server.metrics import job_samples
 from pumice.server.threads import deciding, mailbox
 
@@ -98,6 +98,7 @@ class Soak:
             box,
             lambda: self.now,
             api_silence=api_silence.ApiSilence(lambda: 0.0),
+            watch=overdue.Watch(),
         )
         self.world = builders.World(self.reporter.meter)
         self.cache = Cache(self.world)

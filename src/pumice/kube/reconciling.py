@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Manifest = dict[str, Any]
 WORKERS: Final = 16
+LOOK: Final = 1.0  # seconds after which somebody looks at what waits though nobody has said that anything has come
 _EXISTS: Final = "AlreadyExists"
 _INVALID: Final = 422
 
@@ -109,6 +110,8 @@ class Reconciler:
         self._packed = frozenset(packed)
         self._stirred = asyncio.Event()
         self._ending = False
+        self.looks = 0  # at what waits; there is one every second unless everybody is at work
+        self.is_held = True  # no look can be expected: it has not begun, it ends, or everybody is at work
         tell = events.put if events is not None else _unsaid
         self.engine = engine.Engine(controllers, tell=tell, complain=complain, trim=trim, packed=packed)
         self.specs = [
@@ -163,18 +166,27 @@ class Reconciler:
         async with asyncio.TaskGroup() as running:
             saying = running.create_task(self._say(self._events)) if self._events is not None else None
             slots = asyncio.Semaphore(self._workers)
-            while not self._ending:
-                await slots.acquire()
-                turn = self.engine.take(requests.Moment(self._now()))
-                if turn is not None:
-                    running.create_task(self._play(turn, slots))
-                    continue
-                slots.release()
-                await self._idle()
+            try:
+                await self._take_turns(running, slots)
+            finally:
+                self.is_held = True
             for _ in range(self._workers):
                 await slots.acquire()
             if saying is not None:
                 saying.cancel()
+
+    async def _take_turns(self, running: asyncio.TaskGroup, slots: asyncio.Semaphore) -> None:
+        while not self._ending:
+            self.is_held = slots.locked()
+            await slots.acquire()
+            self.is_held = False
+            self.looks += 1
+            turn = self.engine.take(requests.Moment(self._now()))
+            if turn is not None:
+                running.create_task(self._play(turn, slots))
+                continue
+            slots.release()
+            await self._idle()
 
     def wind_up(self) -> None:
         """Begin nothing more; `work` ends when what was begun is answered."""
@@ -205,7 +217,7 @@ class Reconciler:
         """Wait for an event, for the end of somebody's turn, or until something is due."""
         self._stirred.clear()
         due = self.engine.queue.next_due(self._now())
-        limit = None if due is None else max(0.0, (due - self._now()) / 1e6)
+        limit = LOOK if due is None else min(LOOK, max(0.0, (due - self._now()) / 1e6))
         try:
             async with asyncio.timeout(limit):
                 await self._stirred.wait()

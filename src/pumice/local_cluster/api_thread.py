@@ -11,17 +11,21 @@ Everything that writes to the store runs here, one after another, so nothing nee
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 import secrets
 import signal
 import threading
 import traceback
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds, names
 from pumice.apiserver import authentication, cluster, resources, serving
 from pumice.local_cluster import clock, contents, event_notes, figures, kubelets, loading, node_health
+from pumice.server.health import overdue
+from pumice.server.threads import watchdog
 from pumice.sim.identity import Key
 from pumice.sim.store import ObjectStore
 
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
 
     Controller = Callable[[cluster.Cluster, clock.WallClock], Coroutine[Any, Any, None]]
 
+_LOOK: Final = 0.8  # seconds after which somebody looks around though nothing has changed
 _PAUSE: Final = 0.005  # between two looks of the kubelets, so that a burst is one look
 
 
@@ -52,11 +57,20 @@ class Figures:
 class ApiThread(threading.Thread):
     """Runs the API server until it is stopped. `controllers` are started once it answers: coroutines that run until cancelled."""
 
-    def __init__(self, options: Options, access: AccessFiles, controllers: tuple[Controller, ...] = ()) -> None:
+    def __init__(
+        self,
+        options: Options,
+        access: AccessFiles,
+        controllers: tuple[Controller, ...] = (),
+        watch: overdue.Watch | None = None,
+    ) -> None:
         super().__init__(name="api", daemon=True)
         self._options = options
         self._access = access
         self._controllers = controllers
+        self._watch = overdue.Watch() if watch is None else watch
+        self._part = overdue.Part("api", "a turn of the API server's loop")
+        self._watch.add(self._part)
         self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ending: asyncio.Event | None = None
@@ -64,9 +78,11 @@ class ApiThread(threading.Thread):
         self.port = 0
         self.figures = Figures()
 
-    def await_ready(self) -> None:
-        """Return when the server answers; raise `StartError` if it never will."""
-        self._ready.wait()
+    def await_ready(self, given_up: Callable[[], bool] = bool) -> None:
+        """Return when the server answers; raise `StartError` if it never will, or nobody waits for it any more."""
+        while not self._ready.wait(_LOOK):
+            if given_up():
+                raise StartError("it was told to end before it could answer")
         if self._problem is not None:
             raise StartError(str(self._problem)) from self._problem
 
@@ -95,6 +111,7 @@ class ApiThread(threading.Thread):
 
     async def _run(self) -> None:
         self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()
+        self._part.begin("loading the cluster")
         gc.disable()  # until everything that stays is there: looking through it again and again would take longer than making it
         store = ObjectStore(clock.whole_seconds, new_uid, resources.has_generation)
         keeper = _keeper(self._options.data, store) if self._options.data else None
@@ -118,6 +135,8 @@ class ApiThread(threading.Thread):
         self.port = await self._listen(server)
         self._access.write(self._options.host, self.port)
         tasks = [asyncio.create_task(each) for each in self._parts(made, server)]
+        if keeper:
+            self._watch.add(overdue.Turning("journal", "a commit", lambda: keeper.turns, rests=lambda: keeper.rests))
         self._ready.set()
         try:
             await self._until_end(tasks)
@@ -155,15 +174,41 @@ class ApiThread(threading.Thread):
         pods.adopt()
         made.logs.said = pods.said
         serving_nodes = (
-            [_serve(made, pods, health), figures.beat(made, health.is_served)] if self._options.kubelets else []
+            [self._serve_nodes(made, pods, health), figures.beat(made, health.is_served)]
+            if self._options.kubelets
+            else []
         )
         return [
             *serving_nodes,
+            watchdog.beat(self._part),
             notes.forget_old(),
             figures.Figures(made).keep(),
             self._count(made, server),
             *(controller(made, time) for controller in self._controllers),
         ]
+
+    async def _serve_nodes(
+        self, made: cluster.Cluster, pods: kubelets.Kubelets, health: node_health.NodeHealth
+    ) -> None:
+        """Let nodes and kubelets react to what changes."""
+        stirred, part = asyncio.Event(), overdue.Part("kubelets", "a look of the kubelets")
+
+        def seen(key: Any, *_: Any) -> None:
+            if key.kind is kinds.POD or key.kind is kinds.NODE:
+                stirred.set()
+
+        made.store.observe(seen)
+        self._watch.add(part)
+        try:
+            while True:
+                part.begin()
+                part.due(monotonic() + _LOOK)
+                stirred.clear()  # before looking: what changes from now on is for the next look
+                if health.react() + pods.react() == 0:
+                    await _stirring(stirred)
+                await asyncio.sleep(_PAUSE)
+        finally:
+            part.rest()
 
     async def _count(self, made: cluster.Cluster, server: serving.Server) -> None:
         phases: dict[str, str] = {}
@@ -199,20 +244,11 @@ def _keeper(folder: Path, store: ObjectStore) -> journal.Journal:
     return open_journal(folder, store)
 
 
-async def _serve(made: cluster.Cluster, pods: kubelets.Kubelets, health: node_health.NodeHealth) -> None:
-    """Let nodes and kubelets react to what changes."""
-    stirred = asyncio.Event()
-
-    def seen(key: Any, *_: Any) -> None:
-        if key.kind is kinds.POD or key.kind is kinds.NODE:
-            stirred.set()
-
-    made.store.observe(seen)
-    while True:
-        stirred.clear()  # before looking: what changes from now on is for the next look
-        if health.react() + pods.react() == 0:
+async def _stirring(stirred: asyncio.Event) -> None:
+    """Wait for a change, and not for ever."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_LOOK):
             await stirred.wait()
-        await asyncio.sleep(_PAUSE)
 
 
 def new_uid() -> str:

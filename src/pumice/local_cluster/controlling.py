@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -17,6 +18,7 @@ from pumice.controllers import standard
 from pumice.controllers.queueing import engine, requests
 from pumice.controllers.volcano import registry
 from pumice.local_cluster import loading
+from pumice.server.health import overdue
 from pumice.sim import errors, structure
 from pumice.sim.identity import Key
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 Manifest = dict[str, Any]
 _SLICE: Final = 20  # turns between two looks at what else there is to do
 _HEARD: Final = 500  # and events
+_LOOK: Final = 1.0  # seconds after which they look around though nothing has changed
 _AT_ONCE: Final = 0.01  # seconds of writes before others have a moment
 _REMEMBERED: Final = 4096
 _CODES: Final[dict[int, Code]] = {
@@ -158,8 +161,11 @@ def _event(note: effects.Note, name: str, namespace: str, now: str) -> Manifest:
 class Controlling:
     """Controllers, garbage collection and the emptying of namespaces, run until cancelled."""
 
-    def __init__(self, cluster: Cluster, time: WallClock, controllers: Sequence[Controller]) -> None:
+    def __init__(
+        self, cluster: Cluster, time: WallClock, controllers: Sequence[Controller], part: overdue.Part | None = None
+    ) -> None:
         self._time = time
+        self._part = new_part() if part is None else part
         self._world = ServerWorld(cluster)
         loaded = loading.recorded(cluster.store)
         self.engine = engine.Engine(controllers, tell=Notes(cluster).put, complain=_tell, spares=loaded.spares)
@@ -181,12 +187,13 @@ class Controlling:
     async def run(self) -> None:
         """React to what changes, in slices, so that requests are answered in between."""
         while True:
+            self._beat()
             self._stirred.clear()
             if await self.look():
                 await asyncio.sleep(0)
                 continue
             due = self.engine.queue.next_due(self._time.now())
-            limit = None if due is None else max(0.0, (due - self._time.now()) / 1e6)
+            limit = _LOOK if due is None else min(_LOOK, max(0.0, (due - self._time.now()) / 1e6))
             try:
                 async with asyncio.timeout(limit):
                     await self._stirred.wait()
@@ -200,6 +207,11 @@ class Controlling:
     def _collect(self) -> int:
         """Do what follows from what is gone, from namespaces, and from roles."""
         return self._collector.collect() + self._emptier.empty() + self._upkeep.keep()
+
+    def _beat(self) -> None:
+        """Show that they go on."""
+        self._part.begin()
+        self._part.due(monotonic() + _LOOK)
 
     def _hear(self) -> int:
         count = 0
@@ -222,6 +234,7 @@ class Controlling:
                 for step in self.engine.next_steps(turn):
                     self.engine.answered(turn, step, self._world.perform(step.request), self._time.now())
                 if clock() - began > _AT_ONCE:
+                    self._beat()
                     await asyncio.sleep(0)
                     began = clock()
             self.engine.finish(turn, self._moment())
@@ -231,9 +244,18 @@ class Controlling:
         return requests.Moment(self._time.now(), self._time.speed)
 
 
-async def run(cluster: Cluster, time: WallClock) -> None:
+def new_part() -> overdue.Part:
+    """Give what the controllers are watched by."""
+    return overdue.Part("controllers", "a turn of the controllers")
+
+
+async def run(cluster: Cluster, time: WallClock, part: overdue.Part | None = None) -> None:
     """Run the controllers of ordinary manifests and of Volcano's kinds."""
-    await Controlling(cluster, time, [*standard.controllers(), *registry.controllers()]).run()
+    watched = new_part() if part is None else part
+    try:
+        await Controlling(cluster, time, [*standard.controllers(), *registry.controllers()], watched).run()
+    finally:
+        watched.rest()
 
 
 def _tell(message: str) -> None:

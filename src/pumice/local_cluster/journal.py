@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 FILE: Final = "state.db"
 _FORMAT: Final = "1"
-_RETRY: Final = 1.0
+_RETRY: Final = (
+    0.8  # seconds after which a write is tried again, and after which the thread turns though nothing was written
+)
 _MOST_SHARED: Final = 20_000
 _DECODE: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _SCHEMA: Final = """
@@ -77,6 +79,7 @@ class Journal:
         self._version = 0
         self._wake = threading.Condition()
         self._ending = False
+        self.turns = 0
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
 
     def restore(self, cluster: Cluster) -> None:
@@ -93,6 +96,11 @@ class Journal:
         self._version = version
         self._store.observe(self._seen)
         self._thread.start()
+
+    @property
+    def rests(self) -> bool:
+        """Tell whether no turn is to be expected: it has not begun, or it ends."""
+        return self._ending or not self.turns
 
     def close(self) -> None:
         """Write what is left and close."""
@@ -130,12 +138,15 @@ class Journal:
         while True:
             with self._wake:
                 while not self._pending and not self._ending:
-                    self._wake.wait()
+                    self.turns += 1
+                    self._wake.wait(_RETRY)
                 if not self._pending:
                     return
                 batch, self._pending = self._pending, {}
                 version = self._version
+            self.turns += 1
             while not self._commit(batch, version):
+                self.turns += 1
                 with self._wake:
                     self._wake.wait(_RETRY)
                     if self._ending:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import signal
 import sys
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import msgspec
 
 from pumice.local_cluster import access_files, api_thread, controlling, live_line, platforms
+from pumice.server.health import overdue
+from pumice.server.threads import watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,20 +80,25 @@ def _run(options: Options, folder: Path, tell: Callable[[str], None], beside: Be
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ending.set())
     access = access_files.AccessFiles(folder)
-    controllers = (controlling.run,) if options.controllers == "pumice" else ()
-    api = api_thread.ApiThread(options, access, controllers if beside is None else (*controllers, beside.run))
+    watch, turns = overdue.Watch(), controlling.new_part()
+    watch.add(turns)
+    controllers = (functools.partial(controlling.run, part=turns),) if options.controllers == "pumice" else ()
+    runs = controllers if beside is None else (*controllers, beside.run)
+    api = api_thread.ApiThread(options, access, runs, watch)
     line = live_line.LiveLine(api.figures)
     if beside is not None:
         beside.start(line.print_above, options.config)
     api.start()
+    watching = _watchdog(watch, api)
     try:
-        api.await_ready()
+        api.await_ready(ending.is_set)
     except api_thread.StartError as error:
         raise UpError(str(error)) from error
     tell(_guide(options, api, access))
     line.start()
     try:
-        status = _schedule(options, access, folder, ending) if options.scheduler == "pumice" else _wait(ending)
+        wanted = options.scheduler == "pumice"
+        status = _schedule(options, access, folder, ending, watching) if wanted else _wait(ending)
     finally:
         line.stop()
         api.stop()
@@ -113,6 +121,16 @@ def _guide(options: Options, api: api_thread.ApiThread, access: access_files.Acc
     )
 
 
+def _watchdog(watch: overdue.Watch, api: api_thread.ApiThread) -> watchdog.Watchdog:
+    """Start whoever notices if a thread does not go on; it tells on the standard error, since nobody reads the scheduler's log."""
+    from pumice.server.logs import logs  # noqa: PLC0415  takes a while to load, in which the API server starts
+
+    made = watchdog.Watchdog(logs.Log(stream=sys.stderr), watch)
+    made.farewells.append(api.stop)
+    made.start()
+    return made
+
+
 def _wait(ending: threading.Event) -> int:
     """Wait for a signal."""
     while not ending.wait(0.5):
@@ -120,7 +138,13 @@ def _wait(ending: threading.Event) -> int:
     return 0
 
 
-def _schedule(options: Options, access: access_files.AccessFiles, folder: Path, ending: threading.Event) -> int:
+def _schedule(
+    options: Options,
+    access: access_files.AccessFiles,
+    folder: Path,
+    ending: threading.Event,
+    watching: watchdog.Watchdog,
+) -> int:
     """Run the scheduler through plain HTTP, as on any cluster; it heeds the signals."""
     from pumice.server import process  # noqa: PLC0415  numpy and the plugins: the API server answers before they are loaded
     from pumice.server.flags import settings  # noqa: PLC0415
@@ -140,7 +164,7 @@ def _schedule(options: Options, access: access_files.AccessFiles, folder: Path, 
         log = logs.Log(options.verbosity, stream=sys.stderr if options.verbosity else stream)
         logs.adopt_libraries(log)
         try:
-            made = process.Process(settings.read(given), log)
+            made = process.Process(settings.read(given), log, watching)
         except Exception as error:  # whatever keeps it from starting is told in one line
             raise UpError(f"the scheduler cannot start: {error}") from error
         return 0 if ending.is_set() else made.run()

@@ -26,6 +26,7 @@ RETRY: Final = 30.0  # seconds after which a folder that could not be written to
 _BATCH: Final = 1 << 18
 _LEAST_ROOM: Final = 1 << 16
 _PAUSE: Final = 0.2  # seconds in which lines are gathered
+_IDLE: Final = 0.7  # seconds after which it looks around though nothing was handed over
 SEGMENTS: Final = 10  # for which the limit has room
 
 
@@ -50,6 +51,7 @@ class Writer(threading.Thread):
         self.lost = 0  # steps that were handed over and not written
         self.written = 0  # bytes
         self.spent = 0.0  # seconds of processor time
+        self.turns = 0  # there is one every second or so, unless a disk does not answer
         self.failed_at: float | None = None
         self._works_again = False  # since it failed, as far as a trial tells
         self._is_over = False  # because of what no other folder would cure
@@ -70,6 +72,11 @@ class Writer(threading.Thread):
     def dropped(self) -> int:
         """How many steps are not in the recording."""
         return self.missed + self.lost
+
+    @property
+    def rests(self) -> bool:
+        """Tell whether no turn is to be expected: nothing was handed over yet, or it ends."""
+        return self._ending or not self.turns
 
     # -- the deciding thread -----------------------------------------------------------------------------------
 
@@ -108,8 +115,9 @@ class Writer(threading.Thread):
     def run(self) -> None:
         """Write until told to end."""
         while True:
-            self._wake.wait(None if self.failed_at is None else RETRY)
+            self._wake.wait(_IDLE)
             self._wake.clear()
+            self.turns += 1
             self._drain()
             self._try_again()
             self.spent = time.thread_time()

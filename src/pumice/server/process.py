@@ -27,7 +27,7 @@ from pumice.scheduler import Scheduler
 from pumice.server import dump, reporting
 from pumice.server.configuration import plugin_files, policy, refusals, sources
 from pumice.server.flags import controller_settings
-from pumice.server.health import api_silence
+from pumice.server.health import api_silence, overdue
 from pumice.server.logs import logs
 from pumice.server.threads import (
     deciding,
@@ -38,6 +38,7 @@ from pumice.server.threads import (
     pacing,
     required_queues,
     watch_feed,
+    watchdog,
 )
 from pumice.server.threads.clocks import monotonic, wall
 
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from pumice.server.logs.logs import Log
 
 FINISH: Final = 4.0  # seconds that writes get at the end
+ENDING: Final = 30.0  # seconds after which the process should have ended
 
 
 def run(settings: Settings) -> int:
@@ -82,9 +84,10 @@ def _refuse(log: Log, error: Exception) -> int:
 class Process:
     """One scheduler with everything around it."""
 
-    def __init__(self, settings: Settings, log: Log) -> None:
+    def __init__(self, settings: Settings, log: Log, watching: watchdog.Watchdog | None = None) -> None:
         self._settings = settings
         self._log = log
+        self._watchdog = watchdog.Watchdog(log) if watching is None else watching
         self._box = mailbox.Mailbox()
         self._api_silence = api_silence.ApiSilence(time.monotonic)
         self._options = pacing.patient(Options.from_flags(settings.shaping), settings.schedule_period)
@@ -106,7 +109,14 @@ class Process:
         self._lookout = rivals.Lookout(self._lease_client, self._rivals(), monotonic)
         self._election = self._candidate() if settings.leader_elect else None
         self._reporter = reporting.Reporter(
-            settings, log, self._policy, self._box, wall, api_silence=self._api_silence, election=self._election
+            settings,
+            log,
+            self._policy,
+            self._box,
+            wall,
+            api_silence=self._api_silence,
+            watch=self._watchdog.watch,
+            election=self._election,
         )
         self._world = KubeWorld(self._client, component=self._component(), observer=self._reporter.meter, now=wall)
         self._recorder = self._recording()
@@ -124,6 +134,8 @@ class Process:
         )
         self._informers = self._watches()
         self._io_thread = io_thread.IoThread(self._parts(), self._box, log)
+        deadline = settings.cycle_deadline / 1e6 or math.inf
+        self._deciding = overdue.Part("deciding", "a cycle", deadline=deadline)
         self._signals = 0
 
     # -- putting together --------------------------------------------------------------------------------------
@@ -289,10 +301,13 @@ class Process:
         """Run until told to end; returns the exit status."""
         self._heed_signals()
         interpreter.tune()
+        self._be_watched()
         self._io_thread.start()
         if self._controllers is not None:
             self._controllers.start()
         ended = self._decide()
+        self._deciding.begin()
+        self._deciding.due(time.monotonic() + ENDING)
         if self._controllers is not None:
             self._controllers.stop()
         if isinstance(ended, mailbox.Fatal):
@@ -306,6 +321,24 @@ class Process:
         self._log.info("ended")
         return 0
 
+    def _be_watched(self) -> None:
+        """Let every thread be looked at; if one of them does not go on, the others end in good order, so that the Lease is free for the next one."""
+        watched: list[overdue.Watched] = [self._deciding, self._io_thread.part]
+        if self._controllers is not None:
+            watched += self._controllers.part.watched
+            self._watchdog.farewells.append(self._controllers.stop)
+        if self._recorder is not None:
+            writer = self._recorder.writer
+            turns = overdue.Turning(
+                "recording", "a write", lambda: writer.turns, rests=lambda: writer.rests, ends=False
+            )
+            watched.append(turns)
+        for part in watched:
+            self._watchdog.watch.add(part)
+        self._watchdog.farewells.append(lambda: self._io_thread.stop(0.0))
+        if not self._watchdog.is_alive():
+            self._watchdog.start()
+
     def _end_recording(self) -> None:
         if self._recorder is not None:
             self._recorder.close(FINISH)
@@ -313,13 +346,16 @@ class Process:
     def _decide(self) -> mailbox.Stop | mailbox.Fatal:
         first = self._first
         while first is None:
-            message = self._box.take(time.monotonic() + 3600)
+            self._deciding.begin()
+            self._deciding.due(until := time.monotonic() + overdue.BEAT)
+            message = self._box.take(until)
             if isinstance(message, mailbox.Stop | mailbox.Fatal):
                 return message
             if isinstance(message, mailbox.Reconfigure):
                 first = message.configuration
         if self._recorder is not None:
             self._cache.inputs = self._recorder
+        self._deciding.begin("making plugins and actions")
         try:
             scheduler = Scheduler(self._cache, first, wall, known=self._known, observer=self._reporter.meter)
         except Exception as error:  # noqa: BLE001  a plugin of somebody else's may break down when it is made
@@ -329,7 +365,9 @@ class Process:
             self._recorder.follow(scheduler)
         period = self._settings.schedule_period
         pause = None if period is None else period / 1e6
-        decider = deciding.Decider(scheduler, self._box, self._log, self._reporter, period=pause, now=wall)
+        decider = deciding.Decider(
+            scheduler, self._box, self._log, self._reporter, period=pause, now=wall, part=self._deciding
+        )
         self._reporter.follow(scheduler, decider)
         return decider.run()
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pumice.server.flags.settings import Settings
     from pumice.server.health.api_silence import ApiSilence
     from pumice.server.health.checks import Line
+    from pumice.server.health.overdue import Watch
     from pumice.server.logs.logs import Log
     from pumice.server.metrics.controllers import ControllersMeter
     from pumice.server.metrics.exposition import Sample
@@ -58,6 +59,7 @@ class Reporter:
         wall: Callable[[], int],
         *,
         api_silence: ApiSilence,
+        watch: Watch,
         election: Election | None = None,
     ) -> None:
         self._settings = settings
@@ -70,9 +72,10 @@ class Reporter:
         self._exposition = exposition.Exposition(self._samples, table)
         self.meter = metering.Meter(self._exposition, log, wall)
         self.health = checks.Health(
-            {"deciding": self._is_stalled},
-            {"informers": self._missing},
+            {"progress": watch.late},
+            {"informers": self._missing, "progress": watch.late},
             {
+                "progress": watch.notes,
                 "deciding": self._trouble,
                 "configuration": lambda: policy.problem,
                 "plugins": lambda: policy.unusable,
@@ -81,6 +84,7 @@ class Reporter:
             api_silence.lines,
             None if election is None else lambda: leadership(election),
         )
+        self._watch = watch
         self._controllers: ControllersMeter | None = None
         self._world: KubeWorld | None = None
         self.recorder: Recorder | None = None
@@ -119,12 +123,6 @@ class Reporter:
         return self._controllers
 
     # -- health ------------------------------------------------------------------------------------------------
-
-    def _is_stalled(self) -> str:
-        if self._decider is None:
-            return ""
-        silent = time.monotonic() - self._decider.alive_at
-        return f"no cycle has ended for {silent:.0f}s" if silent > checks.STALLED else ""
 
     def _trouble(self) -> str:
         return self._decider.trouble if self._decider is not None else ""
@@ -172,6 +170,7 @@ class Reporter:
         yield "pumice_configuration_valid", (), int(not self._policy.problem)
         yield "pumice_leading", (), int(self._decider is not None and self._decider.deciding)
         yield "pumice_api_server_silence_seconds", (), self._api_silence.silence()
+        yield from self._watch.samples()
         for outcome, count in self._cycles.items():
             yield "pumice_cycles_total", (outcome,), count
         for names, count in list(self._breakdowns.items()):

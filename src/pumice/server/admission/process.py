@@ -23,9 +23,9 @@ from pumice.server import serving
 from pumice.server.admission import answering, certificate_sources, certificates, following, injecting, keeping
 from pumice.server.configuration import sources
 from pumice.server.flags import addresses
-from pumice.server.health import checks
+from pumice.server.health import checks, overdue
 from pumice.server.logs import logs, watch_log
-from pumice.server.threads import interpreter
+from pumice.server.threads import interpreter, watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -98,9 +98,17 @@ class Process:
             warn=lambda what, why: log.warning(what, problem=why),
         )
         self._ending = asyncio.Event()
+        self._watchdog = watchdog.Watchdog(log)
+        self._beating = overdue.Part("webhooks", "a turn of the loop that answers")
+        self._watchdog.watch.add(self._beating)
         self.health = checks.Health(
-            live={},
-            ready={"lists": self._waits, "certificate": self._uncertified, "end": self._leaving},
+            live={"progress": self._watchdog.watch.late},
+            ready={
+                "lists": self._waits,
+                "certificate": self._uncertified,
+                "end": self._leaving,
+                "progress": self._watchdog.watch.late,
+            },
             notes={"webhook-configurations": self._unasked, "admission-conf": self._refused_rules},
         )
 
@@ -135,6 +143,7 @@ class Process:
     async def run(self) -> int:
         """Serve until a signal comes."""
         self._heed_signals()
+        self._watchdog.start()
         async with self._client:
             listeners: list[serving.Listener] = []
             works = [asyncio.ensure_future(each) for each in self._works()]
@@ -161,6 +170,7 @@ class Process:
         found: list[Awaitable[None]] = [
             self._informers.run(),
             watch_log.keep(self._informers, self._log),
+            watchdog.beat(self._beating),
             self._injector.run(),
         ]
         return [*found, self._pod_rules.run()] if self._pod_rules is not None else found

@@ -26,8 +26,9 @@ from pumice.kube.watches.informers import Informers
 from pumice.kube.watches.watching import WatchSpec
 from pumice.kube.writes import companions
 from pumice.kube.writes.eventing import EventRecorder
+from pumice.server.health import overdue
 from pumice.server.logs import watch_log
-from pumice.server.threads import clocks, interpreter, leading
+from pumice.server.threads import clocks, interpreter, leading, watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -113,6 +114,14 @@ class ControllersPart:
         meter.look_at(self.reconciler.engine)
         meter.leading = lambda: self._allowance() > 0
         self._meter = meter
+        self._beating = overdue.Part("controllers", "a turn of the controllers' loop")
+        turning = overdue.Turning(
+            "turns",
+            "a look of the controllers at what waits",
+            lambda: self.reconciler.looks,
+            rests=lambda: self.reconciler.is_held,
+        )
+        self.watched = (self._beating, turning)
         self._companions = self._grouper(work, companions_wanted) if work.companions else None
         self.specs = self._specs(work)
         self.informers = Informers(self._client, self.specs, Feed(self.reconciler, self._companions))
@@ -167,6 +176,7 @@ class ControllersPart:
                 await open_until_the_end.enter_async_context(client)
             term = leading.Term(self._log)
             works = [asyncio.create_task(self._live(term)), asyncio.create_task(self._meter.write_failures.run())]
+            works.append(asyncio.create_task(watchdog.beat(self._beating)))
             if self.election is not None:
                 works.append(asyncio.create_task(self.election.run(term.lead, term.stand_by)))
             try:

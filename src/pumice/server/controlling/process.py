@@ -14,7 +14,7 @@ from pumice.server import serving
 from pumice.server.controlling import part, reporting
 from pumice.server.health import api_silence
 from pumice.server.logs import logs
-from pumice.server.threads import clocks, interpreter
+from pumice.server.threads import clocks, interpreter, watchdog
 from pumice.server.threads.io_thread import StartError
 
 if TYPE_CHECKING:
@@ -31,11 +31,13 @@ def run(settings: ControllerSettings) -> int:
     for name in settings.unheard:
         log.info("flag without effect", flag=f"--{name}")
     silence = api_silence.ApiSilence(time.monotonic)
-    reporter = reporting.Reporter(log, clocks.wall, silence)
+    watching = watchdog.Watchdog(log)
+    reporter = reporting.Reporter(log, clocks.wall, silence, watching.watch)
     made = _made(settings, reporter, silence, log)
     if made is None:
         return 1
     reporter.look_at(made)
+    watching.start()
     return asyncio.run(_live(settings, made, reporter, log))
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pumice.server.controlling.part import ControllersPart
     from pumice.server.health.api_silence import ApiSilence
     from pumice.server.health.checks import Line
+    from pumice.server.health.overdue import Watch
     from pumice.server.logs.logs import Log
     from pumice.server.metrics.exposition import Sample
 
@@ -22,16 +23,17 @@ if TYPE_CHECKING:
 class Reporter:
     """Knows whom to ask."""
 
-    def __init__(self, log: Log, wall: Callable[[], int], api_silence: ApiSilence) -> None:
+    def __init__(self, log: Log, wall: Callable[[], int], api_silence: ApiSilence, watch: Watch) -> None:
         shared = tuple(series.BY_NAME[name] for name in series.SHARED)
         self._exposition = exposition.Exposition(self._samples, (*series.CONTROLLERS, *shared))
         self.meter = controllers.ControllersMeter(self._exposition, log, wall)
         self._api_silence = api_silence
+        self._watch = watch
         self._part: ControllersPart | None = None
         self.health = checks.Health(
-            {},
-            {"informers": self._missing},
-            {"controllers": lambda: self.meter.last_breakdown},
+            {"progress": watch.late},
+            {"informers": self._missing, "progress": watch.late},
+            {"progress": watch.notes, "controllers": lambda: self.meter.last_breakdown},
             api_silence.lines,
             self._leadership,
         )
@@ -39,6 +41,8 @@ class Reporter:
     def look_at(self, part: ControllersPart) -> None:
         """Name the part that is reported on."""
         self._part = part
+        for watched in part.watched:
+            self._watch.add(watched)
         self._api_silence.watch(part.informers)
 
     async def metrics(self) -> bytes:
@@ -55,6 +59,7 @@ class Reporter:
     def _samples(self) -> Iterator[Sample]:
         yield from self.meter.samples()
         yield "pumice_api_server_silence_seconds", (), self._api_silence.silence()
+        yield from self._watch.samples()
         if self._part is not None:
             yield from reporting.of_watches(self._part.informers)
             yield "pumice_events_total", ("sent",), self._part.events.sent

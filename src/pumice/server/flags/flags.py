@@ -84,6 +84,13 @@ FLAGS: Final[tuple[Flag, ...]] = (
         SCHEDULING,
     ),
     Flag(
+        "cycle-deadline",
+        "duration",
+        600_000_000,
+        "end the process, so that another replica decides, if one cycle takes longer than this; 0 = never",
+        SCHEDULING,
+    ),
+    Flag(
         "feature-gates",
         "list",
         (),

@@ -24,6 +24,7 @@ class Settings(process_settings.ProcessSettings, frozen=True, kw_only=True):
 
     csi_storage: bool
     schedule_period: int | None
+    cycle_deadline: int
     scheduler_sharding_mode: str
     scheduler_conf: str
     disable_default_scheduler_config: bool
@@ -68,6 +69,8 @@ def _check(settings: Settings) -> None:
     _check_recording(settings)
     if settings.schedule_period is not None and settings.schedule_period < 0:
         raise SettingsError("--schedule-period: a pause cannot be negative")
+    if settings.cycle_deadline < 0:
+        raise SettingsError("--cycle-deadline: a cycle cannot take less than no time; 0 lets it take any")
     process_settings.check(settings)
     controller_settings.beside_scheduler(settings)
     if settings.disable_default_scheduler_config and not settings.scheduler_conf:

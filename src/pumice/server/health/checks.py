@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pumice.api import printable
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     Line = tuple[str, bool, str]
     """What was looked at, whether it is fine, and how it is."""
-
-STALLED: Final = 300.0  # seconds without a sign of the deciding thread
 
 
 class Health:

@@ -106,6 +106,21 @@ SERIES: Final[tuple[Series, ...]] = (
         "age of the last sign of life of the API server: an answer about the Lease, a list, a line of a watch; quiet clusters without a Lease reach 60",
     ),
     Series(
+        "pumice_overdue_seconds",
+        "gauge",
+        ("part",),
+        "for how long a part of the process has not begun what was due, without the time in which the process did not run; from 5 on it is told, at 30 the process ends",
+    ),
+    Series(
+        "pumice_busy_seconds",
+        "gauge",
+        ("part",),
+        "for how long what a part of the process does now has been going on, such as one cycle; see --cycle-deadline",
+    ),
+    Series(
+        "pumice_stalls_total", "counter", ("part",), "how often it was told that a part of the process does not go on"
+    ),
+    Series(
         "pumice_cycles_total",
         "counter",
         ("outcome",),
@@ -193,6 +208,9 @@ CONTROLLERS: Final[tuple[Series, ...]] = (
 
 SHARED: Final = (
     "pumice_api_server_silence_seconds",
+    "pumice_overdue_seconds",
+    "pumice_busy_seconds",
+    "pumice_stalls_total",
     "pumice_watch_synced",
     "pumice_watch_objects",
     "pumice_watch_lists_total",

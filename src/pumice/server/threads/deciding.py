@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pumice.api import printable
 from pumice.framework.breakdowns import Breakdown
+from pumice.server.health import overdue
 from pumice.server.logs import logs
 from pumice.server.threads import interpreter, mailbox
 from pumice.server.threads.pacing import Pacing
@@ -63,6 +64,7 @@ class Decider:
         *,
         period: float | None,
         now: Callable[[], int],
+        part: overdue.Part | None = None,
     ) -> None:
         self._scheduler = scheduler
         self._box = box
@@ -74,7 +76,7 @@ class Decider:
         self._deciding = False
         self._told: dict[str, float] = {}
         self._frozen = False
-        self.alive_at = time.monotonic()
+        self._part = overdue.Part("deciding", "a cycle") if part is None else part  # whoever watches is told by it
         self.trouble = ""  # what broke down in the last cycle
 
     @property
@@ -87,10 +89,11 @@ class Decider:
         while True:
             self._box.hush()
             started = time.monotonic()
+            self._part.begin("a cycle" if self._deciding else "taking in events")
             self._work()
-            self.alive_at = time.monotonic()
-            due = self._pacing.next(started, self.alive_at, self._wakes_in())
-            ended = self._wait(due if self._deciding else min(due, self.alive_at + WARM))
+            now = time.monotonic()
+            due = self._pacing.next(started, now, self._wakes_in())
+            ended = self._wait(due if self._deciding else min(due, now + WARM))
             if ended is not None:
                 return ended
 
@@ -103,10 +106,12 @@ class Decider:
         """Take messages until it is time for the next cycle; what comes in a long pause is taken in there, so that the cycle begins with little to take in."""
         early, heard = due, self._box.heard
         while True:
+            self._part.due(due)
             message = self._box.take(min(due, early))
             match message:
                 case None if early < due:
                     early = due
+                    self._part.work("taking in events")
                     self._take_in()
                 case None:
                     now = time.monotonic()
@@ -132,15 +137,19 @@ class Decider:
         """Do what somebody outside wants."""
         match message:
             case mailbox.Reconfigure():
+                self._part.work("a new configuration")
                 self._reconfigure(message.configuration)
                 self._box.ring()
             case mailbox.Dump():
+                self._part.work("a dump")
                 self._guarded("dump", self._reporter.dump)
             case mailbox.Summarise():
+                self._part.work("a summary")
                 self._guarded("summary", self._reporter.summarise)
             case mailbox.View():
                 # Who asked may have given up meanwhile; nobody could be answered then.
                 if message.reply.set_running_or_notify_cancel():
+                    self._part.work("gathering numbers")
                     self._guarded("gathering numbers", self._reporter.view)
                     message.reply.set_result(None)
 

@@ -17,8 +17,9 @@ import threading
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pumice.kube import election, rivals
+from pumice.server.health import overdue
 from pumice.server.logs import watch_log
-from pumice.server.threads import gathering, leading, mailbox
+from pumice.server.threads import gathering, leading, mailbox, watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -80,6 +81,7 @@ class IoThread(threading.Thread):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping: asyncio.Event | None = None
         self._patience = 0.0
+        self.part = overdue.Part("io", "a turn of the I/O loop")
         self._ready = threading.Event()
 
     def run(self) -> None:
@@ -136,6 +138,7 @@ class IoThread(threading.Thread):
         term = leading.Term(self._log)
         works: list[tuple[str, Awaitable[None]]] = [
             *((getattr(chore, "__qualname__", "chore"), chore()) for chore in parts.chores),
+            ("beating", watchdog.beat(self.part)),
             ("writes", parts.world.run(parts.settled)),
             ("beginning", self._begin(term)),
         ]

@@ -1,0 +1,86 @@
+"""The thread that notices if the process stops in silence: it tells where every thread is, and ends the process if that does not cure itself.
+
+It waits for nobody: a log that blocks, or an event loop that does not answer, gets a few seconds. What keeps the interpreter itself, so that no thread of Python's
+runs, also keeps the Lease from being renewed and probes from being answered; that is noticed by others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+from pumice.server.health import overdue
+from pumice.server.logs import stacks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pumice.server.logs.logs import Log
+
+TELL: Final = 3.0  # seconds that a log gets for what is told
+FAREWELL: Final = 8.0  # seconds that the rest of the process gets to end in good order, which releases its Lease
+STATUS: Final = 1
+
+
+class Watchdog(threading.Thread):
+    """Looks at the parts of a process twice a second. `leave` ends the process; `farewells` come before it, the last one first."""
+
+    def __init__(
+        self, log: Log, watch: overdue.Watch | None = None, *, leave: Callable[[int], object] = os._exit
+    ) -> None:
+        super().__init__(name="watchdog", daemon=True)
+        self.watch = overdue.Watch() if watch is None else watch
+        self.farewells: list[Callable[[], object]] = []
+        self._log = log
+        self._leave = leave
+
+    def run(self) -> None:
+        """Look until the process ends."""
+        while True:
+            time.sleep(overdue.EVERY)
+            self.look(time.monotonic())
+
+    def look(self, now: float) -> None:
+        """Look once, and act on what is found."""
+        found = self.watch.look(now)
+        for each in found:
+            bounded(lambda each=each: self._tell(each), TELL)  # type: ignore[misc]
+        if any(each.ends for each in found):
+            bounded(self._part, FAREWELL)
+            self._leave(STATUS)
+
+    def _tell(self, found: overdue.Finding) -> None:
+        if found.over:
+            self._log.info("it goes on again", part=found.part)
+            return
+        for name, stack in stacks.of_threads():
+            self._log.error("stack", thread=name, innermost_first=stack)
+        if found.ends:
+            self._log.error("ending", part=found.part, problem=found.problem)
+        else:
+            self._log.error("overdue", part=found.part, problem=found.problem)
+
+    def _part(self) -> None:
+        for farewell in reversed(self.farewells):
+            farewell()
+
+
+def bounded(step: Callable[[], object], patience: float) -> None:
+    """Do something in a thread of its own, and wait for it no longer than so many seconds."""
+    doing = threading.Thread(target=step, name="watchdog-step", daemon=True)
+    doing.start()
+    doing.join(patience)
+
+
+async def beat(part: overdue.Part) -> None:
+    """Show that the running event loop turns, until cancelled."""
+    try:
+        while True:
+            part.begin()
+            part.due(time.monotonic() + overdue.BEAT)
+            await asyncio.sleep(overdue.BEAT)
+    finally:
+        part.rest()
