@@ -1,6 +1,6 @@
 """Specs of pods that were read before: the pods of one template are decoded, checked and defaulted once, and share what they have in common.
 
-A spec is known by its bytes. What is kept is the spec as it is stored, and so never changed in place; whoever changes one pod's makes new maps for the levels
+A spec is known by its bytes and by how strictly its fields were checked. What is kept is the spec as it is stored, and so never changed in place; whoever changes one pod's makes new maps for the levels
 that change.
 """
 
@@ -49,19 +49,19 @@ class PodSpecs:
     """The specs that were seen lately."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[bytes, KnownSpec] = OrderedDict()
+        self._known: OrderedDict[tuple[str, bytes], KnownSpec] = OrderedDict()
 
-    def find(self, raw: bytes) -> KnownSpec | None:
-        """Give what is known about a spec."""
-        found = self._known.get(raw)
+    def find(self, stated: tuple[str, bytes]) -> KnownSpec | None:
+        """Give what is known about a spec that came with such a wish for validation."""
+        found = self._known.get(stated)
         if found is not None:
-            self._known.move_to_end(raw)
+            self._known.move_to_end(stated)
         return found
 
-    def keep(self, raw: bytes, spec: Document, quality: str, node: Node, filled: frozenset[str]) -> None:
+    def keep(self, stated: tuple[str, bytes], spec: Document, quality: str, node: Node, filled: frozenset[str]) -> None:
         """Remember a spec that was found good, of which nobody owns what the server has filled in."""
-        if len(raw) <= LONGEST:
-            self._known[raw] = KnownSpec(spec, quality, node, filled)
+        if len(stated[1]) <= LONGEST:
+            self._known[stated] = KnownSpec(spec, quality, node, filled)
             if len(self._known) > MOST:
                 self._known.popitem(last=False)
 

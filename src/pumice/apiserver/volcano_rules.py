@@ -48,7 +48,7 @@ class VolcanoRules:
 
     def completed(self, new: Document, resource: Resource, namespace: str) -> Document:
         """Give a new object with what is filled into it."""
-        if not self._concerned(resource.kind, namespace):
+        if not self.concerns(resource.kind, namespace):
             return new
         request = Request(operation="CREATE", object=new, namespace=namespace, name=new["metadata"].get("name", ""))
         return rules.completed(self._rules, resource.kind, request, self._around, self._settings)
@@ -65,7 +65,7 @@ class VolcanoRules:
     ) -> None:
         """Refuse a write with every field that is wrong, in the words of a webhook that denies it."""
         namespace, name = place
-        if not self._concerned(resource.kind, namespace):
+        if not self.concerns(resource.kind, namespace):
             return
         before = patches.copied(dict(old)) if old is not None else {}
         request = Request(operation=operation, object=new or {}, old=before, namespace=namespace, name=name)
@@ -81,5 +81,6 @@ class VolcanoRules:
                 message = f'admission webhook "{rule.webhook}" denied the request: {status["message"]}'
                 raise statuses.Problem(status["code"], message, reason=status["reason"], details=status["details"])
 
-    def _concerned(self, kind: kinds.Kind, namespace: str) -> bool:
+    def concerns(self, kind: kinds.Kind, namespace: str) -> bool:
+        """Tell whether there are rules about a kind in a namespace."""
         return kind.plural in self._kinds and namespace not in _LEFT_ALONE

@@ -92,7 +92,7 @@ class Writing:
         self._judge(new, resource, None)
         self._review("CREATE", target, new, None, warnings)
         if raw and not warnings:
-            self._specs.keep(raw, new["spec"], new["status"]["qosClass"], resource.node, filled)
+            self._specs.keep((options.validation, raw), new["spec"], new["status"]["qosClass"], resource.node, filled)
         self._admission.admit(new, resource, namespace)
         new = versions.stored(new, resource)
         return self._adopt(
@@ -157,9 +157,9 @@ class Writing:
             metadata["name"] = generate(metadata["generateName"])
 
     def create_pod(self, target: Target, data: bytes, options: Options, warnings: list[str]) -> Mapping[str, Any]:
-        """Create a pod out of JSON; one whose spec was seen before is not read again."""
+        """Create a pod out of JSON; one whose spec was seen before, by a client as strict, is not read again."""
         body, raw = pod_specs.split(data)
-        known = self._specs.find(raw)
+        known = self._specs.find((options.validation, raw)) if self._may_share(target) else None
         if known is None:
             spec = msgspec.json.decode(raw) if raw else None
             return self.create(target, {**body, "spec": spec} if spec is not None else body, options, warnings, raw=raw)
@@ -176,6 +176,13 @@ class Writing:
         fields = known.fields(metadata, resource.node)
         metadata["managedFields"] = [self._writer(resource, options, "").entry("Update", fields, shared=True)]
         return self._adopt(new, resource, namespace, options, generated=bool(metadata.get("generateName")))
+
+    def _may_share(self, target: Target) -> bool:
+        """Tell whether nobody but the server has a say about a new pod; whoever else has one is asked about each."""
+        kind = (target.resource.group, target.resource.kind_name)
+        rules = self.volcano_rules
+        others = rules is not None and rules.concerns(target.resource.kind, target.namespace)
+        return kind not in self.judges and kind not in self.completes and not others
 
     # ---- replacing
 
