@@ -89,6 +89,21 @@ def lower_priority(view):
             yield f"{pod.key} of priority {victim.priority} goes for {plan.claimant} of {claimant.priority}"
 
 
+def never_more_important(view):
+    """preempt gives nobody away who is more important, whatever tier priority is listed in (23)."""
+    if not view.policy.voters("enablePreemptable", ("priority",)):
+        return
+    for plan, pod in _victims(view):
+        claimant, victim = (view.before.groups.get(key) for key in (plan.claimant, pod.group))
+        if plan.action != "preempt" or claimant is None or victim is None:
+            continue
+        if plan.claimant == pod.group:
+            if plan.members and all(member.priority < pod.priority for member in plan.members):
+                yield f"{pod.key} of priority {pod.priority} goes for less important members of its own job"
+        elif victim.priority > claimant.priority:
+            yield f"{pod.key} of priority {victim.priority} goes for {plan.claimant} of {claimant.priority}"
+
+
 def without_requests(view):
     """For a pod without requests no pod with requests goes (20)."""
     for plan in view.plans:
@@ -405,6 +420,7 @@ CHECKS = (
     budgets,
     right_queue,
     lower_priority,
+    never_more_important,
     without_requests,
     gangs_whole,
     nominated,

@@ -29,6 +29,11 @@ class PreemptSettings(EvictingSettings, PlacingSettings):
         default=False,
         help="also ask plugins that register at the simulation points; every plan is tried out against all others anyway, on all nodes",
     )
+    protect_important = settings.truth(
+        "protectMoreImportant",
+        default=True,
+        help="whether a pod that is more important than the claimant is safe where priority is listed; false, as under `compatibility: volcano`, lets later tiers give it away",
+    )
     workers = settings.whole("topologyAwarePreemptWorkerNum", 16, minimum=1, help="accepted for compatibility; unused")
     candidates_percentage = settings.whole("minCandidateNodesPercentage", 10, minimum=0, maximum=100, help=_ALL_NODES)
     least_candidates = settings.whole("minCandidateNodesAbsolute", 1, minimum=0, help=_ALL_NODES)
@@ -37,7 +42,9 @@ class PreemptSettings(EvictingSettings, PlacingSettings):
     @property
     def asked(self) -> Asked:
         """How victims are looked for."""
-        return msgspec.structs.replace(super().asked, simulates=self.topology_aware)
+        return msgspec.structs.replace(
+            super().asked, simulates=self.topology_aware, protects_important=self.protect_important
+        )
 
 
 class Preempt(Action):

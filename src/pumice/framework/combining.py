@@ -215,24 +215,37 @@ class Intersection(Extension[[S, "Sequence[Task]"], "Sequence[Task] | None"], Ge
 
     def __call__(self, subject: S, candidates: Sequence[Task]) -> list[Task]:
         """Return the candidates that the deciding tier agrees on."""
+        return self.decided(subject, candidates)[1]
+
+    def decided(self, subject: S, candidates: Sequence[Task]) -> tuple[int, list[Task]]:
+        """Return which tier decides about all of some candidates, and on whom it agrees; -1 and nobody if none does."""
         try:
-            return self._decided(subject, candidates)
+            # With a final veto there is one intersection over all tiers.
+            for number in range(1 if self.final_veto else len(self.tiers)):
+                if found := self._agreed_in(number, subject, candidates):
+                    return number, found
+        except PluginBreakdownError:
+            pass
+        return -1, []
+
+    def of_tier(self, number: int, subject: S, candidates: Sequence[Task]) -> list[Task]:
+        """Return the candidates that one tier agrees on; nobody where there is no such tier."""
+        try:
+            return [] if number < 0 else self._agreed_in(number, subject, candidates)
         except PluginBreakdownError:
             return []
 
-    def _decided(self, subject: S, candidates: Sequence[Task]) -> list[Task]:
+    def _agreed_in(self, number: int, subject: S, candidates: Sequence[Task]) -> list[Task]:
         if self.final_veto:
             return self._agreed([self._answer(f, subject, candidates) for f in self])
-        for tier in self.tiers:
-            decided, quarrel = self._intersect(tier, subject, candidates)
-            if quarrel:
-                # Plugins that take the first few each took others: ask again about those whom nobody refuses on their own.
-                undisputed = [task for task in candidates if self._intersect(tier, subject, [task])[0]]
-                if 0 < len(undisputed) < len(candidates):
-                    decided, _ = self._intersect(tier, subject, undisputed)
-            if decided:
-                return decided
-        return []
+        tier = self.tiers[number]
+        decided, quarrel = self._intersect(tier, subject, candidates)
+        if quarrel:
+            # Plugins that take the first few each took others: ask again about those whom nobody refuses on their own.
+            undisputed = [task for task in candidates if self._intersect(tier, subject, [task])[0]]
+            if 0 < len(undisputed) < len(candidates):
+                decided, _ = self._intersect(tier, subject, undisputed)
+        return decided
 
     @staticmethod
     def _agreed(answers: Sequence[Sequence[Task] | None]) -> list[Task]:
@@ -273,7 +286,7 @@ class Intersection(Extension[[S, "Sequence[Task]"], "Sequence[Task] | None"], Ge
                 return [], False
             if decided:
                 kept = {task.uid for task in answer}
-                # An empty intersection means "no decision": the next plugin of the tier starts afresh (test_intersection_restarts_inside_a_tier).
+                # An empty intersection means "no decision": the next plugin of the tier starts afresh.
                 decided = [task for task in decided if task.uid in kept]
                 quarrel = quarrel or not decided
             elif not quarrel or len(answer) < len(candidates):

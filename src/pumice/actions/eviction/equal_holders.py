@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.actions.eviction import equal_rivals
-from pumice.framework.combining import Intersection
 from pumice.framework.points import Reads
 
 if TYPE_CHECKING:
@@ -93,7 +92,5 @@ class EqualHolders:
 def _nobody_is_outvoted(rules: Rules) -> bool:
     """Tell whether a candidate goes if and only if every function would let it go, whoever else is asked about."""
     extension = rules.extension()
-    if not isinstance(extension, Intersection):
-        return False
     voices = [len(tier) for tier in extension.tiers if tier]
     return extension.final_veto or not voices or (len(voices) == 1 and voices[0] <= VOICES)

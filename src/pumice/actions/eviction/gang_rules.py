@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from pumice.actions.eviction.settings import Asked
-    from pumice.framework.extensions import Extension
+    from pumice.framework.combining import Intersection
     from pumice.framework.session import Session
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job
@@ -165,19 +165,17 @@ class GangRules(Rules):
         owner = self.session.cluster.queues[job.queue]
         return owner.name != own and (bool(owner.guarantee) or not owner.reclaimable)
 
-    def ask(self, claimant: Task, candidates: Sequence[Task], domain: HyperNode | None = None) -> list[Task]:
-        """Ask who is evictable."""
-        return (
-            self.session.unified_evictable(EvictionContext(self.name, claimant.job, domain), candidates)
-            if claimant.job is not None
-            else []
-        )
-
-    def asking(self, claimant: Task) -> object:
+    def asking(self, claimant: Task, domain: HyperNode | None = None) -> object:
         """Return what the functions are asked about: the whole gang."""
-        return EvictionContext(self.name, claimant.job) if claimant.job is not None else None
+        return EvictionContext(self.name, claimant.job, domain) if claimant.job is not None else None
 
-    def extension(self) -> Extension[..., Any]:
+    def decided(
+        self, claimant: Task, candidates: Sequence[Task], domain: HyperNode | None = None
+    ) -> tuple[int, list[Task]]:
+        """Offer nobody to a pod without a job."""
+        return super().decided(claimant, candidates, domain) if claimant.job is not None else (-1, [])
+
+    def extension(self) -> Intersection[Any]:
         """Return UnifiedEvictable."""
         return self.session.unified_evictable
 

@@ -141,9 +141,10 @@ class NodeAhead:
         jobs = Counter(task.job_key for task in self._known)
         going = [choice.unit.tasks[0] for choice in alike[: sets.how_many_pass(self.row, alike[: len(members)])]]
         going = list(itertools.takewhile(lambda task: jobs[task.job_key] == 1 and columns.can_spare_more(task), going))
-        if not going or len(plan.rules.ask(member, going)) < len(going):
+        if not going:
             return []
-        return going
+        tier = plan.deciding_tier(member, self.row, self._known)
+        return going if len(plan.rules.ask_tier(tier, member, going)) == len(going) else []
 
     def _alike(self) -> list[Choice]:
         """Return the single pods of one shape that are tried first, being as cheap as the bound."""

@@ -63,6 +63,8 @@ class Plan:
         # Whether it is known that no victim can be spared.
         self.is_trimmed = False
         self.gangs = rules.keeps_gangs
+        # The tier that decides about the victims of a node, and when that was found.
+        self._tiers: dict[int, tuple[int, int]] = {}
 
     def with_bounds(self, text: str) -> str:
         """Return what is said of the plan, followed by the bounds that were reached while it was looked for."""
@@ -116,6 +118,19 @@ class Plan:
         """Ask the plugins that simulate, where they are asked."""
         simulated = self.rules.simulation
         return simulated is not None and simulated.refuses(self.queue, member, self.session.cluster.nodes.records[row])
+
+    def deciding_tier(self, member: Task, row: int, candidates: Sequence[Task]) -> int:
+        """Return which tier of plugins decides about victims on a node: it follows from all candidates there asked together, before the first of them goes."""
+        known, changed = self._tiers.get(row), self.session.cluster.changed
+        if known is not None and (known[1] == changed or self._takes_from(row)):
+            return known[0]
+        tier, _ = self.rules.decided(member, candidates, self.domain)
+        self._tiers[row] = (tier, changed)
+        return tier
+
+    def _takes_from(self, row: int) -> bool:
+        """Tell whether somebody goes on a node already."""
+        return any(task.node is not None and task.node.row == row for unit in self.units for task in unit.tasks)
 
     def leaves_gangs_whole(self, taken: Sequence[Unit]) -> bool:
         """Tell whether every job that loses a pod keeps its minimum or is gone entirely."""

@@ -16,7 +16,8 @@ from pumice.model.statuses import ALLOCATED_LIKE, Status
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pumice.framework.extensions import Extension, Registered
+    from pumice.framework.combining import Intersection
+    from pumice.framework.extensions import Registered
     from pumice.framework.session import Session
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job
@@ -37,6 +38,7 @@ class Rules:
     within: ClassVar[bool] = False
     own_queue: ClassVar[bool] = False  # whether victims are of the claimant's queue
     node_by_node: ClassVar[bool] = True
+    protects_important: bool = False  # whether no tier gives a pod away that is more important than the claimant
     statuses: frozenset[Status] = frozenset({Status.RUNNING})
 
     def __init__(self, session: Session, asked: Asked | None = None) -> None:
@@ -55,7 +57,7 @@ class Rules:
         """Ask as in a later cycle, when what is being bound now runs."""
         self.statuses = ALLOCATED_LIKE
 
-    def extension(self) -> Extension[..., Any]:
+    def extension(self) -> Intersection[Any]:
         """Return the extension point that decides about victims."""
         raise NotImplementedError  # pragma: no cover  every action has its own
 
@@ -89,9 +91,21 @@ class Rules:
 
     def ask(self, claimant: Task, candidates: Sequence[Task], domain: HyperNode | None = None) -> list[Task]:
         """Ask the plugins which candidates may go, for a plan in one hyper-node or anywhere."""
-        raise NotImplementedError  # pragma: no cover  as above
+        return self.decided(claimant, candidates, domain)[1]
 
-    def asking(self, claimant: Task) -> object:
+    def decided(
+        self, claimant: Task, candidates: Sequence[Task], domain: HyperNode | None = None
+    ) -> tuple[int, list[Task]]:
+        """Return which tier of plugins decides about some candidates asked together, and who of them may go."""
+        return self.extension().decided(self.asking(claimant, domain), candidates)
+
+    def ask_tier(
+        self, tier: int, claimant: Task, candidates: Sequence[Task], domain: HyperNode | None = None
+    ) -> list[Task]:
+        """Ask the plugins of one tier which candidates may go."""
+        return self.extension().of_tier(tier, self.asking(claimant, domain), candidates)
+
+    def asking(self, claimant: Task, _domain: HyperNode | None = None) -> object:
         """Return what the functions are asked about."""
         return claimant
 
@@ -126,10 +140,20 @@ class Rules:
         if not candidate.preemptable:
             return f"{candidate.key} is marked as not preemptable"
         if claimant is not None and claimant.job is not None and candidate.job is not None:
+            if self.protects_important and self._is_outranked(claimant.job, claimant, candidate):
+                return f"{candidate.key} is more important"
             reason = self._queue_protection(claimant.job.queue, candidate)
             if reason is not None:
                 return reason
         return self.session.protection(claimant, candidate, self.name)
+
+    @staticmethod
+    def _is_outranked(own: Job, claimant: Task, candidate: Task) -> bool:
+        """Tell whether a candidate is more important than a claimant: by the priority of its job, inside one job by its own."""
+        other = candidate.job
+        if other is None or other is own:
+            return candidate.priority > claimant.priority
+        return other.priority > own.priority
 
     def budget(self, claimant: Task | None, candidate: Task) -> str | None:
         """Return which budget of disruptions a candidate would break, counting those who go before it; None if it breaks none."""
@@ -190,16 +214,18 @@ class Preempt(Rules):
     own_queue = True
     statuses = frozenset({Status.BOUND, Status.RUNNING})
 
+    def __init__(self, session: Session, asked: Asked | None = None) -> None:
+        super().__init__(session, asked)
+        asked = asked or Asked()
+        is_as_there = session.configuration.compatibility == "volcano"
+        self.protects_important = asked.protects_important and not is_as_there and "priority" in self.plugins
+
     def concerns(self, claimant: Task, candidate: Task) -> bool:
         """Look at other jobs of the same queue."""
         own, other = claimant.job, candidate.job
         return own is not None and other is not None and other is not own and other.queue == own.queue
 
-    def ask(self, claimant: Task, candidates: Sequence[Task], _domain: HyperNode | None = None) -> list[Task]:
-        """Ask who is preemptable."""
-        return self.session.preemptable(claimant, candidates)
-
-    def extension(self) -> Extension[..., Any]:
+    def extension(self) -> Intersection[Any]:
         """Return Preemptable."""
         return self.session.preemptable
 
@@ -238,11 +264,7 @@ class Reclaim(Rules):
         """Ask whether the queue may reclaim for a member."""
         return self.session.preemptive(queue, subject.equal_tasks([member]))
 
-    def ask(self, claimant: Task, candidates: Sequence[Task], _domain: HyperNode | None = None) -> list[Task]:
-        """Ask who is reclaimable."""
-        return self.session.reclaimable(claimant, candidates)
-
-    def extension(self) -> Extension[..., Any]:
+    def extension(self) -> Intersection[Any]:
         """Return Reclaimable."""
         return self.session.reclaimable
 

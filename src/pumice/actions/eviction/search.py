@@ -343,7 +343,7 @@ class Search:
         return Search(self.session, self.rules)
 
     def _takes_from(self, job: Job, plan: Plan) -> bool:
-        """Tell whether the same search, as things stand, would take pods of a plan's claimant for a job, in any of its rounds."""
+        """Tell whether the same search, as things stand, would take pods of a plan's claimant for a job."""
         session = self.session
         queue, tasks = session.queue_of(job), asking.claimants(session, job)
         if queue is None or not tasks:
@@ -353,23 +353,13 @@ class Search:
         return any(self._takes_in(wanted, domain, plan) for domain in self._first_domains(job))
 
     def _takes_in(self, wanted: Wanted, domain: HyperNode, plan: Plan) -> bool:
-        job = wanted.job
-        rival, search = self._blank(wanted, domain), self.fresh()
+        rival = self._blank(wanted, domain)
         members = {member.uid for member in plan.members}
-        for _ in range(ROUNDS):
-            if not search.fill(rival, wanted.tasks, wanted.done):
-                break
+        if self.fresh().fill(rival, wanted.tasks, wanted.done):
             trimming.trim(rival)
-            taken = [task for unit in rival.units for task in unit.tasks]
-            rival.start_again()
-            if not taken:
-                return False
-            if any(task.uid in members or (task.job is plan.job and task.job is not job) for task in taken):
-                return True
-            # Whoever it would take first may be refused to it in turn; then it goes on.
-            rival.excluded.update(dict.fromkeys(task.uid for task in taken))
+        taken = [task for unit in rival.units for task in unit.tasks]
         rival.start_again()
-        return False
+        return any(task.uid in members or (task.job is plan.job and task.job is not wanted.job) for task in taken)
 
     def _keep_room(self, plan: Plan) -> None:
         """Nobody needs to go: the members keep the places that were found for them, and allocate follows."""

@@ -32,6 +32,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     spare_for: int = SPARE_FOR.argument.default
     most_domains: int = 8
     simulates: bool = False
+    protects_important: bool = True
 
 
 class EvictingSettings(Settings):

@@ -197,7 +197,7 @@ class VictimSets:
 
     def _works(self, chosen: Sequence[Choice], ordered: Sequence[Task], row: int) -> bool:
         """Tell whether a set may go and the member fits without it."""
-        if not self._is_offered(chosen, ordered):
+        if not self._is_offered(chosen, ordered, row):
             return False
         plan = self._plan
         if self._by_numbers and self._go_apart(chosen):
@@ -225,11 +225,12 @@ class VictimSets:
             losing.setdefault(task.job_key, []).append(task)
         return all(len(tasks) == 1 or _is_left_whole(tasks) for tasks in losing.values())
 
-    def _is_offered(self, chosen: Sequence[Choice], ordered: Sequence[Task]) -> bool:
-        """Ask the plugins about a set: all of it must be offered, of a job that goes whole so much that the rest goes with it."""
+    def _is_offered(self, chosen: Sequence[Choice], ordered: Sequence[Task], row: int) -> bool:
+        """Ask the plugins of the node's tier about a set: all of it must be offered, of a job that goes whole so much that the rest goes with it."""
         going = {task.uid for choice in chosen for task in choice.unit.tasks}
         asked = [task for task in ordered if task.uid in going]
-        offered = {task.uid for task in self._plan.rules.ask(self._member, asked)}
+        tier = self._plan.deciding_tier(self._member, row, ordered)
+        offered = {task.uid for task in self._plan.rules.ask_tier(tier, self._member, asked)}
         if len(offered) == len(asked):
             return True
         for choice in chosen:
@@ -290,7 +291,7 @@ class VictimSets:
                 gone = {task.uid for other in taken for task in other.unit.tasks}
                 if any(task.uid in gone for task in choice.unit.tasks):
                     continue
-                if not self._is_offered([*taken, choice], ordered):
+                if not self._is_offered([*taken, choice], ordered, row):
                     continue
                 if not units.may_all_go(plan, self._member, choice.unit.tasks):
                     continue
