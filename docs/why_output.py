@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent / "examples" / "why"
 GROUP, POD = "ml/train", "ml/train-0"
 _BLOCK = re.compile(
-    r"(\(examples/why/(?P<file>[\w-]+\.yaml)\)(?:(?!```).)*?```console\n)\$ kubectl get podgroup .*?(?=\n```)",
+    r"(\(examples/why/(?P<file>[\w-]+\.yaml)\)(?:(?!```).)*?```console\n)\$ .*?(?=\n```)",
     re.DOTALL,
 )
 
@@ -30,7 +30,7 @@ def refreshed(page: str) -> str:
 
 
 def shown(file: Path) -> str:
-    """Play a scenario up to its first expectation, and write what kubectl shows of its group and of the group's first pod."""
+    """Play a scenario up to its first expectation, and write what kubectl shows of its group and of the group's first pod, as much as there is of either."""
     (scenario,) = suite.collect([str(file)])
     if not isinstance(scenario, steps.Scenario):
         raise TypeError(f"{file} is no scenario")
@@ -45,8 +45,8 @@ def shown(file: Path) -> str:
             case _:
                 break
     seen = played.view(played.counts())
-    group, pod = seen.pod_groups[GROUP], seen.pods.get(POD)
-    lines = ["$ kubectl get podgroup train", *_table(group), *_asked("podgroup train", "Unschedulable", group)]
+    group, pod = seen.pod_groups.get(GROUP), seen.pods.get(POD)
+    lines = ["$ kubectl get podgroup train", *_table(group)] if group is not None else []
     return "\n".join(lines + (_asked("pod train-0", "PodScheduled", pod) if pod is not None else []))
 
 
@@ -63,10 +63,10 @@ def _table(group: Mapping[str, Any]) -> list[str]:
 
 def _cell(path: str, found: Any) -> str:
     """Follow the path of a column: names, and the one filter that is used there."""
-    for name, kind in re.findall(r'\.(\w+)(?:\[\?\(@\.type=="(\w+)"\)\])?', path):
+    for name, key, value in re.findall(r'\.(\w+)(?:\[\?\(@\.(\w+)=="(\w+)"\)\])?', path):
         found = (found or {}).get(name)
-        if kind:
-            found = next((each for each in found or () if each["type"] == kind), None)
+        if key:
+            found = next((each for each in found or () if each[key] == value), None)
     return "" if found is None else str(found)
 
 

@@ -9,7 +9,7 @@ from pumice.cache.effects import Bind, Create, Evict
 from pumice.model.statuses import Status
 from pumice.scheduler import Options
 
-MISSING = "PodGroup a/g, named by annotation scheduling.k8s.io/group-name, does not exist in namespace a; create it or correct the annotation"
+MISSING = "its PodGroup a/g does not exist; create it or correct the annotation scheduling.k8s.io/group-name"
 
 
 # ---- pods whose group is missing (ours 9)

@@ -83,7 +83,7 @@ def test_a_reason_that_had_to_wait_is_given_in_the_end():
     made.cycle()
     last = made.world.patches("Pod")[before:]
     assert [patch.body["status"]["conditions"][0]["message"] for patch in last] == [
-        "0/1 nodes are unavailable: 1 Insufficient memory."
+        "no node has 2Gi memory at all: the largest of 1, n1, has 1Gi; 0/1 nodes are unavailable: 1 Insufficient memory."
     ]
     for _ in range(5):
         made.cycle()

@@ -108,13 +108,15 @@ def test_a_gang_that_does_not_fit_is_told_how_many_lack_and_why():
         "Origin reason is g-w-2: 0/2 nodes are unavailable: 2 Insufficient cpu."
     )
     assert (verdict["status"], verdict["reason"]) == ("True", "NotEnoughResources")
-    assert verdict["message"] == f"1/3 tasks in gang unschedulable: {text}"
+    cause = "even empty nodes hold 2 of the 3 pods that it needs beside static and daemon pods"
+    placed = "Pod a/g-w-{} can possibly be assigned to {}, once minAvailable is satisfied"
+    assert verdict["message"] == f"{cause}; 1/3 tasks in gang unschedulable: {text}"
     assert pod_conditions(made) == {
-        "g-w-0": ("Schedulable", "Pod a/g-w-0 can possibly be assigned to a, once minAvailable is satisfied"),
-        "g-w-1": ("Schedulable", "Pod a/g-w-1 can possibly be assigned to b, once minAvailable is satisfied"),
-        "g-w-2": ("Unschedulable", "0/2 nodes are unavailable: 2 Insufficient cpu."),
+        "g-w-0": ("Schedulable", f"{cause}; {placed.format(0, 'a')}"),
+        "g-w-1": ("Schedulable", f"{cause}; {placed.format(1, 'b')}"),
+        "g-w-2": ("Unschedulable", f"{cause}; 0/2 nodes are unavailable: 2 Insufficient cpu."),
     }
-    assert ("g", "Unschedulable", f"3/3 tasks in gang unschedulable: {text}") in made.world.notes
+    assert ("g", "Unschedulable", f"{cause}; 3/3 tasks in gang unschedulable: {text}") in made.world.notes
 
 
 def test_a_task_that_waits_for_release_says_where_and_nominates_nothing():
@@ -124,7 +126,10 @@ def test_a_task_that_waits_for_release_says_where_and_nominates_nothing():
     assert pod_conditions(made) == {
         "g-w-0": (
             "Unschedulable",
-            "Pod a/g-w-0 can possibly be assigned to n1, once resource is released and minAvailable is satisfied",
+            (
+                "waits for room that is being released; "
+                "Pod a/g-w-0 can possibly be assigned to n1, once resource is released and minAvailable is satisfied"
+            ),
         )
     }
     assert all("nominatedNodeName" not in patch.body["status"] for patch in made.world.patches("Pod"))
@@ -248,15 +253,10 @@ def test_a_terminating_gang_is_not_called_unschedulable():
     assert all(not patch.body["status"]["conditions"] for patch in made.world.patches("PodGroup"))
 
 
-def test_a_group_without_pods_says_that_it_waits_for_them():
+def test_a_group_that_was_let_in_and_has_no_pods_gets_no_condition():
     made = desk(3, [])
     made.cycle()
-    verdict = conditions(made)["Unschedulable"]
-    assert (verdict["status"], verdict["reason"]) == ("True", "NotEnoughTasks")
-    assert verdict["message"] == (
-        "0/0 tasks in gang unschedulable: pod group is not ready, 3 minAvailable. "
-        "Origin reason is g: it has no pods yet, minMember is 3; whoever made the group has to create them"
-    )
+    assert conditions(made) == {}
     assert made.world.patches("PodGroup")[-1].body["status"]["phase"] == "Inqueue"
     assert len(made.world.patches("PodGroup")) == 1
 
@@ -322,4 +322,8 @@ def test_the_counts_in_the_head_of_a_verdict_add_up(case, minimum, members, expe
     for i, cpu in enumerate(members):
         made.feed(pod(f"g-w-{i}", "g", cpu="0" if cpu == "run" else cpu, node="n1" if cpu == "run" else ""))
     made.cycle()
-    assert conditions(made)["Unschedulable"]["message"].startswith(f"{expected} tasks in gang unschedulable: ")
+    assert (
+        conditions(made)["Unschedulable"]["message"]
+        .partition("; ")[2]
+        .startswith(f"{expected} tasks in gang unschedulable: ")
+    )

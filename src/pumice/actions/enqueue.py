@@ -68,6 +68,7 @@ class Enqueue(Action):
             if vote.value < 0:
                 session.findings.attempt(job)
                 session.record.judge(job.key, self.name, f"not let in: {vote.reason}")
+                session.findings.keep_out(job, vote)
                 return
         session.job_enqueued(job)
         self._note(session, [job])

@@ -8,6 +8,7 @@ from msgspec import structs
 
 from pumice.api import core, decoding, kinds, meta, names
 from pumice.cache import reflector
+from pumice.framework import causes
 from pumice.model import resources, shape, statuses, subgroups, task
 from pumice.model.statuses import Status
 
@@ -176,8 +177,7 @@ class Pods:
             elif now - since >= MISSING_GROUP_PATIENCE:
                 del self._waiting_for_group[uid]
                 text = (
-                    f"PodGroup {waiting.job_key}, named by annotation {names.GROUP_NAME}, does not exist in namespace "
-                    f"{waiting.namespace}; create it or correct the annotation"
+                    f"{causes.missing_group(waiting.job_key)}; create it or correct the annotation {names.GROUP_NAME}"
                 )
                 self._cache.record.state(waiting.job_key, text)
                 self._cache.publisher.group_missing(waiting, text, now)

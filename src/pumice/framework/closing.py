@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.api import names, scheduling, timestamp
-from pumice.framework import group_conditions, standings
-from pumice.framework.reason_keys import NOT_READY, ORIGIN, READY
+from pumice.framework import causes, group_conditions, standings
+from pumice.framework.reason_keys import NOT_READY, ORIGIN, READY, joined, parted
 from pumice.model.job import BEST_EFFORT_PENDING
-from pumice.model.statuses import ALLOCATED_LIKE, Status
+from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from pumice.framework.group_conditions import Stamp
@@ -77,10 +77,9 @@ def _stranded_jobs(session: Session, stamp: Stamp) -> list[tuple[Job, JobReport]
     """Report on the jobs whose queue cannot be used, and warn of what cannot be meant."""
     stranded, valid = [], session.valid_queues()
     for job in standings.noticed(session):
-        # Most jobs have a queue and wait for nothing.
-        if (job.queue in valid and not job.pending) or job.group is None or job.bad:
+        if job.group is None or job.bad:
             continue
-        if job.pending and (text := unknown_class(session, job)):
+        if job.group.spec.priority_class_name and (text := unknown_class(session, job)):
             session.findings.warn(job, text)
         if job.queue not in valid:
             text = _queue_text(session, job)
@@ -104,7 +103,7 @@ def _stranded(session: Session, job: Job, text: str, stamp: Stamp) -> JobReport 
         type=names.CONDITION_UNSCHEDULABLE,
         status="True",
         reason=names.REASON_QUEUE_UNUSABLE,
-        message=f"{len(waiting)}/{len(job.tasks)} tasks in gang unschedulable: {text}",
+        message=f"{causes.of_unusable(session, job)}; {len(waiting)}/{len(job.tasks)} tasks in gang unschedulable: {text}",
     )
     session.findings.conditions[job.key] = (condition,) if waiting or not job.tasks else ()
     told = [TaskReport(t, names.REASON_UNSCHEDULABLE, text, "") for t in waiting if not t.gated]
@@ -112,19 +111,16 @@ def _stranded(session: Session, job: Job, text: str, stamp: Stamp) -> JobReport 
 
 
 def unknown_class(session: Session, job: Job) -> str:
-    """Say that a group names a priority class that does not exist; empty if it does, or if classes do not count here."""
-    named = job.group.spec.priority_class_name if job.group is not None else ""
-    known = session.cluster.priority_classes
-    if not named or not known or named in known:
-        return ""
-    return f"priority class {named} does not exist, so the group has priority {job.priority}; create it or name another in spec.priorityClassName"
+    """Say that a group names a priority class that does not exist, and what to do; empty if it does, or if classes do not count here."""
+    unknown = causes.unknown_class(session, job)
+    return f"{unknown}; create it or name another in spec.priorityClassName" if unknown else ""
 
 
 def _queue_text(session: Session, job: Job) -> str:
     queue = session.cluster.queues.get(job.queue)
     if queue is None:
-        return f"queue {job.queue} does not exist; create it or name another in spec.queue"
-    return f"queue {job.queue} is invalid: {queue.bad}"
+        return f"{causes.of_unusable(session, job)}; create it or name another in spec.queue"
+    return causes.of_unusable(session, job)
 
 
 def _job_report(session: Session, job: Job, stamp: Stamp, equal: Statuses) -> JobReport:
@@ -136,7 +132,9 @@ def _job_report(session: Session, job: Job, stamp: Stamp, equal: Statuses) -> Jo
     waiting = [task for task in job.tasks.values() if task.status in WAITING]
     text, warning = job_text(session, job), ""
     if status.phase in UNFINISHED_PHASES:
-        warning = f"{len(waiting)}/{len(job.tasks)} tasks in gang unschedulable: {text}"
+        warning = joined(
+            causes.of_job(session, job), f"{len(waiting)}/{len(job.tasks)} tasks in gang unschedulable: {text}"
+        )
     stands = f"{head}, {lacking} of {len(job.tasks)} pods wait: {text}"
     return _made(job, status, stands, warning, tuple(_task_reports(session, job, waiting)))
 
@@ -163,12 +161,13 @@ def _status(session: Session, job: Job, stamp: Stamp, equal: Statuses) -> schedu
         unschedulable |= condition.type == names.CONDITION_UNSCHEDULABLE
     entered = phase(job, session.findings.phase(job), unschedulable=unschedulable)
     retries = bool(job.pending) and any(task.refusal for task in job.pending.values())
-    key = (job.status, entered, retries, counts[_RUNNING], counts[_SUCCEEDED], counts[_FAILED], *given)
+    empty = not job.tasks
+    key = (job.status, entered, retries, empty, counts[_RUNNING], counts[_SUCCEEDED], counts[_FAILED], *given)
     status = equal.get(key)
     if status is None:
         status = equal[key] = scheduling.PodGroupStatus(
             phase=entered,
-            conditions=group_conditions.merged(job.status, given, entered, stamp, retries=retries),
+            conditions=group_conditions.merged(job.status, given, entered, stamp, retries=retries, empty=empty),
             running=counts[_RUNNING],
             succeeded=counts[_SUCCEEDED],
             failed=counts[_FAILED],
@@ -218,32 +217,27 @@ def _same(old: scheduling.PodGroupStatus, new: scheduling.PodGroupStatus) -> boo
 
 def tentative(session: Session, job: Job) -> int:
     """Count pending tasks that a discarded statement had placed: they would go if the others could."""
-    return sum(1 for task in job.pending.values() if _was_placed(session, task))
+    return sum(1 for task in job.pending.values() if causes.was_placed(session, task))
 
 
 def unschedulable(session: Session, job: Job) -> str:
-    """Write the verdict on a gang that cannot start: how many members it lacks, of how many pods there are, and why.
+    """Write the verdict on a gang that cannot start: the cause, then how many members it lacks, of how many pods there are, and why.
 
-    Tools read the head. Members of which no pod exists are counted in it only as far as it adds up; the text says how many are needed.
+    Tools read the numbers. Members of which no pod exists are counted in them only as far as it adds up; the text says how many are needed.
     """
     lacking = max(job.min_member - job.tally.ready - tentative(session, job), _lacking_roles(session, job))
-    return (
-        f"{min(max(lacking, 0), len(job.tasks))}/{len(job.tasks)} tasks in gang unschedulable: {job_text(session, job)}"
-    )
+    lacks, exist = min(max(lacking, 0), len(job.tasks)), len(job.tasks)
+    summary = f"{lacks}/{exist} tasks in gang unschedulable: {job_text(session, job)}"
+    return joined(causes.of_job(session, job), summary)
 
 
 def _lacking_roles(session: Session, job: Job) -> int:
     """Count the members that roles lack to their minimum."""
     if not job.roles_enforced:
         return 0
-    placed = Counter(task.role for task in job.pending.values() if _was_placed(session, task))
+    placed = Counter(task.role for task in job.pending.values() if causes.was_placed(session, task))
     ready = {role: tally.ready + tally.counts[BEST_EFFORT_PENDING] for role, tally in job.roles.items()}
     return sum(max(0, minimum - ready.get(role, 0) - placed[role]) for role, minimum in job.min_task_member.items())
-
-
-def _was_placed(session: Session, task: Task) -> bool:
-    last = session.findings.last_transactions.get(task.uid)
-    return last is not None and last.status in ALLOCATED_LIKE
 
 
 def job_text(session: Session, job: Job) -> str:
@@ -276,10 +270,8 @@ def _job_text(session: Session, job: Job) -> str:
 
 def reason(session: Session, job: Job) -> str:
     """Say in a sentence why a job waits: what its group and its pods say; empty if none of its members waits."""
-    if job.group is None:
-        return "its PodGroup does not exist"
-    if job.bad:
-        return f"the group is invalid: {job.bad}"
+    if job.group is None or job.bad:
+        return causes.of_unusable(session, job)
     if not session.usable(job):
         return _queue_text(session, job)
     if job.tasks and not any(task.status in WAITING for task in job.tasks.values()):
@@ -288,15 +280,15 @@ def reason(session: Session, job: Job) -> str:
 
 
 def task_reason(session: Session, task: Task) -> str:
-    """Say why a pod waits, in the words of its condition."""
+    """Say why a pod waits, in the words that its condition has after the cause."""
     job = task.job
     if job is None or job.group is None or not session.usable(job):
         return reason(session, job) if job is not None else ""
-    return next((entry.message for entry in _task_reports(session, job, [task])), "")
+    return next((parted(entry.message)[1] for entry in _task_reports(session, job, [task])), "")
 
 
 def _pending_reason(session: Session, task: Task) -> str:
-    if _was_placed(session, task):
+    if causes.was_placed(session, task):
         return names.REASON_SCHEDULABLE
     return names.REASON_SCHEDULER_ERROR if _was_refused(session, task) else names.REASON_UNSCHEDULABLE
 
@@ -335,6 +327,8 @@ def _task_reports(session: Session, job: Job, waiting: list[Task]) -> list[TaskR
             message = str(failure) if failure is not None else fallback
         if unknown and message is not fallback:
             message = f"{message.rstrip('.')}. The {unknown}"
+        if reason != names.REASON_SCHEDULER_ERROR:
+            message = joined(causes.of_task(session, task), message)
         reports.append(TaskReport(task, reason, message, nominated))
     return reports
 

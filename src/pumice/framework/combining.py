@@ -142,7 +142,8 @@ class Votes(Extension[P, Vote]):
                     vote = registered.function(*args, **kwargs)
                     wrong_answers.check_instance(vote, Vote)
                     if vote.value < 0:
-                        return Vote(-1, f"{registered.plugin}: {vote.reason}" if vote.reason else registered.plugin)
+                        reason = f"{registered.plugin}: {vote.reason}" if vote.reason else registered.plugin
+                        return Vote(-1, reason, vote.cause)
                     if vote.value > 0:
                         permitted = True
                     elif vote.value != 0:

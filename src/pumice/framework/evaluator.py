@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pumice.framework import never_running, observing
+from pumice.framework import never_running, observing, outlooks
 from pumice.framework.blocks import Blocks
 from pumice.framework.evaluation import Evaluation
 from pumice.framework.functions import JOB, QUEUE, SINGLE, TASK, Functions, answers
@@ -43,6 +43,7 @@ class Evaluator:
         self._identity: tuple[Hashable, ...] | None = None
         self.functions: Functions
         self.never_running = never_running.Memory()
+        self.outlooks = outlooks.Memory()
         self._cycle = 0
         self.forgotten = 0  # how often something was not worth keeping
         # Who was last scored of those that ask for the same.
@@ -60,6 +61,7 @@ class Evaluator:
             self._masks.clear()
             self.blocks.clear()
             self.never_running = never_running.Memory()
+            self.outlooks = outlooks.Memory()
         self._cycle = cycle
         self.blocks.open()
 

@@ -28,19 +28,20 @@ E = TypeVar("E", bound="Extension[..., Any]")
 
 
 class Vote(msgspec.Struct, frozen=True):
-    """An answer of a voting point, with the reason and its numbers."""
+    """An answer of a voting point, with the reason and its numbers; `cause` says it in a sentence for whoever is refused, written out when it is read."""
 
     value: int
     reason: str = ""
+    cause: object = ""
 
 
 PERMIT = Vote(1)
 ABSTAIN = Vote(0)
 
 
-def reject(reason: str) -> Vote:
+def reject(reason: str, cause: object = "") -> Vote:
     """Vote against, saying why."""
-    return Vote(-1, reason)
+    return Vote(-1, reason, cause)
 
 
 class Point(Generic[E]):

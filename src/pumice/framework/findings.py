@@ -13,9 +13,10 @@ import msgspec
 from pumice.api import names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
     from pumice.api import scheduling
+    from pumice.framework.extensions import Vote
     from pumice.framework.reasons import FitSummary
     from pumice.framework.standings import News
     from pumice.model.job import Job
@@ -99,10 +100,12 @@ class Findings:
     __slots__ = (
         "attempted",
         "awaited",
+        "causes",
         "conditions",
         "fit_errors",
         "job_texts",
         "journal",
+        "kept_out",
         "last_transactions",
         "news",
         "notices",
@@ -121,7 +124,9 @@ class Findings:
         self.notices: list[tuple[Job, str]] = []
         self.warnings: list[tuple[Job, str]] = []  # about groups that say what cannot be meant
         self.queue_warnings: list[tuple[Queue, str]] = []  # about queues of which a setting does not count in full
+        self.kept_out: dict[str, Vote] = {}  # the votes by which groups were not let in
         # Worked out when the cycle is over, and kept for whoever asks next.
+        self.causes: dict[Hashable, str] = {}
         self.job_texts: dict[str, str] = {}
         self.news: News | None = None
         self.awaited: dict[str, str] | None = None
@@ -152,6 +157,13 @@ class Findings:
         """Note that a job was looked at in earnest."""
         if job.key not in self.attempted:
             self.journal.put(self.attempted, job.key, job)
+
+    def keep_out(self, job: Job, vote: Vote) -> None:
+        """Note the vote by which a group was not let in."""
+        if self.journal.depth:
+            self.journal.put(self.kept_out, job.key, vote)
+        else:  # without a call: thousands are refused in every cycle
+            self.kept_out[job.key] = vote
 
     def condition(self, job: Job, condition: scheduling.PodGroupCondition) -> None:
         """Give a group a condition of this cycle."""

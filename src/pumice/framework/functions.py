@@ -5,7 +5,7 @@ Functions are sorted by what they read; that decides what of their answers is ke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable  # noqa: TC003  msgspec reads the annotations at run time
+from collections.abc import Callable, Hashable, Sequence  # noqa: TC003  msgspec reads the annotations at run time
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import numpy as np
@@ -49,7 +49,8 @@ class NodeFunction(Registered[[Subject, Nodes], V], Generic[V]):
     `apart` names, beyond the shape of a subject, what the answer depends on: subjects of one shape and one name share their answers. `many` gives the same answers about
     many subjects at once, subjects by nodes (or what numpy spreads to that), 0 in the rows of those about whom the function has nothing to say; None if about nobody.
     `details` says what exactly keeps a subject off a node that was refused; explanations ask for it. `own_queue` says of a filter that no other pods than those of the
-    subject's queue have a say, so that evicting others cures no refusal. `by_request` says of a score that of a subject it reads what that asks for and nothing else.
+    subject's queue have a say, so that evicting others cures no refusal. `cause` says in a sentence that a filter which reads Node objects alone keeps a subject off all
+    of some nodes; whoever waits for that reason is told so. `by_request` says of a score that of a subject it reads what that asks for and nothing else.
     """
 
     normalise: Callable[[Floats], Floats] | None = None
@@ -60,6 +61,7 @@ class NodeFunction(Registered[[Subject, Nodes], V], Generic[V]):
     details: Callable[[Subject, NodeRecord], str] | None = None
     own_queue: bool = False
     by_request: bool = False
+    cause: Callable[[Subject, Sequence[NodeRecord]], str] | None = None
 
     def is_stepwise(self, subject: Subject) -> bool:
         """Tell whether a placement may change the answers to equal subjects."""
@@ -138,9 +140,11 @@ class Filters(NodeFunctions[ReasonVector | None]):
         many: Callable[[Subjects, Nodes], ReasonVector | None] | None = None,
         details: Callable[[Subject, NodeRecord], str] | None = None,
         own_queue: bool = False,
+        cause: Callable[[Subject, Sequence[NodeRecord]], str] | None = None,
     ) -> None:
         """Register a filter for the plugin that is being opened, unless its switch is off."""
         registered = NodeFunction("", function, NOTHING, None, 0, None, steady, follow, apart, many, details, own_queue)
+        registered.cause = cause
         self._enter(registered, reads)
 
 

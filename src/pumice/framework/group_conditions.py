@@ -24,11 +24,18 @@ STARTED = frozenset({names.PHASE_RUNNING, names.PHASE_COMPLETED})
 
 
 def merged(
-    known: PodGroupStatus, given: Sequence[PodGroupCondition], phase: str, stamp: Stamp, *, retries: bool = False
+    known: PodGroupStatus,
+    given: Sequence[PodGroupCondition],
+    phase: str,
+    stamp: Stamp,
+    *,
+    retries: bool = False,
+    empty: bool = False,
 ) -> tuple[PodGroupCondition, ...]:
     """Put this cycle's conditions in the place of those of the same type, and end those that no longer hold.
 
     A group that `retries` a bind that was refused is ready in one cycle and not in the next: what it is in turn is not ended, or every attempt would be written.
+    One that is `empty` has no pods: what kept it from being let in is over once it is.
     """
     found = list(known.conditions)
     anew = phase != (known.phase or names.PHASE_PENDING)
@@ -42,14 +49,18 @@ def merged(
             found.append(stamp(condition))
     now = {condition.type for condition in given if not retries}
     for position, condition in enumerate(found):
-        if condition.status == TRUE and condition.type not in now and (why := _ended(condition, now, phase)):
+        if (
+            condition.status == TRUE
+            and condition.type not in now
+            and (why := _ended(condition, now, phase, empty=empty))
+        ):
             # Without a reason of its own: the column that shows it is empty for a group that does not wait.
             over = msgspec.structs.replace(condition, status=FALSE, reason="", message=f"the group is {why}")
             found[position] = stamp(over)
     return tuple(found)
 
 
-def _ended(condition: PodGroupCondition, now: set[str], phase: str) -> str:
+def _ended(condition: PodGroupCondition, now: set[str], phase: str, *, empty: bool) -> str:
     """Say what a group is for which a condition of ours no longer holds; empty if it may still hold.
 
     What was only sent may be refused, so a group is unschedulable no longer when its members have their nodes.
@@ -60,6 +71,8 @@ def _ended(condition: PodGroupCondition, now: set[str], phase: str) -> str:
         return ""
     if phase in STARTED:
         return phase
+    if empty and phase == names.PHASE_INQUEUE:
+        return "let in and has no pods yet"
     return "served again" if condition.reason == names.REASON_QUEUE_UNUSABLE else ""
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from pumice.framework import queue_room
 from pumice.framework.subject import Subject
 from pumice.model import resources, statuses
 from pumice.model.statuses import Status
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 MEMBERS = statuses.ALLOCATED_LIKE | {Status.PENDING, Status.PIPELINED}
 MOST_SHAPES = 64
+PASSED_OVER = "let in, takes no room from others"
 
 
 class Verdict(msgspec.Struct, frozen=True, gc=False):
@@ -74,8 +76,10 @@ class NeverRunning:
 
     def reason(self, job: Job) -> str | None:
         """Say why a group can never run; None if it may, or if Volcano's rules count everybody."""
-        if self._session.configuration.compatibility == "volcano":
-            return None
+        return None if self._session.configuration.compatibility == "volcano" else self.verdict(job)
+
+    def verdict(self, job: Job) -> str | None:
+        """Say why a group can never run, whatever that counts for."""
         self._look_around()
         memory = self._memory
         known = memory.verdicts.get(job.key)
@@ -87,7 +91,7 @@ class NeverRunning:
                 self._memory.equals.clear()
                 return None
             if known is not None and known.reason and reason is None:
-                self._session.record.acquit(job.key, "enqueue")
+                self._acquit(job)
             known = memory.verdicts[job.key] = Verdict(job.group, job.version, memory.epoch, reason)
         return known.reason
 
@@ -102,10 +106,14 @@ class NeverRunning:
         """Tell whether a group that was let in takes no budget from others; that is noted with the reason."""
         reason = self.say(job)
         if reason is not None:
-            self._session.record.judge(
-                job.key, "enqueue", f"let in, takes no room from others: can never run: {reason}"
-            )
+            self._session.record.judge(job.key, "enqueue", f"{PASSED_OVER}: can never run: {reason}")
         return reason is not None
+
+    def _acquit(self, job: Job) -> None:
+        """Take back that a group can never run."""
+        said = self._session.record.verdict(job.key, "enqueue")
+        if said is not None and said.text.startswith(PASSED_OVER):
+            self._session.record.acquit(job.key, "enqueue")
 
     def _look_around(self) -> None:
         """Start a new epoch if nodes or limits have changed since the verdicts were found; looked at once a cycle."""
@@ -149,8 +157,15 @@ class NeverRunning:
         amounts: Vector = np.sum([task.shape.request.vector for task in needed], axis=0)
         beyond = self._beyond_a_ceiling(job, amounts)
         if beyond is None and not self._have_places(needed):
-            return f"there is no place for its minimum of {job.min_member} on nodes emptied of all but static and daemon pods"
+            return f"even empty nodes {self._held(job, needed)} beside static and daemon pods"
         return beyond
+
+    def _held(self, job: Job, needed: Sequence[Task]) -> str:
+        """Say how many of the members that a minimum needs the emptied nodes hold, if these are equal."""
+        if any(task.shape is not needed[0].shape for task in needed):
+            return f"do not hold the {job.min_member} pods that it needs"
+        fit = int(self._fits(self._memory.free, needed[0]).sum())
+        return f"hold {fit} of the {len(needed)} pods that it needs"
 
     def _without_members(self, job: Job) -> str | None:
         """Judge a group by its `minResources` as long as it has fewer pods than its minimum."""
@@ -160,7 +175,9 @@ class NeverRunning:
         for name, units in job.min_resources.items():
             column = vocabulary.columns.get(name)
             if units and name != "pods" and (column is None or units > total[column]):
-                return f"its minResources exceed the sum of the nodes: {name} {resources.shown(name, units)}"
+                most = 0 if column is None else int(total[column])
+                asked, all_of_it = (resources.shown(name, each) for each in (units, most))
+                return f"it needs {asked} {name} at the least, all nodes together have {all_of_it}"
         return self._beyond_a_ceiling(job, vocabulary.vector(job.min_resources))
 
     def _beyond_a_ceiling(self, job: Job, amounts: Vector) -> str | None:
@@ -170,8 +187,8 @@ class NeverRunning:
             beyond = amounts > ceiling
             beyond[resources.PODS] = False
             for column in np.flatnonzero(beyond).tolist():
-                asked, most = (resources.shown(names[column], int(v[column])) for v in (amounts, ceiling))
-                return f"its minimum exceeds the ceiling of queue {name}: {names[column]} {asked} of {most}"
+                most, asked = int(ceiling[column]), int(amounts[column])
+                return str(queue_room.Lack(name, names[column], 0, most, asked))
         return None
 
     def _have_places(self, needed: Sequence[Task]) -> bool:

@@ -25,11 +25,49 @@ _FIRST_MEMBER = re.compile(rf"{ORIGIN} [^:\s]+: ")
 _NODE = re.compile(r"(?<=can possibly be assigned to )[^\s,]+")
 _TIME = re.compile(r"\b\d{4}-\d\d-\d\dT[\d:.]+Z")
 _CLAUSES = re.compile(r"[,;:.](?:\s+|$)")
+# Where the cause ends and what tools read begins.
+_SUMMARY = re.compile(
+    r"; (?=\d+/\d+ (?:tasks in gang|nodes are|hyper-nodes)|In hyperNode |pod group is |Pod \S+ can possibly|queue \S+: )"
+)
+# What a cause says of the moment: which node comes nearest, how many members would go, who has not gone yet.
+_PASSING = re.compile(
+    r": the (?:freest|largest) of .*|, such as .*|(?<=evicted for it to go): .*| that it may use"
+    r"|room for \d+ of the \d+ pods it (?:still )?needs, then |its pod \S+ has no node to go to: "
+)
+
+
+def parted(text: str) -> tuple[str, str]:
+    """Part a text into the cause it begins with and the summary after it; what another version wrote may have no cause."""
+    found = _SUMMARY.search(text)
+    return ("", text) if found is None else (text[: found.start()], text[found.end() :])
+
+
+def joined(cause: str, summary: str) -> str:
+    """Write a summary behind its cause, unless it says nothing else."""
+    return summary if not cause or summary.startswith(cause) else f"{cause}; {summary}"
+
+
+def cause(text: str) -> str:
+    """Return the cause that a text begins with, else what it gives as the reason, which older versions have at the end."""
+    found, summary = parted(text)
+    head, _, origin = summary.partition(f"{ORIGIN} ")
+    return found or (f"{head.partition(':')[0]}: {origin}" if origin else summary)
+
+
+@functools.lru_cache(maxsize=4096)
+def cause_key(text: str) -> str:
+    """Return what a cause says without numbers and what it says of the moment."""
+    return _without_numbers(_PASSING.sub("", text))
 
 
 @functools.lru_cache(maxsize=4096)
 def reason_key(text: str) -> str:
     """Return what a text says without its numbers; clauses count in any order, since many lists are sorted by number."""
+    cause, summary = parted(text)
+    return f"{cause_key(cause)} | {_summary_key(summary)}" if cause else _summary_key(summary)
+
+
+def _summary_key(text: str) -> str:
     return _without_numbers(_NODE.sub("#", _FIRST_MEMBER.sub(f"{ORIGIN}: ", _TALLY.sub(r"\1", text))))
 
 
@@ -51,6 +89,9 @@ def is_news(said: str, text: str) -> bool:
         return False
     if not said:
         return True
-    if is_general(text) and not is_general(said):
+    (old, before), (new, after) = parted(said), parted(text)
+    if new and cause_key(old) != cause_key(new):
+        return True
+    if is_general(after) and (old or not is_general(before)):
         return False
-    return reason_key(said) != reason_key(text)
+    return bool(old and not new) or _summary_key(before) != _summary_key(after)

@@ -64,11 +64,12 @@ class Reasons:
 
 
 class FitSummary(msgspec.Struct, frozen=True, gc=False):
-    """Why no node of a search took a task: how many nodes gave which reason."""
+    """Why no node of a search took a task: how many nodes gave which reason; or, before any node was asked, that a `queue` has no room for it."""
 
     nodes: int
     counts: tuple[tuple[str, int], ...]
     prefix: str = ""
+    queue: str = ""
 
     def __str__(self) -> str:
         return _told(self.nodes, self.counts, self.prefix)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from pumice.framework import breakdowns, observing, wrong_answers
@@ -19,6 +19,7 @@ from pumice.framework.gates import Gates
 from pumice.framework.job_domains import JobDomains
 from pumice.framework.kept_runs import KeptRuns
 from pumice.framework.never_running import NeverRunning
+from pumice.framework.outlooks import Outlooks
 from pumice.framework.points import POINTS, Points
 from pumice.framework.reasons import Code, FitSummary
 from pumice.framework.registration import Roster
@@ -113,6 +114,9 @@ class Session(Points):
         self.reserved: dict[str, Task] = {}
         self.topology = JobDomains(self)
         self.never_running = NeverRunning(self)
+        self.outlooks = Outlooks(self)
+        # What plugins say in a sentence of the objects that keep a pod with volumes from every node, given the reasons of nodes; empty if nothing does.
+        self.pod_causes: list[Callable[[Subject, Collection[str]], str]] = []
         self.queue_accounts: Accounts | None = (
             None  # how queues stand, as the plugin that shares sees it; for explanations
         )

@@ -69,7 +69,7 @@ def _news(session: Session) -> News:
         # Most jobs run, or are being bound, and wait for nothing.
         waits = job.pending or phase == names.PHASE_PENDING or counts[_ALLOCATED] or counts[_PIPELINED]
         told = _waits(session, job) if waits or key in errors or (holds and awaited(session, job)) else ()
-        stands = (job.group, status, phase, job.version, counts, told)
+        stands = (job.group, status, phase, job.version, counts, told, _outlook(session, job) if told else 0)
         if stood.get(key) == stands:
             continue
         stood[key] = stands
@@ -99,6 +99,13 @@ def _waits(session: Session, job: Job) -> tuple[object, ...]:
         [task.node for task in job.tasks.values() if task.status in TENTATIVE] if _has_tentative(job) else (),
     )
     return waits if any(waits) else ()
+
+
+def _outlook(session: Session, job: Job) -> int:
+    """Return a number that grows when nodes, or the claims of pods with volumes, are no longer what they were: what is said of them may be otherwise though who refuses is the same."""
+    first = next(iter(job.pending.values()), None)
+    has_volumes = first is not None and first.shape.constraint_class.constraints.has_volumes
+    return session.outlooks.epoch + (session.cluster.nodes.claims if has_volumes else 0)
 
 
 def _has_tentative(job: Job) -> bool:

@@ -51,8 +51,9 @@ SCHEDULING: Final = (
             Column("Running", ".status.running", "integer"),
             Column("Minimum", ".spec.minMember", "integer"),
             Column("Queue", ".spec.queue"),
-            Column("Reason", '.status.conditions[?(@.type=="Unschedulable")].reason'),
             Column("Age", _AGE, "date"),
+            # The condition that holds: `Unschedulable` has a message that begins with the cause, `Scheduled` has none. It is long, and last.
+            Column("Reason", '.status.conditions[?(@.status=="True")].message'),
         ),
     ),
     Resource(
@@ -113,8 +114,8 @@ WORKLOADS: Final = (
             Column("Running", ".status.running", "integer"),
             Column("Minimum", ".spec.minAvailable", "integer"),
             Column("Queue", ".spec.queue"),
-            Column("Reason", ".status.state.reason"),
             Column("Age", _AGE, "date"),
+            Column("Reason", ".status.state.message"),
         ),
     ),
     Resource(

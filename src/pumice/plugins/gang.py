@@ -28,7 +28,7 @@ class Gang(Plugin):
     Jobs that are not ready come before those that are; first come those of which some members have started, so that a gang whose binding was
     interrupted gets the room for the rest: it is let in without a vote, and if it is the first of its queue it is served before other queues (none of
     this under kube-batch's rules, nor with `compatibility: volcano`). Victims are offered only as far as their job keeps its minimum. At the end of a
-    cycle every job gets the condition `Unschedulable` or `Scheduled`; the one that no longer holds becomes False. The reason is `NotEnoughResources`, or
+    cycle every job that waits to be let in or has pods gets the condition `Unschedulable` or `Scheduled`; the one that no longer holds becomes False. The reason is `NotEnoughResources`, or
     `NotEnoughTasks` or `NotEnoughPodsOfTask` while none of its pods has started and too few exist.
     """
 
@@ -68,7 +68,7 @@ class Gang(Plugin):
         session.unified_evictable.add(_everybody, reads=Reads(0))
 
     def close(self, session: Session) -> None:
-        """Judge every job that was looked at or changed; one without pods waits for them, unless it needs none."""
+        """Judge every job that was looked at or changed."""
         for standing in standings.standings(session):
             first = standing.jobs[0]
             if not self._ready(first):
@@ -79,8 +79,9 @@ class Gang(Plugin):
 
 
 def _refuse(session: Session, job: Job) -> None:
-    """Say that a gang cannot start, unless it is ending."""
-    if not job.tasks or not _is_ending(job):
+    """Say that a gang cannot start, unless it is ending, or was let in and its pods are yet to be made: who makes them would warn of it again and again."""
+    was_let_in = session.findings.phase(job) != names.PHASE_PENDING
+    if not _is_ending(job) if job.tasks else not was_let_in:
         message = closing.unschedulable(session, job)
         session.findings.condition(job, _condition(names.CONDITION_UNSCHEDULABLE, _reason(session, job), message))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from pumice.framework.configuration import Configured, Settings, settings
@@ -34,6 +35,18 @@ class OvercommitSettings(Settings):
         replacement=FACTOR,
         help="how many times the cluster may be promised; below 1, 1.2 is used",
     )
+
+
+class Lack(msgspec.Struct, frozen=True, gc=False):
+    """Of what less may be promised than a job asks for; written out when somebody reads it."""
+
+    name: str
+    asked: int
+    left: int
+
+    def __str__(self) -> str:
+        left, asked = (resources.shown(self.name, units) for units in (self.left, self.asked))
+        return f"{left} {self.name} may still be promised to jobs that wait, the job asks for {asked}"
 
 
 class Overcommit(Plugin):
@@ -75,7 +88,10 @@ class Overcommit(Plugin):
         listed = ", ".join(f"overused {name}" for name in lacking)
         session.findings.notice(job, f"resource in cluster is overused: {listed}")
         said = [self._said(name, job.min_resources[name], budget + freed, waiting) for name in lacking]
-        return reject(f"minResources exceed what may wait for room: {'; '.join(said)}")
+        return reject(
+            f"minResources exceed what may wait for room: {'; '.join(said)}",
+            self._cause(lacking[0], job.min_resources[lacking[0]], budget + freed - waiting),
+        )
 
     def permitted(self, jobs: Sequence[Job]) -> int:
         """Count how many of the first of some jobs fit the budget one after the other."""
@@ -99,6 +115,10 @@ class Overcommit(Plugin):
             return f"no node offers {name}"
         shown = [resources.shown(name, int(units)) for units in (asked, waiting[column], budget[column])]
         return f"{name} {shown[0]} + {shown[1]} let in, budget {shown[2]} ({self.factor_text} x all nodes less what is used)"
+
+    def _cause(self, name: str, asked: int, left: Vector) -> Lack | str:
+        column = self.cluster.vocabulary.columns.get(name)
+        return self._said(name, asked, left, left) if column is None else Lack(name, asked, max(0, int(left[column])))
 
     def enter(self, job: Job) -> None:
         """Count a job that has just been let in."""

@@ -30,6 +30,20 @@ class Quota(msgspec.Struct, frozen=True):
     used: Exact
 
 
+class Lack(msgspec.Struct, frozen=True):
+    """Of what a quota has too little left; written out when somebody reads it."""
+
+    quota: str
+    name: str
+    asked: Exact
+    taken: Exact
+    hard: Exact
+
+    def __str__(self) -> str:
+        taken, hard, asked = (_shown(self.name, each[self.name]) for each in (self.taken, self.hard, self.asked))
+        return f"quota {self.quota} has {taken} of its {hard} {self.name} in use, the job asks for {asked} more"
+
+
 class ResourceQuota(Plugin):
     """Let a group in only if its `minResources` fit every ResourceQuota of its namespace, beside what is used and what was let in earlier in the cycle.
 
@@ -66,7 +80,10 @@ class ResourceQuota(Plugin):
             if beyond:
                 numbers = f"requested: {_told(asked, masked)}, used: {_told(taken, masked)}, limited: {_told(quota.hard, masked)}"
                 session.findings.notice(job, f"resource quota insufficient, {numbers}")
-                return reject(f"quota {job.namespace}/{quota.name} has no room for {', '.join(beyond)}: {numbers}")
+                cause = Lack(f"{job.namespace}/{quota.name}", beyond[0], asked, taken, quota.hard)
+                return reject(
+                    f"quota {job.namespace}/{quota.name} has no room for {', '.join(beyond)}: {numbers}", cause
+                )
         return PERMIT
 
     def enter(self, job: Job) -> None:

@@ -216,7 +216,7 @@ def _is_refused_by_queue(turn: Turn, goal: Goal) -> bool:
     refusal = session.allocatable(turn.queue, subject.equal_tasks(goal.tasks[: goal.need], waits=turn.scope.waits))
     if refusal is None:
         return False
-    session.findings.note_fit(goal.tasks, FitSummary(0, (), f"queue {turn.queue.name}: {refusal}"))
+    session.findings.note_fit(goal.tasks, FitSummary(0, (), f"queue {turn.queue.name}: {refusal}", turn.queue.name))
     return True
 
 

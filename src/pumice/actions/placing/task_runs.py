@@ -198,7 +198,7 @@ def _allowed(turn: Turn, run: list[Task]) -> tuple[int, FitSummary | None]:
         else:
             high = middle
     refusal = session.allocatable(queue, subject.equal_tasks(run[: low + 1], waits=waits))
-    return low, FitSummary(0, (), f"queue {queue.name}: {refusal}")
+    return low, FitSummary(0, (), f"queue {queue.name}: {refusal}", queue.name)
 
 
 def _note_beyond(session: Session, run: list[Task], placed: int, allowed: int, refusal: FitSummary) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.framework import closing
+from pumice.framework import causes, closing
 from pumice.framework.explaining import jobs, nodes, placements, queues
 from pumice.framework.explaining.explanations import PodExplanation
 from pumice.model.statuses import Status
@@ -55,12 +55,13 @@ class Explainer:
             notes.append("it waits for a scheduling gate to be taken off")
         if task.refusal:
             notes.append(f"its last bind failed: {task.refusal}")
-        if task.job is None or job is None or job.group is None:
-            notes.append("it belongs to no group that exists")
+        if task.job is None:
+            notes.append("it belongs to no group")
         return PodExplanation(
             pod=task.key,
             status=task.status.title,
             node=task.node.name if task.node is not None else "",
+            cause=causes.of_task(self.session, task) if waits else "",
             reason=closing.task_reason(self.session, task) if waits and job is not None else "",
             placement=placements.explain(self.session, [task]) if waits and not task.gated else None,
             notes=tuple(notes),

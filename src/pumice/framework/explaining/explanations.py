@@ -185,12 +185,13 @@ State = Literal["invalid", "without pods", "not let in", "waits", "holds room", 
 
 
 class JobExplanation(Fact, frozen=True, kw_only=True):
-    """Why a job waits, or how it stands; `reason` is the one sentence that its pods and its group say, too."""
+    """Why a job waits, or how it stands; `cause` is the one sentence that its pods and its group begin with, too, and `reason` what they say after it."""
 
     job: str
     queue: str
     phase: str
     state: State
+    cause: str = ""
     reason: str
     priority: int
     minimum: int
@@ -212,6 +213,7 @@ class PodExplanation(Fact, frozen=True, kw_only=True):
     pod: str
     status: str
     node: str
+    cause: str = ""
     reason: str
     placement: Placement | None
     notes: tuple[str, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.api import names
-from pumice.framework import closing
+from pumice.framework import causes, closing
 from pumice.framework.explaining import holding, members, placements, queues, votes
 from pumice.framework.explaining.explanations import ActionVerdict, JobExplanation
 from pumice.model.statuses import FINISHED, TENTATIVE, Status
@@ -33,6 +33,7 @@ def explain(session: Session, actions: Sequence[Action], job: Job) -> JobExplana
         queue=job.queue,
         phase=session.findings.phase(job) if job.group is not None else "",
         state=state(session, job),
+        cause=causes.of_job(session, job),
         reason=closing.reason(session, job),
         priority=job.priority,
         minimum=job.min_member,

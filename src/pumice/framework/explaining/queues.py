@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.framework import subject
+from pumice.framework import queue_room, subject
 from pumice.framework.explaining.amounts import UNLIMITED, shown, vector_shown
 from pumice.framework.explaining.explanations import (
     Claim,
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
     from pumice.framework.explaining.explanations import PluginVote
     from pumice.framework.explaining.queue_accounts import QueueAccount
+    from pumice.framework.queue_room import Kind
     from pumice.framework.session import Session
     from pumice.model.job import Job
     from pumice.model.queue import Queue
     from pumice.model.resources import Vector
 
-Kind = Literal["ceiling", "due", "room"]
 HOLDERS = 5
 JOBS = 50
 CLAIMS = 20
@@ -90,15 +90,7 @@ def _dimensions(session: Session, job: Job, account: QueueAccount) -> list[Dimen
 
 
 def _tightest(account: QueueAccount, column: int, *, ceiling_only: bool) -> tuple[Kind, int]:
-    """Return what limits a queue most in a resource: its ceiling, its due if it gets nothing beyond, or the room that others leave."""
-    bounds: list[tuple[Kind, int]] = [("ceiling", int(account.ceiling[column]))]
-    if ceiling_only:
-        return bounds[0]
-    if account.due_limits:
-        bounds.append(("due", int(account.due[column])))
-    if account.room is not None:
-        bounds.append(("room", int(account.room[column])))
-    return min(bounds, key=lambda entry: entry[1])
+    return ("ceiling", int(account.ceiling[column])) if ceiling_only else queue_room.tightest(account, column)
 
 
 def _holders(session: Session, queue: Queue, column: int) -> list[Holder]:

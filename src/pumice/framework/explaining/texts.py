@@ -41,7 +41,8 @@ def text(explanation: Fact) -> list[str]:
 def _(explanation: JobExplanation) -> list[str]:
     counted = ", ".join(f"{count} {status}" for status, count in explanation.members.items()) or "no pods"
     head = f"{explanation.job}: {explanation.state} in queue {explanation.queue}"
-    lines = [f"{head} (phase {explanation.phase or 'none'}, {counted}, minMember {explanation.minimum})"]
+    lines = [explanation.cause] if explanation.cause else []
+    lines.append(f"{head} (phase {explanation.phase or 'none'}, {counted}, minMember {explanation.minimum})")
     if explanation.reason:
         lines.append(f"  {explanation.reason}")
     lines += [f"  note: {note}" for note in explanation.notes]
@@ -85,13 +86,17 @@ def _actions(actions: Sequence[ActionVerdict]) -> Iterator[str]:
 @text.register
 def _(explanation: PodExplanation) -> list[str]:
     where = f" on {explanation.node}" if explanation.node else ""
-    lines = [f"{explanation.pod}: {explanation.status}{where}"]
+    lines = [explanation.cause] if explanation.cause else []
+    lines.append(f"{explanation.pod}: {explanation.status}{where}")
     if explanation.reason:
         lines.append(f"  {explanation.reason}")
     lines += [f"  note: {note}" for note in explanation.notes]
     if explanation.placement is not None:
         lines.append(f"  nodes: {placement_text(explanation.placement)}")
-    return lines + (text(explanation.job) if explanation.job is not None else [])
+    job = explanation.job
+    told = text(job) if job is not None else []
+    # What stands for both is said once.
+    return lines + (told[1:] if job is not None and job.cause and job.cause == explanation.cause else told)
 
 
 @text.register

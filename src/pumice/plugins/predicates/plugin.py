@@ -18,7 +18,7 @@ from pumice.plugins.predicates import volume_rules
 from pumice.plugins.sharing import interpod, spread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from pumice.framework.session import Session
     from pumice.framework.subject import Subject, Subjects
@@ -108,9 +108,9 @@ class Predicates(Plugin):
         session.predicate.add(self.ready, reads=Reads.NODE)
         session.predicate.add(self.unschedulable, reads=Reads.NODE)
         if self.settings.node_affinity:
-            session.predicate.add(self.affinity, reads=Reads.NODE, details=_unmatched)
+            session.predicate.add(self.affinity, reads=Reads.NODE, details=_unmatched, cause=_nowhere)
         if self.settings.taint_toleration:
-            session.predicate.add(self.taints, reads=Reads.NODE, details=_untolerated)
+            session.predicate.add(self.taints, reads=Reads.NODE, details=_untolerated, cause=_tainted)
         if self.settings.node_ports:
             session.predicate.add(self.ports, reads=NODE_TASKS)
         if self.settings.pod_affinity:
@@ -200,6 +200,33 @@ def _unmatched(subject: Subject, record: NodeRecord) -> str:
     terms = selectors.required_terms(constraints.affinity) or ()
     wanted = [selectors.unmet(term, labels, record.name) for term in terms]
     return f"not {' or '.join(dict.fromkeys(wanted))}" if wanted else "no node affinity term"
+
+
+def _nowhere(subject: Subject, records: Sequence[NodeRecord]) -> str:
+    """Say that no node has the labels that a pod asks for: those that none has, if there are any, else all of them."""
+    constraints = subject.constraints
+    wanted = sorted(constraints.node_selector.items())
+    absent = [(key, value) for key, value in wanted if not any(each.labels.get(key) == value for each in records)]
+    told = " and ".join(f"{key}={value}" for key, value in absent or wanted)
+    terms = selectors.required_terms(constraints.affinity)
+    if absent or not terms:
+        asks = "its nodeSelector asks for"
+    else:
+        told = " or ".join(dict.fromkeys(selectors.unmet(term, {}, "") for term in terms)) or told
+        asks = "its node affinity asks for"
+    return f"no node has the label {told} that {asks}"
+
+
+def _tainted(subject: Subject, records: Sequence[NodeRecord]) -> str:
+    """Say that a pod tolerates the taints of no node, with the first of them."""
+    record = next((each for each in records if _untolerated(subject, each)), None)
+    such = (
+        f", such as {_untolerated(subject, record).removeprefix('tainted ')} on {record.name}"
+        if record is not None
+        else ""
+    )
+    nodes = f"all {len(records)} nodes have taints" if len(records) > 1 else "the only node has a taint"
+    return f"{nodes} that it does not tolerate{such}"
 
 
 def _claims(subject: Subject) -> str | None:

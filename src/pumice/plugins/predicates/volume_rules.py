@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from pumice.api import duration, quantity
 from pumice.framework.configuration import Settings, settings
 from pumice.framework.points import NODE_LOCAL, Reads
-from pumice.plugins.predicates import claims
+from pumice.plugins.predicates import claim_causes, claims
 from pumice.plugins.predicates.volume_binding import VolumeBinding
 from pumice.plugins.predicates.volume_limits import VolumeLimits
 from pumice.plugins.predicates.volume_zone import VolumeZone
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from pumice.api import volumes
     from pumice.framework.session import Session
     from pumice.framework.subject import Subject
@@ -73,6 +75,7 @@ class VolumeRules:
             session.predicate.add(self._binding.bound, reads=Reads.NODE)
             session.predicate.add(self._binding.unbound, reads=Reads.OTHER_NODES)
             session.add_handler(self._binding.follow, one_job=True)
+            session.pod_causes.append(self.cause)
 
     # -- before nodes are looked at ----------------------------------------------------------------------------
 
@@ -83,6 +86,10 @@ class VolumeRules:
             if problem is not None:
                 return problem
         return None
+
+    def cause(self, subject: Subject, reasons: Collection[str]) -> str:
+        """Say in a sentence which of the pod's claims keeps it from every node; `reasons` is what nodes said."""
+        return claim_causes.told(self._objects, subject.constraints.claims, reasons)
 
     def _problem(self, use: ClaimUse, subject: Subject) -> str | None:
         claim = self._objects.claim(use.key)
