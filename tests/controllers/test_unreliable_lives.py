@@ -59,12 +59,41 @@ def test_a_replica_set_never_has_more_pods_than_were_ever_wanted_and_ends_with_a
 
 
 @LIVELY
+@given(
+    lives("delete_pod", "delete_pod", "vanish", "restarted"),
+    st.sampled_from((("ReplicaSet", ""), ("Job", "NonIndexed"), ("Job", "Indexed"), ("DaemonSet", ""))),
+)
+def test_no_pod_ever_has_the_name_of_one_before_it_and_there_are_never_too_many(story, kind):
+    make = {"ReplicaSet": replica_sets.ReplicaSets, "Job": Jobs, "DaemonSet": daemon_sets.DaemonSets}[kind[0]]
+    world = UnreliableWorld(lambda: [make()])
+    for place in range(3 if kind[0] == "DaemonSet" else 0):
+        world.create(_node(place))
+    work = {"completions": 60, "parallelism": 3, "completionMode": kind[1], "backoffLimit": 1000}
+    sizes = {"ReplicaSet": {"replicas": 3}, "Job": work, "DaemonSet": {}}[kind[0]]
+    world.create(workload("batch/v1" if kind[0] == "Job" else "apps/v1", kind[0], **sizes))
+    world.judges.append(lambda: _at_most(world, 3))
+
+    def vanish(number):
+        """Let a pod be gone at once, one that the controller has heard of: of a creation without an answer nobody can tell it from one that never came."""
+        found = [pod for pod in world.pods() if world.engine.observed.has(kinds.POD, "a", pod["metadata"]["name"])]
+        if found:
+            world.store.remove(_key(kinds.POD, found[number % len(found)]["metadata"]["name"]))
+
+    live(world, story, vanish=vanish, restarted=lambda _: world.restart())
+    world.settle()
+    names = [key.name for key in world.created]
+    assert len(set(names)) == len(names)
+    assert len(world.active()) == 3
+    assert not world.complaints
+
+
+@LIVELY
 @given(lives(), st.integers(0, 2**32), st.sampled_from(("ReplicaSet", "Job", "DaemonSet")))
 def test_two_controllers_at_once_with_late_watches_make_no_pod_twice(story, number, kind):
     make = {"ReplicaSet": replica_sets.ReplicaSets, "Job": Jobs, "DaemonSet": daemon_sets.DaemonSets}[kind]
     api_version = "batch/v1" if kind == "Job" else "apps/v1"
-    one = UnreliableWorld(lambda: [make()], pods_end=False)
-    two = UnreliableWorld(lambda: [make()], pods_end=False, beside=one)
+    one = UnreliableWorld(lambda: [make()], pods_end=False, alone=False)
+    two = UnreliableWorld(lambda: [make()], pods_end=False, beside=one, alone=False)
     for place in range(4 if kind == "DaemonSet" else 0):
         one.create(_node(place))
     sizes = {"ReplicaSet": {"replicas": 4}, "Job": {"completions": 4, "parallelism": 4}, "DaemonSet": {}}

@@ -26,7 +26,8 @@ READY = {"type": "Ready", "status": "True"}
 class UnreliableWorld:
     """Runs controllers against a store; what goes wrong is drawn from numbers, so a life can be told again."""
 
-    def __init__(self, make, *, pods_end=True, beside=None, clock=None):
+    def __init__(self, make, *, pods_end=True, beside=None, clock=None, alone=True):
+        self.alone = alone  # whether no other controller looks after the same objects
         self.pods_end = pods_end
         self.busy = False  # whether controllers seem to have much else to do
         self.clock = beside.clock if beside else clock or VirtualClock()
@@ -48,6 +49,8 @@ class UnreliableWorld:
         for kind in self.engine.watched:
             for manifest in self.store.scan(kind):
                 self.engine.feed(kind, "ADDED", manifest)
+                if self.alone and kind is not kinds.POD:
+                    self.engine.observed.names.inherit([manifest["metadata"]["uid"]], self.store.resource_version)
 
     def create(self, manifest):
         kind = kinds.find(manifest["apiVersion"], manifest["kind"]) or OTHERS[manifest["kind"]]

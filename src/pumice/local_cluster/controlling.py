@@ -176,7 +176,11 @@ class Controlling:
         self._upkeep = upkeep.Upkeep(cluster.store, cluster.tokens, cluster.authority)
         self._emptier = emptying.Emptier(cluster.store, cluster.registry, cluster.writing.stamp)
         for kind in self.engine.watched:
-            self._arrived.extend((kind, "ADDED", manifest) for manifest in cluster.store.scan(kind))
+            present = list(cluster.store.scan(kind))
+            self._arrived.extend((kind, "ADDED", manifest) for manifest in present)
+            if kind not in (kinds.POD, kinds.NODE):
+                uids = [manifest["metadata"]["uid"] for manifest in present]
+                self.engine.observed.names.inherit(uids, cluster.store.resource_version)
         cluster.store.observe(self._seen)
 
     def _seen(self, key: Key, event_type: WatchEventType, manifest: Mapping[str, Any]) -> None:

@@ -9,7 +9,8 @@
 The rules that keep a late watch and a lost answer from doing harm:
 - an object has one turn at a time, and answers are seen at once (`observed`);
 - a write without an answer is followed by a read of its object before anything else is done about it;
-- names are chosen by us and depend on the owner and a number alone, so the same wish gives the same name, and a second creation fails;
+- names are chosen by us and depend on the owner and a number alone, so the same wish gives the same name, and a second creation fails; a number whose
+  object was seen is spent, so a name that was in use is in no later wish;
 - what is known from answers alone is read after a while, in case the watch never tells of it.
 """
 

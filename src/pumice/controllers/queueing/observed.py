@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pumice.cache import reflector
+from pumice.controllers.queueing import name_book
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -53,6 +54,7 @@ class Observed:
         self._lost: dict[str, None] = {}  # uids of objects that a read did not find, of which the watch may still tell
         self.unconfirmed: dict[Reference, str] = {}  # known from answers alone, and the version of the first of these
         self._unpacked: tuple[bytes, Manifest] = (b"", {})  # the last one that was asked for by name
+        self.names = name_book.NameBook()
 
     # ---- reading
 
@@ -112,6 +114,7 @@ class Observed:
         if not self._versions.get(kind) or reflector.newer(version, self._versions[kind]):
             self._versions[kind] = version
         reference = (kind, metadata.get("namespace", ""), metadata["name"])
+        self._spend(manifest)
         known = self.find(*reference)
         if metadata.get("uid") in self._lost:
             if event_type == "DELETED":
@@ -143,6 +146,7 @@ class Observed:
         metadata = manifest["metadata"]
         reference = (kind, metadata.get("namespace", ""), metadata["name"])
         version, known = metadata.get("resourceVersion", ""), self.find(*reference)
+        self._spend(manifest)
         if read:
             self._deleted.pop(metadata.get("uid", ""), None)
             self.unconfirmed.pop(reference, None)
@@ -185,6 +189,12 @@ class Observed:
 
     # ---- keeping
 
+    def _spend(self, manifest: Mapping[str, Any]) -> None:
+        """Take note that a name which we have asked for is in use."""
+        owner = controller(manifest)
+        if owner is not None:
+            self.names.spend(owner["uid"], manifest["metadata"]["name"])
+
     def _confirmed(self, reference: Reference, known: Manifest | None, manifest: Mapping[str, Any]) -> None:
         if known is None or reference not in self.unconfirmed:
             return
@@ -225,6 +235,7 @@ class Observed:
             del self._objects[kind][namespace]
         self._deleted.pop(known["metadata"].get("uid", ""), None)
         self.unconfirmed.pop(reference, None)
+        self.names.forget(known["metadata"].get("uid", ""))
 
     def _remember(self, kind: kinds.Kind, namespace: str, known: Manifest) -> None:
         owner = controller(known) or {}

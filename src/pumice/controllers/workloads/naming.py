@@ -1,4 +1,7 @@
-"""Names and hashes in the alphabet of Kubernetes, without chance: the same owner and number give the same name, so a wish that is uttered twice is one object."""
+"""Names and hashes in the alphabet of Kubernetes, without chance: the same owner and number give the same name, so a wish that is uttered twice is one object.
+
+A number whose pod has been seen is spent, so no pod has the name of one before it (`queueing/name_book.py`).
+"""
 
 from __future__ import annotations
 
@@ -28,13 +31,15 @@ def suffix(*parts: object) -> str:
 
 
 def free_names(prefix: str, namespace: str, uid: str, observed: Observed, *parts: object) -> Iterator[str]:
-    """Give names for pods of an owner, those first that come first and are not taken."""
-    number = 0
-    while True:
-        found = prefix[:_LONGEST] + suffix(uid, *parts, number)
+    """Give names for pods of an owner that no pod has had, those first that come first."""
+    origin = observed.names.origin(uid)
+    for number in observed.names.free(uid, parts):
+        found = prefix[:_LONGEST] + suffix(uid, *([origin] if origin else ()), *parts, number)
+        observed.names.ask(uid, parts, number, found)
         if observed.find(kinds.POD, namespace, found) is None:
             yield found
-        number += 1
+        else:
+            observed.names.spend(uid, found)
 
 
 def template_hash(template: Any, collisions: int = 0) -> str:
