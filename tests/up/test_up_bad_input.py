@@ -81,6 +81,49 @@ def test_a_body_that_is_no_object_is_a_bad_request(server, path, body):
     assert (status, answer["kind"], answer["reason"]) == (400, "Status", "BadRequest")
 
 
+LAUGHS = b"a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + b"".join(
+    b"a%d: &a%d [%s]\n" % (n, n, b", ".join([b"*a%d" % (n - 1)] * 10)) for n in range(1, 8)
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"[" * 100_000, "nested deeper than 100 levels"),
+        (b"{a: " * 100_000, "nested deeper than 200 levels"),
+        (b"a: " + b"{b: " * 100_000, "nested deeper than 100 levels"),
+        (LAUGHS, "aliases stand for more than 100000 values"),
+        (b"- \n" * 1_000_000, "more than 200000 values"),
+        (b"%TAG !a! tag:x\n" * 100_000, "at most 100 directives are read"),
+        (b"\xff\xfe", "is not UTF-8"),
+    ],
+    ids=["lists", "flow maps", "maps", "laughs", "values", "directives", "bytes"],
+)
+@pytest.mark.parametrize("request_", [("POST", MAPS, "application/yaml"), ("PATCH", f"{MAPS}/a?fieldManager=me", "application/apply-patch+yaml")], ids=["create", "apply"])  # fmt: skip
+def test_yaml_that_would_end_or_stall_a_server_is_a_bad_request(server, request_, body, said):
+    method, path, media = request_
+    status, answer = raw(server, method, path, body, **{"Content-Type": media})
+    assert (status, answer["reason"]) == (400, "BadRequest")
+    assert said in answer["message"]
+
+
+def test_bodies_that_do_not_come_to_an_end_hold_up_nobody(server):
+    """Fifty clients have sent one byte of a body each, and nobody waits for them."""
+    slow = []
+    for _ in range(50):
+        connected = connection(server)
+        connected.putrequest("POST", MAPS)
+        for name, value in headers(server, **{"Content-Length": "1000"}).items():
+            connected.putheader(name, value)
+        connected.endheaders()
+        connected.send(b"{")
+        slow.append(connected)
+    status, _ = raw(server, "POST", MAPS, b'{"metadata":{"generateName":"quick-"}}')
+    for connected in slow:
+        connected.close()
+    assert status == 201
+
+
 def test_a_body_of_a_hundred_megabytes_is_refused_without_being_read(server):
     before = memory(server)
     connected = connection(server)

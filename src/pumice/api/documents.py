@@ -1,7 +1,9 @@
 """YAML as Kubernetes' own tools read it, with the line of every key and value.
 
 Plain scalars follow Go's yaml.v2: `y`, `n`, `on`, `off` are booleans, `0o17` and `017` are octal, `1e3` is a float, `12:30:45` and dates
-stay strings. What could harm a reader is bounded: the size of the text, the depth of nesting, and how much aliases may copy.
+stay strings. Whoever reads YAML reads it here, because what could harm a reader is bounded here: the size of the text, the number of directives (libyaml compares
+each with all others), the depth of nesting, the number of values, and how much aliases may copy. All of it is counted while the parser's events come, before anything
+is built of them.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ Path = tuple[str | int, ...]
 
 MAX_BYTES: Final = 4 * 1024 * 1024
 MAX_DEPTH: Final = 100
+MAX_VALUES: Final = 500_000
 MAX_ALIASED: Final = 100_000
+MAX_DIRECTIVES: Final = 100
 MAX_NUMBER: Final = 80
 SHOWN: Final = 60
 
@@ -109,7 +113,7 @@ class Located:
         return mark
 
 
-def load_all(text: str, source: str) -> list[Located]:
+def load_all(text: str, source: str, most_values: int = MAX_VALUES) -> list[Located]:
     """Read every document of a text that has content."""
     try:
         size = len(text.encode())
@@ -118,7 +122,23 @@ def load_all(text: str, source: str) -> list[Located]:
         raise DocumentError(source, line, f"character U+{ord(text[error.start]):04X} is not allowed in YAML") from error
     if size > MAX_BYTES:
         raise DocumentError(source, 1, f"the text has {size} bytes; at most {MAX_BYTES} are read")
-    return [document for document in _Composer(text, source).documents() if document.data is not None]
+    if (directives := text.count("\n%") + text.startswith("%")) > MAX_DIRECTIVES:
+        raise DocumentError(source, 1, f"{directives} lines begin with %; at most {MAX_DIRECTIVES} directives are read")
+    composer = _Composer(text, source, most_values)
+    return [document for document in composer.documents() if document.data is not None]
+
+
+def load_one(data: bytes, source: str, most_values: int = MAX_VALUES) -> Any:
+    """Read a text that holds one document; None if it is empty."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DocumentError(source, line, f"is not UTF-8 text: {error.reason} at byte {error.start}") from None
+    found = load_all(text, source, most_values)
+    if len(found) > 1:
+        raise DocumentError(source, found[1].line_of(()), "holds another document, and one is read")
+    return found[0].data if found else None
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
@@ -179,8 +199,9 @@ def plain_scalar(text: str) -> bool | int | float | str | None:
 class _Composer:
     """Builds data and marks from parser events, in one pass and without the recursion of PyYAML's own composer."""
 
-    def __init__(self, text: str, source: str) -> None:
+    def __init__(self, text: str, source: str, most_values: int) -> None:
         self._source = source
+        self._most = self._left = most_values
         self._text = text
         self._events: Iterator[yaml.Event] = yaml.parse(text, Loader=_LOADER)
         self._anchors: dict[str, tuple[Any, Mark] | None] = {}
@@ -212,6 +233,9 @@ class _Composer:
     def _value(self, event: yaml.Event, depth: int) -> tuple[Any, Mark]:
         if depth > MAX_DEPTH:
             raise self._fail(event, f"nested deeper than {MAX_DEPTH} levels")
+        self._left -= 1
+        if self._left < 0:
+            raise self._fail(event, f"there are more than {self._most} values up to here")
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event, depth)
         anchor: str | None = getattr(event, "anchor", None)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-import yaml
 
+from pumice.api import documents, json_depth
 from pumice.apiserver import protobuf, statuses
 
 if TYPE_CHECKING:
-    from aiohttp import web
+    from aiohttp import StreamReader, web
 
 MOST_BYTES: Final = 3 * 1024 * 1024  # as kube-apiserver has it
+MOST_DEPTH: Final = 200
+MOST_VALUES: Final = 200_000
+_AT_ONCE: Final = 1 << 16  # bytes of YAML or protobuf that are decoded while others wait: some milliseconds
+_UNREAD: Final = object()
 _PATCHES: Final = {
     "application/json-patch+json": "json",
     "application/merge-patch+json": "merge",
@@ -33,6 +38,7 @@ class Body:
         self.data = data
         self._media = media
         self._decoder = decoder
+        self._found: Any = _UNREAD
 
     @property
     def is_json(self) -> bool:
@@ -47,17 +53,30 @@ class Body:
             raise statuses.Problem(415, _UNKNOWN + ", ".join(_PATCHES))
         return kind
 
+    @property
+    def is_yaml(self) -> bool:
+        """Tell whether it is YAML that is not JSON."""
+        return "yaml" in self._media and self.data.lstrip()[:1] != b"{"
+
+    @property
+    def is_slow(self) -> bool:
+        """Tell whether decoding it takes so long that others should not wait for it."""
+        return len(self.data) > _AT_ONCE and (self._media == protobuf.MEDIA or self.is_yaml)
+
     def decoded(self) -> Any:
-        """Decode it; none is an empty object."""
-        if not self.data:
-            return {}
+        """Decode it; none is an empty object. What could be too deep, or too much, is refused before anything is built."""
+        if self._found is _UNREAD:
+            self._found = self._decoded() if self.data else {}
+        return self._found
+
+    def _decoded(self) -> Any:
         try:
             if self._media == protobuf.MEDIA:
                 return self._decoder.decode(self.data)
-            if "yaml" in self._media and self.data.lstrip()[:1] != b"{":
-                return yaml.load(self.data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  safe both
+            if self.is_yaml:
+                return documents.load_one(self.data, "body", MOST_VALUES)
             return msgspec.json.decode(self.data)
-        except (msgspec.MsgspecError, protobuf.WireError, yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             raise unreadable(error) from None
 
 
@@ -73,13 +92,25 @@ async def read(request: web.BaseRequest, decoder: protobuf.Decoder) -> Body:
         raise statuses.Problem(415, f"{_UNKNOWN}application/json, application/yaml, {protobuf.MEDIA}")
     if request.content_length is not None and request.content_length > MOST_BYTES:
         raise _too_large(request.content_length)
-    content = request.content
+    body = Body(await _data(request.content), media, decoder)
+    if media != protobuf.MEDIA and not body.is_yaml and json_depth.exceeds(body.data, MOST_DEPTH):
+        raise statuses.bad_request(f"the body is nested deeper than {MOST_DEPTH} levels")
+    if body.is_slow:
+        await asyncio.to_thread(body.decoded)
+    return body
+
+
+async def _data(content: StreamReader) -> bytes:
+    """Read all of a body; however small its pieces are, they are put together once."""
     data = b"" if content.at_eof() else await content.readany()
-    while not content.at_eof():  # most bodies come in one piece
-        data += await content.readany()
-        if len(data) > MOST_BYTES:
-            raise _too_large(len(data))
-    return Body(data, media, decoder)
+    if content.at_eof():
+        return data  # as most bodies come
+    pieces = bytearray(data)
+    while not content.at_eof():
+        pieces += await content.readany()
+        if len(pieces) > MOST_BYTES:
+            raise _too_large(len(pieces))
+    return bytes(pieces)
 
 
 def _too_large(size: int) -> statuses.Problem:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pumice.api import kinds, timestamp
 from pumice.apiserver import statuses
 from pumice.apiserver.resources import Resource, priority, stored_kind
-from pumice.apiserver.schemas import cel, nodes, structural, validating
+from pumice.apiserver.schemas import bounded_patterns, cel, nodes, structural, validating
 from pumice.sim import deletion, structure
 from pumice.sim.identity import Key
 
@@ -336,7 +336,7 @@ def _pattern_problems(schema: Document, path: str) -> Causes:
     if not isinstance(schema.get("pattern"), str):
         return []
     try:
-        re.compile(schema["pattern"])
+        bounded_patterns.compiled(schema["pattern"])
     except re.error as error:
         return [
             (

@@ -48,7 +48,10 @@ class Decoder:
         name = self._kinds.get((api_version, kind)) or self._kinds.get(("meta.k8s.io/v1", kind))
         if name is None:
             raise WireError(f"{api_version} {kind} is not read in this form here; send it as JSON")
-        found = self._message(name, _bytes(envelope.get(2, b"")), 0)
+        try:
+            found = self._message(name, _bytes(envelope.get(2, b"")), 0)
+        except (TypeError, OverflowError, struct.error) as error:
+            raise WireError(f"a field of {kind} has another type on the wire than the kind has: {error}") from None
         return {"apiVersion": api_version, "kind": kind, **found}
 
     def _message(self, name: str, data: memoryview, depth: int) -> Any:

@@ -6,8 +6,8 @@ from difflib import get_close_matches
 from pathlib import Path
 
 import msgspec
-import yaml
 
+from pumice.api import documents
 from pumice.bench.workloads import Workload
 
 FOLDER = Path(__file__).parent / "workloads"
@@ -46,8 +46,10 @@ def read(path: Path) -> Workload:
     if len(data) > LARGEST:
         raise WorkloadError(f"{path}: is larger than the {LARGEST:,} bytes that are read of a workload")
     try:
-        found = msgspec.convert(yaml.safe_load(data), Workload)
-    except (yaml.YAMLError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        found = msgspec.convert(documents.load_one(data, str(path)), Workload)
+    except documents.DocumentError as error:
+        raise WorkloadError(str(error)) from None
+    except msgspec.ValidationError as error:
         raise WorkloadError(f"{path}: {error}") from None
     if problems := found.problems():
         raise WorkloadError("\n".join(f"{path}: {problem}" for problem in problems))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-import yaml
 
+from pumice.api import documents
 from pumice.fleet import plan
 
 if TYPE_CHECKING:
@@ -72,8 +72,10 @@ def read(path: Path) -> list[Pool]:
     if len(data) > MOST_BYTES:
         raise PoolError(f"{path} has {len(data)} bytes; a file of pools has at most {MOST_BYTES}")
     try:
-        found = msgspec.convert(yaml.safe_load(data), _File).pools
-    except (yaml.YAMLError, msgspec.ValidationError) as error:
+        found = msgspec.convert(documents.load_one(data, str(path)), _File).pools
+    except documents.DocumentError as error:
+        raise PoolError(str(error)) from None
+    except msgspec.ValidationError as error:
         raise PoolError(f"{path}: {error}; write for example pools: [{{name: gpu, count: 4, cpu: 64}}]") from None
     names = [pool.name for pool in found]
     if len(set(names)) < len(names):

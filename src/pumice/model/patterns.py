@@ -53,6 +53,14 @@ def searcher(pattern: str) -> Callable[[str], bool]:
     return (lambda name: found(name) is not None) if few else Automaton(tree).search
 
 
+def automaton(pattern: str) -> Automaton:
+    """Return a pattern as an automaton, which is slower for names and takes no longer for a text than its length."""
+    try:
+        return Automaton(parse(_NAMED.sub(_letters, pattern)))
+    except RecursionError:
+        raise PatternError("it is nested too deeply") from None
+
+
 def _letters(named: re.Match[str]) -> str:
     """Write a class such as `[:digit:]`, which Go has and Python has not, as its letters."""
     if named[1] not in _CLASSES:
@@ -82,6 +90,11 @@ class Automaton:
             self._start = self._sequence(tree, 0)
         except RecursionError:
             raise PatternError("it is nested too deeply") from None
+
+    @property
+    def size(self) -> int:
+        """How many states there are: the most that is done for each letter."""
+        return len(self._states)
 
     def search(self, name: str) -> bool:
         """Tell whether the pattern is found anywhere in a name."""

@@ -37,7 +37,7 @@ def _read_file(cursor: Cursor) -> tuple[Entry, ...]:
         reason = error.strerror if isinstance(error, OSError) else error
         cursor.refuse(f"{cursor.value}: cannot be read: {reason}")
         return ()
-    except (msgspec.DecodeError, documents.DocumentError) as error:
+    except (msgspec.DecodeError, RecursionError, documents.DocumentError) as error:
         cursor.refuse(f"{cursor.value}: {error}")
         return ()
     problems: list[Problem] = []

@@ -101,7 +101,7 @@ def _documents(path: str) -> list[Any]:
         raise StudyError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise StudyError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}") from error
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise StudyError(f"{path} is not valid JSON: {error}") from error
     except documents.DocumentError as error:
         raise StudyError(f"{path}:{error.line}: {error.message}") from error

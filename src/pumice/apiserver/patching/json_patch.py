@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
+import msgspec
+
+from pumice.api import json_depth
 from pumice.sim import structure
 
-_MOST_OPERATIONS = 10_000
+_MOST_OPERATIONS: Final = 10_000
+_DEEPEST: Final = 200
+_MOST_BYTES: Final = 3 * 1024 * 1024  # that all copies of a patch may have together, as kube-apiserver has it
 
 
 class PatchError(ValueError):
@@ -20,12 +25,25 @@ def apply(target: Any, operations: Any) -> Any:
     if len(operations) > _MOST_OPERATIONS:
         raise PatchError(f"the JSON patch has {len(operations)} operations; at most {_MOST_OPERATIONS} are accepted")
     document = structure.copied(target)
+    copied = 0
     for number, operation in enumerate(operations):
         try:
+            if operation.get("op") == "copy":
+                copied = _counted(copied, _find(document, _pointer(operation.get("from"))))
             document = _perform(document, operation)
         except PatchError as error:
             raise PatchError(f"operation {number} ({operation.get('op')} {operation.get('path')}): {error}") from None
+    if json_depth.exceeds(msgspec.json.encode(document), _DEEPEST):
+        raise PatchError(f"the object would be nested deeper than {_DEEPEST} levels")
     return document
+
+
+def _counted(copied: int, value: Any) -> int:
+    """Add what is copied to what was, so that no document doubles itself without an end."""
+    copied += len(msgspec.json.encode(value))
+    if copied > _MOST_BYTES:
+        raise PatchError(f"with it {copied} bytes are copied; at most {_MOST_BYTES} are in one patch")
+    return copied
 
 
 def _perform(document: Any, operation: dict[str, Any]) -> Any:
@@ -108,6 +126,6 @@ def _remove(document: Any, path: list[str]) -> Any:
 
 
 def _index(items: list[Any], part: str, *, end: bool = False) -> int:
-    if not part.isdecimal() or int(part) >= len(items) + end:
+    if not part.isdecimal() or len(part) > 12 or int(part) >= len(items) + end:
         raise PatchError(f"{part!r} is no index of a list of {len(items)}")
     return int(part)

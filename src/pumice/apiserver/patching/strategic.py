@@ -14,6 +14,7 @@ _DIRECTIVE: Final = "$patch"
 _DELETE: Final = "$deleteFromPrimitiveList/"
 _ORDER: Final = "$setElementOrder/"
 _RETAIN: Final = "$retainKeys"
+_MOST_COMPARED: Final = 4_000_000
 
 
 class PatchError(ValueError):
@@ -64,6 +65,8 @@ def _field(result: Document, name: str, value: Any, node: Node | None, order: An
 
 
 def _list(old: list[Any], patch: list[Any], node: Node) -> list[Any]:
+    if len(patch) * (len(old) + len(patch)) > _MOST_COMPARED:
+        raise PatchError(f"{len(patch)} items cannot be merged with {len(old)}: those are more than anybody compares")
     if node.merge_key == "*":
         return old + [item for item in patch if item not in old]
     if any(isinstance(item, dict) and item.get(_DIRECTIVE) == "replace" for item in patch):
@@ -91,6 +94,8 @@ def _item(result: list[Any], item: Any, node: Node) -> None:
 
 def _delete_primitives(result: Document, name: str, values: Any) -> None:
     if isinstance(result.get(name), list) and isinstance(values, list):
+        if len(result[name]) * len(values) > _MOST_COMPARED:
+            raise PatchError(f"{len(values)} items cannot be taken out of {len(result[name])}")
         result[name] = [item for item in result[name] if item not in values]
 
 
@@ -98,6 +103,8 @@ def _ordered(items: list[Any], order: Any, node: Node | None) -> list[Any]:
     """Put the items that an order names into that order; the others keep their places after the one they followed."""
     if not isinstance(order, list) or node is None or not node.merge_key:
         return items
+    if len(order) * len(items) > _MOST_COMPARED:
+        raise PatchError(f"{len(items)} items cannot be put into an order of {len(order)}")
 
     def name(item: Any) -> Any:
         return item if node.merge_key == "*" or not isinstance(item, dict) else item.get(node.merge_key)

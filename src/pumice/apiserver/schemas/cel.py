@@ -11,6 +11,8 @@ import operator
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from pumice.apiserver.schemas import bounded_patterns
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -24,6 +26,12 @@ _TOKEN: Final = re.compile(
 )
 _LEVELS: Final = (("||",), ("&&",), ("==", "!=", "<", "<=", ">", ">=", "in"), ("+", "-"), ("*", "/", "%"))
 _MACROS: Final = frozenset({"all", "exists", "exists_one", "filter", "map"})
+LONGEST: Final = 16_384
+MOST_TOKENS: Final = 4_000
+MOST_STEPS: Final = 200_000
+"""How many items of lists and maps a rule may look at for one value, letters and items that it puts together included."""
+_STEPS: Final = ""  # the name of what is left of them; no rule can name it
+_WHOLE: Final = 1 << 63
 
 
 class CelError(ValueError):
@@ -37,8 +45,13 @@ class _Failure(Exception):  # noqa: N818  what CEL calls an error of the evaluat
 @functools.lru_cache(maxsize=4096)
 def parse(rule: str) -> Callable[[Scope], Any]:
     """Turn a rule into a function, or refuse it."""
+    if len(rule) > LONGEST:
+        raise CelError(f"it has {len(rule)} characters; at most {LONGEST} are read")
     parser = _Parser(rule)
-    found = parser.ternary()
+    try:
+        found = parser.ternary()
+    except RecursionError:
+        raise CelError("it is nested too deeply") from None
     if parser.peek():
         raise CelError(f"{parser.peek()!r} is not expected there")
     return found
@@ -77,18 +90,19 @@ def violations(rules: list[Document], value: Any, old: Any) -> list[tuple[str, s
         if "oldSelf" in text and old is None:
             continue
         try:
-            kept = parse(text)({"self": value, "oldSelf": old})
-            message = _message(rule, value, old)
-        except _Failure as problem:
+            scope = {"self": value, "oldSelf": old, _STEPS: [MOST_STEPS]}
+            kept = parse(text)(scope)
+            message = _message(rule, scope)
+        except (_Failure, RecursionError) as problem:
             kept, message = False, f"{problem} evaluating rule: {text}"
         if kept is not True:
             found.append((rule.get("reason", "FieldValueInvalid"), message))
     return found
 
 
-def _message(rule: Document, value: Any, old: Any) -> str:
+def _message(rule: Document, scope: Scope) -> str:
     if rule.get("messageExpression"):
-        return str(parse(rule["messageExpression"])({"self": value, "oldSelf": old}))
+        return str(parse(rule["messageExpression"])(scope))[:LONGEST]
     return rule.get("message") or f"failed rule: {rule['rule']}"
 
 
@@ -100,6 +114,8 @@ class _Parser:
         self._at = 0
         if wrong := next((text for kind, text in self._tokens if kind == "rest"), ""):
             raise CelError(f"{wrong!r} is no part of an expression")
+        if len(self._tokens) > MOST_TOKENS:
+            raise CelError(f"it has {len(self._tokens)} parts; at most {MOST_TOKENS} are read")
 
     def peek(self) -> str:
         """Give the token that comes, or nothing at the end."""
@@ -130,13 +146,15 @@ class _Parser:
             return lambda scope: not _boolean(inner(scope))
         if self._accept("-"):
             inner = self._unary()
-            return lambda scope: -inner(scope)
+            return lambda scope: _applied(scope, operator.neg, inner(scope))
         return self._postfix(self._primary())
 
     def _primary(self) -> Callable[[Scope], Any]:
         kind, text = self._tokens[self._at] if self._at < len(self._tokens) else ("", "")
         self._at += 1
         if kind == "number":
+            if len(text) > 40:
+                raise CelError(f"{text[:40]}… is no number of 64 bits")
             number: Any = float(text) if "." in text else int(text.rstrip("u"))
             return lambda _: number
         if kind == "text":
@@ -164,7 +182,7 @@ class _Parser:
             if name not in _FUNCTIONS or len(arguments) != 1:
                 raise CelError(f"the function {name}() is not evaluated here")
             function = _FUNCTIONS[name]
-            return lambda scope: _applied(function, arguments[0](scope))
+            return lambda scope: _applied(scope, function, arguments[0](scope))
         return lambda scope: _variable(scope, name)
 
     def _has(self) -> Callable[[Scope], Any]:
@@ -203,7 +221,7 @@ class _Parser:
         if name not in _METHODS:
             raise CelError(f"the method .{name}() is not evaluated here")
         method = _METHODS[name]
-        return lambda scope: _applied(method, value(scope), *(argument(scope) for argument in arguments))
+        return lambda scope: _applied(scope, method, value(scope), *(argument(scope) for argument in arguments))
 
     def _arguments(self, end: str) -> list[Callable[[Scope], Any]]:
         found: list[Callable[[Scope], Any]] = []
@@ -237,7 +255,7 @@ def _joined(sign: str, left: Callable[[Scope], Any], right: Callable[[Scope], An
     if sign == "&&":
         return lambda scope: _either(left, right, scope, decisive=False)
     function = _OPERATORS[sign]
-    return lambda scope: _applied(function, left(scope), right(scope))
+    return lambda scope: _applied(scope, function, left(scope), right(scope))
 
 
 def _either(left: Callable[[Scope], Any], right: Callable[[Scope], Any], scope: Scope, *, decisive: bool) -> bool:
@@ -256,6 +274,7 @@ def _macro(name: str, value: Callable[[Scope], Any], variable: str, body: Callab
     items = value(scope)
     if not isinstance(items, (list, dict)):
         raise _Failure("no such overload")
+    _spend(scope, len(items))
     results = [(item, body({**scope, variable: item})) for item in items]
     match name:
         case "all":
@@ -289,11 +308,36 @@ def _indexed(value: Callable[[Scope], Any], index: Callable[[Scope], Any], scope
         raise _Failure(f"no such key: {error}") from None
 
 
-def _applied(function: Callable[..., Any], *arguments: Any) -> Any:
+def _applied(scope: Scope, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call one of the functions below; what they look at or put together counts, so that nothing grows without an end."""
+    _spend(scope, 1 + sum(len(each) // 16 for each in arguments if isinstance(each, (str, list, dict))))
     try:
-        return function(*arguments)
-    except (TypeError, ValueError, ArithmeticError, AttributeError, re.error) as error:
+        found = function(*arguments)
+    except (TypeError, ValueError, ArithmeticError, AttributeError, LookupError, re.error) as error:
         raise _Failure(f"no such overload: {error}") from None
+    if type(found) is int and not -_WHOLE <= found < 2 * _WHOLE:
+        raise _Failure("integer overflow")
+    if isinstance(found, (str, list)):
+        _spend(scope, len(found) // 16)
+    return found
+
+
+def _spend(scope: Scope, steps: int) -> None:
+    left = scope[_STEPS]
+    left[0] -= steps
+    if left[0] < 0:
+        raise _Failure("call cost exceeds limit")
+
+
+def _numbers(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Make of a function of Python, which repeats and formats texts too, one of numbers alone."""
+
+    def calculated(left: Any, right: Any) -> Any:
+        if type(left) not in (int, float) or type(right) not in (int, float):
+            raise TypeError(f"{type(left).__name__} and {type(right).__name__} are no numbers")
+        return function(left, right)
+
+    return calculated
 
 
 def _boolean(value: Any) -> bool:
@@ -320,10 +364,10 @@ _OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     ">": operator.gt,
     ">=": operator.ge,
     "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": lambda left, right: int(left / right) if isinstance(left, int) and isinstance(right, int) else left / right,
-    "%": operator.mod,
+    "-": _numbers(operator.sub),
+    "*": _numbers(operator.mul),
+    "/": _numbers(lambda left, right: int(left / right) if type(left) is type(right) is int else left / right),
+    "%": _numbers(operator.mod),
     "in": lambda item, items: item in items,
 }
 _FUNCTIONS: Final[dict[str, Callable[[Any], Any]]] = {"size": len, "int": int, "double": float, "string": str}
@@ -332,7 +376,7 @@ _METHODS: Final[dict[str, Callable[..., Any]]] = {
     "startsWith": str.startswith,
     "endsWith": str.endswith,
     "contains": lambda text, part: part in text,
-    "matches": lambda text, pattern: re.search(pattern, text) is not None,
+    "matches": lambda text, pattern: bounded_patterns.compiled(pattern).search(text),
     "lowerAscii": str.lower,
     "upperAscii": str.upper,
     "trim": str.strip,

@@ -5,11 +5,14 @@ Built-in kinds and custom resources share this form. References are resolved whe
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pumice.apiserver.schemas import bounded_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pumice.apiserver.schemas.bounded_patterns import BoundedPattern
 
 Document = dict[str, Any]
 NodeType = Literal[
@@ -43,7 +46,7 @@ class Node:
         self.embedded = False
         self.nullable = False
         self.enum: list[Any] | None = None
-        self.pattern: re.Pattern[str] | None = None
+        self.pattern: BoundedPattern | None = None
         self.limits: Document = {}
         self.combined: dict[str, list[Node]] = {}
         self.rules: list[Document] = []
@@ -105,7 +108,7 @@ class Compiler:
         node.default = schema.get("default", MISSING)
         node.limits = {key: schema[key] for key in _LIMITS if key in schema}
         if isinstance(schema.get("pattern"), str):
-            node.pattern = re.compile(_python_pattern(schema["pattern"]))
+            node.pattern = bounded_patterns.compiled(schema["pattern"])
         node.list_type = schema.get("x-kubernetes-list-type", "atomic")
         node.list_keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
         node.map_atomic = schema.get("x-kubernetes-map-type") == "atomic"
@@ -152,8 +155,3 @@ def _type(schema: Mapping[str, Any]) -> NodeType:
         found: NodeType = stated
         return found
     return "object" if schema.get("properties") else "any"
-
-
-def _python_pattern(pattern: str) -> str:
-    """Say a pattern of Go in Python's words; its `$` is the very end of the text."""
-    return re.sub(r"(?<!\\)\$(?=$|\))", r"\\Z", pattern)
