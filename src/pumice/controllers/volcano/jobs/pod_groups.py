@@ -8,6 +8,7 @@ from pumice.api import kinds, names, quantity
 from pumice.controllers import usage
 from pumice.controllers.queueing.observed import controller
 from pumice.controllers.workloads import manifests, pods, steps_to
+from pumice.framework import reason_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -51,6 +52,12 @@ def why_it_waits(group: Mapping[str, Any] | None) -> str:
     if newest.get("type") in (None, names.CONDITION_SCHEDULED) or newest.get("reason") in _NOT_MADE:
         return ""
     return str(newest.get("message") or newest.get("reason") or "")
+
+
+def cause(group: Mapping[str, Any] | None, said: str) -> str:
+    """Give the cause for which the scheduler lets a group wait; what was `said` before as long as that is the same but for the numbers of the moment."""
+    found = reason_keys.cause(why_it_waits(group))
+    return said if said and reason_keys.cause_key(said) == reason_keys.cause_key(found) else found
 
 
 def is_of_the_past(job: Job, group: Mapping[str, Any]) -> bool:

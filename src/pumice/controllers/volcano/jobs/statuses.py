@@ -32,6 +32,8 @@ _COUNTED: Final = {
     "unknown": names.PHASE_UNKNOWN,
 }
 _OF_THE_END: Final = (names.PHASE_SUCCEEDED, names.PHASE_FAILED)
+WAITS: Final = names.REASON_UNSCHEDULABLE
+"""The reason of a Job that waits for no other reason than its group does; its message is the group's cause."""
 _PAUSE: Final = duration.SECOND  # between two writes of counts, and since a pod last changed
 _RESOLUTION: Final = duration.SECOND
 _PAUSE_PER_GROUP: Final = 50 * duration.MILLISECOND
@@ -68,7 +70,7 @@ def write(job: Job, found: Members, said: Said, moment: Moment, *, groups: int) 
     counts = _counts(job, found, said.phase)
     if not _differs(job, said, counts):
         return [], None
-    if said == unchanged(job) and job.min_available == manifests.number(job.status, "minAvailable"):
+    if _is_no_step(job, said) and job.min_available == manifests.number(job.status, "minAvailable"):
         due = _due(job, found, moment, groups)
         if due > moment.now:
             return [], due
@@ -78,6 +80,13 @@ def write(job: Job, found: Members, said: Said, moment: Moment, *, groups: int) 
             return [], due
     status = _status(job, said, counts, moment)
     return steps_to.write_status(kinds.JOB, job.manifest, status, exact=True), None
+
+
+def _is_no_step(job: Job, said: Said) -> bool:
+    """Tell whether a status says nothing new but counts, and why the Job waits; that is no more urgent than they are."""
+    if job.reason in ("", WAITS) and said.reason in ("", WAITS):
+        return said == unchanged(job, reason=said.reason, message=said.message)
+    return said == unchanged(job)
 
 
 def _differs(job: Job, said: Said, counts: Manifest) -> bool:
@@ -103,7 +112,7 @@ def _due(job: Job, found: Members, moment: Moment, groups: int) -> int:
 def _is_first_word(job: Job, found: Members, said: Said) -> bool:
     """Tell whether a status says of a new Job that it and all its pods are Pending, and nothing else."""
     waits = found.count(names.PHASE_PENDING) == len(found.all)
-    return not job.phase and said.phase == reading.PENDING and not said.reason and waits
+    return not job.phase and said.phase == reading.PENDING and said.reason in ("", WAITS) and waits
 
 
 def _counts(job: Job, found: Members, phase: str) -> Manifest:

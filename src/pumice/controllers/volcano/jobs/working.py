@@ -153,7 +153,9 @@ class Work:
     def _said(self, phase: str, controlled: dict[str, str]) -> statuses.Said:
         job, found = self._job, self._found
         if not states.is_ending(phase):
-            return statuses.unchanged(job, phase=phase, reason="", message="", controlled=controlled)
+            message = pod_groups.cause(self._group, job.message) if phase == reading.PENDING else ""
+            reason = statuses.WAITS if message else ""
+            return statuses.unchanged(job, phase=phase, reason=reason, message=message, controlled=controlled)
         left = {key: text for key, text in controlled.items() if not key.startswith(beside.PREFIX)}
         reason = message = ""
         if phase == reading.FAILED:
