@@ -17,6 +17,7 @@ from pumice.sim.identity import Key
 
 MINUTE = duration.MINUTE
 BEGIN = 1_767_225_600 // 60  # minutes of the virtual clock's start
+CRON = Key(kinds.CRON_JOB, "a", "c")
 LIVELY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -134,16 +135,41 @@ def test_nothing_is_started_while_suspended_and_the_latest_afterwards():
     assert minutes(world) == [5]
 
 
-def test_a_slot_that_is_forbidden_is_lost():
+def test_of_forbidden_slots_the_latest_is_started_when_the_job_ends():
     world = begun(concurrencyPolicy="Forbid")
     until(world, 3, 30)
     assert minutes(world) == [1]
-    assert reasons(world) == ["SuccessfulCreate", "ForbidConcurrent", "ForbidConcurrent"]
+    assert status(world)["lastScheduleTime"] == stamp(1)
+    assert set(reasons(world)) == {"SuccessfulCreate", "ForbidConcurrent"}
     end_job(world, f"c-{BEGIN + 1}")
+    act(world)
+    assert minutes(world) == [1, 3]
+    assert status(world)["lastScheduleTime"] == stamp(3)
     until(world, 3, 59)
+    assert minutes(world) == [1, 3]
+
+
+def test_a_forbidden_slot_that_is_too_old_is_lost():
+    world = begun(concurrencyPolicy="Forbid", startingDeadlineSeconds=20)
+    until(world, 3, 30)
+    end_job(world, f"c-{BEGIN + 1}")
+    act(world)
     assert minutes(world) == [1]
     until(world, 4)
     assert minutes(world) == [1, 4]
+
+
+@pytest.mark.parametrize("field", ["lastScheduleTime", "lastSuccessfulTime"])
+@pytest.mark.parametrize("value", [["a", 5], {"a": 1}, 7, "yesterday", True])
+def test_a_time_that_is_none_starts_nothing_and_is_told(field, value):
+    world = begun()
+    world.store.patch_status(CRON, {"status": {field: value}})
+    until(world, 3)
+    assert minutes(world) == []
+    assert "InvalidStatus" in reasons(world)
+    world.store.patch_status(CRON, {"status": {field: None}})
+    act(world)
+    assert minutes(world) == [3]
 
 
 def test_a_running_job_is_replaced():

@@ -339,11 +339,13 @@ def test_init_containers_of_an_mpi_master_know_the_workers_too():
     assert pod["spec"]["containers"][0]["ports"] == [{"containerPort": 80}]  # it has that port already
 
 
-def test_a_pytorch_job_without_a_master_is_left_alone_and_so_are_other_roles():
+def test_a_pytorch_job_without_a_master_is_left_alone_and_other_roles_have_no_rank():
     found = job({"worker": 2}, {"pytorch": []})
     assert made(found, "worker")["spec"] == made(job({"worker": 2}), "worker")["spec"]
     found = job({"master": 1, "ps": 1}, {"pytorch": []})
-    assert "RANK" not in variables(made(found, "ps"))
+    told = variables(made(found, "ps"))
+    assert "RANK" not in told
+    assert (told["WORLD_SIZE"], told["MASTER_PORT"], told["MASTER_ADDR"]) == ("1", "23456", "j-master-0.j")
     assert variables(made(found, "master"))["WORLD_SIZE"] == "1"
 
 

@@ -435,3 +435,45 @@ def test_a_name_that_is_free_again_is_noticed_also_where_others_pods_are_not_wat
         if round_ == 10:
             world.store.remove(Key(kinds.POD, "a", "j-a-0"))
     assert [pod["metadata"]["name"] for pod in world.pods("u")] == ["j-a-1", "j-b-0", "j-b-1", "j-a-0"]
+
+
+# ---- phases and counts are one write
+
+
+@pytest.mark.parametrize(
+    ("event", "phase", "terminating", "left"),
+    [
+        ("AbortJob", "Aborting", 3, 0),
+        ("TerminateJob", "Terminating", 3, 0),
+        ("CompleteJob", "Completing", 3, 0),
+        ("RestartJob", "Restarting", 4, 0),
+        ("RestartTask", "Restarting", 2, 2),
+        ("RestartPod", "Restarting", 1, 3),
+    ],
+)
+def test_a_phase_is_first_stored_with_the_number_of_pods_that_go_for_it(event, phase, terminating, left):
+    world, stored = CountingWorld(), []
+    world.create(job(policies=[{"event": "PodFailed", "action": event}]))
+    world.calm()
+    assert world.told()[0]["running"] == 4
+    world.store.observe(lambda key, _, manifest: stored.append(manifest["status"]) if key.kind is kinds.JOB else None)
+    world.fate("j-a-0", "Failed")
+    world.calm()
+    first = next(each for each in stored if each["state"]["phase"] == phase)
+    assert (first["terminating"], first["running"] + first["pending"]) == (terminating, left)
+    assert sum(each["state"]["phase"] == phase for each in stored) == 1
+
+
+def test_a_command_that_outran_its_job_is_carried_out_and_one_for_nobody_is_taken_away():
+    world = CountingWorld()
+    world.create(job())
+    world.late[kinds.JOB], late = type(world.late[kinds.JOB])(), world.late[kinds.JOB]
+    world.create(command("c1", "AbortJob", "j", kind=kinds.JOB))
+    world.create(command("c2", "AbortJob", "nobody", kind=kinds.JOB))
+    while world.late[kinds.COMMAND]:
+        world.engine.feed(kinds.COMMAND, *world.late[kinds.COMMAND].popleft())
+    engine.run_due(world.engine, world, world.moment)
+    world.late[kinds.JOB].extend(late)
+    world.calm()
+    assert world.told()[0]["state"] == {"phase": "Aborted", "reason": "AbortJob"}
+    assert list(world.store.scan(kinds.COMMAND)) == []

@@ -19,6 +19,7 @@ class Api:
     def __init__(self, *failures):
         self.failures = list(failures)
         self.patches = []
+        self.statuses = []
         self.deleted = []
 
     def _fail(self):
@@ -29,6 +30,7 @@ class Api:
         self._fail()
         assert (kind, subresource, strategic) == (kinds.POD, "status", True)
         self.patches.append((name, body["status"]["phase"], body["metadata"]["uid"]))
+        self.statuses.append(body["status"])
 
     async def delete(self, kind, namespace, name, *, uid="", grace_seconds=None):
         self._fail()
@@ -123,3 +125,22 @@ def test_a_pod_that_somebody_else_removed_is_not_asked_for_again():
     api = Api(errors.ApiError(404, "NotFound", "no"))
     fleet = served(api, ("ADDED", builders.pod("p", node="n1", phase="Pending")))
     assert (api.patches, fleet.counts.failed) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "code", "reason"),
+    [
+        ({}, 0, "Completed"),
+        ({"pumice.dev/exit": "failed"}, 1, "Error"),
+        ({"pumice.dev/exit-code": "137"}, 137, "Error"),
+    ],
+)
+def test_containers_say_how_they_ended(annotation, code, reason):
+    api = Api()
+    pod = running(annotations={"pumice.dev/run-time": "60s", **annotation})
+    served(api, ("ADDED", pod), at=60)
+    (status,) = api.statuses
+    (container,) = status["containerStatuses"]
+    ended = container["state"]["terminated"]
+    assert (ended["exitCode"], ended["reason"], container["ready"]) == (code, reason, False)
+    assert ended["startedAt"] < ended["finishedAt"]

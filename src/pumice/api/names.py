@@ -210,7 +210,6 @@ RUN_TIME: Final = "pumice.dev/run-time"
 EXIT: Final = "pumice.dev/exit"
 EXIT_CODE: Final = "pumice.dev/exit-code"
 QUEUE_ORDER: Final = "pumice.dev/queue-order"  # queues: a Command that was taken and is not carried out yet
-SKIPPED_SLOT: Final = "pumice.dev/skipped-slot"  # cron jobs: the latest start that was left out
 
 # Leases: the one of Volcano's scheduler; on ours, which of them belong to schedulers, and what these serve.
 LEASE_OF_VOLCANO: Final = "volcano"

@@ -18,10 +18,16 @@ class TimestampError(ValueError):
     """A text that is no timestamp, or a time that no timestamp can say."""
 
 
-@functools.lru_cache(maxsize=4096)  # pods that were made together were made in the same second
 def parse(text: str) -> int:
     """Return the microseconds since the epoch of a timestamp such as "2026-01-01T00:00:00Z"; finer digits are dropped."""
-    match = _FORM.fullmatch(text) if isinstance(text, str) else None
+    if not isinstance(text, str):
+        raise _refusal(text)
+    return _parsed(text)
+
+
+@functools.lru_cache(maxsize=4096)  # pods that were made together were made in the same second
+def _parsed(text: str) -> int:
+    match = _FORM.fullmatch(text)
     if match is None:
         raise _refusal(text)
     clock, part, sign, hours, minutes = match.groups()

@@ -178,9 +178,30 @@ class Kubelets:
         _, code, _ = kubelet.read_plan(
             annotations.get(names.RUN_TIME), annotations.get(names.EXIT), annotations.get(names.EXIT_CODE)
         )
-        phase = names.PHASE_FAILED if code else names.PHASE_SUCCEEDED
-        ready = {"type": names.CONDITION_READY, "status": "False", "lastTransitionTime": self._stamp()}
-        return {"phase": phase, "conditions": [ready]}
+        phase, when = names.PHASE_FAILED if code else names.PHASE_SUCCEEDED, self._stamp()
+        ended = {
+            "exitCode": code,
+            "reason": "Error" if code else "Completed",
+            "startedAt": pod.status.start_time or when,
+            "finishedAt": when,
+        }
+        containers = [
+            {
+                "name": container.name,
+                "image": container.image,
+                "imageID": "",
+                "ready": False,
+                "started": False,
+                "restartCount": 0,
+                "state": {"terminated": ended},
+            }
+            for container in pod.spec.containers
+        ]
+        unready = [
+            {"type": name, "status": "False", "lastTransitionTime": when}
+            for name in (names.CONDITION_READY, "ContainersReady")
+        ]
+        return {"phase": phase, "conditions": unready, "containerStatuses": containers}
 
     def _stamp(self) -> str:
         return timestamp.format_timestamp(int(self._now()) * duration.SECOND)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pumice.api import duration, kinds, names, timestamp
+from pumice.api import duration, kinds
 from pumice.controllers.cron_jobs import flavours, records, schedules, slots
 from pumice.controllers.cron_jobs.cron_fields import ScheduleError
 from pumice.controllers.queueing import requests
@@ -57,6 +57,8 @@ class CronJobs:
         if cron_job is None or manifests.is_going(cron_job):
             return requests.Reconciled()
         flavour = self._flavour
+        if problem := records.problem(cron_job):
+            return requests.Reconciled(notes=[("Warning", "InvalidStatus", problem)])
         jobs = observed.owned(self._flavour.job, manifests.uid(cron_job))
         gone = observed.vanished(self._flavour.job, self.kind, cron_job)
         told = records.notes(flavour, cron_job, jobs, gone, observed)
@@ -137,9 +139,9 @@ def _started(
     policy = manifests.mapping(cron_job, "spec").get("concurrencyPolicy")
     if policy == _FORBID and running:
         told = "Not starting job because prior execution is running and concurrency policy is Forbid"
-        body = {"metadata": {"annotations": {names.SKIPPED_SLOT: timestamp.format_timestamp(slot)}}}
-        skipped = steps_to.patch(flavour.kind, cron_job, body)
-        return _Plan(steps=[skipped] if flavour.skips else [], notes=[("Normal", flavour.reasons.forbidden, told)])
+        return _Plan(
+            notes=[("Normal", flavour.reasons.forbidden, told)]
+        )  # it is due until the Job ends, or a later one is
     replaced = running if policy == _REPLACE else []
     said = ("SuccessfulCreate", f"Created job {name}")
     made = steps_to.create(flavour.job, _job(flavour, cron_job, name, slot, zone), said)

@@ -36,7 +36,6 @@ class Flavour(msgspec.Struct, frozen=True, kw_only=True):
     completed: str  # how it ends well
     finished: frozenset[str]  # how it may end
     ended: Callable[[Mapping[str, Any]], int | None]  # when a Job was completed
-    skips: bool  # whether a start that an earlier Job forbade is lost, or made up for when that one ends
     reasons: Reasons
 
 
@@ -67,7 +66,6 @@ VOLCANO: Final = Flavour(
     completed=_COMPLETED,
     finished=frozenset({_COMPLETED, FAILED, "Terminated"}),
     ended=_volcano_ended,
-    skips=True,
     reasons=Reasons(
         forbidden="ForbidConcurrent",
         orphaned="OrphanedJob",
@@ -85,7 +83,6 @@ BATCH: Final = Flavour(
     completed=_COMPLETE,
     finished=frozenset({_COMPLETE, FAILED}),
     ended=_batch_ended,
-    skips=False,
     reasons=Reasons(
         forbidden="JobAlreadyActive",
         orphaned="UnexpectedJob",

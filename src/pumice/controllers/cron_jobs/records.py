@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pumice.api import timestamp
+from pumice.api import documents, timestamp
 from pumice.controllers.cron_jobs import slots
 from pumice.controllers.cron_jobs.flavours import FAILED
 from pumice.controllers.queueing import requests
@@ -30,6 +30,18 @@ def is_active(flavour: Flavour, job: Mapping[str, Any]) -> bool:
 def active(flavour: Flavour, jobs: Sequence[Manifest]) -> list[Manifest]:
     """Give the Jobs that have not ended, oldest first."""
     return _by_age([job for job in jobs if is_active(flavour, job)])
+
+
+def problem(cron_job: Mapping[str, Any]) -> str:
+    """Say which time of a status cannot be read: nobody knows then which slot was the last, and none is started."""
+    stated = manifests.mapping(cron_job, "status")
+    for field in ("lastScheduleTime", "lastSuccessfulTime"):
+        if stated.get(field) is not None and manifests.moment_of(stated[field]) is None:
+            value = documents.described(stated[field])
+            return (
+                f"status.{field}: is {value}, which is no time; correct it or take it away, until then nothing starts"
+            )
+    return ""
 
 
 def status(

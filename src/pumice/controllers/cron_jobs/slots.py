@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pumice.api import duration, names
+from pumice.api import duration
 from pumice.controllers.workloads import manifests
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Due(msgspec.Struct, frozen=True):
 def due(cron_job: Mapping[str, Any], schedule: Schedule, moment: Moment, last: int | None) -> Due:
     """Say which slot is due, given the latest that was started."""
     anchor = manifests.created(cron_job) if last is None else last
-    earliest = max(anchor, skipped(cron_job) or anchor)
+    earliest = anchor
     deadline = manifests.mapping(cron_job, "spec").get("startingDeadlineSeconds")
     if isinstance(deadline, int) and not isinstance(deadline, bool):
         earliest = max(earliest, moment.now - max(0, deadline) * duration.SECOND)
@@ -37,11 +37,6 @@ def due(cron_job: Mapping[str, Any], schedule: Schedule, moment: Moment, last: i
     return Due(
         slot, slot is not None and _are_many(schedule, earliest, slot, anchor), schedule.after(moment.now, anchor)
     )
-
-
-def skipped(cron_job: Mapping[str, Any]) -> int | None:
-    """Give the latest slot that was left out, since an earlier job ran."""
-    return manifests.moment_of(manifests.mapping(cron_job, "metadata", "annotations").get(names.SKIPPED_SLOT))
 
 
 def job_name(cron_job: Mapping[str, Any], slot: int) -> str:

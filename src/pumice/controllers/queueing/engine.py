@@ -383,6 +383,8 @@ class Engine:
 
     def _confirmed(self, turn: Turn, request: requests.Confirm, answer: Answer) -> None:
         metadata = answer.object["metadata"] if answer.object is not None else {}
+        if not request.uid and answer.object is None and answer.code in ("", "notfound"):
+            return
         if answer.code or metadata.get("uid") != request.uid or metadata.get("deletionTimestamp"):
             turn.doubtful, turn.left = True, []
             self._doubts.setdefault(turn.key, {})[requests.target(request)] = None

@@ -26,7 +26,7 @@ class Delete(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Confirm(msgspec.Struct, frozen=True, kw_only=True):
-    """Go on only if an object, read from the cluster itself, still has this uid and is not being deleted."""
+    """Go on only if an object, read from the cluster itself, still has this uid and is not being deleted; without a uid, only if there is none."""
 
     kind: kinds.Kind
     namespace: str

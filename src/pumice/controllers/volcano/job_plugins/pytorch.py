@@ -18,7 +18,7 @@ Manifest = dict[str, Any]
 
 
 class PyTorch:
-    """Tells PyTorch its cluster: `MASTER_ADDR`, `MASTER_PORT`, `WORLD_SIZE` and `RANK` in every container of masters and workers. A Job without a master is left alone.
+    """Tells PyTorch its cluster: `MASTER_ADDR`, `MASTER_PORT`, `WORLD_SIZE` and `RANK` in every container, the rank in those of masters and workers only. A Job without a master is left alone.
 
     `--master` (master), `--worker` (worker): which task is which. `--port` (23456): where the master listens. `--wait-master-enabled` (false): workers begin
     with a container that waits for the master, at most `--wait-master-timeout` (300) seconds, in `--wait-master-image` (busybox:1.36.1).
@@ -49,7 +49,7 @@ class PyTorch:
         """Set the variables and declare the port."""
         job, role = place.job, place.role
         master, workers = job.by_name.get(self._master), job.by_name.get(self._worker)
-        if master is None or role.name not in (self._master, self._worker):
+        if master is None:
             return
         size = master.replicas + (workers.replicas if workers is not None else 0)
         address, is_worker = hosts.address(job, master, 0), role.name == self._worker
@@ -57,8 +57,9 @@ class PyTorch:
             "MASTER_ADDR": address,
             "MASTER_PORT": str(self._port),
             "WORLD_SIZE": str(size),
-            "RANK": str(place.index + 1 if is_worker else 0),
         }
+        if role.name in (self._master, self._worker):
+            variables["RANK"] = str(place.index + 1 if is_worker else 0)
         for container in pods.containers(pod):
             pods.add_port(container, "pytorchjob-port", self._port)
             for name, value in variables.items():

@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pumice.api import duration, kinds
+from pumice.api import kinds
 from pumice.controllers.queueing import requests
 from pumice.controllers.volcano.jobs import reading, states
 from pumice.controllers.workloads import manifests, steps_to
 
 if TYPE_CHECKING:
     from pumice.controllers.queueing.observed import Observed
-    from pumice.controllers.queueing.requests import Moment, Reconciled, Step
+    from pumice.controllers.queueing.requests import Reconciled, Step
     from pumice.controllers.volcano.jobs.reading import Job
 
 Manifest = dict[str, Any]
-_PATIENCE: Final = duration.MINUTE  # with a Command for a Job that nobody has heard of
 _ISSUED: Final = "CommandIssued"
 
 
@@ -68,9 +67,11 @@ def too_late(found: list[Manifest]) -> Reconciled:
     )
 
 
-def for_nobody(found: list[Manifest], moment: Moment) -> Reconciled:
-    """Drop Commands for a Job that is not there, after a while: one that is new may have outrun its Job."""
-    dues = [(manifests.created(each) + _PATIENCE, each) for each in found]
-    steps = [steps_to.delete(kinds.COMMAND, each) for due, each in dues if due <= moment.now]
-    later = [due for due, _ in dues if due > moment.now]
-    return requests.Reconciled(steps=steps, again=min(later) if later else None)
+def for_nobody(found: list[Manifest], namespace: str, name: str) -> Reconciled:
+    """Drop Commands for a Job that is not there; the cluster itself is asked, as a Command may have outrun its Job."""
+    if not found:
+        return requests.Reconciled()
+    absent = requests.Confirm(kind=kinds.JOB, namespace=namespace, name=name, uid="")
+    return requests.Reconciled(
+        steps=[requests.Step(request=absent), *(steps_to.delete(kinds.COMMAND, each) for each in found)]
+    )

@@ -105,7 +105,7 @@ class Jobs:
         manifest = observed.find(self.kind, namespace, name)
         ordered = commands.waiting(namespace, name, observed)
         if manifest is None:
-            return commands.for_nobody(ordered, moment)
+            return commands.for_nobody(ordered, namespace, name)
         if manifests.is_going(manifest):
             return commands.too_late(ordered)
         job = self._reader.read(manifest)
@@ -189,7 +189,9 @@ class _Look:
             retry_count=job.retry_count + change.counts,
             controlled=self._without_plugins() if change.whole else job.controlled,
         )
-        steps = self._status(said)[0]
+        # The phase is stored together with how many go for it, as those who watch expect; that they go follows at once.
+        after = self.found.when_gone(killing.leaving(statuses.as_written(job, said), self.found))
+        steps = self._status(said, after)[0]
         announced = ("ExecuteAction", f"Start to execute action {action}: {why}")
         return [msgspec.structs.replace(step, said=announced) for step in steps]
 
@@ -265,9 +267,9 @@ class _Look:
     def _without_plugins(self) -> dict[str, str]:
         return {key: text for key, text in self.job.controlled.items() if not key.startswith(beside.PREFIX)}
 
-    def _status(self, said: statuses.Said) -> tuple[list[Step], int | None]:
+    def _status(self, said: statuses.Said, found: Members | None = None) -> tuple[list[Step], int | None]:
         groups = self.observed.count(kinds.POD_GROUP)
-        return statuses.write(self.job, self.found, said, self.moment, groups=groups)
+        return statuses.write(self.job, found or self.found, said, self.moment, groups=groups)
 
 
 def _pod_facts(pod: Mapping[str, Any]) -> list[Any]:

@@ -9,7 +9,7 @@ import msgspec
 from pumice.api import kinds, names
 from pumice.cache import effects
 from pumice.controllers.queueing import requests
-from pumice.controllers.volcano.jobs import states
+from pumice.controllers.volcano.jobs import reading, states
 from pumice.controllers.workloads import manifests, pods
 
 if TYPE_CHECKING:
@@ -85,6 +85,13 @@ def restarted(job: Job, found: Members, others: Iterable[Target]) -> list[Member
         or any(other.includes(each) for other in others)
     ]
     return [each for each in doomed if not (each.is_ended and keeps_ended)]
+
+
+def leaving(job: Job, found: Members) -> list[Member]:
+    """Give the pods that have to go for what a Job's status says, and are not going yet."""
+    if states.is_ending(job.phase):
+        return [each for each in found.all if not each.is_ended and not each.is_going]
+    return restarted(job, found, ()) if job.phase == reading.RESTARTING else []
 
 
 def unfinished(found: Members) -> list[Manifest]:

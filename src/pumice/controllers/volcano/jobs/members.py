@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -61,12 +62,25 @@ class Members:
             else:
                 self.all.append(member)
         self.vanished = [member for pod in vanished if (member := _member(pod)) is not None]
+        self._file([role.name for role in job.roles])
+
+    def _file(self, roles: Iterable[str]) -> None:
         self.by_name = {member.name: member for member in self.all}
-        self.by_role: dict[str, list[Member]] = {role.name: [] for role in job.roles}
+        self.by_role: dict[str, list[Member]] = {role: [] for role in roles}
         for member in self.all:
             self.by_role.setdefault(member.role, []).append(member)
         self.counts = _counts(self.all)
         self.terminating = sum(member.is_going for member in self.all)
+
+    def when_gone(self, leaving: Iterable[Member]) -> Members:
+        """Give them as they are once some of them are being deleted."""
+        going = {member.name for member in leaving}
+        found = copy.copy(self)
+        found.all = [
+            msgspec.structs.replace(member, is_going=True) if member.name in going else member for member in self.all
+        ]
+        found._file(list(self.by_role))  # noqa: SLF001  of the same class
+        return found
 
     def count(self, phase: str) -> int:
         """Give how many are in a phase and not being deleted."""

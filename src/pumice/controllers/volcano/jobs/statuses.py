@@ -65,6 +65,13 @@ def unchanged(job: Job, **changes: Any) -> Said:
     return msgspec.structs.replace(said, **changes)
 
 
+def as_written(job: Job, said: Said) -> Job:
+    """Give a Job as it is read once its status says something else."""
+    state = {"phase": said.phase, "reason": said.reason, "message": said.message}
+    status = {**job.status, "state": state, "version": said.version, "retryCount": said.retry_count}
+    return reading.Job({**job.manifest, "status": status}, job.asked)
+
+
 def write(job: Job, found: Members, said: Said, moment: Moment, *, groups: int) -> tuple[list[Step], int | None]:
     """Write the status if it says something else than before and its time has come; else give when that will be."""
     counts = _counts(job, found, said.phase)
