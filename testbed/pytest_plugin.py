@@ -22,6 +22,8 @@ _IMPLIED = (
     ("marker", "old_etcd", "kube"),
     ("fixture", "helm", "helm"),
     ("fixture", "go_clients", "go_clients"),
+    ("fixture", "volcano_programs", "go_clients"),
+    ("fixture", "volcano_programs", "volcano"),
     ("marker", "go_clients", "kube"),
     *(("marker", name, "kube") for name in (provide.DEFINITIONS, *provide.OPERATORS)),
 )
@@ -30,6 +32,7 @@ _NEEDS = {
     "old_etcd": ("an API server over an old etcd", provide.how(old_etcd.NAME)),
     "helm": ("helm", provide.how("helm")),
     "go_clients": ("kube-scheduler and Kubernetes' controllers", provide.how(*provide.GO_CLIENTS)),
+    "volcano": ("Volcano's programs", provide.how("volcano")),
     "definitions": ("what operators define", provide.how(provide.DEFINITIONS)),
     **{name: (f"the operator {name}", provide.how(name)) for name in provide.OPERATORS},
 }
@@ -48,6 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "go_clients: needs kube-scheduler and Kubernetes' controllers (implied by the fixture go_clients)"
     )
+    config.addinivalue_line("markers", "volcano: needs Volcano's programs (implied by the fixture volcano_programs)")
     config.addinivalue_line("markers", "definitions: needs what operators define")
     for name in provide.OPERATORS:
         config.addinivalue_line("markers", f"{name}: needs the operator {name}")
@@ -99,15 +103,16 @@ def _missing(items: Sequence[pytest.Item]) -> tuple[str, ...]:
         "kube": provide.binaries,
         "old_etcd": old_etcd.find,
         "helm": lambda: provide.program("helm"),
-        "go_clients": _go_clients,
+        "go_clients": partial(_all_of, provide.GO_CLIENTS),
+        "volcano": partial(_all_of, provide.VOLCANO),
         **{name: partial(provide.program, name) for name in (provide.DEFINITIONS, *provide.OPERATORS)},
     }
     return tuple(marker for marker in wanted if found[marker]() is None)
 
 
-def _go_clients() -> Path | None:
-    """Return where one of them is, if all are there."""
-    places = [provide.program(name) for name in provide.GO_CLIENTS]
+def _all_of(programs: Sequence[str]) -> Path | None:
+    """Return where one of some programs is, if all are there."""
+    places = [provide.program(name) for name in programs]
     return places[0] if all(places) else None
 
 
