@@ -154,6 +154,20 @@ def test_a_certificate_is_renewed_once_whoever_else_tries(fault, writes):
     assert certificates.problem(renewed, NAMES, later) == ""
 
 
+def test_a_secret_that_was_deleted_is_made_anew_and_the_old_authority_is_still_believed():
+    cluster = Cluster()
+    shared = source(cluster)
+    first = asyncio.run(shared.read())
+    cluster.secret = None
+
+    second = asyncio.run(shared.read())
+
+    assert cluster.secret["data"] == encoded(second)
+    assert second.certificate != first.certificate
+    assert first.authorities in second.authorities
+    assert asyncio.run(source(cluster).read()) == second
+
+
 def test_a_secret_of_volcanos_is_used_as_it_is_while_it_is_good():
     cluster = Cluster()
     cluster._store({"metadata": {"name": "secret", "namespace": "ns"}, "type": "Opaque", "data": encoded(FIRST)})

@@ -127,13 +127,15 @@ class Replica:
             injecting_.cancel()
 
 
-async def lived(seed):
+async def lived(seed, deletions=()):
     """Let the replicas live and ask each of them every ten seconds; gives what was shown and not believed, and the certificates."""
     world, loop = World(seed), asyncio.get_running_loop()
     replicas = [Replica(world) for _ in range(3)]
     running = [asyncio.create_task(each.run(40.0 * index)) for index, each in enumerate(replicas)]
     refused = []
     await asyncio.sleep(200)  # until everybody is ready
+    for moment in deletions:
+        loop.call_at(moment, setattr, world, "secret", None)
     while loop.time() < HOURS * 3600:
         await asyncio.sleep(10)
         now = START + dt.timedelta(seconds=loop.time())
@@ -165,3 +167,17 @@ def test_no_request_meets_a_certificate_that_is_not_believed(seed, monkeypatch):
     assert (
         len({certificate for seen in shown for certificate in seen}) <= HOURS * 60 / 45 + 2
     )  # and by one replica for all
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_secret_that_somebody_deletes_is_made_anew_and_no_request_notices(seed, monkeypatch):
+    monkeypatch.setattr(certificates, "LIFETIME", dt.timedelta(hours=1))
+    monkeypatch.setattr(certificates, "MARGIN", dt.timedelta(minutes=15))
+    chance = random.Random(seed)  # noqa: S311  a test
+    deletions = [moment + chance.uniform(0, 600) for moment in (600, 5000, 9000)]
+
+    refused, shown = virtual_loop.run(lived(seed, deletions))
+
+    assert refused == []
+    for seen in shown:
+        assert len(set(seen)) >= HOURS + len(deletions) - 1  # each deletion brings a new one

@@ -9,8 +9,10 @@ from pumice.server.admission import flags
 
 _EXAMPLES = """\b
 Examples:
-  pumice admission --webhook-namespace pumice-system --webhook-service-name pumice-admission-service
-  pumice admission --kubeconfig ~/.kube/config --webhook-url https://10.0.0.7:8443 --listen-address 10.0.0.7
+  pumice admission --webhook-namespace pumice-system \\
+    --webhook-service-name pumice-admission-service
+  pumice admission --kubeconfig ~/.kube/config --webhook-url https://10.0.0.7:8443 \\
+    --listen-address 10.0.0.7
   pumice admission --enabled-admission /pods/mutate --admission-conf resource-groups.yaml
 
 \b

@@ -37,7 +37,8 @@ Columns:
   B/pod B/node GB   bytes of a running pod and of a node; the process at its largest
 
 \b
-Exit status: 0 measured, 1 with --check if an expectation of a workload was missed, 2 a workload or a configuration cannot be read.
+Exit status: 0 measured, 1 with --check if an expectation of a workload was missed, 2 a workload
+or a configuration cannot be read.
 """
 
 

@@ -12,11 +12,11 @@ Examples:
   source <(pumice completion bash)                             in ~/.bashrc
   source <(pumice completion zsh)                              in ~/.zshrc, after compinit
   pumice completion fish > ~/.config/fish/completions/pumice.fish
-  source <(pumice completion bash --for vcctl)                 for a name that pumice links has made
+  source <(pumice completion bash --for vcctl)                 for a name made by pumice links
 
 \b
-Namespaces, queues, jobs, ConfigMaps with a configuration and contexts are completed as well, as far as the kubeconfig leads to a
-cluster that names them within two seconds.
+Namespaces, queues, jobs, ConfigMaps with a configuration and contexts are completed as well, as
+far as the kubeconfig leads to a cluster that names them within two seconds.
 """
 
 

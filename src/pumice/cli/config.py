@@ -36,8 +36,8 @@ Examples:
   pumice config diff deployed.yaml proposed.yaml --on dumps/*.json --cycles 20 -o json
 
 \b
-A dump is what the scheduler writes on SIGUSR1, or what kubectl get -o json prints. Each is simulated with both
-configurations.
+A dump is what the scheduler writes on SIGUSR1, or what kubectl get -o json prints. Each is
+simulated with both configurations.
 Exit status: 0 the same decisions, 1 they differ, 2 something cannot be read or is refused.
 """
 

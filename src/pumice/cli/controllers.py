@@ -16,7 +16,8 @@ Examples:
   pumice scheduler --controllers                         in the scheduler's own process
 
 \b
-Exit status: 0 stopped by SIGTERM or SIGINT, 1 refused to start, or lost the lease or the connection, 2 wrong flags.
+Exit status: 0 stopped by SIGTERM or SIGINT, 1 refused to start, or lost the lease or the
+connection, 2 wrong flags.
 """
 
 

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """\b
 Examples:
-  pumice explain job llama -n train               why it waits, and the smallest change that would start it
+  pumice explain job llama -n train               why it waits, and what would start it
   pumice explain pod train/llama-worker-3         one pod of it
   pumice explain queue research                   share, due, ceiling, who holds what
-  pumice explain node gpu-07                      what is on it, for whom room is held, why nobody goes there
-  pumice explain job llama --from dump.json       from a dump of the scheduler or a file of kubectl get -o json
+  pumice explain node gpu-07                      what is on it, and why nobody goes there
+  pumice explain job llama --from dump.json       from a dump, or what kubectl get -o json prints
   pumice explain job llama -n train --watch       again and again, printed when it changes
   kubectl pumice explain job llama -n train       the same through kubectl
 
 \b
-A live cluster is only read, with your own rights: what the scheduler watches is listed, and its cycle is run in
-memory. It need not be scheduled by pumice; nothing has to be installed in it.
+A live cluster is only read, with your own rights: what the scheduler watches is listed, and its
+cycle is run in memory. It need not be scheduled by pumice; nothing has to be installed in it.
 Exit status: 0 explained, 1 there is no such object or it cannot be read, 2 wrong usage.
 """
 

@@ -16,15 +16,16 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """\b
 Examples:
-  pumice nodes --count 100                              100 nodes on the cluster of your kubeconfig
+  pumice nodes --count 100                              on the cluster of your kubeconfig
   pumice nodes --count 8 --cpu 64 --resource nvidia.com/gpu=8 --label pool=a100
   pumice nodes --count 1000 --zones 10 --no-kubelet     register them, and leave their pods alone
   pumice nodes --delete                                 remove every simulated node
 
 \b
-Pods that are bound to these nodes are Running at once. The annotation pumice.dev/run-time: 60s ends them
-after that time, pumice.dev/exit: failed lets them fail. The nodes carry the label pumice.dev/simulated=true
-and stay until they are deleted; stop with Ctrl-C and start again to go on serving them.
+Pods that are bound to these nodes are Running at once. The annotation pumice.dev/run-time: 60s
+ends them after that time, pumice.dev/exit: failed lets them fail. The nodes carry the label
+pumice.dev/simulated=true and stay until they are deleted; stop with Ctrl-C and start again to go
+on serving them.
 """
 
 

@@ -23,7 +23,7 @@ Examples:
   pumice replay recording-1767225600-3f2a91bc-000004.jsonl.gz
   pumice replay DIR --cycle 1204                   one cycle: what came in, what was decided, why
   pumice replay DIR --until evicted=team-a/train-0
-  pumice replay DIR --config new-policy.yaml       where another policy would have decided differently
+  pumice replay DIR --config new-policy.yaml       where another policy decides differently
 
 \b
 Conditions of --until, with globs in names:
@@ -33,8 +33,8 @@ Conditions of --until, with globs in names:
   time=2026-01-01T00:00:00Z  time=+30s  cycle=N    that late, or later
 
 \b
-Exit status: 0 the same decisions (with --until: the condition was met), 1 a decision differs, or the condition was never met,
-2 the recording cannot be read.
+Exit status: 0 the same decisions (with --until: the condition was met), 1 a decision differs, or
+the condition was never met, 2 the recording cannot be read.
 """
 
 

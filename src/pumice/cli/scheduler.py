@@ -10,12 +10,15 @@ from pumice.server.flags import flags
 _EXAMPLES = """\b
 Examples:
   pumice scheduler --kubeconfig ~/.kube/config --leader-elect=false -v 3
-  pumice scheduler --scheduler-conf /volcano.scheduler/volcano-scheduler.conf --enable-healthz --enable-metrics
+  pumice scheduler --scheduler-conf /volcano.scheduler/volcano-scheduler.conf \\
+    --enable-healthz --enable-metrics
   pumice scheduler --scheduler-conf volcano-system/volcano-scheduler-configmap
 
 \b
-Exit status: 0 stopped by SIGTERM or SIGINT, 1 refused to start, or lost the lease or the connection, 2 wrong flags.
-SIGUSR1 writes what the scheduler knows to a file that a scenario can start from; SIGUSR2 logs a summary.
+Exit status: 0 stopped by SIGTERM or SIGINT, 1 refused to start, or lost the lease or the
+connection, 2 wrong flags.
+SIGUSR1 writes what the scheduler knows to a file that a scenario can start from; SIGUSR2 logs a
+summary.
 """
 
 

@@ -22,8 +22,8 @@ Examples:
   pumice test why.yaml
 
 \b
-Exit status: 0 a scenario was written, 1 nothing was decided about the job, or objects alone do not show it,
-2 the recording cannot be read.
+Exit status: 0 a scenario was written, 1 nothing was decided about the job, or objects alone do
+not show it, 2 the recording cannot be read.
 """
 
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 _EXAMPLES = """\b
 Examples:
   pumice uninstall --print | kubectl delete --ignore-not-found -f -
-  pumice uninstall --print --name team-a --namespace batch | kubectl delete --ignore-not-found -f -
+  pumice uninstall --print --name team-a --namespace batch \\
+    | kubectl delete --ignore-not-found -f -
   pumice uninstall --print --crds ...   and every PodGroup, Queue and Job of the cluster with them
 """
 

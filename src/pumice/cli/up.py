@@ -19,11 +19,11 @@ _EXAMPLES = """\b
 Examples:
   pumice up                                      16 nodes and a scheduler, in memory
   pumice up --nodes 1000 --speed 60              a large cluster in which a minute takes a second
-  pumice up --nodes pools.yaml --config my.yaml  nodes as a file describes them, and a policy of your own
+  pumice up --nodes pools.yaml --config my.yaml  nodes and a policy of your own
   pumice up --data ~/.pumice                     keep everything: the next start goes on from here
   pumice up --scheduler none                     leave scheduling to another process
-  pumice up --demo                               the story of `pumice demo`, for kubectl to look at
-  pumice up --controllers none                   leave Jobs, Deployments and the like to controllers of your own
+  pumice up --demo                               the story of `pumice demo`, for kubectl
+  pumice up --controllers none                   leave Jobs and the like to other controllers
 
 \b
 A file of pools:

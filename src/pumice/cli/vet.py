@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 _EXAMPLES = """\b
 Examples:
   pumice vet job.yaml                      by the rules that a cluster would refuse it by
-  pumice vet manifests/ --strict           every YAML and JSON file of a folder; warnings count too
+  pumice vet manifests/ --strict           every file of a folder; warnings count too
   helm template ./chart | pumice vet -     what a chart makes
-  pumice vet job.yaml --kubeconfig FILE    with the queues of a cluster: one that is not there is refused
+  pumice vet job.yaml --kubeconfig FILE    with the queues of a cluster
   pumice vet manifests/ -o json            for a machine
 
 \b
-Exit status: 0 nothing would be refused, 1 something would be, 2 wrong options, or what cannot be read.
+Exit status: 0 nothing would be refused, 1 something would be, 2 wrong options, or what cannot be
+read.
 """
 
 

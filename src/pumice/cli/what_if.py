@@ -17,9 +17,9 @@ Examples:
   pumice what-if queue.yaml -o json                    for a program
 
 \b
-The cluster, live or from a file, is simulated twice, as it is and with the change; nothing is written to it. Volcano
-Jobs and workloads with a pod template are taken apart into their pods. Pods of a drained node are made anew if
-somebody owns them.
+The cluster, live or from a file, is simulated twice, as it is and with the change; nothing is
+written to it. Volcano Jobs and workloads with a pod template are taken apart into their pods.
+Pods of a drained node are made anew if somebody owns them.
 Exit status: 0 compared, 1 it cannot be read or the change is refused, 2 wrong usage.
 """
 

@@ -21,7 +21,7 @@ def group(what: str, title: str) -> click.Group:
         f"\b\nExamples:\n  pumice {what} create -f {what}.yaml\n  pumice {what} list --all-namespaces -o wide\n"
         f"  pumice {what} describe -N mine -o json\n  pumice {what} delete -N mine\n"
     )
-    made = click.Group(what, help=f"Create, delete, list, get and describe {title}.", epilog=examples)
+    made = options.VerbGroup(what, help=f"Create, delete, list, get and describe {title}.", epilog=examples)
     for build in (_create, _delete, _list, _get, _describe):
         made.add_command(build(what, title))
     return made

@@ -20,7 +20,7 @@ Examples:
 """
 
 
-@click.group(epilog=_EXAMPLES)
+@click.group(cls=options.VerbGroup, epilog=_EXAMPLES)
 def command() -> None:
     """Run, list, view, suspend, resume and delete jobs of Volcano."""
 

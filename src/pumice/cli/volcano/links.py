@@ -20,13 +20,13 @@ PROGRAM: Final = "pumice"
 
 _EXAMPLES = """\b
 Examples:
-  pumice links ~/.local/bin                   vcctl, vsub, vjobs, vqueues, vcancel, vsuspend, vresume
-  pumice links ~/.local/bin --only vcctl      one of them
-  pumice links ~/.local/bin --remove          take away those that lead here
+  pumice links ~/.local/bin               vcctl, vsub, vjobs, vqueues, vcancel, vsuspend, vresume
+  pumice links ~/.local/bin --only vcctl  one of them
+  pumice links ~/.local/bin --remove      take away those that lead here
 
 \b
-Nothing that is not a link to pumice is ever replaced or removed, so an installed vcctl stays what it is; which of the two
-a shell finds is decided by the order of PATH, and a line says so.
+Nothing that is not a link to pumice is ever replaced or removed, so an installed vcctl stays what
+it is; which of the two a shell finds is decided by the order of PATH, and a line says so.
 Exit status: 0 all are there (or gone), 1 something else is in the way, 2 wrong usage.
 """
 

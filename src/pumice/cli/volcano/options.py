@@ -17,10 +17,30 @@ if TYPE_CHECKING:
 _SHORT: Final = re.compile(r"-([a-zA-Z])=(.*)", re.DOTALL)
 _TRUTH: Final = {"1": True, "t": True, "true": True, "0": False, "f": False, "false": False}
 
+PROGRAM: Final = "pumice"
+_EXAMPLE: Final = re.compile(r"(?m)^( +)pumice (job|jobflow|jobtemplate|pod|queue)\b")
 Decorator = "Callable[[Callable[..., Any]], Callable[..., Any]]"
 
 
-class VerbCommand(click.Command):
+class Called(click.Command):
+    """A command whose examples say the name that the program was called by: `vcctl job list`."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples; what only pumice does stays with that name."""
+        called, own = ctx.find_root().info_name or PROGRAM, self.epilog
+        if called != PROGRAM and own:
+            self.epilog = _EXAMPLE.sub(lambda found: f"{found[1]}{called} {found[2]}", own)
+        try:
+            super().format_epilog(ctx, formatter)
+        finally:
+            self.epilog = own
+
+
+class VerbGroup(Called, click.Group):
+    """The verbs of a kind."""
+
+
+class VerbCommand(Called):
     """A command that also takes `-n=NAME` and `--flag=true`, as Go programs do."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -20,7 +20,7 @@ Examples:
 """
 
 
-@click.group(epilog=_EXAMPLES)
+@click.group(cls=options.VerbGroup, epilog=_EXAMPLES)
 def command() -> None:
     """List the pods of jobs and queues."""
 

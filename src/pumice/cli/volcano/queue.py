@@ -19,7 +19,7 @@ Examples:
 """
 
 
-@click.group(epilog=_EXAMPLES)
+@click.group(cls=options.VerbGroup, epilog=_EXAMPLES)
 def command() -> None:
     """Create, delete, get, list and operate queues."""
 

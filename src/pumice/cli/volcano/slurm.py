@@ -26,7 +26,8 @@ Examples:
   {IMAGE_VARIABLE}=my/image {NAMESPACE_VARIABLE}=research vsub -n train
 
 \b
-{SCHEDULER_VARIABLE}, {IMAGE_VARIABLE} and {NAMESPACE_VARIABLE} are the defaults of -S, -i and -N.
+{SCHEDULER_VARIABLE}, {IMAGE_VARIABLE} and {NAMESPACE_VARIABLE}
+are the defaults of -S, -i and -N.
 """
 
 

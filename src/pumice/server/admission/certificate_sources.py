@@ -69,6 +69,7 @@ class SharedSecret:
         self._host_names = host_names
         self._now = now
         self._tell = tell
+        self._known = b""  # authorities of the last certificate, which is shown while a new one is announced
 
     async def read(self) -> Bundle:
         """Return the certificate that replicas share, made anew where need be."""
@@ -76,6 +77,7 @@ class SharedSecret:
             for _ in range(_ATTEMPTS):
                 found = await self._attempt()
                 if found is not None:
+                    self._known = found.authorities
                     return found
         except errors.KubeError as error:
             raise CertificateError(f"Secret {self._namespace}/{self._name} cannot be used: {error}") from error
@@ -106,8 +108,12 @@ class SharedSecret:
         )
 
     async def _create(self) -> Bundle | None:
-        self._tell("there is no certificate yet; one is made")
-        made = certificates.make(self._host_names, self._now())
+        self._tell(
+            "the Secret is gone; a new certificate is made"
+            if self._known
+            else "there is no certificate yet; one is made"
+        )
+        made = certificates.make(self._host_names, self._now(), self._known)
         manifest = {
             "apiVersion": "v1",
             "kind": "Secret",
