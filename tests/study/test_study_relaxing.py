@@ -87,8 +87,8 @@ QUOTA = {
     "apiVersion": "v1",
     "kind": "ResourceQuota",
     "metadata": {"name": "small", "namespace": "a"},
-    "spec": {"hard": {"requests.cpu": "1"}},
-    "status": {"hard": {"requests.cpu": "1"}, "used": {"requests.cpu": "0"}},
+    "spec": {"hard": {"cpu": "1"}},
+    "status": {"hard": {"cpu": "1"}, "used": {"cpu": "0"}},
 }
 BUDGET = {
     "apiVersion": "policy/v1",
@@ -161,7 +161,7 @@ CASES = {
     "quota": (
         QUOTAS,
         [node(), QUOTA, group(phase="Pending", minResources={"cpu": "2"}), pod()],
-        "drop the ResourceQuota a/small",
+        "raise cpu of ResourceQuota a/small from 1 to 2",
     ),
     "priority": (
         PREEMPTS,
@@ -191,7 +191,7 @@ CASES = {
     "several nodes": (
         PLAIN,
         [node(), group(minimum=3), *(pod(f"g-{index}", cpu="3") for index in range(3))],
-        "add 3 more nodes like n1 (cpu 4)",
+        "add 2 more nodes like n1 (cpu 4)",
     ),
     "two things": (
         LIMITS,
@@ -234,7 +234,7 @@ def test_a_change_that_only_helps_a_job_that_comes_first_is_not_enough():
     given = [node(), *RUNNING, first, pod("first-0", "first", cpu="4"), group(), pod(cpu="4")]
     result = found(PLAIN, given)
     assert "wait until a/web ends (1 pod)" in [trial.change for trial in result.not_enough]
-    assert "add 1 more node like n1 (cpu 4)" in [trial.change for trial in result.not_enough]
+    assert "add 2 more nodes like n1 (cpu 4)" in [trial.change for trial in result.enough]
 
 
 def test_a_policy_that_takes_too_long_is_not_asked_for_ever():

@@ -3,6 +3,8 @@
 Affinity and volumes have modules of their own and are offered here too, since they are of the same group.
 """
 
+from typing import Any
+
 import msgspec
 
 from pumice.api.affinity import (
@@ -258,6 +260,8 @@ class ResourceQuotaSpec(Wire, frozen=True, kw_only=True):
     """The limits of a namespace."""
 
     hard: ResourceList = msgspec.field(default_factory=dict)
+    scopes: tuple[str, ...] = ()
+    scope_selector: dict[str, Any] | None = None
 
 
 class ResourceQuotaStatus(Wire, frozen=True, kw_only=True):

@@ -65,6 +65,9 @@ def _written(answer: Answer) -> Iterator[str]:
 
 
 def _search(found: Search) -> Iterator[str]:
+    if found.nothing_to_change:
+        yield f"Nothing to change: {found.nothing_to_change}"
+        return
     tried = len(found.enough) + len(found.not_enough)
     if not tried:
         yield "Nothing to try: no object here could be changed so that it starts."

@@ -56,8 +56,11 @@ class SimulatedCluster:
         period: int = duration.SECOND,
         observer: EffectObserver = effects.NOBODY,
         registered: Mapping[str, Callable[[], Sequence[Controller]]] = MappingProxyType({}),
+        *,
+        check: Callable[[Mapping[str, Any]], None] = lambda _: None,
     ) -> None:
         self._observer = observer
+        self._check = check  # raises an API error for what a controller may not create
         self.clock = clock or VirtualClock()
         self.period = period
         self.store = ObjectStore(self.clock.now)
@@ -228,6 +231,7 @@ class SimulatedCluster:
         self.store.overwrite(key, self._defaulted(replacement, key, created, classes))
 
     def _create(self, manifest: Mapping[str, Any], created: int | None = None) -> None:
+        self._check(manifest)
         classes = PriorityClasses(self.store.scan(kinds.PRIORITY_CLASS))
         moment = self.clock.now() if created is None else created
         self._admit(manifest, identity.identify(manifest), moment, classes)

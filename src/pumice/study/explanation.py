@@ -91,7 +91,7 @@ def answer(
     explanation, found = None, None
     if not blind:
         told(f"building the model of {len(state.objects)} objects")
-        rehearsal = Rehearsal(state.objects, policy.configuration, policy.options, state.now, known)
+        rehearsal = Rehearsal(state.objects, policy.configuration, policy.options, state.now, known, jobs=state.jobs)
         explanation = _explained(rehearsal, request.what, key)
         target = _target(rehearsal, explanation) if request.search else None
         found = search.search(rehearsal, target, told=told) if target is not None else None

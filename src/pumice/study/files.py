@@ -17,7 +17,7 @@ from pumice.study import expanding
 from pumice.study.state import State, StudyError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pumice.framework.registry import Registry
     from pumice.study.state import Found, Manifest
@@ -37,14 +37,17 @@ def read(path: str, known: Registry | None = None, *, scenario: str = "", line: 
     now = _moment(path, listed)
     if all(map(_is_stored, listed)):
         return State(
-            source=path, now=now, objects=[(kind, found) for kind, found in map(_read, listed) if _is_read(kind)]
+            source=path,
+            now=now,
+            objects=[(kind, found) for kind, found in map(_read, listed) if _is_read(kind)],
+            jobs=jobs_of(listed),
         )
     cluster = SimulatedCluster(clock.VirtualClock(now))
     try:
         cluster.apply(listed)
     except errors.ApiError as error:
         raise StudyError(f"{path}: {error}") from error
-    return State(source=path, now=now, objects=stored(cluster))
+    return State(source=path, now=now, objects=stored(cluster), jobs=jobs_of(cluster.store.scan(kinds.JOB)))
 
 
 def listed(path: str) -> list[Manifest]:
@@ -69,6 +72,15 @@ def manifests_of(path: str) -> list[Manifest]:
 def stored(cluster: SimulatedCluster) -> list[tuple[kinds.Kind, Found]]:
     """Give everything that a simulated cluster stores, as a scheduler would read it."""
     return [_read(manifest) for kind in kinds.SCHEDULING if _is_read(kind) for manifest in cluster.store.scan(kind)]
+
+
+def jobs_of(listed: Iterable[Mapping[str, Any]]) -> dict[str, Manifest]:
+    """Give the Jobs of Volcano by their uid, as they are written."""
+    return {
+        each["metadata"]["uid"]: dict(each)
+        for each in listed
+        if (each.get("apiVersion"), each.get("kind")) == (kinds.JOB.api_version, kinds.JOB.name)
+    }
 
 
 def _is_read(kind: kinds.Kind) -> bool:
@@ -165,6 +177,7 @@ def _played(path: str, known: Registry | None, name: str, line: int) -> State:
         source=source,
         now=played.cluster.clock.now(),
         objects=stored(played.cluster),
+        jobs=jobs_of(played.cluster.store.scan(kinds.JOB)),
         configuration=played.configuration,
         configuration_source=f"the scenario {path}",
         flags=chosen.flags,

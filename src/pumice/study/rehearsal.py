@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pumice.cache.cache import Cache
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pumice.api import kinds
+    from pumice.api.meta import KubeObject
     from pumice.cache.cache import EventType
     from pumice.cache.effects import Effect
     from pumice.cache.options import Options
@@ -31,9 +33,11 @@ if TYPE_CHECKING:
     from pumice.model.cluster import Cluster
     from pumice.model.nodes import NodeRecord
     from pumice.model.task import Task
-    from pumice.study.state import Found
+    from pumice.study.state import Found, Manifest
 
 Change = tuple["kinds.Kind", "EventType", "Found"]
+Replaced = tuple["kinds.Kind", "KubeObject | None", "KubeObject | None"]
+"""An object before and after a change: None is one that was not there, or is not there any more."""
 
 
 class Nowhere:
@@ -104,9 +108,12 @@ class Rehearsal:
         options: Options,
         now: int,
         known: Registry,
+        *,
+        jobs: Mapping[str, Manifest] = MappingProxyType({}),
     ) -> None:
         self.now = now
         self.configuration = configuration
+        self.jobs = jobs  # those of Volcano, by uid, as they are written: what their controller makes of them
         self.cache = Cache(Nowhere(), options)
         self.cache.follow(kube_batch=configuration.rules == "kube-batch", now=now)
         for kind, found in objects:
@@ -124,29 +131,41 @@ class Rehearsal:
     @contextmanager
     def changed(self, changes: Sequence[Change], back: Sequence[Change]) -> Iterator[None]:
         """Have changes in force inside a block; `back` is how they are taken back."""
-        self._feed(changes)
+        self.feed(changes)
         try:
             yield
         finally:
-            self._feed(back)
+            self.feed(back)
 
-    def _feed(self, changes: Sequence[Change]) -> None:
+    def feed(self, changes: Sequence[Change]) -> None:
+        """Take changes in as if a watch had told of them."""
         for change in changes:
             self.cache.feed(*change)
         self.cache.apply(self.now)
 
+    def reserved(self) -> Reservations:
+        """Give the room that is held when a cycle begins, to be changed by it."""
+        return copy.deepcopy(self._reservations)
+
     @contextmanager
-    def cycle(self) -> Iterator[tuple[Session, Outlet]]:
-        """Run a cycle up to the point where statuses would be written; when the block ends it never was."""
+    def cycle(
+        self, *, now: int | None = None, reserved: Reservations | None = None
+    ) -> Iterator[tuple[Session, Outlet]]:
+        """Run a cycle up to the point where statuses would be written; when the block ends it never was.
+
+        Whoever runs several in a row says when each is, and keeps the room that is held from one to the next.
+        """
         self.cycles += 1
-        self.cache.apply(self.now)
+        moment = self.now if now is None else now
+        self.cache.apply(moment)
         self.cluster.dirty_jobs.clear()  # nobody is reported on
         record = CycleRecord()
-        record.begin(self.cycles, self.now)
+        record.begin(self.cycles, moment)
         outlet = Outlet(self.cache)
-        reserved = copy.deepcopy(self._reservations)
+        held = self.reserved() if reserved is None else reserved
+        disruptions = dict(self.cluster.disruptions)
         try:
-            session = self.engine.open(record, outlet, number=self.cycles, now=self.now, reserved=reserved)
+            session = self.engine.open(record, outlet, number=self.cycles, now=moment, reserved=held)
         except Exception as error:
             raise StudyError(
                 f"the policy breaks down before it decides anything: {type(error).__name__}: {error}"
@@ -158,3 +177,49 @@ class Rehearsal:
             session.rollback()
             outlet.undo()
             self.cluster.dirty_jobs.clear()
+            self.cluster.disruptions = disruptions
+
+
+class Ledger:
+    """Changes that are fed to a rehearsal one after the other, each with what was there before, so that all of them can be taken back."""
+
+    def __init__(self, rehearsal: Rehearsal) -> None:
+        self._rehearsal = rehearsal
+        self._first: dict[tuple[str, ...], Replaced] = {}
+
+    def feed(self, changes: Iterable[Replaced]) -> None:
+        """Make changes."""
+        fed: list[Change] = []
+        for kind, before, after in changes:
+            found = after if before is None else before
+            if found is None:
+                continue
+            key = _identity(kind, found)
+            known = self._first.get(key)
+            self._first[key] = (kind, before if known is None else known[1], after)
+            fed.append((kind, *_event(before, after, found)))
+        if fed:
+            self._rehearsal.feed(fed)
+
+    def undo(self) -> None:
+        """Take everything back, the last thing first."""
+        fed: list[Change] = []
+        for kind, before, after in reversed(self._first.values()):
+            found = before if after is None else after
+            if found is not None:
+                fed.append((kind, *_event(after, before, found)))
+        self._first.clear()
+        if fed:
+            self._rehearsal.feed(fed)
+
+
+def _identity(kind: kinds.Kind, found: KubeObject) -> tuple[str, ...]:
+    """Tell objects apart, of two with one name the later one too."""
+    metadata = found.metadata
+    return (kind.name, metadata.namespace, metadata.name, metadata.uid)
+
+
+def _event(before: KubeObject | None, after: KubeObject | None, found: KubeObject) -> tuple[EventType, KubeObject]:
+    if after is None:
+        return "DELETED", found
+    return ("ADDED" if before is None else "MODIFIED"), after

@@ -1,30 +1,51 @@
-"""The search for the smallest change that starts a job: the same cycle with one thing relaxed at a time, each time from the same state."""
+"""The search for the smallest change that starts a job: the same future with one thing relaxed at a time, each time from the same state.
+
+Enough is what starts the job: cycles are rehearsed, with what nodes and controllers do between them, until it has started or nothing more happens.
+"""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from pumice.api import names
-from pumice.framework import closing
-from pumice.model.statuses import Status
-from pumice.study.relaxing import of_cluster, of_pods, relaxation
+from pumice.api import timestamp
+from pumice.model import task as tasks
+from pumice.study import playing, staffing
+from pumice.study.relaxing import (
+    of_claims,
+    of_groups,
+    of_nodes,
+    of_others,
+    of_pods,
+    of_queues,
+    of_quotas,
+    of_requests,
+    relaxation,
+)
+from pumice.study.verdicts import Standing, Target, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from pumice.framework.session import Session
-    from pumice.model.job import Job
-    from pumice.study.rehearsal import Outlet, Rehearsal
-    from pumice.study.relaxing.relaxation import Relaxation
+    from pumice.model.task import Task
+    from pumice.study.rehearsal import Rehearsal
+    from pumice.study.relaxing.relaxation import Question, Relaxation
+    from pumice.study.state import Manifest
 
-PAIRS: Final = 24
+__all__ = ["Search", "Standing", "Target", "Trial", "Verdict", "search"]
+
+PAIRS: Final = 16
 PATIENCE: Final = 20.0  # seconds; a policy that takes long over a cycle is not asked for ever
+NAMED: Final = 3
 _RANKS: Final = (
+    "group",
+    "pods",
     "gate",
     "queue",
+    "claim",
+    "label",
     "toleration",
     "selector",
     "affinity",
@@ -33,34 +54,26 @@ _RANKS: Final = (
     "volumes",
     "topology",
     "minResources",
-    "priority",
+    "size",
     "cordon",
+    "quota",
     "capability",
     "deserved",
     "weight",
-    "quota",
+    "class",
+    "priority",
     "budget",
     "minimum",
     "request",
     "end",
     "node",
+    "larger",
+    "ends",
 )
 """Sorts of relaxations from the smallest to the largest: what somebody forgot to write, what a policy grants, what a job gives up, what others end, what costs money."""
+_LARGER: Final = {"larger": "node", "ends": "end"}
+"""Sorts that are not looked at where a smaller one is enough."""
 _EVICTING: Final = frozenset({"preempt", "reclaim", "gangpreempt", "gangreclaim", "shuffle"})
-_GROWING: Final = frozenset({"capability", "deserved", "weight", "priority", "minimum"})
-"""Sorts of which each relaxation goes further than the one before."""
-
-Standing = Literal["starts", "starts after evictions", "is let in", "waits"]
-
-
-class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a cycle would do with a job: `placed` of its waiting pods find a node, `nodes` are the first of these, `evicted` would have to go."""
-
-    standing: Standing
-    placed: int = 0
-    nodes: tuple[str, ...] = ()
-    evicted: tuple[str, ...] = ()
-    reason: str = ""
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -73,55 +86,25 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Search(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What was tried for a job, the smallest change first; `smallest` is the first that is enough, empty if none is."""
+    """What was tried for a job, the smallest change first; `smallest` is the first that is enough, empty if none is.
+
+    Of a job that starts by itself `nothing_to_change` says when, and nothing is tried. `together` is how many changes at once were tried last.
+    """
 
     smallest: str = ""
     enough: tuple[Trial, ...] = ()
     not_enough: tuple[Trial, ...] = ()
     untried: int = 0
+    nothing_to_change: str = ""
+    together: int = 0
 
 
-class Target(msgspec.Struct, frozen=True):
-    """Who should start: a job, or one pod of it."""
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """What a search came to, with the relaxation that is the smallest."""
 
-    job: str
-    pod: str = ""  # its uid
-
-    def verdict(self, session: Session, outlet: Outlet) -> Verdict:
-        """Say what a cycle that is not over yet does with it."""
-        job = session.cluster.jobs.get(self.job)
-        if job is None:
-            return Verdict(standing="waits", reason="it has neither group nor pods")
-        if not job.tasks:
-            return _of_empty_group(session, job)
-        mine = [(task, node) for task, node in outlet.bound.values() if task.job_key == self.job]
-        if self.pod:
-            mine = [(task, node) for task, node in mine if task.uid == self.pod]
-        nodes = tuple(sorted({node for _, node in mine}))
-        if mine and (self.pod or session.job_ready(job)):
-            return Verdict(standing="starts", placed=len(mine), nodes=nodes)
-        held = [task for task in job.tasks.values() if task.status == Status.PIPELINED and task.node is not None]
-        if self.pod:
-            held = [task for task in held if task.uid == self.pod]
-        if held and outlet.evicted and session.is_pipelined(job):
-            places = tuple(sorted({task.node.name for task in held if task.node is not None}))
-            victims = tuple(sorted(task.key for task, _ in outlet.evicted.values()))
-            return Verdict(standing="starts after evictions", placed=len(held), nodes=places, evicted=victims)
-        return Verdict(standing="waits", placed=closing.tentative(session, job), reason=_reason(session, job))
-
-
-def _of_empty_group(session: Session, job: Job) -> Verdict:
-    if session.findings.phase(job) == names.PHASE_INQUEUE:
-        return Verdict(standing="is let in", reason="its pods are created once it is let in")
-    return Verdict(standing="waits", reason=_reason(session, job))
-
-
-def _reason(session: Session, job: Job) -> str:
-    """Give the one reason that stands for the job: why a member found no node, else the last word about it."""
-    for failure in session.findings.errors(job).values():
-        return str(failure)
-    said = [verdict.text for verdict in session.record.verdicts(job.key)]
-    return said[-1] if said else job.bad or closing.reason(session, job)
+    search: Search
+    smallest: Relaxation | None = None
+    trials: tuple[tuple[Relaxation, Trial], ...] = ()
 
 
 def search(
@@ -131,41 +114,54 @@ def search(
     told: Callable[[str], None] = lambda _text: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Search:
-    """Try one thing after the other; where no single one is enough, try two together."""
-    question = question_of(rehearsal, target)
-    if question is None:
-        return Search()
-    found = sorted(relaxations(question), key=lambda each: _RANKS.index(each.sort))
+    """Try one thing after the other; where no single one is enough, try several together."""
+    return find(rehearsal, target, told=told, clock=clock).search
+
+
+def find(
+    rehearsal: Rehearsal,
+    target: Target,
+    *,
+    told: Callable[[str], None] = lambda _text: None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Found:
+    """Search, and return the relaxations themselves, too."""
+    if target.job not in rehearsal.cluster.jobs:
+        return Found(search=Search())
+    base = attempt(rehearsal, target, None).verdict
+    if base.starts:
+        return Found(search=Search(nothing_to_change=_by_itself(rehearsal, base)))
     end = clock() + PATIENCE
-    trials, untried = _tried(rehearsal, target, found, told, lambda: clock() < end)
-    enough = [trial for trial in trials if trial.enough]
-    if not enough and not untried:
-        pairs = list(_pairs(found, trials, question.base))[:PAIRS]
-        together, untried = _tried(rehearsal, target, pairs, told, lambda: clock() < end, stop=True)
-        enough = [trial for trial in together if trial.enough]
-    return Search(
-        smallest=enough[0].change if enough else "",
-        enough=tuple(enough),
-        not_enough=tuple(_strongest([trial for trial in trials if not trial.enough])),
-        untried=untried,
-    )
+    return _Search(rehearsal, target, question_of(rehearsal, target, base), told, lambda: clock() < end).run()
 
 
-def _strongest(trials: list[Trial]) -> list[Trial]:
-    """Leave out what is weaker than another of its sort that is not enough either."""
-    last = {trial.sort: trial for trial in trials}
-    return [trial for trial in trials if trial.sort not in _GROWING or last[trial.sort] is trial]
+def _by_itself(rehearsal: Rehearsal, verdict: Verdict) -> str:
+    """Say of a job that starts without a change what comes first, and until when."""
+    when = timestamp.format_timestamp(rehearsal.now // 1_000_000 * 1_000_000 + verdict.seconds * 1_000_000)
+    going = sorted(f"{pod.metadata.namespace}/{pod.metadata.name}" for pod, _ in playing.going(rehearsal))
+    first = []
+    if verdict.created:
+        first.append(f"its controller makes {relaxation.pods(verdict.created)}")
+    if verdict.evicted:
+        first.append(f"{_listed(verdict.evicted)} {'is' if len(verdict.evicted) == 1 else 'are'} evicted")
+    elif going and verdict.seconds:
+        first.append(f"{_listed(going)} {'is' if len(going) == 1 else 'are'} gone")
+    if not verdict.seconds and not first:
+        return "the next cycle starts it"
+    return f"it starts by {when}{', once ' if first else ''}{' and '.join(first)}"
 
 
-def question_of(rehearsal: Rehearsal, target: Target) -> relaxation.Question | None:
-    """Say for whom relaxations are sought, and how far it comes without; None if there is no such job."""
-    job = rehearsal.cluster.jobs.get(target.job)
-    if job is None:
-        return None
-    with rehearsal.cycle() as (session, outlet):
-        base = target.verdict(session, outlet)
+def _listed(named: Sequence[str]) -> str:
+    more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
+    return ", ".join(named[:NAMED]) + more
+
+
+def question_of(rehearsal: Rehearsal, target: Target, base: Verdict) -> Question:
+    """Say for whom relaxations are sought, and how far it comes without."""
+    job = rehearsal.cluster.jobs[target.job]
     waiting = sorted(job.pending.values(), key=lambda task: (task.uid != target.pod, task.key))
     policy = rehearsal.configuration
+    owner = staffing.job_of(rehearsal, job)
     return relaxation.Question(
         cluster=rehearsal.cluster,
         job=job,
@@ -174,60 +170,176 @@ def question_of(rehearsal: Rehearsal, target: Target) -> relaxation.Question | N
         evicts=bool(_EVICTING.intersection(policy.action_names)),
         fitting=base.placed,
         base=base.reason,
+        to_be_made=_to_be_made(rehearsal, target, owner),
+        owner=owner,
+        now=rehearsal.now,
+        scheduler=rehearsal.cache.options.scheduler_name[0],
     )
 
 
-def relaxations(question: relaxation.Question) -> Iterator[Relaxation]:
+def _to_be_made(rehearsal: Rehearsal, target: Target, owner: Manifest | None) -> tuple[Task, ...]:
+    """Return the pods that the controller of a job has yet to make, as tasks that are nowhere."""
+    staff = _staff(rehearsal, target, owner)
+    made = staff.preview() if staff is not None else []
+    found = [tasks.build(pod, rehearsal.cluster.shapes) for pod in made]
+    for each in found:
+        each.shape.request.lay(rehearsal.cluster.vocabulary)
+    return tuple(found)
+
+
+def _staff(rehearsal: Rehearsal, target: Target, owner: Manifest | None) -> staffing.Staff | None:
+    """Return who makes the pods that a job lacks; None if it lacks none, or if nobody is going to make them."""
+    job = rehearsal.cluster.jobs.get(target.job)
+    if job is None or job.group is None:
+        return None
+    if owner is not None:
+        return staffing.Controller(rehearsal, target.job, owner)
+    if not job.tasks and not staffing.is_let_in(job):
+        return staffing.Founder(rehearsal, target.job)
+    return None
+
+
+def relaxations(question: Question) -> Iterator[Relaxation]:
     """Walk over everything that is worth trying."""
-    yield from of_pods.find(question)
-    yield from of_cluster.find(question)
+    for each in (of_groups, of_pods, of_claims, of_queues, of_quotas, of_others, of_nodes, of_requests):
+        yield from each.find(question)
 
 
-def _tried(
-    rehearsal: Rehearsal,
-    target: Target,
-    found: list[Relaxation],
-    told: Callable[[str], None],
-    may_go_on: Callable[[], bool],
-    *,
-    stop: bool = False,
-) -> tuple[list[Trial], int]:
-    """Try relaxations as long as there is time, with `stop` to the first that is enough; the larger of a sort is not asked where a smaller one is enough."""
-    trials: list[Trial] = []
-    done: set[str] = set()
-    for number, each in enumerate(found):
-        if not may_go_on():
-            return trials, len(found) - number
-        if each.sort in done:
-            continue
-        told(f"trying {number + 1} of {len(found)}: {each.said}")
-        trial = attempt(rehearsal, target, each)
-        trials.append(trial)
-        if trial.enough and each.sort != "together":
-            done.add(each.sort)
-        if trial.enough and stop:
-            break
-    return trials, 0
+def attempt(rehearsal: Rehearsal, target: Target, tried: Relaxation | None) -> Trial:
+    """See what becomes of a job with a relaxation in force, and leave everything as it was."""
+    owner = staffing.job_of(rehearsal, rehearsal.cluster.jobs.get(target.job))
+    if owner is not None and tried is not None and tried.job is not None:
+        staff = _staff(rehearsal, target, tried.job(owner))
+    else:
+        job = rehearsal.cluster.jobs.get(target.job)
+        complete = owner is not None and job is not None and len(job.tasks) >= staffing.replicas(owner)
+        staff = None if complete else _staff(rehearsal, target, owner)
+    verdict = playing.Play(rehearsal, target, staff).run(relaxation.replaced(tried.edits) if tried is not None else ())
+    said, sort = (tried.said, tried.sort) if tried is not None else ("", "")
+    return Trial(change=said, sort=sort, enough=verdict.starts, verdict=verdict)
 
 
-def attempt(rehearsal: Rehearsal, target: Target, tried: Relaxation) -> Trial:
-    """Run a cycle with one relaxation in force, and leave everything as it was."""
-    forth, back = relaxation.effect(tried.edits)
-    with rehearsal.changed(forth, back), rehearsal.cycle() as (session, outlet):
-        verdict = target.verdict(session, outlet)
-    return Trial(change=tried.said, sort=tried.sort, enough=verdict.standing != "waits", verdict=verdict)
+class _Search:
+    """One search, with what was tried so far."""
 
+    def __init__(
+        self,
+        rehearsal: Rehearsal,
+        target: Target,
+        question: Question,
+        told: Callable[[str], None],
+        may_go_on: Callable[[], bool],
+    ) -> None:
+        self._rehearsal, self._target, self._question = rehearsal, target, question
+        self._told, self._may_go_on = told, may_go_on
+        self._trials: list[tuple[Relaxation, Trial]] = []
+        self._untried = 0
+        self._together = 0
 
-def _pairs(found: list[Relaxation], trials: list[Trial], base: str) -> Iterator[Relaxation]:
-    """Walk over two relaxations of different sorts: first those of which one alone lets the job meet another obstacle than before."""
-    last = {each.sort: each for each in found}  # of each sort the one that goes furthest
-    listed = list(last.values())
-    cured = {trial.change for trial in trials if trial.verdict.reason != base}
-    numbers = range(len(listed))
-    ranked = sorted(
-        (-((listed[i].said in cured) + (listed[j].said in cured)), i + j, i, j)
-        for i in numbers
-        for j in numbers[i + 1 :]
-    )
-    for _, _, i, j in ranked:
-        yield relaxation.joined((listed[i], listed[j]))
+    def run(self) -> Found:
+        """Try everything that is worth trying."""
+        found = sorted(relaxations(self._question), key=lambda each: _RANKS.index(each.sort))
+        done: set[str] = set()
+        for number, each in enumerate(found):
+            if not self._may_go_on():
+                self._untried += len(found) - number
+                break
+            if each.sort in done or _LARGER.get(each.sort) in done:
+                continue
+            self._told(f"trying {number + 1} of {len(found)}: {each.said}")
+            if self._single(each):
+                done.add(each.sort)
+        if not any(trial.enough for _, trial in self._trials) and not self._untried:
+            self._several(found)
+        return self._found()
+
+    def _found(self) -> Found:
+        enough = [(each, trial) for each, trial in self._trials if trial.enough]
+        return Found(
+            search=Search(
+                smallest=enough[0][1].change if enough else "",
+                enough=tuple(trial for _, trial in enough),
+                not_enough=tuple(trial for _, trial in self._trials if not trial.enough),
+                untried=self._untried,
+                together=self._together,
+            ),
+            smallest=enough[0][0] if enough else None,
+            trials=tuple(self._trials),
+        )
+
+    def _single(self, tried: Relaxation) -> bool:
+        """Try a relaxation, and where it is enough how little of it is."""
+        trial = attempt(self._rehearsal, self._target, tried)
+        if trial.enough and tried.at is not None:
+            tried, trial = self._least(tried, trial)
+        self._trials.append((tried, trial))
+        return trial.enough
+
+    def _least(self, tried: Relaxation, trial: Trial, others: Sequence[Relaxation] = ()) -> tuple[Relaxation, Trial]:
+        """Return the least of a relaxation that is enough, beside others."""
+        best, low, high = (tried, trial), 1, tried.most
+        while low < high and tried.at is not None and self._may_go_on():
+            middle = (low + high) // 2
+            less = tried.at(middle)
+            found = attempt(self._rehearsal, self._target, relaxation.joined([*others, less]) if others else less)
+            if found.enough:
+                best, high = (less, found), middle
+            else:
+                low = middle + 1
+        return best
+
+    # -- several together --------------------------------------------------------------------------------------
+
+    def _several(self, found: Sequence[Relaxation]) -> None:
+        """Try two together, those first of which one alone lets the job meet another obstacle; then all at once, less what can be spared."""
+        last = {each.sort: each for each in found}
+        listed = list(last.values())
+        for pair in list(self._pairs(listed))[:PAIRS]:
+            self._together = 2
+            if not self._may_go_on():
+                self._untried += 1
+                return
+            self._told(f"trying together: {pair[0].said} and {pair[1].said}")
+            if attempt(self._rehearsal, self._target, relaxation.joined(pair)).enough:
+                self._keep(list(pair))
+                return
+        self._all(listed)
+
+    def _pairs(self, listed: Sequence[Relaxation]) -> Iterator[tuple[Relaxation, Relaxation]]:
+        """Walk over two relaxations of different sorts."""
+        base = self._question.base
+        cured = {trial.sort for _, trial in self._trials if trial.verdict.reason != base}
+        numbers = range(len(listed))
+        ranked = sorted(
+            (-((listed[i].sort in cured) + (listed[j].sort in cured)), i + j, i, j)
+            for i in numbers
+            for j in numbers[i + 1 :]
+        )
+        for _, _, i, j in ranked:
+            yield listed[i], listed[j]
+
+    def _all(self, listed: Sequence[Relaxation]) -> None:
+        """Try everything at once, then leave out what is not needed, the largest first."""
+        kept = [each for each in listed if each.sort != "minResources" or len(listed) == 1]
+        self._together = len(kept)
+        if len(kept) < 2 or not attempt(self._rehearsal, self._target, relaxation.joined(kept)).enough:
+            return
+        for each in list(reversed(kept)):
+            without = [other for other in kept if other is not each]
+            if (
+                self._may_go_on()
+                and without
+                and attempt(self._rehearsal, self._target, relaxation.joined(without)).enough
+            ):
+                kept = without
+        self._keep(kept)
+
+    def _keep(self, parts: list[Relaxation]) -> None:
+        """Take changes that are enough together, each as small as the others allow."""
+        for index, each in enumerate(parts):
+            if each.at is not None:
+                others = parts[:index] + parts[index + 1 :]
+                trial = attempt(self._rehearsal, self._target, relaxation.joined(parts))
+                parts[index], _ = self._least(each, trial, others)
+        whole = relaxation.joined(parts)
+        self._trials.append((whole, attempt(self._rehearsal, self._target, whole)))

@@ -46,6 +46,7 @@ class State(msgspec.Struct, kw_only=True):
     text: str | None = None  # of a configuration that is not loaded yet
     configuration_source: str = ""
     flags: dict[str, Any] = {}
+    jobs: dict[str, Manifest] = {}  # those of Volcano by uid, whole: what their controller makes of them
     denied: tuple[Denied, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -67,7 +68,8 @@ class State(msgspec.Struct, kw_only=True):
 
     def manifests(self) -> list[Manifest]:
         """Give every readable object as a manifest, with what a scheduler reads of it."""
-        return [manifest(kind, found) for kind, found in self.objects if not isinstance(found, decoding.Malformed)]
+        readable = [(kind, found) for kind, found in self.objects if not isinstance(found, decoding.Malformed)]
+        return [self.jobs.get(found.metadata.uid) or manifest(kind, found) for kind, found in readable]
 
     def scheduler_names(self, pods: Iterable[core.Pod] = ()) -> tuple[str, ...]:
         """Return whom some pods name as their scheduler; where they name none, whom the pods of all groups do."""

@@ -1,0 +1,241 @@
+"""Several cycles in a row with what nodes and controllers do between them, until a job has started or nothing more happens; then all of it is taken back.
+
+A cycle is that of a rehearsal. What it decides is fed to the model as watches would tell of it: pods that are bound run, pods that are evicted go when their
+grace is over and are made anew if somebody owns them, groups enter their phase. Time is virtual and jumps to what is due next.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from msgspec import structs
+
+from pumice.api import core, duration, kinds, names, timestamp
+from pumice.cache import shadows
+from pumice.framework import closing
+from pumice.model.statuses import GOING
+from pumice.study import quotas
+from pumice.study.rehearsal import Ledger
+from pumice.study.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pumice.framework.reservations import Reservations
+    from pumice.framework.session import Session
+    from pumice.model.job import Job
+    from pumice.model.task import Task
+    from pumice.study.rehearsal import Outlet, Rehearsal, Replaced
+    from pumice.study.staffing import Staff
+    from pumice.study.verdicts import Target
+
+CYCLES: Final = 40
+"""A job that has not started after so many cycles in which something happened is not said to start."""
+HORIZON: Final = 10 * duration.MINUTE
+"""What is due later than this is not waited for."""
+OVERDUE: Final = duration.MINUTE
+"""A pod that should have gone so long ago is not expected to go: its node does not answer."""
+_PERIOD: Final = duration.SECOND
+_GRACE: Final = 30
+
+
+class Play:
+    """One run of a rehearsal into the future of one job."""
+
+    def __init__(self, rehearsal: Rehearsal, target: Target, staff: Staff | None = None) -> None:
+        self._rehearsal, self._target, self._staff = rehearsal, target, staff
+        self._ledger = Ledger(rehearsal)
+        self._quotas = quotas.Quotas(rehearsal.cluster)
+        self._now = rehearsal.now
+        self._going: dict[str, tuple[core.Pod, int]] = {}  # uid -> a pod that is going, and when it is gone
+        self._evicted: dict[str, str] = {}
+        self._nodes: dict[str, str] = {}
+        self._made = 0
+        self.cycles = 0
+        self.settled = False  # whether nothing more happens
+
+    def run(self, changes: Iterable[Replaced] = ()) -> Verdict:
+        """Make changes, run cycles until the job has started or nothing more happens, and leave everything as it was."""
+        cluster = self._rehearsal.cluster
+        disruptions = cluster.disruptions
+        try:
+            self._feed(list(changes))
+            return self._run()
+        finally:
+            self._ledger.undo()
+            cluster.disruptions = disruptions
+
+    def _run(self) -> Verdict:
+        for pod, ends in going(self._rehearsal):
+            self._going[pod.metadata.uid] = (pod, ends)
+        reserved = self._rehearsal.reserved()
+        last = Verdict(standing="waits")
+        while self.cycles < CYCLES:
+            self.cycles += 1
+            with self._rehearsal.cycle(now=self._now, reserved=reserved) as (session, outlet):
+                found = self._judged(session, outlet)
+                if found.starts:
+                    return found
+                last = found
+                changes = list(self._followed(session, outlet))
+                wake = session.wake
+                disruptions = self._rehearsal.cluster.disruptions
+            self._rehearsal.cluster.disruptions = disruptions
+            if changes:
+                self._now += _PERIOD
+                self._feed([*changes, *self._gone()])
+            elif not self._wait(wake, reserved):
+                self.settled = True
+                break
+        return last
+
+    # -- what is said ------------------------------------------------------------------------------------------
+
+    def _judged(self, session: Session, outlet: Outlet) -> Verdict:
+        for task, node in self._target.bound(outlet):
+            self._nodes[task.uid] = node
+        seconds = (self._now - self._rehearsal.now) // duration.SECOND
+        if self._target.has_started(session, outlet):
+            return Verdict(
+                standing="starts after evictions" if self._evicted else "starts",
+                placed=len(self._nodes),
+                nodes=tuple(sorted(set(self._nodes.values()))),
+                evicted=tuple(sorted(self._evicted.values())),
+                created=self._made,
+                seconds=seconds,
+            )
+        refused = self._staff.refusal if self._staff is not None else ""
+        return Verdict(
+            standing="waits",
+            placed=self._target.fitting(session),
+            reason=refused or self._target.reason(session),
+            created=self._made,
+            seconds=seconds,
+        )
+
+    # -- what happens after a cycle ----------------------------------------------------------------------------
+
+    def _followed(self, session: Session, outlet: Outlet) -> Iterator[Replaced]:
+        """Walk over what becomes of the decisions of a cycle."""
+        jobs: dict[str, Job] = {}
+        for task, node in outlet.bound.values():
+            yield kinds.POD, task.pod, _running(task.pod, node, self._now)
+            jobs[task.job_key] = session.cluster.jobs[task.job_key]
+        for uid, (task, _) in outlet.evicted.items():
+            if uid not in self._going:
+                gone = self._now + _grace(task.pod)
+                self._going[uid] = (going_pod(task.pod, gone), gone)
+                self._evicted[uid] = task.key
+                yield kinds.POD, task.pod, self._going[uid][0]
+        for task in outlet.ungated.values():
+            yield kinds.POD, task.pod, _ungated(task)
+        jobs |= {key: session.cluster.jobs[key] for key in session.findings.phases if key in session.cluster.jobs}
+        for job in jobs.values():
+            yield from _entered(session, job)
+
+    def _gone(self) -> Iterator[Replaced]:
+        """Walk over the pods whose time is over by now, and over those that are made in their place."""
+        for uid, (pod, ends) in list(self._going.items()):
+            if ends <= self._now:
+                del self._going[uid]
+                yield kinds.POD, pod, None
+                if uid in self._evicted and _is_made_anew(pod):
+                    yield kinds.POD, None, _successor(pod, self._now)
+
+    def _wait(self, wake: int | None, reserved: Reservations) -> bool:
+        """Let time pass to what is due next; tell whether anything is."""
+        staff = None if self._staff is None else self._staff.next_due()
+        known = [ends for _, ends in self._going.values()]
+        due = [each for each in (*known, wake, reserved.deadline(self._now), staff) if each is not None]
+        moment = max(min(due, default=0), self._now + _PERIOD)
+        if not due or moment > self._rehearsal.now + HORIZON:
+            return False
+        self._now = moment
+        self._feed(list(self._gone()))
+        return True
+
+    def _feed(self, changes: Sequence[Replaced]) -> None:
+        """Let the model, quotas and the job's controller know of changes, and the model of what the controller does about them."""
+        self._ledger.feed(changes)
+        self._ledger.feed(self._quotas.follow(changes))
+        if self._staff is not None:
+            done = self._staff.follow(changes, self._now)
+            self._made += sum(1 for kind, before, _ in done if kind is kinds.POD and before is None)
+            self._ledger.feed(done)
+            self._ledger.feed(self._quotas.follow(done))
+
+
+def going(rehearsal: Rehearsal) -> Iterator[tuple[core.Pod, int]]:
+    """Walk over the pods that are going and can be expected to be gone, with when that will be."""
+    table = rehearsal.cluster.nodes
+    if not table.releasing[: table.count].any():
+        return
+    for record in table.by_name.values():
+        if table.releasing[record.row].any():
+            for task in record.tasks.values():
+                ends = _ends(task.pod)
+                if task.status in GOING and ends is not None and ends > rehearsal.now - OVERDUE:
+                    yield task.pod, ends
+
+
+def _ends(pod: core.Pod) -> int | None:
+    try:
+        return timestamp.parse(pod.metadata.deletion_timestamp or "")
+    except timestamp.TimestampError:
+        return None
+
+
+def _running(pod: core.Pod, node: str, now: int) -> core.Pod:
+    status = structs.replace(
+        pod.status, phase=names.PHASE_RUNNING, nominated_node_name="", start_time=timestamp.format_timestamp(now)
+    )
+    return structs.replace(pod, spec=structs.replace(pod.spec, node_name=node), status=status)
+
+
+def _grace(pod: core.Pod) -> int:
+    stated = pod.spec.termination_grace_period_seconds
+    return (_GRACE if stated is None else stated) * duration.SECOND
+
+
+def going_pod(pod: core.Pod, ends: int) -> core.Pod:
+    """Return a pod as it is once somebody has deleted it."""
+    metadata = structs.replace(pod.metadata, deletion_timestamp=timestamp.format_timestamp(ends))
+    return structs.replace(pod, metadata=metadata)
+
+
+def _is_made_anew(pod: core.Pod) -> bool:
+    return any(owner.controller for owner in pod.metadata.owner_references)
+
+
+def _successor(pod: core.Pod, now: int) -> core.Pod:
+    """Return the pod that the owner of one that is gone makes in its place."""
+    metadata = structs.replace(
+        pod.metadata,
+        uid=f"{pod.metadata.uid}-anew-{now}",
+        creation_timestamp=timestamp.format_timestamp(now),
+        deletion_timestamp=None,
+        deletion_grace_period_seconds=None,
+        resource_version="",
+    )
+    status = core.PodStatus(phase=names.PHASE_PENDING)
+    return core.Pod(metadata=metadata, spec=structs.replace(pod.spec, node_name=""), status=status)
+
+
+def _ungated(task: Task) -> core.Pod:
+    gates = tuple(gate for gate in task.pod.spec.scheduling_gates if gate.name != names.QUEUE_GATE)
+    return structs.replace(task.pod, spec=structs.replace(task.pod.spec, scheduling_gates=gates))
+
+
+def _entered(session: Session, job: Job) -> Iterator[Replaced]:
+    """Give a group the phase that it has after a cycle."""
+    if job.group is None or shadows.is_shadow(job.group):
+        return
+    given = session.findings.conditions.get(job.key, ())
+    lacks = any(each.type == names.CONDITION_UNSCHEDULABLE for each in given)
+    phase = closing.phase(job, session.findings.phase(job), unschedulable=lacks)
+    if phase != job.group.status.phase:
+        yield (
+            kinds.POD_GROUP,
+            job.group,
+            structs.replace(job.group, status=structs.replace(job.group.status, phase=phase)),
+        )

@@ -1,0 +1,62 @@
+"""How much more a namespace's quotas would have to allow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from pumice.api import core, kinds
+from pumice.study import quotas
+from pumice.study.relaxing.relaxation import Edit, Relaxation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pumice.api.meta import KubeObject
+    from pumice.study.relaxing.relaxation import Question
+
+
+def find(question: Question) -> Iterator[Relaxation]:
+    """Raise every quota that has no room for the pods that are yet to be made, or for what the group states."""
+    told, edits = [], []
+    for quota in quotas.Quotas(question.cluster).of(question.job.namespace):
+        higher = _higher(question, quota)
+        if higher:
+            hard, name = quotas.limits(quota), f"{quota.metadata.namespace}/{quota.metadata.name}"
+            told += [
+                f"{resource} of ResourceQuota {name} from {quotas.text(resource, hard[resource])} to {quotas.text(resource, amount)}"
+                for resource, amount in higher.items()
+            ]
+            edits.append(_raised(quota, higher))
+    if edits:
+        yield Relaxation(sort="quota", said=f"raise {', '.join(told)}", edits=tuple(edits))
+
+
+def _higher(question: Question, quota: core.ResourceQuota) -> dict[str, int]:
+    """Return what a quota would have to allow, of each resource of which it allows too little."""
+    hard, used = quotas.limits(quota), quotas.used_of(quota)
+    made: dict[str, int] = {}
+    for task in question.to_be_made:
+        for name, amount in quotas.charges(task.pod).items():
+            made[name] = made.get(name, 0) + amount
+    stated: Mapping[str, int] = {}
+    group = question.job.group
+    if group is not None and "resourcequota" in question.plugins and group.status.phase in ("", "Pending"):
+        stated = quotas.amounts(group.spec.min_resources or {})
+    needed = {name: used.get(name, 0) + max(made.get(name, 0), stated.get(name, 0)) for name in hard}
+    return {name: needed[name] for name in sorted(hard) if needed[name] > hard[name]}
+
+
+def _raised(quota: core.ResourceQuota, higher: Mapping[str, int]) -> Edit:
+    written = {name: quotas.text(name, amount) for name, amount in higher.items()}
+
+    def change(found: KubeObject | None) -> KubeObject | None:
+        if not isinstance(found, core.ResourceQuota):
+            return found
+        status = structs.replace(found.status, hard={**(found.status.hard or found.spec.hard), **written})
+        return structs.replace(
+            found, spec=structs.replace(found.spec, hard={**found.spec.hard, **written}), status=status
+        )
+
+    return Edit(kinds.RESOURCE_QUOTA, quota, change)

@@ -1,0 +1,278 @@
+"""The Volcano Job that a group belongs to, with its own controller, while cycles are rehearsed: the group follows the Job, and pods are made once it is let in.
+
+The controller is that of `controllers/volcano`; it works on a simulated cluster that holds the Job, its group and its pods and nobody else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+import msgspec
+
+from pumice.api import core, decoding, kinds, names, timestamp
+from pumice.api.meta import ObjectMeta
+from pumice.controllers.volcano import registry
+from pumice.model import resources
+from pumice.sim import errors
+from pumice.sim.clock import VirtualClock
+from pumice.sim.cluster import SimulatedCluster
+from pumice.sim.identity import Key
+from pumice.study import quotas
+from pumice.study.state import manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from pumice.api.meta import KubeObject
+    from pumice.model.job import Job
+    from pumice.study.rehearsal import Rehearsal, Replaced
+    from pumice.study.state import Manifest
+
+_CONTROLLER: Final = "job-controller"
+_TOLD: Final = (kinds.PERSISTENT_VOLUME_CLAIM, kinds.POD_GROUP, kinds.POD)
+
+
+def job_of(rehearsal: Rehearsal, job: Job | None) -> Manifest | None:
+    """Return the Volcano Job that a group belongs to, if it was read."""
+    owners = job.group.metadata.owner_references if job is not None and job.group is not None else ()
+    return next((rehearsal.jobs[owner.uid] for owner in owners if owner.uid in rehearsal.jobs), None)
+
+
+def is_let_in(job: Job) -> bool:
+    """Tell whether a group was let in."""
+    return job.group is not None and job.group.status.phase not in ("", names.PHASE_PENDING)
+
+
+def replicas(job: Manifest) -> int:
+    """Return how many pods a Job wants."""
+    tasks = (job.get("spec") or {}).get("tasks") or ()
+    return sum(_count(task.get("replicas")) for task in tasks if isinstance(task, dict))
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 1
+
+
+class Staff(Protocol):
+    """Whoever makes the pods of a group."""
+
+    refusal: str  # why a pod could not be made
+
+    def follow(self, changes: Iterable[Replaced], now: int) -> list[Replaced]:
+        """See what has changed, and return what is done about it."""
+
+    def next_due(self) -> int | None:
+        """Return when there is something to do though nothing has happened."""
+
+    def preview(self) -> list[core.Pod]:
+        """Return the pods that are yet to be made, whatever keeps them from being made now."""
+
+
+class Founder:
+    """Makes the pods of a group of which nobody knows who makes them: as many as its minimum, which share its minResources, once it is let in."""
+
+    def __init__(self, rehearsal: Rehearsal, key: str) -> None:
+        self._rehearsal, self._key = rehearsal, key
+        self._quotas = quotas.Quotas(rehearsal.cluster)
+        self.refusal = ""
+
+    def follow(self, changes: Iterable[Replaced], now: int) -> list[Replaced]:  # noqa: ARG002  it looks at the group alone
+        """Make the pods as soon as the group is let in."""
+        job = self._rehearsal.cluster.jobs.get(self._key)
+        if job is None or job.tasks or not is_let_in(job):
+            return []
+        beside: dict[str, int] = {}
+        made: list[Replaced] = []
+        for pod in imagined(job, now, self._rehearsal.cache.options.scheduler_name[0]):
+            self.refusal = self._quotas.refusal(manifest(kinds.POD, pod), beside)
+            if self.refusal:
+                break
+            for name, amount in quotas.charges(pod).items():
+                beside[name] = beside.get(name, 0) + amount
+            made.append((kinds.POD, None, pod))
+        return made
+
+    def next_due(self) -> int | None:
+        """Wait for the scheduler alone."""
+        return None
+
+    def preview(self) -> list[core.Pod]:
+        """Return the pods that the group states."""
+        job = self._rehearsal.cluster.jobs.get(self._key)
+        if job is None:
+            return []
+        return imagined(job, self._rehearsal.now, self._rehearsal.cache.options.scheduler_name[0])
+
+
+def imagined(job: Job, now: int, scheduler: str, count: int | None = None) -> list[core.Pod]:
+    """Return the pods that a group without any states: they share its minResources."""
+    group = job.group
+    if group is None:
+        return []
+    members = max(1, job.min_member)
+    shares = {
+        name: resources.shown(name, -(-amount // members)) for name, amount in sorted((job.min_resources or {}).items())
+    }
+    container = core.Container(name="main", resources=core.ResourceRequirements(requests=dict(shares)))
+    return [
+        core.Pod(
+            metadata=ObjectMeta(
+                name=f"{group.metadata.name}-made-{index}",
+                namespace=group.metadata.namespace,
+                uid=f"pod-{group.metadata.namespace}-{group.metadata.name}-made-{index}",
+                creation_timestamp=timestamp.format_timestamp(now),
+                annotations={names.GROUP_NAME: group.metadata.name},
+            ),
+            spec=core.PodSpec(scheduler_name=scheduler, containers=(container,)),
+            status=core.PodStatus(phase=names.PHASE_PENDING),
+        )
+        for index in range(members if count is None else count)
+    ]
+
+
+class Controller:
+    """The controller of one Job, and what it sees."""
+
+    def __init__(self, rehearsal: Rehearsal, key: str, job: Manifest) -> None:
+        self._rehearsal = rehearsal
+        self._key = key
+        self._uid = job["metadata"]["uid"]
+        self._quotas = quotas.Quotas(rehearsal.cluster)
+        self._beside: dict[str, int] = {}
+        self.refusal = ""
+        controllers = {_CONTROLLER: registry.REGISTERED[_CONTROLLER]}
+        self._cluster = SimulatedCluster(VirtualClock(rehearsal.now), registered=controllers, check=self._check)
+        self._cluster.companions = False
+        self._job = job
+        self._begun = self._lenient = False
+
+    def follow(self, changes: Iterable[Replaced], now: int) -> list[Replaced]:
+        """Let the controller see what has changed, and return what it does about it."""
+        self._beside = {}
+        self.refusal = ""
+        if self._begun:
+            self._tell(changes)
+        else:
+            self._begin()
+        version = int(self._cluster.store.resource_version)
+        self._cluster.advance(max(0, now - self._cluster.clock.now()))
+        self._cluster.settle()
+        return self._done(version)
+
+    def next_due(self) -> int | None:
+        """Return when the controller looks again though nothing has happened."""
+        return self._cluster.clock.next_due()
+
+    def preview(self) -> list[core.Pod]:
+        """Let the controller believe that the group is let in and that no quota refuses anything, and return the pods that it makes."""
+        self._lenient = True
+        self._begin()
+        for found in list(self._cluster.store.scan(kinds.POD_GROUP)):
+            status = {**(found.get("status") or {}), "phase": names.PHASE_INQUEUE}
+            metadata = found["metadata"]
+            key = Key(kinds.POD_GROUP, metadata["namespace"], metadata["name"])
+            self._cluster.store.overwrite(key, {**found, "status": status})
+        version = int(self._cluster.store.resource_version)
+        self._cluster.settle()
+        made = [after for kind, before, after in self._done(version) if kind is kinds.POD and before is None]
+        return [pod for pod in made if isinstance(pod, core.Pod)]
+
+    def _begin(self) -> None:
+        """Put the Job on its own cluster, with its group and its pods as they are after the first changes."""
+        self._begun = True
+        cluster, known = self._rehearsal.cluster, self._rehearsal.cluster.jobs.get(self._key)
+        given = [manifest(kinds.PRIORITY_CLASS, found) for found in cluster.priority_classes.values()]
+        place = self._job["metadata"].get("namespace", "")
+        claims = cluster.objects.get(kinds.PERSISTENT_VOLUME_CLAIM.name, {})
+        given += [
+            manifest(kinds.PERSISTENT_VOLUME_CLAIM, found)
+            for found in claims.values()
+            if found.metadata.namespace == place
+        ]
+        given.append(self._job)
+        if known is not None and known.group is not None:
+            given.append(manifest(kinds.POD_GROUP, known.group))
+            given += [manifest(kinds.POD, task.pod) for task in known.tasks.values() if self._is_own(task.pod)]
+        self._cluster.apply([each for each in given if not _is_there(self._cluster, each)])
+
+    def _tell(self, changes: Iterable[Replaced]) -> None:
+        for kind, before, after in changes:
+            found = after if after is not None else before
+            if found is None or kind not in (kinds.POD, kinds.POD_GROUP) or not self._is_own(found):
+                continue
+            key = Key(kind, found.metadata.namespace, found.metadata.name)
+            there = self._cluster.store.find(key)
+            if after is None:
+                if there is not None and there["metadata"]["uid"] == found.metadata.uid:
+                    self._cluster.store.remove(key)
+            elif there is not None:
+                self._cluster.store.overwrite(key, {**there, **manifest(kind, after)})
+
+    def _is_own(self, found: KubeObject) -> bool:
+        return any(owner.uid == self._uid for owner in found.metadata.owner_references)
+
+    def _done(self, version: int) -> list[Replaced]:
+        """Return what the controller has written since a version, as far as a scheduler reads it; pods that only changed are as we told it."""
+        touched: dict[tuple[kinds.Kind, str], None] = {}
+        for kind in _TOLD:
+            for event in self._cluster.store.since(kind, version):
+                if kind is not kinds.POD or event.type != "MODIFIED":
+                    touched[kind, event.object["metadata"]["uid"]] = None
+        return [replaced for kind, uid in touched for replaced in self._replaced(kind, uid)]
+
+    def _replaced(self, kind: kinds.Kind, uid: str) -> Sequence[Replaced]:
+        """Hold an object as it is there against what the model knows."""
+        key = self._cluster.store.owner(uid)
+        found = None if key is None else decoding.decode(self._cluster.store.peek(key))
+        before = self._known(kind, uid)
+        if isinstance(found, decoding.Malformed) or (found is None and before is None):
+            return ()
+        return ((kind, before, found),)
+
+    def _known(self, kind: kinds.Kind, uid: str) -> KubeObject | None:
+        cluster = self._rehearsal.cluster
+        if kind is kinds.POD:
+            task = cluster.tasks.get(uid)
+            return None if task is None else task.pod
+        if kind is kinds.POD_GROUP:
+            job = cluster.jobs.get(self._key)
+            return None if job is None else job.group
+        known = cluster.objects.get(kind.name, {}).values()
+        return next((found for found in known if found.metadata.uid == uid), None)
+
+    # -- admission ---------------------------------------------------------------------------------------------
+
+    def _check(self, made: Mapping[str, Any]) -> None:
+        """Refuse a pod that a quota has no room for."""
+        if made.get("kind") != kinds.POD.name or self._lenient:
+            return
+        pod = dict(made)
+        refusal = self._quotas.refusal(pod, self._beside)
+        if refusal:
+            self.refusal = refusal
+            raise errors.InvalidError(refusal)
+        for name, amount in quotas.charged(pod).items():
+            self._beside[name] = self._beside.get(name, 0) + amount
+
+
+def changed_template(change: Callable[[core.PodSpec], core.PodSpec]) -> Callable[[Manifest], Manifest]:
+    """Change the pods that a Job makes from now on."""
+
+    def changed(job: Manifest) -> Manifest:
+        tasks = []
+        for task in job["spec"].get("tasks") or ():
+            template = task.get("template") or {}
+            spec = msgspec.to_builtins(change(msgspec.convert(template.get("spec") or {}, core.PodSpec)))
+            tasks.append({**task, "template": {**template, "spec": spec}})
+        return {**job, "spec": {**job["spec"], "tasks": tasks}}
+
+    return changed
+
+
+def _is_there(cluster: SimulatedCluster, given: Manifest) -> bool:
+    kind = kinds.find(given["apiVersion"], given["kind"])
+    metadata = given["metadata"]
+    return (
+        kind is not None and cluster.store.find(Key(kind, metadata.get("namespace", ""), metadata["name"])) is not None
+    )
