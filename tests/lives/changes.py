@@ -61,7 +61,12 @@ def job(group, pods):
         if not tasks or tasks[-1]["template"]["spec"] != pod["spec"]:
             tasks.append({"name": f"t{len(tasks)}", "replicas": 0, "template": {"spec": pod["spec"]}})
         tasks[-1]["replicas"] += 1
-    body = {"schedulerName": "volcano", "minAvailable": max(1, spec["minMember"]), "queue": spec["queue"], "tasks": tasks}
+    body = {
+        "schedulerName": "volcano",
+        "minAvailable": max(1, spec["minMember"]),
+        "queue": spec["queue"],
+        "tasks": tasks,
+    }
     if "priorityClassName" in spec:
         body["priorityClassName"] = spec["priorityClassName"]
     metadata = {"name": group["metadata"]["name"], "namespace": worlds.SPACE}
@@ -90,7 +95,9 @@ class Quotas:
             for found in self._cluster.store.scan(kinds.RESOURCE_QUOTA):
                 used = self._used(found)
                 for name, amount in amounts(made).items():
-                    if name in found["spec"]["hard"] and used[name] + amount > number(name, found["spec"]["hard"][name]):
+                    if name in found["spec"]["hard"] and used[name] + amount > number(
+                        name, found["spec"]["hard"][name]
+                    ):
                         raise errors.InvalidError(f"beyond the quota of {name}")
 
     def count(self):
@@ -104,7 +111,10 @@ class Quotas:
     def _used(self, found):
         used = dict.fromkeys(found["spec"]["hard"], 0)
         for pod in self._cluster.store.scan(kinds.POD):
-            if pod["metadata"]["namespace"] == found["metadata"]["namespace"] and phase(pod) not in ("Succeeded", "Failed"):
+            if pod["metadata"]["namespace"] == found["metadata"]["namespace"] and phase(pod) not in (
+                "Succeeded",
+                "Failed",
+            ):
                 for name, amount in amounts(pod).items():
                     if name in used:
                         used[name] += amount
@@ -169,9 +179,9 @@ class Ground:
         return sum(
             1
             for pod in self.stage.cluster.store.scan(kinds.POD)
-            if group_of(pod) == key and not pod["spec"].get("nodeName") and not any(
-                each.get("resources", {}).get("requests") for each in pod["spec"]["containers"]
-            )
+            if group_of(pod) == key
+            and not pod["spec"].get("nodeName")
+            and not any(each.get("resources", {}).get("requests") for each in pod["spec"]["containers"])
         )
 
     def starts(self, key, before):
@@ -238,7 +248,10 @@ def waiting(rehearsal):
     return [
         job.key
         for job in rehearsal.cluster.jobs.values()
-        if job.group is not None and not job.bad and not job.tally.ready and (job.pending or not job.tasks)
+        if job.group is not None
+        and not job.bad
+        and not job.tally.ready
+        and (job.pending or not job.tasks)
         and job.group.status.phase not in ("Running", "Completed")
     ]
 
@@ -249,13 +262,17 @@ def findings(seed, policy="", most=99):
     rehearsal = Rehearsal(state.objects, state.configuration, Options(), state.now, KNOWN, jobs=state.jobs)
     pick = random.Random(seed)  # noqa: S311  as above
     for key in waiting(rehearsal)[:most]:
-        found = search.find(rehearsal, search.Target(key))
+        found = search.find(rehearsal, search.Target(key), clock=lambda: 0.0)
         yield judged(state, seed, key, found, pick)
 
 
 def judged(state, seed, key, found, pick):
     """Try what was said about one job."""
-    owners = [each for each in state.jobs.values() if key == f"{each['metadata']['namespace']}/{each['metadata']['name']}-{each['metadata']['uid']}"]
+    owners = [
+        each
+        for each in state.jobs.values()
+        if key == f"{each['metadata']['namespace']}/{each['metadata']['name']}-{each['metadata']['uid']}"
+    ]
     owner = owners[0] if owners else None
 
     def starts(made):
@@ -304,7 +321,8 @@ def main():
                 break
         pool.terminate()
     total = sum(said.values())
-    print(f"{total} waiting jobs in {time.perf_counter() - started:.0f} s: {dict(said)}; {len(wrong)} wrong; {dict(sorts)}")  # noqa: T201
+    took = time.perf_counter() - started
+    print(f"{total} waiting jobs in {took:.0f} s: {dict(said)}; {len(wrong)} wrong; {dict(sorts)}")  # noqa: T201
     raise SystemExit(1 if wrong or said["none"] * 20 > total else 0)
 
 

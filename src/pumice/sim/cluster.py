@@ -58,12 +58,13 @@ class SimulatedCluster:
         registered: Mapping[str, Callable[[], Sequence[Controller]]] = MappingProxyType({}),
         *,
         check: Callable[[Mapping[str, Any]], None] = lambda _: None,
+        new_uid: Callable[[], str] | None = None,
     ) -> None:
         self._observer = observer
         self._check = check  # raises an API error for what a controller may not create
         self.clock = clock or VirtualClock()
         self.period = period
-        self.store = ObjectStore(self.clock.now)
+        self.store = ObjectStore(self.clock.now, new_uid)
         self.faults = faults.Faults()
         self._queue: deque[Effect] = deque()
         self._writer = writes.Writer(self.store, self.clock, self.faults, self._create, observer)

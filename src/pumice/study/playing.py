@@ -14,7 +14,7 @@ from pumice.api import core, duration, kinds, names, timestamp
 from pumice.cache import shadows
 from pumice.framework import closing
 from pumice.model.statuses import GOING
-from pumice.study import quotas
+from pumice.study import quotas, staffing
 from pumice.study.rehearsal import Ledger
 from pumice.study.verdicts import Verdict
 
@@ -43,7 +43,8 @@ class Play:
     """One run of a rehearsal into the future of one job."""
 
     def __init__(self, rehearsal: Rehearsal, target: Target, staff: Staff | None = None) -> None:
-        self._rehearsal, self._target, self._staff = rehearsal, target, staff
+        self._rehearsal, self._target = rehearsal, target
+        self._crew = staffing.Crew(rehearsal, target.job, staff)
         self._ledger = Ledger(rehearsal)
         self._quotas = quotas.Quotas(rehearsal.cluster)
         self._now = rehearsal.now
@@ -104,11 +105,10 @@ class Play:
                 created=self._made,
                 seconds=seconds,
             )
-        refused = self._staff.refusal if self._staff is not None else ""
         return Verdict(
             standing="waits",
             placed=self._target.fitting(session),
-            reason=refused or self._target.reason(session),
+            reason=self._crew.refusal or self._target.reason(session),
             created=self._made,
             seconds=seconds,
         )
@@ -144,9 +144,8 @@ class Play:
 
     def _wait(self, wake: int | None, reserved: Reservations) -> bool:
         """Let time pass to what is due next; tell whether anything is."""
-        staff = None if self._staff is None else self._staff.next_due()
         known = [ends for _, ends in self._going.values()]
-        due = [each for each in (*known, wake, reserved.deadline(self._now), staff) if each is not None]
+        due = [each for each in (*known, wake, reserved.deadline(self._now), self._crew.next_due()) if each is not None]
         moment = max(min(due, default=0), self._now + _PERIOD)
         if not due or moment > self._rehearsal.now + HORIZON:
             return False
@@ -158,9 +157,10 @@ class Play:
         """Let the model, quotas and the job's controller know of changes, and the model of what the controller does about them."""
         self._ledger.feed(changes)
         self._ledger.feed(self._quotas.follow(changes))
-        if self._staff is not None:
-            done = self._staff.follow(changes, self._now)
-            self._made += sum(1 for kind, before, _ in done if kind is kinds.POD and before is None)
+        for staff in self._crew.at_work(changes):
+            done = staff.follow(changes, self._now)
+            mine = [after for kind, before, after in done if kind is kinds.POD and before is None]
+            self._made += sum(1 for pod in mine if isinstance(pod, core.Pod) and _group_of(pod) == self._target.job)
             self._ledger.feed(done)
             self._ledger.feed(self._quotas.follow(done))
 
@@ -201,6 +201,10 @@ def going_pod(pod: core.Pod, ends: int) -> core.Pod:
     """Return a pod as it is once somebody has deleted it."""
     metadata = structs.replace(pod.metadata, deletion_timestamp=timestamp.format_timestamp(ends))
     return structs.replace(pod, metadata=metadata)
+
+
+def _group_of(pod: core.Pod) -> str:
+    return f"{pod.metadata.namespace}/{pod.metadata.annotations.get(names.GROUP_NAME, '')}"
 
 
 def _is_made_anew(pod: core.Pod) -> bool:

@@ -12,7 +12,7 @@ import msgspec
 
 from pumice.api import timestamp
 from pumice.model import task as tasks
-from pumice.study import playing, staffing
+from pumice.study import playing, quotas, staffing
 from pumice.study.relaxing import (
     of_claims,
     of_groups,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Search", "Standing", "Target", "Trial", "Verdict", "search"]
 
-PAIRS: Final = 16
+PAIRS: Final = 8
 PATIENCE: Final = 20.0  # seconds; a policy that takes long over a cycle is not asked for ever
 NAMED: Final = 3
 _RANKS: Final = (
@@ -69,6 +69,7 @@ _RANKS: Final = (
     "node",
     "larger",
     "ends",
+    "together",
 )
 """Sorts of relaxations from the smallest to the largest: what somebody forgot to write, what a policy grants, what a job gives up, what others end, what costs money."""
 _LARGER: Final = {"larger": "node", "ends": "end"}
@@ -170,21 +171,31 @@ def question_of(rehearsal: Rehearsal, target: Target, base: Verdict) -> Question
         evicts=bool(_EVICTING.intersection(policy.action_names)),
         fitting=base.placed,
         base=base.reason,
-        to_be_made=_to_be_made(rehearsal, target, owner),
+        to_be_made=tuple(_previewed(rehearsal, _staff(rehearsal, target, owner))),
+        rivals=tuple(_rivals(rehearsal, target)),
         owner=owner,
         now=rehearsal.now,
         scheduler=rehearsal.cache.options.scheduler_name[0],
     )
 
 
-def _to_be_made(rehearsal: Rehearsal, target: Target, owner: Manifest | None) -> tuple[Task, ...]:
-    """Return the pods that the controller of a job has yet to make, as tasks that are nowhere."""
-    staff = _staff(rehearsal, target, owner)
-    made = staff.preview() if staff is not None else []
-    found = [tasks.build(pod, rehearsal.cluster.shapes) for pod in made]
+def _previewed(rehearsal: Rehearsal, staff: staffing.Staff | None) -> list[Task]:
+    """Return the pods that somebody has yet to make, as tasks that are nowhere."""
+    found = [tasks.build(pod, rehearsal.cluster.shapes) for pod in (staff.preview() if staff is not None else ())]
     for each in found:
         each.shape.request.lay(rehearsal.cluster.vocabulary)
-    return tuple(found)
+    return found
+
+
+def _rivals(rehearsal: Rehearsal, target: Target) -> list[Task]:
+    """Return the pods that other Jobs of the namespace lack, where a quota may keep them from being made."""
+    namespace = target.job.partition("/")[0]
+    if not quotas.Quotas(rehearsal.cluster).of(namespace):
+        return []
+    jobs = [rehearsal.cluster.jobs[key] for key in staffing.behind(rehearsal) if key != target.job]
+    owners = [(job.key, staffing.job_of(rehearsal, job)) for job in jobs if job.namespace == namespace]
+    makers = [staffing.Controller(rehearsal, key, owner) for key, owner in owners if owner is not None]
+    return [task for maker in makers[: staffing.MOST_OTHERS] for task in _previewed(rehearsal, maker)]
 
 
 def _staff(rehearsal: Rehearsal, target: Target, owner: Manifest | None) -> staffing.Staff | None:
@@ -238,7 +249,7 @@ class _Search:
 
     def run(self) -> Found:
         """Try everything that is worth trying."""
-        found = sorted(relaxations(self._question), key=lambda each: _RANKS.index(each.sort))
+        found = sorted(relaxations(self._question), key=lambda each: _RANKS.index(each.sort))  # as they go furthest
         done: set[str] = set()
         for number, each in enumerate(found):
             if not self._may_go_on():
@@ -255,6 +266,7 @@ class _Search:
 
     def _found(self) -> Found:
         enough = [(each, trial) for each, trial in self._trials if trial.enough]
+        enough.sort(key=lambda entry: _rank(entry[0]))
         return Found(
             search=Search(
                 smallest=enough[0][1].change if enough else "",
@@ -291,22 +303,34 @@ class _Search:
     # -- several together --------------------------------------------------------------------------------------
 
     def _several(self, found: Sequence[Relaxation]) -> None:
-        """Try two together, those first of which one alone lets the job meet another obstacle; then all at once, less what can be spared."""
+        """Try everything at once, then leave out what is not needed, the largest first; where that is not enough, try two together."""
         last = {each.sort: each for each in found}
-        listed = list(last.values())
-        for pair in list(self._pairs(listed))[:PAIRS]:
-            self._together = 2
-            if not self._may_go_on():
-                self._untried += 1
-                return
+        kept = sorted(last.values(), key=_rank)
+        self._together = len(kept)
+        if len(kept) < 2:
+            return
+        self._told("trying everything together")
+        if self._is_enough(kept):
+            for each in reversed(kept[:]):
+                without = [other for other in kept if other is not each]
+                if len(without) > 0 and self._is_enough(without):
+                    kept = without
+            self._keep(kept)
+            return
+        for pair in list(self._pairs(kept))[:PAIRS]:
             self._told(f"trying together: {pair[0].said} and {pair[1].said}")
-            if attempt(self._rehearsal, self._target, relaxation.joined(pair)).enough:
+            if self._is_enough(pair):
                 self._keep(list(pair))
                 return
-        self._all(listed)
+
+    def _is_enough(self, parts: Sequence[Relaxation]) -> bool:
+        if not self._may_go_on():
+            self._untried += 1
+            return False
+        return attempt(self._rehearsal, self._target, relaxation.joined(parts)).enough
 
     def _pairs(self, listed: Sequence[Relaxation]) -> Iterator[tuple[Relaxation, Relaxation]]:
-        """Walk over two relaxations of different sorts."""
+        """Walk over two relaxations of different sorts, first those of which one alone lets the job meet another obstacle."""
         base = self._question.base
         cured = {trial.sort for _, trial in self._trials if trial.verdict.reason != base}
         numbers = range(len(listed))
@@ -318,22 +342,6 @@ class _Search:
         for _, _, i, j in ranked:
             yield listed[i], listed[j]
 
-    def _all(self, listed: Sequence[Relaxation]) -> None:
-        """Try everything at once, then leave out what is not needed, the largest first."""
-        kept = [each for each in listed if each.sort != "minResources" or len(listed) == 1]
-        self._together = len(kept)
-        if len(kept) < 2 or not attempt(self._rehearsal, self._target, relaxation.joined(kept)).enough:
-            return
-        for each in list(reversed(kept)):
-            without = [other for other in kept if other is not each]
-            if (
-                self._may_go_on()
-                and without
-                and attempt(self._rehearsal, self._target, relaxation.joined(without)).enough
-            ):
-                kept = without
-        self._keep(kept)
-
     def _keep(self, parts: list[Relaxation]) -> None:
         """Take changes that are enough together, each as small as the others allow."""
         for index, each in enumerate(parts):
@@ -343,3 +351,7 @@ class _Search:
                 parts[index], _ = self._least(each, trial, others)
         whole = relaxation.joined(parts)
         self._trials.append((whole, attempt(self._rehearsal, self._target, whole)))
+
+
+def _rank(tried: Relaxation) -> tuple[bool, int]:
+    return tried.drastic, _RANKS.index(tried.sort)

@@ -5,6 +5,7 @@ The controller is that of `controllers/volcano`; it works on a simulated cluster
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pumice.study.rehearsal import Rehearsal, Replaced
     from pumice.study.state import Manifest
 
+MOST_OTHERS: Final = 16  # Jobs whose controllers are looked at beside that of the one that is asked about
 _CONTROLLER: Final = "job-controller"
 _TOLD: Final = (kinds.PERSISTENT_VOLUME_CLAIM, kinds.POD_GROUP, kinds.POD)
 
@@ -142,7 +144,13 @@ class Controller:
         self._beside: dict[str, int] = {}
         self.refusal = ""
         controllers = {_CONTROLLER: registry.REGISTERED[_CONTROLLER]}
-        self._cluster = SimulatedCluster(VirtualClock(rehearsal.now), registered=controllers, check=self._check)
+        numbers = itertools.count()
+        self._cluster = SimulatedCluster(
+            VirtualClock(rehearsal.now),
+            registered=controllers,
+            check=self._check,
+            new_uid=lambda: f"{self._uid}-made-{next(numbers)}",
+        )
         self._cluster.companions = False
         self._job = job
         self._begun = self._lenient = False
@@ -150,7 +158,6 @@ class Controller:
     def follow(self, changes: Iterable[Replaced], now: int) -> list[Replaced]:
         """Let the controller see what has changed, and return what it does about it."""
         self._beside = {}
-        self.refusal = ""
         if self._begun:
             self._tell(changes)
         else:
@@ -183,6 +190,7 @@ class Controller:
         self._begun = True
         cluster, known = self._rehearsal.cluster, self._rehearsal.cluster.jobs.get(self._key)
         given = [manifest(kinds.PRIORITY_CLASS, found) for found in cluster.priority_classes.values()]
+        given += [manifest(kinds.QUEUE, each.object) for each in cluster.queues.values() if each.object is not None]
         place = self._job["metadata"].get("namespace", "")
         claims = cluster.objects.get(kinds.PERSISTENT_VOLUME_CLAIM.name, {})
         given += [
@@ -252,8 +260,63 @@ class Controller:
         if refusal:
             self.refusal = refusal
             raise errors.InvalidError(refusal)
+        self.refusal = ""
         for name, amount in quotas.charged(pod).items():
             self._beside[name] = self._beside.get(name, 0) + amount
+
+
+class Crew:
+    """Everybody who makes pods while a job is played: whoever makes its own, and the controllers of other Jobs that are let in and lack some."""
+
+    def __init__(self, rehearsal: Rehearsal, key: str, own: Staff | None) -> None:
+        self._rehearsal = rehearsal
+        self._own = own
+        self._members: dict[str, Staff] = {} if own is None else {key: own}
+        self._key = key
+        self._begun = False
+
+    @property
+    def refusal(self) -> str:
+        """Why a pod of the job itself could not be made."""
+        return "" if self._own is None else self._own.refusal
+
+    def at_work(self, changes: Iterable[Replaced]) -> list[Staff]:
+        """Return who looks at changes: those who did before, and whose group was let in by them."""
+        if not self._begun:
+            self._begun = True
+            self._hire(behind(self._rehearsal))
+        else:
+            groups = [after.metadata for kind, _, after in changes if kind is kinds.POD_GROUP and after is not None]
+            self._hire(f"{each.namespace}/{each.name}" for each in groups)
+        return [staff for _, staff in sorted(self._members.items())]
+
+    def _hire(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            if len(self._members) < MOST_OTHERS and key not in self._members and key != self._key:
+                job = self._rehearsal.cluster.jobs.get(key)
+                owner = job_of(self._rehearsal, job)
+                if owner is not None and job is not None and _is_behind(job, owner):
+                    self._members[key] = Controller(self._rehearsal, key, owner)
+
+    def next_due(self) -> int | None:
+        """Return when one of them looks again; one that was refused something tries again in vain as long as nothing else happens."""
+        due = [staff.next_due() for staff in self._members.values() if not staff.refusal]
+        return min((each for each in due if each is not None), default=None)
+
+
+def behind(rehearsal: Rehearsal) -> list[str]:
+    """Return the groups of Jobs that are let in and lack pods."""
+    if not rehearsal.jobs:
+        return []
+    return [
+        job.key
+        for job in rehearsal.cluster.jobs.values()
+        if (owner := job_of(rehearsal, job)) is not None and _is_behind(job, owner)
+    ]
+
+
+def _is_behind(job: Job, owner: Manifest) -> bool:
+    return is_let_in(job) and len(job.tasks) < replicas(owner)
 
 
 def changed_template(change: Callable[[core.PodSpec], core.PodSpec]) -> Callable[[Manifest], Manifest]:
@@ -263,8 +326,9 @@ def changed_template(change: Callable[[core.PodSpec], core.PodSpec]) -> Callable
         tasks = []
         for task in job["spec"].get("tasks") or ():
             template = task.get("template") or {}
-            spec = msgspec.to_builtins(change(msgspec.convert(template.get("spec") or {}, core.PodSpec)))
-            tasks.append({**task, "template": {**template, "spec": spec}})
+            spec = change(msgspec.convert(template.get("spec") or {}, core.PodSpec))
+            written = msgspec.json.decode(msgspec.json.encode(spec))  # lists, as JSON has them
+            tasks.append({**task, "template": {**template, "spec": written}})
         return {**job, "spec": {**job["spec"], "tasks": tasks}}
 
     return changed

@@ -79,7 +79,7 @@ class State(msgspec.Struct, kw_only=True):
 
 def manifest(kind: kinds.Kind, found: KubeObject) -> Manifest:
     """Give an object as a manifest, without the copy of itself that kubectl leaves on it."""
-    body: Manifest = msgspec.to_builtins(found)
+    body: Manifest = msgspec.json.decode(msgspec.json.encode(found))  # lists, as JSON has them, and no tuples
     metadata = body.get("metadata", {})
     annotations = metadata.get("annotations", {})
     for name in LEFT_OUT:

@@ -160,7 +160,8 @@ def _minimum(question: Question) -> Iterator[Relaxation]:
     def at(number: int) -> Relaxation:
         minimum = job.min_member - number
         said = f"lower its {field} from {job.min_member} to {minimum}"
-        return of_group(question, "minimum", said, _respecified(minAvailable=minimum), min_member=minimum)
+        found = of_group(question, "minimum", said, _respecified(minAvailable=minimum), min_member=minimum)
+        return structs.replace(found, drastic=minimum * 2 < job.min_member)
 
     yield relaxation.graded(most, at)
 

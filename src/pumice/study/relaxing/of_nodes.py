@@ -56,10 +56,7 @@ def _usable(question: Question) -> list[NodeRecord]:
 
 def _labelled(question: Question) -> Iterator[Relaxation]:
     """Give nodes the labels that the pods ask for, those with most room first."""
-    wanted: dict[str, str] = {}
-    for task in question.members:
-        wanted |= {key: value for key, value in _asked_labels(task.pod.spec).items() if key not in wanted}
-    wanted.pop(names.HOSTNAME, None)
+    wanted = _wanted_labels(question)
     if not wanted:
         return
     lacking = [
@@ -68,6 +65,15 @@ def _labelled(question: Question) -> Iterator[Relaxation]:
     ranked = _roomy(question, lacking)[: min(MOST_NODES, question.lacking)]
     if ranked:
         yield relaxation.graded(len(ranked), lambda number: _labelling(ranked[:number], wanted))
+
+
+def _wanted_labels(question: Question) -> dict[str, str]:
+    """Return the labels that pods of the job ask for; where they contradict each other those of the largest."""
+    wanted: dict[str, str] = {}
+    for task in question.members:
+        wanted |= {key: value for key, value in _asked_labels(task.pod.spec).items() if key not in wanted}
+    wanted.pop(names.HOSTNAME, None)
+    return wanted
 
 
 def _labelling(records: list[NodeRecord], wanted: dict[str, str]) -> Relaxation:
@@ -169,7 +175,7 @@ def _made_to_measure(question: Question, most: int) -> Iterator[Relaxation]:
     model = min(usable, key=lambda record: (bool(_taints(record)), record.name))
     node = model.object
     assert node is not None  # noqa: S101  only such are looked at
-    labels = {key: value for key, value in _asked_labels(question.members[0].pod.spec).items() if key != names.HOSTNAME}
+    labels = _wanted_labels(question)
     offered = {name: resources.shown(name, units) for name, units in sorted(asked.items()) if name != "pods"}
     whole = {"memory": "1Gi", **offered, "pods": "110"}
     bare = structs.replace(

@@ -2,50 +2,69 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
 from pumice.api import core, kinds
 from pumice.study import quotas
+from pumice.study.relaxing import relaxation
 from pumice.study.relaxing.relaxation import Edit, Relaxation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pumice.api.meta import KubeObject
+    from pumice.model.task import Task
     from pumice.study.relaxing.relaxation import Question
+
+_STEPS: Final = 8
+_WHOLE: Final = 1000
 
 
 def find(question: Question) -> Iterator[Relaxation]:
-    """Raise every quota that has no room for the pods that are yet to be made, or for what the group states."""
-    told, edits = [], []
-    for quota in quotas.Quotas(question.cluster).of(question.job.namespace):
-        higher = _higher(question, quota)
-        if higher:
-            hard, name = quotas.limits(quota), f"{quota.metadata.namespace}/{quota.metadata.name}"
-            told += [
-                f"{resource} of ResourceQuota {name} from {quotas.text(resource, hard[resource])} to {quotas.text(resource, amount)}"
-                for resource, amount in higher.items()
-            ]
-            edits.append(_raised(quota, higher))
-    if edits:
-        yield Relaxation(sort="quota", said=f"raise {', '.join(told)}", edits=tuple(edits))
+    """Raise every quota that has no room for the pods that are yet to be made, or for what the group states; where others come first, for theirs too."""
+
+    def at(number: int) -> Relaxation:
+        told, edits = [], []
+        for quota in quotas.Quotas(question.cluster).of(question.job.namespace):
+            higher = _higher(question, quota, number - 1)
+            if higher:
+                hard, name = quotas.limits(quota), f"{quota.metadata.namespace}/{quota.metadata.name}"
+                told += [
+                    f"{resource} of ResourceQuota {name} from {quotas.text(resource, hard[resource])} to {quotas.text(resource, amount)}"
+                    for resource, amount in higher.items()
+                ]
+                edits.append(_raised(quota, higher))
+        return Relaxation(sort="quota", said=f"raise {', '.join(told)}", edits=tuple(edits))
+
+    if at(_STEPS + 1).edits:
+        yield relaxation.graded(_STEPS + 1 if question.rivals else 1, at)
 
 
-def _higher(question: Question, quota: core.ResourceQuota) -> dict[str, int]:
-    """Return what a quota would have to allow, of each resource of which it allows too little."""
+def _higher(question: Question, quota: core.ResourceQuota, steps: int) -> dict[str, int]:
+    """Return what a quota would have to allow, of each resource of which it allows too little, with so many parts of what others want of it."""
     hard, used = quotas.limits(quota), quotas.used_of(quota)
-    made: dict[str, int] = {}
-    for task in question.to_be_made:
-        for name, amount in quotas.charges(task.pod).items():
-            made[name] = made.get(name, 0) + amount
+    made, theirs = _charges(question.to_be_made), _charges(question.rivals)
     stated: Mapping[str, int] = {}
     group = question.job.group
     if group is not None and "resourcequota" in question.plugins and group.status.phase in ("", "Pending"):
         stated = quotas.amounts(group.spec.min_resources or {})
-    needed = {name: used.get(name, 0) + max(made.get(name, 0), stated.get(name, 0)) for name in hard}
+    needed = {
+        name: used.get(name, 0)
+        + max(made.get(name, 0), stated.get(name, 0))
+        + -(-theirs.get(name, 0) * steps // _STEPS // _WHOLE) * _WHOLE
+        for name in hard
+    }
     return {name: needed[name] for name in sorted(hard) if needed[name] > hard[name]}
+
+
+def _charges(tasks: Sequence[Task]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for task in tasks:
+        for name, amount in quotas.charges(task.pod).items():
+            found[name] = found.get(name, 0) + amount
+    return found
 
 
 def _raised(quota: core.ResourceQuota, higher: Mapping[str, int]) -> Edit:

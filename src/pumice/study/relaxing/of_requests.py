@@ -76,7 +76,8 @@ def _less(question: Question, name: str, enough: int, needed: int, number: int) 
     """Ask for what fits on nodes, or for a part of it where something else is in the way, too."""
     units = max(_step(name), _rounded(name, enough * (_STEPS + 1 - number) // _STEPS))
     said = f"let its pods ask for {resources.shown(name, units)} {name} instead of {resources.shown(name, needed)}"
-    return of_pods.of_specs(question, "request", said, _smaller(name, units))
+    found = of_pods.of_specs(question, "request", said, _smaller(name, units))
+    return structs.replace(found, drastic=units * 2 < needed)
 
 
 def _largest(name: str, free: Any, wanted: int, needed: int) -> int:

@@ -30,7 +30,7 @@ class Relaxation(msgspec.Struct, frozen=True, kw_only=True):
     """One thing relaxed. `sort` is its rank among others, the smallest first; `said` what to do, in words.
 
     `job` changes the Volcano Job that the pods come from, which makes its group and further pods follow. One that can go less far says so:
-    `at` gives it by number, from 1 to `most`, which is itself.
+    `at` gives it by number, from 1 to `most`, which is itself. What leaves little of a job is `drastic`, and comes after everything else.
     """
 
     sort: str
@@ -39,6 +39,7 @@ class Relaxation(msgspec.Struct, frozen=True, kw_only=True):
     job: Callable[[Manifest], Manifest] | None = None
     at: Callable[[int], Relaxation] | None = None
     most: int = 1
+    drastic: bool = False
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +53,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     fitting: int  # members that would find a place as things are
     base: str  # why the others do not
     to_be_made: tuple[Task, ...] = ()
+    rivals: tuple[Task, ...] = ()  # pods of the same namespace that controllers of other Jobs have yet to make
     owner: Manifest | None = None  # the Volcano Job that the group belongs to
     now: int = 0
     scheduler: str = ""
