@@ -90,15 +90,14 @@ class Quotas:
         stage.cluster._check = self.check
 
     def check(self, made):
-        """Refuse what a quota has no room for."""
-        if made["kind"] == "Pod":
-            for found in self._cluster.store.scan(kinds.RESOURCE_QUOTA):
-                used = self._used(found)
-                for name, amount in amounts(made).items():
-                    if name in found["spec"]["hard"] and used[name] + amount > number(
-                        name, found["spec"]["hard"][name]
-                    ):
-                        raise errors.InvalidError(f"beyond the quota of {name}")
+        """Refuse what a quota has no room for, and pods that do not state the cpu that one limits."""
+        if made["kind"] != "Pod":
+            return
+        for found in self._cluster.store.scan(kinds.RESOURCE_QUOTA):
+            hard, used = found["spec"]["hard"], self._used(found)
+            for name, amount in amounts(made).items():
+                if name in hard and (not amount or used[name] + amount > number(name, hard[name])):
+                    raise errors.InvalidError(f"beyond the quota of {name}")
 
     def count(self):
         """Write down what is used."""

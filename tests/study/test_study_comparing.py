@@ -7,6 +7,8 @@ from study_worlds import KNOWN, lived, played, policy_of, seen
 
 from pumice.api import duration, kinds
 from pumice.cache.cache import Cache
+from pumice.framework import configuration
+from pumice.scenario.stage import SimulatedStage
 from pumice.scheduler import Options, Scheduler
 from pumice.study import comparing
 from tests.lives import policies
@@ -115,3 +117,33 @@ def test_objects_of_another_simulated_cluster_keep_their_uids_to_themselves():
     again.apply(gang("more", 5, "1"))
     uids = [pod["metadata"]["uid"] for pod in again.cluster.store.scan(kinds.POD)]
     assert len(uids) == len(set(uids))
+
+
+def test_a_cluster_is_simulated_until_nothing_more_happens():
+    """A gang whose room is made by an eviction starts when its victim's grace of 40 s is over, and nothing is due after that."""
+    state = waiting_for_a_victim(grace=40)
+    outcome = comparing.run(state, policy_of(state), comparing.NO_CHANGE, KNOWN)
+    assert outcome.settled
+    assert outcome.jobs["a/late"].standing == "starts"
+    assert outcome.seconds >= 40
+
+
+def test_a_simulation_that_is_stopped_before_says_so():
+    state = waiting_for_a_victim(grace=40)
+    outcome = comparing.run(state, policy_of(state), comparing.NO_CHANGE, KNOWN, cycles=2)
+    assert not outcome.settled
+    assert outcome.cycles == 2
+    assert outcome.lately == (0, 1)
+
+
+def waiting_for_a_victim(grace):
+    """Return a node that is full, and a gang of higher priority that waits for it."""
+    text = 'actions: "enqueue, allocate, preempt"\ntiers:\n- plugins: [{name: priority}, {name: gang}, {name: conformance}, {name: predicates}]\n'
+    low, high = gang("early", 1, "6"), gang("late", 1, "6")
+    low[1]["spec"] |= {"nodeName": "new", "terminationGracePeriodSeconds": grace}
+    low[0]["spec"]["minMember"] = 0
+    high[0]["spec"]["priorityClassName"] = high[1]["spec"]["priorityClassName"] = "high"
+    first = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 100}
+    stage = SimulatedStage(configuration.load(text, KNOWN.catalog(), "config"), Options(), KNOWN)
+    stage.apply([NODE, first, *low, *high])
+    return seen(stage)

@@ -9,15 +9,15 @@ if TYPE_CHECKING:
 
     from pumice.study.comparing import Comparison, JobOutcome
 
+LATELY: Final = 10
 NAMED: Final = 3
 MOST: Final = 50
 
 
 def lines(found: Comparison) -> Iterator[str]:
     """Write a comparison out."""
-    cycles = f"{found.cycles} cycle{'s' if found.cycles != 1 else ''}"
     if not found.differs:
-        yield f"no difference after {cycles}: {found.same} jobs are as before"
+        yield f"no difference: {found.same} jobs are as before; {_ran(found)}"
         return
     if found.jobs:
         rows = [
@@ -36,9 +36,18 @@ def lines(found: Comparison) -> Iterator[str]:
         yield ""
     differ = f"{len(found.jobs)} jobs differ" if len(found.jobs) != 1 else "1 job differs"
     yield (
-        f"after {cycles}: {differ}, {found.same} as before; "
-        f"binds {found.binds[0]} → {found.binds[1]}, evictions {found.evictions[0]} → {found.evictions[1]}"
+        f"{differ}, {found.same} as before; "
+        f"binds {found.binds[0]} → {found.binds[1]}, evictions {found.evictions[0]} → {found.evictions[1]}; {_ran(found)}"
     )
+
+
+def _ran(found: Comparison) -> str:
+    """Say for how long both were simulated, and whether more would happen."""
+    cycles = f"{found.cycles} cycle{'s' if found.cycles != 1 else ''} ({found.seconds} s)"
+    if found.settled:
+        return f"after {cycles} nothing more happens"
+    binds, evictions = found.lately
+    return f"stopped after {cycles} while more was happening: {binds} binds and {evictions} evictions in the last {LATELY} cycles; --cycles N runs on"
 
 
 def _fares(outcome: JobOutcome) -> str:

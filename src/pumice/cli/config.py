@@ -83,7 +83,10 @@ def show(context: click.Context, file: str | None, folder: str) -> None:
     "--on", "dumps", metavar="DUMP...", multiple=True, shell_complete=completing.files, help="Dumps to try on."
 )
 @click.option(
-    "--cycles", type=click.IntRange(1, 10_000), default=10, show_default=True, metavar="N", help="Cycles to run."
+    "--cycles",
+    type=click.IntRange(1, 100_000),
+    metavar="N",
+    help="Cycles to run at most; else until nothing more happens, at most 1000.",
 )
 @cluster_options.output
 @plugins_dir.option
@@ -94,7 +97,7 @@ def diff(  # noqa: PLR0917  one parameter per option
     new: str,
     more: tuple[str, ...],
     dumps: tuple[str, ...],
-    cycles: int,
+    cycles: int | None,
     output: str,
     folder: str,
 ) -> None:

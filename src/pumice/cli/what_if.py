@@ -17,9 +17,9 @@ Examples:
   pumice what-if queue.yaml -o json                    for a program
 
 \b
-The cluster, live or from a file, is simulated twice, as it is and with the change; nothing is
-written to it. Volcano Jobs and workloads with a pod template are taken apart into their pods.
-Pods of a drained node are made anew if somebody owns them.
+The cluster, live or from a file, is simulated twice, as it is and with the change, until nothing
+more happens; nothing is written to it. Volcano Jobs and workloads with a pod template are taken
+apart into their pods. Pods of a drained node are made anew if somebody owns them.
 Exit status: 0 compared, 1 it cannot be read or the change is refused, 2 wrong usage.
 """
 
@@ -36,7 +36,10 @@ Exit status: 0 compared, 1 it cannot be read or the change is refused, 2 wrong u
     help="Run the changed cluster with another configuration.",
 )
 @click.option(
-    "--cycles", type=click.IntRange(1, 10_000), default=10, show_default=True, metavar="N", help="Cycles to run."
+    "--cycles",
+    type=click.IntRange(1, 100_000),
+    metavar="N",
+    help="Cycles to run at most; else until nothing more happens, at most 1000.",
 )
 @cluster_options.output
 @cluster_options.options
@@ -69,7 +72,7 @@ def command(files: tuple[str, ...], **given: Any) -> None:
             after = configuring.Policy(
                 configuring.load_file(given["new_config"], known), given["new_config"], before.options
             )
-        place.progress.say(f"simulating {given['cycles']} cycles, twice")
+        place.progress.say("simulating the cluster twice, until nothing more happens")
         found = comparing.compare(state, before, after, known, change=change, cycles=given["cycles"])
     except StudyError as error:
         raise click.ClickException(str(error)) from None

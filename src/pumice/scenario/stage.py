@@ -154,6 +154,16 @@ class SimulatedStage:
         self._cluster.settle()
         self._cluster.advance(period)
 
+    @property
+    def rests(self) -> bool:
+        """Tell whether the last cycle found nothing to do, so that another one could only repeat it."""
+        return self._record is not None and self._record.skipped
+
+    def next_due(self) -> int | None:
+        """Say when something happens by itself: a pod ends or is gone, a controller looks again, the scheduler waits no longer."""
+        due = (self._cluster.clock.next_due(), self._scheduler.wake, self._cache.next_wake())
+        return min((each for each in due if each is not None), default=None)
+
     def configure(self, text: str) -> None:
         """Replace the configuration; a refused one leaves the old one in force."""
         self._scheduler.reconfigure(configuration.load(text, self._known, "config"))

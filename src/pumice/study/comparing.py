@@ -1,10 +1,10 @@
-"""What a change makes different: the same cluster simulated twice for a number of cycles, once as it is and once with the change."""
+"""What a change makes different: the same cluster simulated twice until nothing more happens, once as it is and once with the change."""
 
 from __future__ import annotations
 
 import copy
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from pumice.model.job import Job
     from pumice.study.configuring import Policy
     from pumice.study.state import Manifest, State
+
+MOST: Final = 1000
+"""Cycles after which a cluster that does not come to rest is left."""
+HORIZON: Final = duration.HOUR
+"""What is due later than this is not waited for."""
+LATELY: Final = 10
 
 Standing = Literal["starts", "runs", "partly runs", "waits", "ends", "has no pods", "is not there"]
 
@@ -62,6 +68,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     queues: dict[str, dict[str, str]]
     binds: int
     evictions: int
+    cycles: int = 0
+    seconds: int = 0
+    settled: bool = True  # whether nothing more would happen
+    lately: tuple[int, int] = (0, 0)  # binds and evictions in the last cycles, of one that was stopped before
 
 
 class JobDifference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -82,7 +92,11 @@ class QueueDifference(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The difference that a change makes; `same` counts the jobs that fare as before."""
+    """The difference that a change makes; `same` counts the jobs that fare as before.
+
+    Both were run until nothing more happened, the longer of them for so many `cycles` and `seconds`; where one was stopped before, it is not `settled`, and
+    `lately` says how many binds and evictions there were in the last ten cycles.
+    """
 
     source: str
     cycles: int
@@ -91,6 +105,9 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     same: int
     binds: tuple[int, int]
     evictions: tuple[int, int]
+    seconds: int = 0
+    settled: bool = True
+    lately: tuple[int, int] = (0, 0)
 
     @property
     def differs(self) -> bool:
@@ -99,26 +116,61 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def compare(
-    state: State, before: Policy, after: Policy, known: Registry, *, change: Change = NO_CHANGE, cycles: int
+    state: State,
+    before: Policy,
+    after: Policy,
+    known: Registry,
+    *,
+    change: Change = NO_CHANGE,
+    cycles: int | None = None,
 ) -> Comparison:
-    """Run a cluster as it is, and with a change of objects, of the policy, or of both."""
+    """Run a cluster as it is, and with a change of objects, of the policy, or of both; without a number of cycles until nothing more happens."""
     first = run(state, before, NO_CHANGE, known, cycles)
     second = run(state, after, change, known, cycles)
-    return difference(state.source, first, second, cycles)
+    return difference(state.source, first, second)
 
 
-def run(state: State, policy: Policy, change: Change, known: Registry, cycles: int) -> Outcome:
-    """Simulate a cluster for a number of cycles, a second each, and say what came of it."""
+def run(state: State, policy: Policy, change: Change, known: Registry, cycles: int | None = None) -> Outcome:
+    """Simulate a cluster, a second for each cycle, and say what came of it."""
     stage = staged(state, policy, known)
     running = _running(stage)
     _make(stage, change)
     stage.cluster.settle()
     try:
-        for _ in range(cycles):
-            stage.cycle(duration.SECOND)
+        ran = _run(stage, MOST if cycles is None else cycles)
     except ConfigurationError as error:
         raise StudyError(str(error)) from error
-    return _outcome(stage, running)
+    return msgspec.structs.replace(_outcome(stage, running), **ran)
+
+
+def _run(stage: SimulatedStage, most: int) -> dict[str, Any]:
+    """Run cycles until one of them, and all that is due later, could only repeat the last; say how long that took."""
+    begun, counts = stage.cluster.clock.now(), [stage.counts()]
+    settled = False
+    while not settled and len(counts) <= most:
+        version = stage.cluster.store.resource_version
+        stage.cycle(duration.SECOND)
+        counts.append(stage.counts())
+        # A policy that reads the clock has no cycle that it could leave out.
+        calm = stage.rests or counts[-1 - LATELY :] == [counts[-1]] * (LATELY + 1)
+        calm = calm and stage.cluster.store.resource_version == version
+        settled = calm and not _wait(stage, begun)
+    before, now = counts[max(0, len(counts) - 1 - LATELY)], counts[-1]
+    return {
+        "cycles": len(counts) - 1,
+        "seconds": (stage.cluster.clock.now() - begun) // duration.SECOND,
+        "settled": settled,
+        "lately": (0, 0) if settled else (now.binds - before.binds, now.evictions - before.evictions),
+    }
+
+
+def _wait(stage: SimulatedStage, begun: int) -> bool:
+    """Let time pass to what is due next, and tell whether anything is."""
+    due = stage.next_due()
+    if due is None or due > begun + HORIZON:
+        return False
+    stage.advance(max(0, due - stage.cluster.clock.now()))
+    return True
 
 
 def staged(state: State, policy: Policy, known: Registry) -> SimulatedStage:
@@ -134,7 +186,7 @@ def staged(state: State, policy: Policy, known: Registry) -> SimulatedStage:
     return stage
 
 
-def difference(source: str, before: Outcome, after: Outcome, cycles: int) -> Comparison:
+def difference(source: str, before: Outcome, after: Outcome) -> Comparison:
     """Hold two outcomes against each other."""
     absent = JobOutcome(standing="is not there")
     keys = sorted({*before.jobs, *after.jobs})
@@ -149,12 +201,15 @@ def difference(source: str, before: Outcome, after: Outcome, cycles: int) -> Com
     ]
     return Comparison(
         source=source,
-        cycles=cycles,
+        cycles=max(before.cycles, after.cycles),
         jobs=tuple(jobs),
         queues=tuple(queues),
         same=len(keys) - len(jobs),
         binds=(before.binds, after.binds),
         evictions=(before.evictions, after.evictions),
+        seconds=max(before.seconds, after.seconds),
+        settled=before.settled and after.settled,
+        lately=max(before.lately, after.lately),
     )
 
 

@@ -16,6 +16,7 @@ from pumice.framework import closing
 from pumice.model.statuses import GOING
 from pumice.study import quotas, staffing
 from pumice.study.rehearsal import Ledger
+from pumice.study.state import manifest
 from pumice.study.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -59,8 +60,13 @@ class Play:
         """Make changes, run cycles until the job has started or nothing more happens, and leave everything as it was."""
         cluster = self._rehearsal.cluster
         disruptions = cluster.disruptions
+        pods, others = _apart(changes)
         try:
-            self._feed(list(changes))
+            self._ledger.feed(others)
+            if refusal := self._refusal(pods):
+                return Verdict(standing="waits", reason=refusal)
+            self._ledger.feed(pods)
+            self._follow([*others, *pods])
             return self._run()
         finally:
             self._ledger.undo()
@@ -89,6 +95,17 @@ class Play:
                 self.settled = True
                 break
         return last
+
+    def _refusal(self, changes: Sequence[Replaced]) -> str:
+        """Say which quota refuses pods that somebody would make by hand."""
+        beside: dict[str, int] = {}
+        for kind, before, after in changes:
+            if before is None and isinstance(after, core.Pod):
+                if refusal := self._quotas.refusal(manifest(kind, after), beside):
+                    return refusal
+                for name, amount in quotas.charges(after).items():
+                    beside[name] = beside.get(name, 0) + amount
+        return ""
 
     # -- what is said ------------------------------------------------------------------------------------------
 
@@ -154,8 +171,12 @@ class Play:
         return True
 
     def _feed(self, changes: Sequence[Replaced]) -> None:
-        """Let the model, quotas and the job's controller know of changes, and the model of what the controller does about them."""
+        """Let everybody know of changes."""
         self._ledger.feed(changes)
+        self._follow(changes)
+
+    def _follow(self, changes: Sequence[Replaced]) -> None:
+        """Let quotas and controllers know of changes, and the model of what they do about them."""
         self._ledger.feed(self._quotas.follow(changes))
         for staff in self._crew.at_work(changes):
             done = staff.follow(changes, self._now)
@@ -163,6 +184,12 @@ class Play:
             self._made += sum(1 for pod in mine if isinstance(pod, core.Pod) and _group_of(pod) == self._target.job)
             self._ledger.feed(done)
             self._ledger.feed(self._quotas.follow(done))
+
+
+def _apart(changes: Iterable[Replaced]) -> tuple[list[Replaced], list[Replaced]]:
+    """Tell pods from everything else."""
+    listed = list(changes)
+    return [each for each in listed if each[0] is kinds.POD], [each for each in listed if each[0] is not kinds.POD]
 
 
 def going(rehearsal: Rehearsal) -> Iterator[tuple[core.Pod, int]]:

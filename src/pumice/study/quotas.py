@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pumice.model.cluster import Cluster
     from pumice.study.rehearsal import Replaced
     from pumice.study.state import Manifest
+
+MUST_STATE: Final = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
 
 
 class Quotas:
@@ -57,19 +59,24 @@ class Quotas:
         """Say which quota refuses a pod beside what others have just taken; empty if none does."""
         asked = charged(pod)
         for quota in self.of(pod["metadata"].get("namespace", "")):
+            name = f"ResourceQuota {quota.metadata.namespace}/{quota.metadata.name}"
+            if unstated := unstated_of(quota, asked):
+                return f"{name} refuses its pods: they do not state {', '.join(unstated)}, which it limits"
             hard, used = limits(quota), used_of(quota)
-            beyond = [
-                name
-                for name in sorted(hard)
-                if asked.get(name) and used.get(name, 0) + beside.get(name, 0) + asked[name] > hard[name]
-            ]
+            taken = {each: used.get(each, 0) + beside.get(each, 0) for each in hard}
+            beyond = [each for each in sorted(hard) if each in asked and taken[each] + asked[each] > hard[each]]
             if beyond:
                 numbers = "; ".join(
-                    f"{name} {text(name, used.get(name, 0) + beside.get(name, 0))} used + {text(name, asked[name])} asked, limit {text(name, hard[name])}"
-                    for name in beyond
+                    f"{each} {text(each, taken[each])} used + {text(each, asked[each])} asked, limit {text(each, hard[each])}"
+                    for each in beyond
                 )
-                return f"ResourceQuota {quota.metadata.namespace}/{quota.metadata.name} refuses its pods: {numbers}"
+                return f"{name} refuses its pods: {numbers}"
         return ""
+
+
+def unstated_of(quota: core.ResourceQuota, asked: Mapping[str, int]) -> list[str]:
+    """Return what a pod has to state because a quota limits it, and does not."""
+    return [name for name in sorted(quota.spec.hard) if name in MUST_STATE and name not in asked]
 
 
 def is_scoped(quota: core.ResourceQuota) -> bool:

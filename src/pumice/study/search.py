@@ -43,6 +43,7 @@ _RANKS: Final = (
     "group",
     "pods",
     "gate",
+    "statement",
     "queue",
     "claim",
     "label",

@@ -116,6 +116,7 @@ def imagined(job: Job, now: int, scheduler: str, count: int | None = None) -> li
     shares = {
         name: resources.shown(name, -(-amount // members)) for name, amount in sorted((job.min_resources or {}).items())
     }
+    roles = [role for role, least in sorted(job.min_task_member.items()) for _ in range(least)]
     container = core.Container(name="main", resources=core.ResourceRequirements(requests=dict(shares)))
     return [
         core.Pod(
@@ -124,7 +125,10 @@ def imagined(job: Job, now: int, scheduler: str, count: int | None = None) -> li
                 namespace=group.metadata.namespace,
                 uid=f"pod-{group.metadata.namespace}-{group.metadata.name}-made-{index}",
                 creation_timestamp=timestamp.format_timestamp(now),
-                annotations={names.GROUP_NAME: group.metadata.name},
+                annotations={
+                    names.GROUP_NAME: group.metadata.name,
+                    **({names.TASK_SPEC: roles[index]} if index < len(roles) else {}),
+                },
             ),
             spec=core.PodSpec(scheduler_name=scheduler, containers=(container,)),
             status=core.PodStatus(phase=names.PHASE_PENDING),

@@ -9,7 +9,7 @@ from msgspec import structs
 from pumice.api import core, kinds, names, scheduling, timestamp
 from pumice.api.meta import ObjectMeta
 from pumice.study import staffing
-from pumice.study.relaxing import of_pods, relaxation
+from pumice.study.relaxing import of_pods, of_quotas, relaxation
 from pumice.study.relaxing.relaxation import Edit, Relaxation
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _missing_pods(question: Question) -> Iterator[Relaxation]:
         return
     task = next(iter(job.tasks.values()), None)
     pods = (
-        staffing.imagined(job, question.now, question.scheduler, lacking)
+        of_quotas.completed(question, staffing.imagined(job, question.now, question.scheduler, lacking))
         if task is None
         else [_another(task.pod, index, question.now) for index in range(lacking)]
     )

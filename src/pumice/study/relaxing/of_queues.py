@@ -78,7 +78,7 @@ def _line(question: Question, queue: Queue) -> list[Queue]:
 def _raised(question: Question, line: Sequence[Queue], field: str) -> Iterator[Relaxation]:
     """Raise a limit of a queue, and of those above it, by what the job wants; where others come first, towards what all wants that waits there."""
     own = wanted(question)
-    waiting = [resources.highest(own, resources.add(own, _sum(question, queue, "pending"))) for queue in line]
+    waiting = [resources.highest(own, _sum(question, queue, "pending")) for queue in line]
 
     def at(number: int) -> Relaxation:
         asked = [_between(own, each, number - 1) for each in waiting]
