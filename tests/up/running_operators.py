@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import json
 import os
 import re
+import socket
 import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
 import ray_dashboard
 import spark_submit
+import yaml
 
 from testbed import certificates, operator_files, processes, provide, waiting
 
@@ -19,13 +23,14 @@ if TYPE_CHECKING:
 _COMPLAINTS = re.compile(
     r"failed to (list|watch)|could not find the requested resource|cannot unmarshal|content.type|panic", re.IGNORECASE
 )
+_CERTIFICATES = "k8s-webhook-server/serving-certs"
 _WEBHOOKS = "manifests.yaml"
 _CONFIGURATION = """
 apiVersion: {group}/v1alpha1
 kind: Configuration
 leaderElection: {{leaderElect: false}}
 {certificates}: {{enable: false}}
-webhook: {{host: 127.0.0.1, port: {port}{folder}}}
+webhook: {{host: 127.0.0.1, port: {port}{place}}}
 metrics: {{bindAddress: "0"}}
 health: {{healthProbeBindAddress: "0"}}
 """
@@ -39,10 +44,21 @@ class Operator(NamedTuple):
     certificates: str = "internalCertManagement"
     settings: str = ""
     environment: Mapping[str, str] = {}
+    needs: str = ""
+    """A manifest that has to be there before it starts."""
 
 
 OPERATORS = {
-    "argo": Operator(("--executor-image=example/argoexec:1",), environment={"LEADER_ELECTION_DISABLE": "true"}),
+    "argo": Operator(
+        ("--executor-image=example/argoexec:1",),
+        environment={"LEADER_ELECTION_DISABLE": "true"},
+        needs="""
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: workflow-controller-configmap, namespace: default}
+data: {metricsConfig: "enabled: false\\n"}
+""",
+    ),
     "jobset": Operator(group="config.jobset.x-k8s.io"),
     "kuberay": Operator(
         (
@@ -66,7 +82,12 @@ OPERATORS = {
     ),
     "trainer": Operator(group="config.trainer.kubeflow.org", certificates="certManagement"),
 }
-PAGES: dict[str, tuple[str, ...]] = {"jobs": ()}
+PAGES = {
+    "jobs": (),
+    "jobset": ("jobset",),
+    "mpi": ("mpi",),
+    "ray": ("kuberay",),
+}
 """Which operators run when a page is played."""
 
 
@@ -99,12 +120,15 @@ def beside(cluster, programs):
 def _running(cluster, program):
     folder = cluster.folder / program
     folder.mkdir()
+    if OPERATORS[program].needs:
+        cluster.kubectl("apply", "-f", "-", input=OPERATORS[program].needs)
     log = folder / "log"
     command = [str(provide.program(program)), *_arguments(program, folder)]
     with _surroundings(program, folder) as more, log.open("wb") as output:
         environment = {**os.environ, **cluster.environment, **OPERATORS[program].environment, **more}
         process = subprocess.Popen(command, stdout=output, stderr=output, env=environment)
         try:
+            _call_webhooks(cluster, program, folder, process)
             yield process, log
         finally:
             process.terminate()
@@ -120,7 +144,7 @@ def _surroundings(program, folder):
     elif program == "spark":
         yield {"SPARK_HOME": str(spark_submit.home(folder))}
     else:
-        yield {}
+        yield {"TMPDIR": str(folder)}
 
 
 def _arguments(program, folder):
@@ -132,13 +156,36 @@ def _arguments(program, folder):
         group=operator.group,
         certificates=operator.certificates,
         port=processes.free_port(),
-        folder="" if program == "trainer" else f", certDir: {folder}",
+        place="" if program == "trainer" else f", certDir: {folder / _CERTIFICATES}",
     )
     (folder / "settings.yaml").write_text(text + operator.settings)
     return ("--config", str(folder / "settings.yaml"), *operator.flags)
 
 
+def _call_webhooks(cluster, program, folder, process):
+    """Have the webhooks of an operator called, once it listens: as its own files say, but on this machine."""
+    files = [file for file in operator_files.kept(program) if file.name == _WEBHOOKS]
+    if not files:
+        return
+    port = yaml.safe_load((folder / "settings.yaml").read_text())["webhook"]["port"]
+    waiting.until(lambda: _listens(port), (folder / "log").read_text, ended=lambda: process.poll() is not None)
+    authority = base64.b64encode((folder / _CERTIFICATES / "ca.crt").read_bytes()).decode()
+    for manifest in yaml.safe_load_all(files[0].read_text()):
+        manifest["metadata"]["name"] = f"{program}-{manifest['metadata']['name']}"
+        for webhook in manifest["webhooks"]:
+            path = webhook["clientConfig"]["service"]["path"]
+            webhook["clientConfig"] = {"url": f"https://127.0.0.1:{port}{path}", "caBundle": authority}
+        cluster.kubectl("apply", "-f", "-", input=json.dumps(manifest))
+
+
+def _listens(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 def _certificate(folder):
-    """Make what the operator's own webhooks are served with."""
+    """Make what the operator's own webhooks are served with, where it looks for it: below the folder for passing things."""
+    folder = folder / _CERTIFICATES
+    folder.mkdir(parents=True)
     made = certificates.Authority(folder).server("tls", ["IP:127.0.0.1", "DNS:localhost"])
     assert (made.certificate.name, made.key.name) == ("tls.crt", "tls.key")

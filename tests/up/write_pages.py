@@ -14,6 +14,7 @@ from running_cluster import RunningCluster
 
 FOLDER = pages.ROOT / "docs/integrations"
 _SETTLING = 10.0  # seconds until nothing changes any more; only here: the test asks until it sees what is shown
+_WIDEST = 150  # characters of a line on a page
 
 
 def main(names: list[str]) -> None:
@@ -43,8 +44,12 @@ def _answered(part: str, cluster: RunningCluster) -> str:
     time.sleep(_SETTLING if step.only_reads else 0)
     printed = pages.run(command, cluster)
     sys.stdout.write(f"$ {command}\n{printed}\n")
-    kept = shown if shown and pages.is_shown(printed, shown) else printed
+    kept = shown if shown and pages.is_shown(printed, shown) else "\n".join(map(_cut, printed.splitlines()))
     return f"$ {command}\n{kept}" + ("" if kept.endswith("\n") or not kept else "\n")
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _WIDEST else line[:_WIDEST].rpartition(" ")[0] + " …"
 
 
 if __name__ == "__main__":
