@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parents[2] / "deploy" / "monitoring"
 METRIC = re.compile(r"\b((?:pumice|volcano)_[a-z0-9_]+)\b(?:\{([^}]*)\})?")
 ENDS = {"histogram": ("_bucket", "_sum", "_count"), "counter": ("",), "gauge": ("",)}
 SCRAPED = {"instance", "le"}  # added by Prometheus, and by histograms
-RECORDED = {f"{each.name}{end}": each for each in series.SERIES for end in ENDS[each.type]}
+RECORDED = {f"{each.name}{end}": each for each in (*series.SERIES, *series.CONTROLLERS) for end in ENDS[each.type]}
 VALUES = {"verb": set(effects.VERBS.values()), "outcome": {"sent", "dropped"}}
 
 

@@ -35,7 +35,7 @@ TIERS = """
 class Bench:
     """A scheduler with its reporter on a world that only remembers."""
 
-    def __init__(self, sharing="proportion", actions="enqueue, allocate, backfill", verbosity=0):
+    def __init__(self, sharing="proportion", actions="enqueue, allocate, backfill", verbosity=0, **flags):
         self.lines = Lines(verbosity)
         self.now = builders.NOW
         self.box = mailbox.Mailbox()
@@ -45,7 +45,13 @@ class Bench:
         self.watch = overdue.Watch()
         self.heard = api_silence.ApiSilence(time.monotonic)
         self.reporter = reporting.Reporter(
-            read(), self.lines.log, self.policy, self.box, lambda: self.now, api_silence=self.heard, watch=self.watch
+            read(**flags),
+            self.lines.log,
+            self.policy,
+            self.box,
+            lambda: self.now,
+            api_silence=self.heard,
+            watch=self.watch,
         )
         self.world = builders.World(self.reporter.meter)
         self.cache = Cache(self.world)

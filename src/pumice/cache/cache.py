@@ -79,6 +79,11 @@ class Cache:
         """Take a watch event; an object that was decoded already is taken as it is."""
         self._events.append((kind, event_type, manifest))
 
+    @property
+    def waiting(self) -> int:
+        """How many events have come in and were not taken in; may be read by any thread."""
+        return len(self._events) + len(self._seen)
+
     def settled(self, outcome: Outcome, /) -> None:
         """Take the answer to an effect."""
         self._outcomes.append(outcome)

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 _WIDTH: Final = 24  # of a dashboard, in Grafana's units
+_MANY: Final = 1000  # what a queue never falls below that is not just busy
 _PANEL: Final = {"w": 8, "h": 8}
 
 
@@ -31,6 +32,11 @@ class Alert(msgspec.Struct, frozen=True):
 def _quantile(part: float, series: str, by: str = "") -> str:
     labels = f"le, {by}" if by else "le"
     return f"histogram_quantile({part}, sum by ({labels}) (rate({series}_bucket[5m])))"
+
+
+def _only_grows(series: str) -> str:
+    """Give what is true of a queue that is never emptied, and longer than it was."""
+    return f"min by (instance) (min_over_time({series}[5m])) > {_MANY} and max by (instance) (delta({series}[5m])) > 0"
 
 
 def _by_queue(what: str) -> tuple[tuple[str, str], ...]:
@@ -95,6 +101,16 @@ PANELS: Final = (
         ),
     ),
     Panel("Events", "ops", (("sum by (outcome) (rate(pumice_events_total[5m]))", "{{outcome}}"),)),
+    Panel(
+        "Overdue and busy parts",
+        "s",
+        (
+            ("max by (instance, part) (pumice_overdue_seconds)", "{{instance}} {{part}} overdue"),
+            ("max by (instance, part) (pumice_busy_seconds)", "{{instance}} {{part}} busy"),
+            ("max by (instance) (pumice_oldest_bind_seconds)", "{{instance}} oldest bind"),
+        ),
+    ),
+    Panel("Events not taken in", "short", (("max by (instance) (pumice_changes_waiting)", "{{instance}}"),)),
     Panel("Leading", "short", (("pumice_leading", "{{instance}}"),)),
     Panel(
         "Silence of the API server", "s", (("max by (instance) (pumice_api_server_silence_seconds)", "{{instance}}"),)
@@ -116,6 +132,62 @@ ALERTS: Final = (
         "2m",
         "critical",
         "No scheduler decides: pods that wait stay waiting.",
+    ),
+    Alert(
+        "PumiceStalled",
+        "max by (instance, part) (pumice_overdue_seconds) > 5",
+        "0m",
+        "critical",
+        "{{ $labels.part }} of {{ $labels.instance }} has not begun what was due {{ $value }} seconds ago; the log has all stacks, and the process ends after 30.",
+    ),
+    Alert(
+        "PumiceCycleLong",
+        "max by (instance, part) (pumice_busy_seconds) > 60",
+        "0m",
+        "warning",
+        "What {{ $labels.part }} of {{ $labels.instance }} does has been going on for {{ $value }} seconds; the log has the stacks, and --cycle-deadline ends it.",
+    ),
+    Alert(
+        "PumiceRestarts",
+        "max by (instance) (changes(pumice_start_time_seconds[30m])) > 2",
+        "0m",
+        "warning",
+        "{{ $labels.instance }} was started {{ $value }} times in half an hour; the last lines of the log before it say why it ended.",
+    ),
+    Alert(
+        "PumiceBindsOverdue",
+        "max by (instance) (pumice_oldest_bind_seconds) > 60",
+        "1m",
+        "critical",
+        "{{ $labels.instance }} has decided on a pod whose bind has had no answer for {{ $value }} seconds.",
+    ),
+    Alert(
+        "PumiceChangesPileUp",
+        _only_grows("pumice_changes_waiting"),
+        "5m",
+        "critical",
+        "Events come in faster than {{ $labels.instance }} takes them in: it decides on what is not true any more.",
+    ),
+    Alert(
+        "PumiceWritesPileUp",
+        _only_grows("pumice_writes_waiting"),
+        "5m",
+        "warning",
+        "{{ $labels.instance }} decides faster than the API server answers: binds and statuses come late.",
+    ),
+    Alert(
+        "PumiceControllersPileUp",
+        _only_grows("pumice_controllers_waiting"),
+        "5m",
+        "warning",
+        "More objects wait for the controllers of {{ $labels.instance }} than they look at.",
+    ),
+    Alert(
+        "PumiceRecordingIncomplete",
+        "max by (instance) (increase(pumice_recording_dropped_total[10m])) > 0",
+        "0m",
+        "warning",
+        "Cycles of {{ $labels.instance }} are missing in its recording; the log says what is wrong with the folder.",
     ),
     Alert(
         "PumiceConfigurationRefused",

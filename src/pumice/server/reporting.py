@@ -85,6 +85,8 @@ class Reporter:
             None if election is None else lambda: leadership(election),
         )
         self._watch = watch
+        self._started = wall() / 1e6
+        self._cache: Cache | None = None
         self._controllers: ControllersMeter | None = None
         self._world: KubeWorld | None = None
         self.recorder: Recorder | None = None
@@ -102,7 +104,7 @@ class Reporter:
 
     def look_at(self, world: KubeWorld, cache: Cache) -> None:
         """Name the world, whose effects the meter observes, and the cache that sends them."""
-        self._world = world
+        self._world, self._cache = world, cache
         self.meter.look_at(cache.cluster)
 
     def watch(self, informers: Informers) -> None:
@@ -167,10 +169,10 @@ class Reporter:
             yield "volcano_eviction_transactions_total", (action,), count
         for labels, count in list(meter.evictions.items()):
             yield "pumice_evictions_total", labels, count
+        yield from self._of_progress()
         yield "pumice_configuration_valid", (), int(not self._policy.problem)
         yield "pumice_leading", (), int(self._decider is not None and self._decider.deciding)
         yield "pumice_api_server_silence_seconds", (), self._api_silence.silence()
-        yield from self._watch.samples()
         for outcome, count in self._cycles.items():
             yield "pumice_cycles_total", (outcome,), count
         for names, count in list(self._breakdowns.items()):
@@ -186,6 +188,14 @@ class Reporter:
             yield "pumice_write_failures_total", (verb,), writes.failed
         if self._world is not None:
             yield from _of_world(self._world)
+
+    def _of_progress(self) -> Iterator[Sample]:
+        """Give what tells that the process goes on."""
+        yield from self._watch.samples()
+        yield "pumice_start_time_seconds", (), self._started
+        yield "pumice_oldest_bind_seconds", (), self.meter.oldest_bind()
+        if self._cache is not None:
+            yield "pumice_changes_waiting", (), self._cache.waiting
 
     # -- the deciding thread -----------------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ class Reporter:
         self.meter = controllers.ControllersMeter(self._exposition, log, wall)
         self._api_silence = api_silence
         self._watch = watch
+        self._started = wall() / 1e6
         self._part: ControllersPart | None = None
         self.health = checks.Health(
             {"progress": watch.late},
@@ -60,6 +61,7 @@ class Reporter:
         yield from self.meter.samples()
         yield "pumice_api_server_silence_seconds", (), self._api_silence.silence()
         yield from self._watch.samples()
+        yield "pumice_start_time_seconds", (), self._started
         if self._part is not None:
             yield from reporting.of_watches(self._part.informers)
             yield "pumice_events_total", ("sent",), self._part.events.sent

@@ -58,6 +58,7 @@ class Meter(observing.Observer, effects.EffectObserver):
         self.writes: dict[Verb, Writes] = {verb: Writes() for verb in get_args(effects.Verb)}
         self._cluster: Cluster | None = None
         self._sent: dict[str, int] = {}  # creation of pods whose bind is on its way, by uid
+        self._binding: dict[str, int] = {}  # when a bind was handed over that waits for no volume, by uid
         self._stages: dict[tuple[str, str], Callable[[float], None]] = {}
         self.cycle = exposition.histogram("volcano_e2e_scheduling_latency_milliseconds").observe
         self._opening = exposition.histogram("volcano_open_session_duration_milliseconds").observe
@@ -127,6 +128,8 @@ class Meter(observing.Observer, effects.EffectObserver):
         if task is None:
             return
         now = self._wall()
+        if not effect.volumes:
+            self._binding[effect.uid] = now
         waited = (now - task.creation) / MILLISECOND
         self._assumed(waited)
         if not effect.volumes:
@@ -148,6 +151,7 @@ class Meter(observing.Observer, effects.EffectObserver):
         (self._pre_bind if work == "volumes" else self._bind)(seconds * 1000)
         created = self._sent.get(effect.uid) if work == "volumes" and not failed else None
         if created is not None:
+            self._binding[effect.uid] = self._wall()
             self._pre_bound((self._wall() - created) / MILLISECOND)
 
     def answered(self, outcome: Outcome, /) -> None:
@@ -157,6 +161,7 @@ class Meter(observing.Observer, effects.EffectObserver):
             return
         pod = f"{effect.namespace}/{effect.name}"
         created = self._sent.pop(effect.uid, None) if isinstance(effect, effects.Bind) else None
+        self._binding.pop(effect.uid, None)
         if outcome.failure is not None:
             verb = "bind" if isinstance(effect, effects.Bind) else "eviction"
             self.write_failures.add(verb, pod, outcome.failure)
@@ -164,6 +169,11 @@ class Meter(observing.Observer, effects.EffectObserver):
             self._bound((self._wall() - created) / MILLISECOND)
 
     # -- watches -----------------------------------------------------------------------------------------------
+
+    def oldest_bind(self) -> float:
+        """Return for how many seconds the oldest bind has waited that was not answered; those that wait for volumes do not count."""
+        waiting = list(self._binding.values())
+        return max(0.0, (self._wall() - min(waiting)) / 1e6) if waiting else 0.0
 
     def noticed(self, kind: kinds.Kind, event_type: EventType, found: KubeObject | decoding.Malformed) -> None:
         """Take note of a new pod; those that are listed at the start are not new."""

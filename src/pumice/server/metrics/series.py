@@ -118,6 +118,19 @@ SERIES: Final[tuple[Series, ...]] = (
         "for how long what a part of the process does now has been going on, such as one cycle; see --cycle-deadline",
     ),
     Series(
+        "pumice_start_time_seconds",
+        "gauge",
+        (),
+        "when the process was started, in seconds since 1970; it changes with every restart",
+    ),
+    Series("pumice_changes_waiting", "gauge", (), "events of watches that have come in and no cycle has taken in"),
+    Series(
+        "pumice_oldest_bind_seconds",
+        "gauge",
+        (),
+        "for how long the oldest bind that was decided has had no answer, 0 if none is on its way; those that wait for volumes do not count",
+    ),
+    Series(
         "pumice_stalls_total", "counter", ("part",), "how often it was told that a part of the process does not go on"
     ),
     Series(
@@ -211,6 +224,7 @@ SHARED: Final = (
     "pumice_overdue_seconds",
     "pumice_busy_seconds",
     "pumice_stalls_total",
+    "pumice_start_time_seconds",
     "pumice_watch_synced",
     "pumice_watch_objects",
     "pumice_watch_lists_total",
