@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from promql import Scrapes, evaluate, fires
 from test_server_metrics import Bench, gang
 
 import builders
+from promql import Scrapes, evaluate, fires
 from pumice.api import kinds
 from pumice.cache import effects
 from pumice.controllers.queueing import engine
