@@ -152,8 +152,18 @@ def test_terminal_of_eighty_characters_has_room_for_both_amounts_of_queues():
     assert lines[2].split()[-2:] == ["WAITING", "RUNNING"]
 
 
-def test_narrow_terminal_leaves_the_reasons_out():
-    assert not any("not enough" in line for line in drawn(scene(jobs=[job()]), width=100))
+def test_narrow_terminal_leaves_queues_out_rather_than_reasons():
+    cause = "no node has 64 cpu free: the freest of 4, node-2, has 12 cpu"
+    lines = drawn(
+        scene(jobs=[job(reason=cause), job("runs", since=None, phase="Running", reason="")]),
+        width=80,
+        sections=("jobs",),
+    )
+    assert [line.rstrip() for line in lines[2:5]] == [
+        "JOB            READY/MIN  WAITS  PHASE OR WHY",
+        "default/giant       0/40    65s  no node has 64 cpu free: the freest of 4, node…",
+        "default/runs        0/40         Running",
+    ]
 
 
 @given(st.integers(0, 1000), st.integers(0, 1000), st.integers(1, 40), st.one_of(st.none(), st.integers(0, 1200)))

@@ -127,24 +127,39 @@ def only_job(manifest, *more):
     return row
 
 
-def test_job_that_waits_says_since_when_and_why():
+SUMMARY = "2/2 tasks in gang unschedulable: pod group is not ready. Origin reason is g-0: 0/3 nodes are unavailable: 3 Insufficient cpu."
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        (
+            f"no node has 2 cpu free: the freest of 3, n-1, has 1 cpu; {SUMMARY}",
+            "no node has 2 cpu free: the freest of 3, n-1, has 1 cpu",
+        ),
+        # As older versions, and Volcano, wrote it.
+        (SUMMARY, "2/2 tasks in gang unschedulable: g-0: 0/3 nodes are unavailable: 3 Insufficient cpu."),
+    ],
+)
+def test_job_that_waits_says_since_when_and_why(message, reason):
     waiting = objects.group("g", "q", "Inqueue", 2)
-    waiting["status"]["conditions"] = [
-        condition(
-            "2/2 tasks in gang unschedulable: pod group is not ready. Origin reason is g-0: 0/3 nodes are unavailable: 3 Insufficient cpu."
-        )
-    ]
+    waiting["status"]["conditions"] = [condition(message)]
     row = only_job(waiting, member("g-0", "g"))
     assert row.since == objects.NOW - 3_600_000_000
-    assert row.reason == "2/2 tasks in gang unschedulable: g-0: 0/3 nodes are unavailable: 3 Insufficient cpu."
+    assert row.reason == reason
     assert (row.ready, row.minimum, row.members) == (0, 2, 1)
+
+
+def test_group_that_was_let_in_and_has_no_pods_says_so():
+    assert only_job(objects.group("g", "q", "Inqueue", 2)).reason == "it has no pods yet, minMember is 2"
+    assert not only_job(objects.group("g", "q", "Pending", 2)).reason
 
 
 @pytest.mark.parametrize(
     ("phase", "conditions", "since", "reason"),
     [
         ("Running", [condition("old")], None, ""),
-        ("Inqueue", [condition("no longer", status="False")], "created", ""),
+        ("Pending", [condition("no longer", status="False")], "created", ""),
         ("Unknown", [condition("lost a member")], "condition", "lost a member"),
         ("Completed", [], None, ""),
         ("", [], "created", ""),

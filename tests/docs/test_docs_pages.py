@@ -97,7 +97,7 @@ def test_output_shown_is_what_the_command_prints(page, arguments):
     ("page", "command"),
     [
         ("README.md", "explain job llama --from cluster.yaml --config deployed.yaml"),
-        ("docs/policy-changes.md", "explain job llama --from cluster.yaml --config deployed.yaml"),
+        ("docs/policy-changes.md", "explain job llama -v --from cluster.yaml --config deployed.yaml"),
         ("docs/policy-changes.md", "what-if job.yaml --from cluster.yaml --config deployed.yaml"),
         ("docs/policy-changes.md", "what-if --drain node-2 --from cluster.yaml --config deployed.yaml"),
         ("docs/policy-changes.md", "config diff deployed.yaml proposed.yaml --on cluster.yaml"),

@@ -88,7 +88,7 @@ def test_a_file_that_holds_no_cluster_is_refused_by_name(tmp_path, text, message
 
 
 def test_a_scenario_is_explained_at_its_end_or_at_a_line():
-    end = run("explain", "job", "trio", "--from", GANGS, "--scenario", TRIO)
+    end = run("explain", "job", "trio", "--from", GANGS, "--scenario", TRIO, "-v")
     assert end.exit_code == 0, end.output
     assert "gang: 2 of 3 members fit" in end.output
     assert "Smallest change that would start it: lower its minMember from 3 to 2" in end.output

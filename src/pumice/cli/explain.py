@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _EXAMPLES = """\b
 Examples:
   pumice explain job llama -n train               why it waits, and what would start it
+  pumice explain job llama -n train -v            with nodes, queue, votes, and all that was tried
   pumice explain pod train/llama-worker-3         one pod of it
   pumice explain queue research                   share, due, ceiling, who holds what
   pumice explain node gpu-07                      what is on it, and why nobody goes there
@@ -43,6 +44,9 @@ Exit status: 0 explained, 1 there is no such object or it cannot be read, 2 wron
     shell_complete=completing.namespaces,
     help="Namespace of the pod or job; else all are searched.",
 )
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Say all: nodes, queue, gang, votes, and every change that was tried."
+)
 @click.option("--search/--no-search", default=True, show_default=True, help="Look for the smallest change.")
 @click.option("--watch", is_flag=True, help="Explain again every few seconds; print what has changed.")
 @click.option(
@@ -56,6 +60,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     from pumice.study.explanation import Request  # noqa: PLC0415  imports numpy, which help does not need
     from pumice.study.state import StudyError  # noqa: PLC0415  as above
 
+    verbose = given["verbose"]
     request = Request(
         what=given["what"],
         name=given["name"],
@@ -68,7 +73,8 @@ def command(context: click.Context, /, **given: Any) -> None:
     namespace = given["namespace"] or given["name"].rpartition("/")[0]
     place = cluster_options.Place(given, namespace)
     try:
-        for text in _texts(place, request, known, given["output"], given["period"] if given["watch"] else None):
+        period = given["period"] if given["watch"] else None
+        for text in _texts(place, request, known, given["output"], period, verbose=verbose):
             click.echo(text)
     except StudyError as error:
         place.progress.clear()
@@ -78,7 +84,7 @@ def command(context: click.Context, /, **given: Any) -> None:
 
 
 def _texts(
-    place: cluster_options.Place, request: Request, known: Registry, form: str, period: float | None
+    place: cluster_options.Place, request: Request, known: Registry, form: str, period: float | None, *, verbose: bool
 ) -> Iterator[str]:
     """Give the answer, with a period again whenever it says something else."""
     from pumice.cli import explanation_text  # noqa: PLC0415  as above
@@ -92,9 +98,10 @@ def _texts(
                 state, request, known, told=place.progress.say, access=place.access, warnings=place.warnings
             )
         place.progress.clear()
-        body = "\n".join(explanation_text.body(answer))
+        body = "\n".join(explanation_text.body(answer, verbose=verbose))
         if body != said:
-            yield cluster_options.printed(answer, form) if form != "text" else explanation_text.whole(answer)
+            plain = form == "text"
+            yield explanation_text.whole(answer, verbose=verbose) if plain else cluster_options.printed(answer, form)
             said = body
         if period is None:
             return

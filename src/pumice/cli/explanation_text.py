@@ -1,4 +1,4 @@
-"""An explanation as text for a terminal: what the cycle says, what is written on the objects, what would start it."""
+"""An explanation as text for a terminal: in five lines the cause and what would change it; verbosely also what the cycle says and what is written on the objects."""
 
 from __future__ import annotations
 
@@ -9,23 +9,59 @@ from pumice.framework import explaining
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pumice.study.explanation import Answer
+    from pumice.study.explanation import Answer, Written
     from pumice.study.search import Search, Trial, Verdict
 
 NAMED: Final = 3
 REASON: Final = 110
 WRITTEN: Final = 6
+BRIEF: Final = 4
+"""Lines of a brief answer, the one that says where it comes from aside."""
 
 
-def whole(answer: Answer) -> str:
+def whole(answer: Answer, *, verbose: bool) -> str:
     """Write an answer out, with where it comes from."""
     schedulers = ", ".join(answer.schedulers)
     foot = f"read from {answer.source} at {answer.time}; configuration: {answer.configuration}; scheduler {schedulers}"
-    return "\n".join([*body(answer), "", foot])
+    if verbose:
+        return "\n".join([*body(answer, verbose=True), "", foot])
+    return "\n".join([*body(answer, verbose=False), f"{foot}; -v says more"])
 
 
-def body(answer: Answer) -> list[str]:
+def body(answer: Answer, *, verbose: bool) -> list[str]:
     """Write what does not change by itself from one look to the next."""
+    return _all(answer) if verbose else _brief(answer)
+
+
+def _brief(answer: Answer) -> list[str]:
+    """Write the cause, what would change it, and two more lines: what else has to be known, and how it stands."""
+    if answer.explanation is None:
+        lines = _all(answer)  # its head, then, below a heading, what is written
+        return [lines[0], *(line.strip() for line in lines[3:5]), *_aside(answer)]
+    told, aside = explaining.text(answer.explanation), list(_aside(answer))
+    if not answer.cause and answer.search is None:
+        return [*told[: max(1, BRIEF - len(aside))], *aside]
+    change = list(_search(answer.search))[:1] if answer.search is not None else []
+    return [told[0], *change, *[*aside, *told[1:2]][: BRIEF - 2]]
+
+
+def _aside(answer: Answer) -> Iterator[str]:
+    """Say what has to be known beside the cause: what could not be read, what only the running scheduler knows, and the first note, each in a line."""
+    if answer.missing_rights:
+        yield _rights(answer)
+    if answer.explanation is not None and (more := [each for each in answer.written if _is_more(each)]):
+        yield f"{more[0].object}: {more[0].type} {more[0].status}, {more[0].reason}: {more[0].message}"
+    if answer.notes:
+        more_notes = f" (and {len(answer.notes) - 1} more notes)" if len(answer.notes) > 1 else ""
+        yield f"note: {answer.notes[0]}{more_notes}"
+
+
+def _rights(answer: Answer) -> str:
+    needed = "missing rights, in all namespaces" if answer.explanation is None else "left out, you may not"
+    return f"{needed}: {', '.join(answer.missing_rights)}"
+
+
+def _all(answer: Answer) -> list[str]:
     lines: list[str] = []
     if answer.explanation is not None:
         lines += explaining.text(answer.explanation)
@@ -38,18 +74,18 @@ def body(answer: Answer) -> list[str]:
     if answer.search is not None:
         lines += ["", *_search(answer.search)]
     if answer.missing_rights:
-        needed = "missing rights, in all namespaces" if answer.explanation is None else "left out, you may not"
-        lines += ["", f"{needed}: {', '.join(answer.missing_rights)}"]
+        lines += ["", _rights(answer)]
     lines += [f"note: {note}" for note in answer.notes]
     return lines
 
 
 def _tells_more(answer: Answer) -> bool:
+    return any(map(_is_more, answer.written))
+
+
+def _is_more(each: Written) -> bool:
     """Tell whether a condition says what only the running scheduler knows."""
-    return any(
-        each.type == "Event" or each.reason == "SchedulerError" or "broke down" in each.message
-        for each in answer.written
-    )
+    return each.type == "Event" or each.reason == "SchedulerError" or "broke down" in each.message
 
 
 def _written(answer: Answer) -> Iterator[str]:

@@ -44,7 +44,10 @@ class Written(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What can be said about one object. Without the rights to read nodes, queues, groups and pods there is no explanation, only what is written."""
+    """What can be said about one object. `cause` says in a sentence why it waits, if it does.
+
+    Without the rights to read nodes, queues, groups and pods there is no explanation, only what is written.
+    """
 
     what: str
     name: str
@@ -52,6 +55,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     time: str
     configuration: str
     schedulers: tuple[str, ...]
+    cause: str = ""
     explanation: Explanation | None
     search: search.Search | None
     written: tuple[Written, ...]
@@ -102,6 +106,7 @@ def answer(
         time=timestamp.format_timestamp(state.now // 1_000_000 * 1_000_000),
         configuration=policy.source,
         schedulers=policy.options.scheduler_name,
+        cause=explanation.cause if isinstance(explanation, JobExplanation | PodExplanation) else "",
         explanation=explanation,
         search=found,
         written=(*_written(state, request.what, key, pods), *_events(policy.source, request.what, key, pods, warnings)),

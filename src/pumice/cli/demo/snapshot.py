@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pumice.api import duration, kinds, names, timestamp
+from pumice.framework import reason_keys
 from pumice.scenario import manifests, requests
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def _job(group: Mapping[str, Any], pods: list[Mapping[str, Any]], how: Look) -> 
         phase=manifests.dig(group, "status", "phase") or names.PHASE_PENDING,
         created=how.since(_moment(group)),
         members=tuple(_member(pod, how) for pod in sorted(pods, key=lambda p: (_moment(p), _key(p)))),
-        reason=how.why(key) if how.why is not None else condition.partition(": ")[2],
+        reason=how.why(key) if how.why is not None else reason_keys.cause(condition.partition(": ")[2]),
         condition=condition,
     )
 

@@ -104,18 +104,29 @@ class Picture:
 
     def _jobs(self, seen: Scene, rows: int, width: int) -> Table:
         table = drawing.table()
-        table.expand = wide = width >= drawing.WIDE
+        table.expand = True
+        if width < drawing.WIDE:
+            return self._narrow_jobs(table, seen, rows)
         table.add_column("JOB", no_wrap=True, max_width=40)
         table.add_column("QUEUE", no_wrap=True, max_width=20)
         table.add_column("PHASE", no_wrap=True)
         table.add_column("READY/MIN", no_wrap=True, justify="right")
         table.add_column("OF", no_wrap=True, justify="right")
         table.add_column("WAITS", no_wrap=True, justify="right")
-        if wide:
-            table.add_column("WHY", no_wrap=True, overflow="ellipsis", ratio=1)
+        table.add_column("WHY", no_wrap=True, overflow="ellipsis", ratio=1)
         for job in seen.jobs[:rows]:
-            reason = [Text(job.reason, style="dim")] if wide else []
-            table.add_row(*_job(job, seen.time), *reason)
+            table.add_row(*_job(job, seen.time), Text(job.reason, style="dim"))
+        return table
+
+    def _narrow_jobs(self, table: Table, seen: Scene, rows: int) -> Table:
+        """Show where there is little room what matters most: who waits, and why; of the others, how they stand."""
+        table.add_column("JOB", no_wrap=True, max_width=24)
+        table.add_column("READY/MIN", no_wrap=True, justify="right")
+        table.add_column("WAITS", no_wrap=True, justify="right")
+        table.add_column("PHASE OR WHY", no_wrap=True, overflow="ellipsis", ratio=1)
+        for job in seen.jobs[:rows]:
+            name, _, phase, ready, _, waits = _job(job, seen.time)
+            table.add_row(name, ready, waits, Text(job.reason) if job.reason else phase)
         return table
 
     def _nodes(self, seen: Scene, columns: Sequence[str], rows: int) -> Table:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from pumice.api import core, decoding, kinds, names, scheduling, timestamp
 from pumice.api.printable import printable
 from pumice.cli.top.scene import Amounts, JobRow, NodeRow, QueueRow, Scene
+from pumice.framework import causes, reason_keys
 from pumice.model import requests, resources
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 OPEN: Final = "Open"
-_ORIGIN: Final = "Origin reason is "
 _WAITING: Final = frozenset({"", names.PHASE_PENDING, names.PHASE_INQUEUE})
 
 
@@ -224,14 +224,17 @@ def _job(group: scheduling.PodGroup, tally: Tally | None) -> JobRow:
         ready=tally.ready if tally else 0,
         created=created,
         since=since if waits else None,
-        reason=printable(reason_shown(verdict.message or verdict.reason)) if verdict and waits else "",
+        reason=printable(_reason(group, verdict, tally)) if waits else "",
     )
 
 
-def reason_shown(message: str) -> str:
-    """Cut a verdict to what a row has room for: how many of the gang have no place, and the first reason, which the message has last."""
-    head, _, first = message.partition(_ORIGIN)
-    return f"{head.partition(':')[0]}: {first}" if first else message
+def _reason(group: scheduling.PodGroup, verdict: scheduling.PodGroupCondition | None, tally: Tally | None) -> str:
+    """Give the cause that a verdict begins with; a group that was let in and has no pods has no verdict."""
+    if verdict is not None:
+        return reason_keys.cause(verdict.message or verdict.reason)
+    if group.status.phase == names.PHASE_INQUEUE and tally is None and group.spec.min_member > 0:
+        return f"{causes.NO_PODS}, minMember is {group.spec.min_member}"
+    return ""
 
 
 def _owner(metadata: ObjectMeta) -> str:

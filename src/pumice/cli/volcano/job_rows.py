@@ -58,7 +58,9 @@ WIDE: Final = (
     Column("Queue", queue, gap=3),
     Column("Scheduler", columns.field("spec", "schedulerName", otherwise=columns.NONE), gap=3),
     Column("Priority", columns.field("spec", "priorityClassName", otherwise=columns.NONE), gap=3),
-    Column("Age", columns.age, moves=True),
+    Column("Age", columns.age, moves=True, gap=3),
+    # While a Job waits its message is the cause, which the scheduler says of its group; it is long, and last.
+    Column("Reason", columns.field("status", "state", "message")),
 )
 
 
