@@ -1,4 +1,4 @@
-"""`pumice admission` beside a real API server, with the account, the roles and the arguments of its manifests; the API server finds it by its address."""
+"""`pumice admission` beside an API server, a real one or that of `pumice up`, with the account, the roles and the arguments of its manifests; the API server finds it by its address."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Self
 
 from audited import use
 
+from contract.contract_up import UpServer
 from pumice.admission import rules
 from pumice.kube import admission_permissions
 from pumice.manifests import admission, installation, objects, release, text
 from testbed import processes, waiting
-from testbed.server import ApiServer
+from testbed.server import ApiServer, KubectlError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,6 +77,39 @@ class AdmissionServer:
 
     def used(self) -> set:
         return {use(entry) for entry in self.entries() if "objectRef" in entry}
+
+
+class UpCluster(UpServer):
+    """The API server of `pumice up`, asked as a real one is."""
+
+    @property
+    def ca_file(self) -> Path:
+        return self._access.certificates.authority
+
+    def kubectl(self, *arguments: str, input: str | None = None) -> str:  # noqa: A002  # as subprocess names it
+        try:
+            return super().kubectl(*arguments, input=input)
+        except AssertionError as error:
+            raise KubectlError(str(error)) from None
+
+
+class UpAdmission(AdmissionServer):
+    """The API server of `pumice up`, which has rules of its own turned off and asks webhooks as any other; it writes nothing down."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.kubeconfig = folder / "account"
+        self.server = UpCluster(folder, controllers_too=True, admission="none")
+
+    def install(self, crds: Path) -> None:
+        self.server.kubectl("delete", "queues", "--all")  # a scheduler that comes first is to make them
+        super().install(crds)
+
+    def forbidden(self) -> list[str]:
+        return []
+
+    def used(self) -> set:
+        return granted()
 
 
 def granted() -> set:

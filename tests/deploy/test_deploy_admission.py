@@ -1,4 +1,4 @@
-"""The admission webhooks on a real API server: they refuse, complete, renew and step aside, and a cluster without them is as it was before."""
+"""The admission webhooks on a real API server and on that of `pumice up`: they refuse, complete, renew and step aside, and a cluster without them is as it was before."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import json
 
 import pytest
 import yaml
-from admission_rig import RELEASE, AdmissionServer, RunningAdmission, SchedulerBefore, granted, wait_until
+from admission_rig import RELEASE, AdmissionServer, RunningAdmission, SchedulerBefore, UpAdmission, granted, wait_until
 from charting import ROOT
 from click.testing import CliRunner
 
@@ -28,9 +28,9 @@ from testbed.server import KubectlError
 pytestmark = pytest.mark.kube
 
 
-@pytest.fixture(scope="module")
-def rig(tmp_path_factory):
-    rig = AdmissionServer(tmp_path_factory.mktemp("admission"))
+@pytest.fixture(scope="module", params=[AdmissionServer, UpAdmission], ids=["kube", "up"])
+def rig(request, tmp_path_factory):
+    rig = request.param(tmp_path_factory.mktemp("admission"))
     with rig.server:
         rig.install(ROOT / "deploy" / "crds")
         yield rig

@@ -34,10 +34,14 @@ class Admission:
         self.quotas = quota_usage.QuotaUsage(store)
         store.observe(self._seen)
 
-    def admit(self, manifest: Document, resource: Resource, namespace: str) -> None:
-        """Complete a new object, or refuse it."""
+    def check_namespace(self, manifest: Document, resource: Resource, namespace: str) -> None:
+        """Refuse a new object whose namespace is not there, or is going."""
         if resource.namespaced:
             self._in_namespace(resource, manifest["metadata"].get("name", ""), namespace)
+
+    def complete(self, manifest: Document, resource: Resource, namespace: str) -> None:
+        """Complete a new object, or refuse it."""
+        self.check_namespace(manifest, resource, namespace)
         kind = resource.kind
         if kind is kinds.POD:
             self._pod(manifest, namespace)
@@ -45,6 +49,9 @@ class Admission:
             self._address(manifest)
         elif kind is kinds.PERSISTENT_VOLUME_CLAIM:
             self._storage_class(manifest)
+
+    def charge(self, manifest: Document, resource: Resource, namespace: str) -> None:
+        """Refuse a new object that a quota has no room for; between this and the writing of it nothing else may be written."""
         for quota in self.quotas.quotas(namespace):
             if _concerns(quota, manifest, resource):
                 self._within_quota(manifest, resource, quota)

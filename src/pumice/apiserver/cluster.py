@@ -23,6 +23,7 @@ from pumice.apiserver import (
     writing,
 )
 from pumice.apiserver.access import authorization, token_requests, tokens
+from pumice.apiserver.webhooks import calling, consulting
 from pumice.sim import structure
 from pumice.sim.identity import Key
 
@@ -60,10 +61,12 @@ class Cluster:
         self.authorizer = authorization.Authorizer(store)
         self.tokens = tokens.Tokens(account_key or certificates.new_key(), store, now)
         self.token_requests = token_requests.TokenRequests(store, self.tokens, now)
-        self.writing = writing.Writing(store, self.admission, now, self.authorizer)
+        self.webhooks = calling.Caller()
+        self.consulting = consulting.Consulting(store, self.registry)
+        self.writing = writing.Writing(store, self.admission, now, self.authorizer, self.consulting)
         self.reading = reading.Reading(store)
-        self.deleting = deleting.Deleting(store)
-        self.subresources = subresources.Subresources(store, self.writing, self.deleting)
+        self.deleting = deleting.Deleting(store, self.consulting)
+        self.subresources = subresources.Subresources(store, self.writing, self.deleting, self.consulting)
         self.logs = logs.Logs(store, now)
         self.definitions = definitions.Definitions(store, self.registry, now)
         self.watching = watching.Watching(store, self.durable, self.bells, now)
@@ -114,7 +117,7 @@ class Cluster:
         if self.store.find(Key(resource.kind, namespace, metadata["name"])) is not None:
             return False
         target = requests.Target(resource=resource, namespace=namespace)
-        options = requests.Options(manager="pumice-up", validation="Strict")
+        options = requests.Options(manager="pumice-up", validation="Strict", asks=False)
         self.writing.create(target, structure.copied(manifest), options, [])
         return True
 

@@ -207,8 +207,9 @@ def _names(manifest: Document) -> Causes:
         text = f'Unsupported value: "{spec.get("scope")}": supported values: "Cluster", "Namespaced"'
         found.append(("FieldValueNotSupported", "spec.scope", text))
     strategy = structure.mapping(spec, "conversion").get("strategy")
-    if strategy == "Webhook":
-        text = 'Invalid value: "Webhook": conversion webhooks are not called here; versions that differ in schema alone use None'
+    served = [each for each in spec.get("versions") or () if isinstance(each, dict) and each.get("served")]
+    if strategy == "Webhook" and len(served) > 1:
+        text = f'Invalid value: "Webhook": conversion webhooks are not called here, and {len(served)} versions are served; serve one, or use None for versions that differ in schema alone'
         found.append(("FieldValueInvalid", "spec.conversion.strategy", text))
     return found
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import duration, kinds
-from pumice.apiserver import statuses
+from pumice.apiserver import statuses, versions
+from pumice.apiserver.webhooks.consulting import Asked
+from pumice.apiserver.webhooks.steps import at_once
 from pumice.sim import deletion, structure
 from pumice.sim.identity import Key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pumice.apiserver.requests import Target
+    from pumice.apiserver.requests import Options, Target
     from pumice.apiserver.volcano_rules import VolcanoRules
+    from pumice.apiserver.webhooks.consulting import Consulting
+    from pumice.apiserver.webhooks.steps import Steps
     from pumice.sim.store import ObjectStore
 
 Document = dict[str, Any]
@@ -38,18 +42,31 @@ _SYSTEM: Final = frozenset({"default", "kube-system", "kube-public"})
 class Deleting:
     """Deletes objects; who depends on them is left to the garbage collector, who is told by finalizers."""
 
-    def __init__(self, store: ObjectStore) -> None:
+    def __init__(self, store: ObjectStore, consulting: Consulting) -> None:
         self._store = store
+        self._consulting = consulting
         self.volcano_rules: VolcanoRules | None = None
 
     def delete(self, target: Target, options: Mapping[str, Any], *, dry_run: bool) -> Mapping[str, Any]:
+        """Delete an object that no webhook is asked about."""
+        return at_once(self.deleting(target, options, dry_run=dry_run, asking=None, warnings=[]))
+
+    def deleting(
+        self,
+        target: Target,
+        options: Mapping[str, Any],
+        *,
+        dry_run: bool,
+        asking: Options | None,
+        warnings: list[str],
+    ) -> Steps[Mapping[str, Any]]:
         """Delete an object and give what its deletion answers: the object while it is still there, else a Status."""
         resource = target.resource
         key = Key(resource.kind, target.namespace, target.name)
-        old = self._store.find(key)
-        if old is None:
-            raise statuses.not_found(resource.plural, resource.group, target.name)
-        check_preconditions(target, old, structure.mapping(options, "preconditions"))
+        old = self._checked(target, options)
+        if asking is not None and asking.asks and self._consulting.concerns("DELETE", target):
+            yield from self._ask(target, old, options, asking, warnings)
+            old = self._checked(target, options)
         policy = policy_of(options)
         grace = grace_of(options)
         if key.kind is kinds.NAMESPACE and key.name in _SYSTEM:
@@ -65,6 +82,31 @@ class Deleting:
         if resource.kind_name not in _GIVEN_BACK:
             return gone(target, old)
         return {**old, "metadata": {**old["metadata"], "deletionGracePeriodSeconds": 0}}
+
+    def _checked(self, target: Target, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Give the object that is meant, or refuse."""
+        resource = target.resource
+        old = self._store.find(Key(resource.kind, target.namespace, target.name))
+        if old is None:
+            raise statuses.not_found(resource.plural, resource.group, target.name)
+        check_preconditions(target, old, structure.mapping(options, "preconditions"))
+        return old
+
+    def _ask(
+        self, target: Target, old: Mapping[str, Any], stated: Mapping[str, Any], asking: Options, warnings: list[str]
+    ) -> Steps[None]:
+        """Let webhooks judge a deletion; there is nothing that they could change."""
+        asked = Asked(
+            operation="DELETE",
+            target=target,
+            name=target.name,
+            old=versions.told(old, target.resource),
+            user=asking.user,
+            options={**stated, "kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"},
+            dry_run=asking.dry_run,
+        )
+        yield from self._consulting.changed(asked, warnings)
+        yield from self._consulting.judged(asked, warnings)
 
     def _mark(self, key: Key, old: Mapping[str, Any], policy: str, options: Mapping[str, Any]) -> None:
         """Tell the garbage collector what to do with dependents, through the finalizer of the policy."""

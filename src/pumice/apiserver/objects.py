@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 from aiohttp import web
@@ -13,6 +13,7 @@ from pumice.api import kinds
 from pumice.apiserver import answers, bodies, reading, requests, reviews, statuses, versions, watching
 from pumice.apiserver.patching import json_patch
 from pumice.apiserver.tables import rendering
+from pumice.apiserver.webhooks.steps import awaited
 from pumice.sim import structure
 
 if TYPE_CHECKING:
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
     from pumice.apiserver.bodies import Body
     from pumice.apiserver.cluster import Cluster
     from pumice.apiserver.requests import Form, Options, Target
+    from pumice.apiserver.webhooks.steps import Steps
 
 Document = dict[str, Any]
+_Result = TypeVar("_Result")
 WRITE_SECONDS: Final = 60.0
 _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 _ACCEPTED: Final = (
@@ -60,6 +63,7 @@ class Objects:
         self._cluster = cluster
         self._reviews = reviews.Reviews(cluster.authorizer, authenticator)
         self.streams: set[asyncio.Task[Any]] = set()
+        self._webhooks = cluster.webhooks
         self._known: tuple[int, dict[str, Target]] = (-1, {})
 
     async def answer(self, request: web.BaseRequest, user: User, warnings: list[str]) -> web.StreamResponse:
@@ -77,7 +81,7 @@ class Objects:
             raise call.not_allowed()
         self._cluster.durable.check_writable()
         body = await bodies.read(request, self._cluster.protobuf)
-        return await self._settled(self._write(call, body))
+        return await self._settled(await self._write(call, body))
 
     def _target(self, path: str) -> Target:
         """Read a path; those of collections come again and again."""
@@ -192,36 +196,40 @@ class Objects:
 
     # ---- writing
 
-    def _write(self, call: Call, body: Body) -> web.Response:
+    async def _done(self, steps: Steps[_Result]) -> _Result:
+        """Carry out a write, waiting for webhooks if there are any to ask."""
+        return await awaited(steps, self._webhooks.call)
+
+    async def _write(self, call: Call, body: Body) -> web.Response:
         target, method = call.target, call.request.method
         if method == "DELETE":
-            return self._delete(call, body)
+            return await self._delete(call, body)
         verb = _VERBS[method]
         if verb == "create" and target.resource.plural.endswith("reviews") and not target.name:
             return answers.json(self._reviews.answer(target, body.decoded(), call.user), 201)
         agent = call.request.headers.get("User-Agent", "")
         options = requests.options(call.query, agent, call.user, verb.title())
         if target.subresource not in ("", "status"):
-            return self._door(call, body, options)
+            return await self._door(call, body, options)
         allowed = target.resource.doors["status"]["verbs"] if target.subresource else target.resource.verbs
         if verb not in allowed or (verb == "create") is bool(target.name):
             raise call.not_allowed()
-        manifest, code = self._written(call, verb, body, options)
+        manifest, code = await self._written(call, verb, body, options)
         self._cluster.definitions.clean()
         return self._told(call, manifest, code)
 
-    def _written(self, call: Call, verb: str, body: Body, options: Options) -> tuple[Mapping[str, Any], int]:
+    async def _written(self, call: Call, verb: str, body: Body, options: Options) -> tuple[Mapping[str, Any], int]:
         """Write an object as asked and give it with the code of the answer."""
         target, writing = call.target, self._cluster.writing
         if verb == "update":
-            manifest, created = writing.replace(target, body.decoded(), options, call.warnings)
+            manifest, created = await self._done(writing.replacing(target, body.decoded(), options, call.warnings))
             return manifest, 201 if created else 200
         if verb == "patch":
             patch = (body.patch_kind, body.decoded())
             if patch[0] == "apply" and not call.query.get("fieldManager"):
                 cause = ("FieldValueRequired", "fieldManager", "Required value: is required for apply patch")
                 raise statuses.invalid("PatchOptions", "meta.k8s.io", "", [cause])
-            manifest, created = writing.patch(target, patch, options, call.warnings)
+            manifest, created = await self._done(writing.patching(target, patch, options, call.warnings))
             return manifest, 201 if created else 200
         if target.resource.kind_name == "Binding":
             wanted = body.decoded()
@@ -231,27 +239,38 @@ class Objects:
             ), 201
         if target.resource.kind is kinds.POD and body.is_json:
             try:
-                return writing.create_pod(target, body.data, options, call.warnings), 201
+                return await self._done(writing.creating_pod(target, body.data, options, call.warnings)), 201
             except (msgspec.MsgspecError, RecursionError) as error:
                 raise bodies.unreadable(error) from None
-        return writing.create(target, body.decoded(), options, call.warnings), 201
+        return await self._done(writing.creating(target, body.decoded(), options, call.warnings)), 201
 
-    def _door(self, call: Call, body: Body, options: Options) -> web.Response:
+    async def _door(self, call: Call, body: Body, options: Options) -> web.Response:
         doors, method, target = self._cluster.subresources, call.request.method, call.target
+        dry_run = options.dry_run
         match (method, target.subresource):
             case ("POST", "binding"):
-                return answers.json(doors.bind(target, body.decoded(), dry_run=options.dry_run), 201)
+                return answers.json(doors.bind(target, await self._through(call, body, options), dry_run=dry_run), 201)
             case ("POST", "eviction"):
-                return answers.json(doors.evict(target, body.decoded(), dry_run=options.dry_run), 201)
-            case ("PUT", "scale"):
-                return answers.json(doors.rescale(target, body.decoded(), options, call.warnings))
-            case ("PATCH", "scale"):
-                return answers.json(doors.rescale(target, self._patched_scale(target, body), options, call.warnings))
+                return answers.json(doors.evict(target, await self._through(call, body, options), dry_run=dry_run), 201)
+            case ("PUT" | "PATCH", "scale"):
+                return answers.json(await self._rescaled(call, body, options))
             case ("POST", "token"):
-                return answers.json(self._cluster.token_requests.issue(target, body.decoded()), 201)
+                asked = await self._through(call, body, options)
+                return answers.json(self._cluster.token_requests.issue(target, asked), 201)
             case ("PUT", "finalize"):
                 return answers.json(doors.finalize(target, body.decoded()))
         raise call.not_allowed()
+
+    async def _through(self, call: Call, body: Body, options: Options) -> Any:
+        """Give what comes through a door as webhooks leave it."""
+        doors = self._cluster.subresources
+        return await self._done(doors.asking(call.target, body.decoded(), options, call.warnings))
+
+    async def _rescaled(self, call: Call, body: Body, options: Options) -> Document:
+        doors, target = self._cluster.subresources, call.target
+        wanted = body.decoded() if call.request.method == "PUT" else self._patched_scale(target, body)
+        asking = doors.asking(target, wanted, options, call.warnings, old=doors.scale(target))
+        return doors.rescale(target, await self._done(asking), options, call.warnings)
 
     def _patched_scale(self, target: Target, body: Body) -> Document:
         """Patch a scale; its version counts only where the patch names one."""
@@ -264,7 +283,7 @@ class Objects:
 
     # ---- deleting
 
-    def _delete(self, call: Call, body: Body) -> web.Response:
+    async def _delete(self, call: Call, body: Body) -> web.Response:
         target, stated = call.target, body.decoded()
         if target.subresource or ("delete" if target.name else "deletecollection") not in target.resource.verbs:
             raise call.not_allowed()
@@ -273,19 +292,27 @@ class Objects:
         options = requests.options(call.query, "", call.user, "Delete", stated)
         wanted = requests.delete_options(call.query, stated)
         if not target.name:
-            return self._delete_all(call, wanted, dry_run=options.dry_run)
-        answer = self._cluster.deleting.delete(target, wanted, dry_run=options.dry_run)
+            return await self._delete_all(call, wanted, options)
+        answer = await self._done(self._deleting(call, target, wanted, options))
         self._cluster.definitions.clean()
         return answers.json(answer if answer.get("kind") == "Status" else versions.told(answer, target.resource))
 
-    def _delete_all(self, call: Call, options: Document, *, dry_run: bool) -> web.Response:
+    def _deleting(self, call: Call, target: Target, wanted: Document, options: Options) -> Steps[Mapping[str, Any]]:
+        deleting = self._cluster.deleting
+        return deleting.deleting(target, wanted, dry_run=options.dry_run, asking=options, warnings=call.warnings)
+
+    async def _delete_all(self, call: Call, wanted: Document, options: Options) -> web.Response:
         target, resource = call.target, call.target.resource
         if resource.namespaced and not target.namespace:
             raise call.not_allowed()
         chosen = self._cluster.reading.selected(target, call.query)
         for each in chosen:
             one = msgspec.structs.replace(target, name=each["metadata"]["name"])
-            self._cluster.deleting.delete(one, options, dry_run=dry_run)
+            try:
+                await self._done(self._deleting(call, one, wanted, options))
+            except statuses.Problem as problem:
+                if problem.code != 404:  # it went while webhooks were asked
+                    raise
         page = reading.Page(items=chosen, version=self._cluster.store.resource_version)
         return answers.json(reading.of_list(resource, page, [versions.told(each, resource) for each in chosen]))
 

@@ -46,6 +46,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     validation: str = "Warn"
     force: bool = False
     user: User | None = None  # who asks; nobody is the server itself
+    asks: bool = True  # webhooks, if there are any about it
     door: str = ""  # the subresource that a write of the object itself came through
 
 

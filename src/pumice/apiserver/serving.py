@@ -56,6 +56,7 @@ class Server:
             task.cancel()
         if self._runner is not None:
             await self._runner.cleanup()
+        await self._cluster.webhooks.close()
 
     # ---- one request
 

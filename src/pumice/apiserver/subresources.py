@@ -8,6 +8,7 @@ import msgspec
 
 from pumice.api import kinds
 from pumice.apiserver import budgets, deleting, statuses
+from pumice.apiserver.webhooks.consulting import Asked
 from pumice.sim import deletion, errors, structure
 from pumice.sim.identity import Key
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
     from pumice.apiserver.requests import Options, Target
     from pumice.apiserver.resources import Resource
+    from pumice.apiserver.webhooks.consulting import Consulting
+    from pumice.apiserver.webhooks.steps import Steps
     from pumice.apiserver.writing import Writing
     from pumice.sim.store import ObjectStore
 
@@ -26,10 +29,51 @@ SUCCESS: Document = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "stat
 class Subresources:
     """Serves the doors."""
 
-    def __init__(self, store: ObjectStore, writing: Writing, deleter: deleting.Deleting) -> None:
+    def __init__(
+        self, store: ObjectStore, writing: Writing, deleter: deleting.Deleting, consulting: Consulting
+    ) -> None:
         self._store = store
         self._writing = writing
         self._deleting = deleter
+        self._consulting = consulting
+
+    def asking(
+        self,
+        target: Target,
+        body: Any,
+        options: Options,
+        warnings: list[str],
+        *,
+        old: Document | None = None,
+    ) -> Steps[Any]:
+        """Ask webhooks about what comes through a door, and give what they make of it."""
+        operation = "CREATE" if old is None else "UPDATE"
+        if not isinstance(body, dict) or not self._consulting.concerns(operation, target):
+            return body
+        asked = self._asked(operation, target, body, old, options)
+        yield from self._consulting.changed(asked, warnings)
+        yield from self._consulting.judged(asked, warnings)
+        return asked.new
+
+    def _asked(self, operation: str, target: Target, body: Document, old: Document | None, options: Options) -> Asked:
+        kind = target.resource.doors[target.subresource]["responseKind"]
+        group, version = kind.get("group", ""), kind.get("version", "")
+        body = {"apiVersion": f"{group}/{version}" if group else version, "kind": kind["kind"], **body}
+        body["metadata"] = {"name": target.name, "namespace": target.namespace, **structure.mapping(body, "metadata")}
+        return Asked(
+            operation=operation,
+            target=target,
+            name=target.name,
+            new=body,
+            old=old,
+            kind=(group, version, kind["kind"]),
+            user=options.user,
+            options={
+                "kind": "CreateOptions" if operation == "CREATE" else "UpdateOptions",
+                "apiVersion": "meta.k8s.io/v1",
+            },
+            dry_run=options.dry_run,
+        )
 
     # ---- binding
 
@@ -147,7 +191,7 @@ class Subresources:
         written, _ = self._writing.patch(
             whole,
             ("merge", {**body, **({"metadata": metadata} if metadata else {})}),
-            msgspec.structs.replace(options, door="scale"),
+            msgspec.structs.replace(options, door="scale", asks=False),
             warnings,
         )
         return scale_of(written, resource)

@@ -15,7 +15,9 @@ from pumice.apiserver.built_in import defaults, validity
 from pumice.apiserver.ownership import applying, managed
 from pumice.apiserver.patching import json_patch, strategic
 from pumice.apiserver.schemas import conforming, validating
-from pumice.sim import errors, structure
+from pumice.apiserver.webhooks.consulting import Asked
+from pumice.apiserver.webhooks.steps import at_once
+from pumice.sim import structure
 from pumice.sim.identity import Key
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from pumice.apiserver.requests import Options, Target
     from pumice.apiserver.resources import Resource
     from pumice.apiserver.volcano_rules import VolcanoRules
+    from pumice.apiserver.webhooks.consulting import Consulting
+    from pumice.apiserver.webhooks.steps import Steps
     from pumice.sim.store import ObjectStore
 
 Document = dict[str, Any]
@@ -38,17 +42,23 @@ _STATUS_AT_CREATION: Final = frozenset({"Node", "PersistentVolume"})  # a kubele
 Patch = tuple[str, Any]  # the content type and what was sent
 
 
-class Written(Exception):  # noqa: N818  a way out of a dry run
-    """Carries what would have been written."""
+class _ChangedError(Exception):
+    """An object is no longer what it was when webhooks were asked about it."""
 
 
 class Writing:
     """Writes objects; `judge` may refuse what a kind's own rules forbid, beyond schemas."""
 
     def __init__(
-        self, store: ObjectStore, admission: Admission, now: Callable[[], int], authorizer: Authorizer
+        self,
+        store: ObjectStore,
+        admission: Admission,
+        now: Callable[[], int],
+        authorizer: Authorizer,
+        consulting: Consulting,
     ) -> None:
         self._store = store
+        self._consulting = consulting
         self._authorizer = authorizer
         self._admission = admission
         self._now = now
@@ -60,7 +70,11 @@ class Writing:
 
     # ---- creating
 
-    def create(
+    def create(self, target: Target, body: Any, options: Options, warnings: list[str]) -> Mapping[str, Any]:
+        """Create an object that no webhook is asked about, and give it as it is stored."""
+        return at_once(self.creating(target, body, options, warnings))
+
+    def creating(
         self,
         target: Target,
         body: Any,
@@ -69,7 +83,7 @@ class Writing:
         *,
         applied: bool = False,
         raw: bytes = b"",
-    ) -> Mapping[str, Any]:
+    ) -> Steps[Mapping[str, Any]]:
         """Create an object and give it as it is stored."""
         resource = target.resource
         new, namespace = self._begun(target, body, options, warnings, defaulted=not applied)
@@ -83,7 +97,11 @@ class Writing:
         self._default(new, resource)
         if self.volcano_rules is not None:
             new = self.volcano_rules.completed(new, resource, namespace)
-            metadata = new["metadata"]
+        asks = options.asks and self._consulting.concerns("CREATE", target)
+        if asks:
+            self._admission.check_namespace(new, resource, namespace)
+            new = yield from self._mutated("CREATE", target, new, None, options, warnings)
+        metadata = new["metadata"]
         if not applied:
             managed.after_create(new, resource.node, writer, filled)
         self._finish(new, resource)
@@ -91,9 +109,13 @@ class Writing:
             granting.check(self._authorizer, options.user, target, new, None)
         self._judge(new, resource, None)
         self._review("CREATE", target, new, None, warnings)
-        if raw and not warnings:
+        if raw and not warnings and not asks:
             self._specs.keep((options.validation, raw), new["spec"], new["status"]["qosClass"], resource.node, filled)
-        self._admission.admit(new, resource, namespace)
+        self._admission.complete(new, resource, namespace)
+        if asks:
+            yield from self._validated("CREATE", target, new, None, options, warnings)
+            self._admission.check_namespace(new, resource, namespace)
+        self._admission.charge(new, resource, namespace)
         new = versions.stored(new, resource)
         return self._adopt(
             new, resource, namespace, options, generated=bool(metadata.get("generateName")) and not target.name
@@ -157,12 +179,19 @@ class Writing:
             metadata["name"] = generate(metadata["generateName"])
 
     def create_pod(self, target: Target, data: bytes, options: Options, warnings: list[str]) -> Mapping[str, Any]:
+        """Create a pod out of JSON that no webhook is asked about."""
+        return at_once(self.creating_pod(target, data, options, warnings))
+
+    def creating_pod(
+        self, target: Target, data: bytes, options: Options, warnings: list[str]
+    ) -> Steps[Mapping[str, Any]]:
         """Create a pod out of JSON; one whose spec was seen before, by a client as strict, is not read again."""
         body, raw = pod_specs.split(data)
-        known = self._specs.find((options.validation, raw)) if self._may_share(target) else None
+        known = self._specs.find((options.validation, raw)) if self._may_share(target, options) else None
         if known is None:
             spec = msgspec.json.decode(raw) if raw else None
-            return self.create(target, {**body, "spec": spec} if spec is not None else body, options, warnings, raw=raw)
+            whole = {**body, "spec": spec} if spec is not None else body
+            return (yield from self.creating(target, whole, options, warnings, raw=raw))
         resource = target.resource
         if pod_specs.is_plain(body):
             new, namespace = self._started(target, conformity.plain(body, resource))
@@ -172,43 +201,83 @@ class Writing:
         new |= {"spec": known.spec, "status": {"phase": "Pending", "qosClass": known.quality}}
         if found := validity.metadata(new, "Pod") + owner_problems(new):
             raise statuses.invalid("Pod", "", metadata.get("name", ""), found)
-        self._admission.admit(new, resource, namespace)
+        self._admission.complete(new, resource, namespace)
+        self._admission.charge(new, resource, namespace)
         fields = known.fields(metadata, resource.node)
         metadata["managedFields"] = [self._writer(resource, options, "").entry("Update", fields, shared=True)]
         return self._adopt(new, resource, namespace, options, generated=bool(metadata.get("generateName")))
 
-    def _may_share(self, target: Target) -> bool:
+    def _may_share(self, target: Target, options: Options) -> bool:
         """Tell whether nobody but the server has a say about a new pod; whoever else has one is asked about each."""
         kind = (target.resource.group, target.resource.kind_name)
         rules = self.volcano_rules
         others = rules is not None and rules.concerns(target.resource.kind, target.namespace)
+        others = others or (options.asks and self._consulting.concerns("CREATE", target))
         return kind not in self.judges and kind not in self.completes and not others
 
     # ---- replacing
 
-    def replace(
+    def replacing(
         self, target: Target, body: Any, options: Options, warnings: list[str]
-    ) -> tuple[Mapping[str, Any], bool]:
+    ) -> Steps[tuple[Mapping[str, Any], bool]]:
         """Replace an object, or what a subresource opens of it; tells whether it was created."""
+        return (yield from self._tried(target, warnings, lambda said: self._replace(target, body, options, said)))
+
+    def _replace(
+        self, target: Target, body: Any, options: Options, warnings: list[str]
+    ) -> Steps[tuple[Mapping[str, Any], bool]]:
         resource = target.resource
+        body = structure.copied(body) if self._asks(target, options) else body
         new = conformity.decoded(body, resource, options, warnings)
         self._check_identity(new["metadata"], target)
         key = Key(resource.kind, target.namespace, target.name)
         if self._store.find(key) is None:
             raise statuses.not_found(resource.plural, resource.group, target.name)
         self._check_stated(key, resource, new["metadata"])
-        return self._replace(key, target, new, options, warnings), False
+        return (yield from self._overwrite(key, target, new, options, warnings)), False
 
     def patch(
         self, target: Target, patch: Patch, options: Options, warnings: list[str]
     ) -> tuple[Mapping[str, Any], bool]:
+        """Patch an object that no webhook is asked about."""
+        return at_once(self.patching(target, patch, options, warnings))
+
+    def patching(
+        self, target: Target, patch: Patch, options: Options, warnings: list[str]
+    ) -> Steps[tuple[Mapping[str, Any], bool]]:
         """Patch an object; an applied one that is not there is created."""
+        return (yield from self._tried(target, warnings, lambda said: self._patch(target, patch, options, said)))
+
+    def _tried(
+        self,
+        target: Target,
+        warnings: list[str],
+        write: Callable[[list[str]], Steps[tuple[Mapping[str, Any], bool]]],
+    ) -> Steps[tuple[Mapping[str, Any], bool]]:
+        """Write an object; one that others have changed while webhooks were asked is begun anew."""
+        for _ in range(_ATTEMPTS):
+            said: list[str] = []
+            try:
+                return (yield from write(said))
+            except _ChangedError:
+                said.clear()
+            finally:
+                warnings += said
+        why = "the object has been modified; please apply your changes to the latest version and try again"
+        raise statuses.conflict(target.resource.plural, target.resource.group, target.name, why)
+
+    def _asks(self, target: Target, options: Options) -> bool:
+        return options.asks and self._consulting.concerns("UPDATE", target)
+
+    def _patch(
+        self, target: Target, patch: Patch, options: Options, warnings: list[str]
+    ) -> Steps[tuple[Mapping[str, Any], bool]]:
         resource = target.resource
         key = Key(resource.kind, target.namespace, target.name)
         old = self._store.find(key)
         kind, body = patch
         if kind == "apply":
-            return self._apply(target, key, old, body, options, warnings)
+            return (yield from self._apply(target, key, old, body, options, warnings))
         if old is None:
             raise statuses.not_found(resource.plural, resource.group, target.name)
         shown = versions.told(old, resource)
@@ -218,7 +287,7 @@ class Writing:
         new = conformity.decoded(structure.copied(new), resource, options, warnings)
         self._check_identity(new["metadata"], target)
         self._check_stated(key, resource, new["metadata"])
-        return self._replace(key, target, new, options, warnings), False
+        return (yield from self._overwrite(key, target, new, options, warnings)), False
 
     def _patched(self, shown: Mapping[str, Any], kind: str, body: Any, resource: Resource) -> Any:
         try:
@@ -236,8 +305,10 @@ class Writing:
                 422, f"the server rejected our request due to an error in our request: {error}", reason="Invalid"
             ) from None
 
-    def _apply(self, target: Target, key: Key, old: Mapping[str, Any] | None, body: Any, options: Options, warnings: list[str]) -> tuple[Mapping[str, Any], bool]:  # noqa: PLR0917  # fmt: skip
+    def _apply(self, target: Target, key: Key, old: Mapping[str, Any] | None, body: Any, options: Options, warnings: list[str]) -> Steps[tuple[Mapping[str, Any], bool]]:  # noqa: PLR0917  # fmt: skip
         resource = target.resource
+        asks = options.asks and (self._consulting.concerns("CREATE", target) or self._asks(target, options))
+        body = structure.copied(body) if asks else body
         wanted = conformity.decoded(body, resource, options, warnings, defaulted=False)
         if wanted["metadata"].get("managedFields"):
             raise statuses.bad_request("metadata.managedFields must be nil")
@@ -249,7 +320,7 @@ class Writing:
             if wanted["metadata"].get("uid"):
                 raise statuses.conflict(resource.plural, resource.group, target.name, f"uid mismatch: the provided object specified uid {wanted['metadata']['uid']}, and no existing object was found")  # fmt: skip
             self._check_creation(target, options)
-            return self.create(target, wanted, options, warnings, applied=True), True
+            return (yield from self.creating(target, wanted, options, warnings, applied=True)), True
         self._check_stated(key, resource, wanted["metadata"])
         writer = self._writer(resource, options, target.subresource)
         merged = applying.apply(versions.told(old, resource), wanted, resource.node, writer, force=options.force)
@@ -257,7 +328,7 @@ class Writing:
         merged = structure.copied(
             {**merged, "metadata": {k: v for k, v in merged["metadata"].items() if k != "managedFields"}}
         )
-        return self._replace(key, target, merged, options, warnings, owners=owners), False
+        return (yield from self._overwrite(key, target, merged, options, warnings, owners=owners)), False
 
     def _check_creation(self, target: Target, options: Options) -> None:
         """Refuse whoever may patch and would create."""
@@ -266,7 +337,7 @@ class Writing:
             wanted = Attributes(verb="create", group=target.resource.group, resource=target.resource.plural, **where)
             self._authorizer.check(options.user, wanted)
 
-    def _replace(  # noqa: PLR0917  what is written, how, and what is said about it
+    def _overwrite(  # noqa: PLR0917  what is written, how, and what is said about it
         self,
         key: Key,
         target: Target,
@@ -274,20 +345,28 @@ class Writing:
         options: Options,
         warnings: list[str],
         owners: list[Any] | None = None,
-    ) -> Mapping[str, Any]:
+    ) -> Steps[Mapping[str, Any]]:
         """Write what replaces an object, after all that may be said against it."""
         resource = target.resource
-        old = versions.told(self._store.peek(key), resource)
+        stored = self._store.peek(key)
+        old = versions.told(stored, resource)
         new = self._opened(target, old, new)
         self._complete(new, resource)
-        for field in _SERVER_OWNED[:-1]:
-            new["metadata"].pop(field, None)
-            if field in old["metadata"]:
-                new["metadata"][field] = old["metadata"][field]
+        _keep_owned(new, old)
+        asks = self._asks(target, options)
+        if asks:
+            new = yield from self._mutated("UPDATE", target, new, old, options, warnings)
+            new = self._opened(target, old, new)
+            self._finish(new, resource)
+            _keep_owned(new, old)
         if options.user is not None:
             granting.check(self._authorizer, options.user, target, new, old)
         self._judge(new, resource, old)
         self._review("UPDATE", target, new, old, warnings)
+        if asks:
+            yield from self._validated("UPDATE", target, new, old, options, warnings)
+            if self._store.find(key) is not stored:
+                raise _ChangedError
         if owners is not None:
             new["metadata"]["managedFields"] = owners
         else:
@@ -313,6 +392,41 @@ class Writing:
             new.pop("status", None)
             return {**new, "status": structure.copied(old["status"])} if "status" in old else new
         return new
+
+    # ---- webhooks
+
+    def _mutated(  # noqa: PLR0917  as above
+        self,
+        operation: Operation,
+        target: Target,
+        new: Document,
+        old: Mapping[str, Any] | None,
+        options: Options,
+        warnings: list[str],
+    ) -> Steps[Document]:
+        """Let webhooks change an object; what they make of it has to be one of its kind again."""
+        asked = asked_about(operation, target, new, old, options)
+        changed = yield from self._consulting.changed(asked, warnings)
+        if not changed or asked.new is None:
+            return new
+        lenient = msgspec.structs.replace(options, validation="Ignore")
+        made = conformity.decoded(structure.copied(asked.new), target.resource, lenient, [])
+        self._default(made, target.resource)
+        if made["metadata"].get("name") != new["metadata"].get("name"):
+            made["metadata"]["name"] = new["metadata"].get("name")
+        return made
+
+    def _validated(  # noqa: PLR0917  as above
+        self,
+        operation: Operation,
+        target: Target,
+        new: Document,
+        old: Mapping[str, Any] | None,
+        options: Options,
+        warnings: list[str],
+    ) -> Steps[None]:
+        """Let webhooks judge an object."""
+        yield from self._consulting.judged(asked_about(operation, target, new, old, options), warnings)
 
     # ---- what all of them share
 
@@ -415,6 +529,37 @@ class Writing:
         return self._stamped[1]
 
 
+def asked_about(
+    operation: Operation, target: Target, new: Document, old: Mapping[str, Any] | None, options: Options
+) -> Asked:
+    """Say what webhooks are asked about a write."""
+    stated: Document = {
+        "kind": "CreateOptions" if operation == "CREATE" else "UpdateOptions",
+        "apiVersion": "meta.k8s.io/v1",
+        "fieldManager": options.manager,
+    }
+    if options.dry_run:
+        stated["dryRun"] = ["All"]
+    return Asked(
+        operation=operation,
+        target=target,
+        name=new["metadata"].get("name", ""),
+        new=new,
+        old=old,
+        user=options.user,
+        options=stated,
+        dry_run=options.dry_run,
+    )
+
+
+def _keep_owned(new: Document, old: Mapping[str, Any]) -> None:
+    """Leave as it was what only the server writes."""
+    for field in _SERVER_OWNED[:-1]:
+        new["metadata"].pop(field, None)
+        if field in old["metadata"]:
+            new["metadata"][field] = old["metadata"][field]
+
+
 def generate(prefix: Any) -> str:
     """Make up a name."""
     return str(prefix)[:58] + "".join(random.choices(_SUFFIX, k=5))  # noqa: S311  a name, not a secret
@@ -462,8 +607,3 @@ def owner_uids(manifest: Mapping[str, Any]) -> list[str]:
         if isinstance(references, list)
         else []
     )
-
-
-def refused(error: errors.ApiError) -> statuses.Problem:
-    """Say what the store answered."""
-    return statuses.of_store(error)

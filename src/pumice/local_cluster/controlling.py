@@ -13,6 +13,7 @@ from pumice.api import kinds
 from pumice.apiserver import collecting, emptying, statuses
 from pumice.apiserver.access import upkeep
 from pumice.apiserver.requests import Options, Target
+from pumice.apiserver.webhooks.steps import at_once, awaited
 from pumice.cache import effects
 from pumice.controllers import standard
 from pumice.controllers.queueing import engine, requests
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pumice.apiserver.cluster import Cluster
-    from pumice.controllers.queueing.engine import Controller
-    from pumice.controllers.queueing.requests import Answer, Code, Request
+    from pumice.apiserver.webhooks.steps import Call, Steps
+    from pumice.controllers.queueing.engine import Controller, Turn
+    from pumice.controllers.queueing.requests import Answer, Code, Request, Step
     from pumice.local_cluster.clock import WallClock
     from pumice.sim.history import WatchEventType
 
@@ -53,16 +55,19 @@ class ServerWorld:
         self._cluster = cluster
 
     def perform(self, request: Request, /) -> Answer:
-        """Carry a request out at once."""
+        """Carry out a request that no webhook is asked about."""
+        return at_once(self.performing(request))
+
+    def performing(self, request: Request, /) -> Steps[Answer]:
+        """Carry a request out."""
         kind, namespace, name = requests.target(request)
         resource = self._cluster.registry.of_kind(kind.api_version, kind.name)
         if resource is None:
             return requests.Answer(code="notfound", message=f"{kind.api_version} {kind.name} is not served")
+        target = Target(resource=resource, namespace=namespace, name=name)
         try:
             self._cluster.durable.check_writable()
-            return requests.Answer(
-                object=self._performed(request, Target(resource=resource, namespace=namespace, name=name))
-            )
+            return requests.Answer(object=(yield from self._performed(request, target)))
         except statuses.Problem as problem:
             exists = problem.code == 409 and problem.reason == "AlreadyExists"
             return requests.Answer(
@@ -71,37 +76,41 @@ class ServerWorld:
         except errors.ApiError as error:
             return requests.Answer(code="conflict", message=str(error))
 
-    def _performed(self, request: Request, target: Target) -> Manifest | None:
+    def _performed(self, request: Request, target: Target) -> Steps[Manifest | None]:
         options = Options(manager="pumice-controllers", validation="Ignore")
         key = Key(target.resource.kind, target.namespace, target.name)
         match request:
             case effects.Create():
-                return dict(self._created(request, msgspec.structs.replace(target, name=""), options))
+                return dict((yield from self._created(request, msgspec.structs.replace(target, name=""), options)))
             case effects.Patch():
                 self._check(key, request.uid, target)
                 target = msgspec.structs.replace(target, subresource=request.subresource)
-                written, _ = self._cluster.writing.patch(target, ("merge", structure.copied(request.body)), options, [])
+                patch = ("merge", structure.copied(request.body))
+                written, _ = yield from self._cluster.writing.patching(target, patch, options, [])
                 return dict(written)
             case requests.Apply():
                 target = msgspec.structs.replace(target, subresource=request.subresource)
                 forced = msgspec.structs.replace(options, manager=request.manager, force=True)
-                written, _ = self._cluster.writing.patch(target, ("apply", request.document), forced, [])
+                patch = ("apply", request.document)
+                written, _ = yield from self._cluster.writing.patching(target, patch, forced, [])
                 return dict(written)
             case requests.Delete():
                 wanted = {"preconditions": {"uid": request.uid}, "propagationPolicy": request.policy}
-                self._cluster.deleting.delete(target, wanted, dry_run=False)
+                deleting = self._cluster.deleting
+                yield from deleting.deleting(target, wanted, dry_run=False, asking=options, warnings=[])
                 return None
         found = self._cluster.store.find(key)
         if found is None:
             raise statuses.not_found(target.resource.plural, target.resource.group, target.name)
         return dict(found)
 
-    def _created(self, request: effects.Create, target: Target, options: Options) -> Mapping[str, Any]:
+    def _created(self, request: effects.Create, target: Target, options: Options) -> Steps[Mapping[str, Any]]:
         writing = self._cluster.writing
         if request.kind is kinds.POD:
             # Equal pods share what was read of the first of them.
-            return writing.create_pod(target, msgspec.json.encode(request.manifest), options, [])
-        return writing.create(target, structure.copied(request.manifest), options, [])
+            data = msgspec.json.encode(request.manifest)
+            return (yield from writing.creating_pod(target, data, options, []))
+        return (yield from writing.creating(target, structure.copied(request.manifest), options, []))
 
     def _check(self, key: Key, uid: str, target: Target) -> None:
         found = self._cluster.store.find(key)
@@ -158,6 +167,14 @@ def _event(note: effects.Note, name: str, namespace: str, now: str) -> Manifest:
     }
 
 
+class _Playing:
+    """A turn that is carried on, with the steps of the stage that it has come to."""
+
+    def __init__(self, turn: Turn) -> None:
+        self.turn = turn
+        self.stage: list[Step] = []
+
+
 class Controlling:
     """Controllers, garbage collection and the emptying of namespaces, run until cancelled."""
 
@@ -167,6 +184,8 @@ class Controlling:
         self._time = time
         self._part = new_part() if part is None else part
         self._world = ServerWorld(cluster)
+        self._webhooks = cluster.webhooks
+        self._waiting: set[asyncio.Task[None]] = set()  # turns whose requests webhooks are asked about
         loaded = loading.recorded(cluster.store)
         self.engine = engine.Engine(controllers, tell=Notes(cluster).put, complain=_tell, spares=loaded.spares)
         self._watched = frozenset(self.engine.watched)
@@ -234,15 +253,46 @@ class Controlling:
             turn = self.engine.take(self._moment())
             if turn is None:
                 return count
-            while turn.left:
-                for step in self.engine.next_steps(turn):
-                    self.engine.answered(turn, step, self._world.perform(step.request), self._time.now())
+            playing = _Playing(turn)
+            while self._advance(playing):
                 if clock() - began > _AT_ONCE:
                     self._beat()
                     await asyncio.sleep(0)
                     began = clock()
-            self.engine.finish(turn, self._moment())
         return _SLICE
+
+    def _advance(self, playing: _Playing) -> bool:
+        """Carry a turn on by a stage; tells whether it goes on here. One that has to wait for webhooks goes on by itself, and holds up nobody."""
+        turn = playing.turn
+        playing.stage = playing.stage or (list(self.engine.next_steps(turn)) if turn.left else [])
+        while playing.stage:
+            step = playing.stage.pop(0)
+            performing = self._world.performing(step.request)
+            try:
+                calls = next(performing)
+            except StopIteration as end:
+                self.engine.answered(turn, step, end.value, self._time.now())
+            else:
+                task = asyncio.create_task(self._await(playing, step, performing, calls))
+                self._waiting.add(task)
+                task.add_done_callback(self._waiting.discard)
+                return False
+        if turn.left:
+            return True
+        self.engine.finish(turn, self._moment())
+        return False
+
+    async def _await(self, playing: _Playing, step: Step, performing: Steps[Answer], calls: list[Call]) -> None:
+        """Wait for what webhooks say to a request, and carry its turn on."""
+        try:
+            answer = await awaited(performing, self._webhooks.call, calls)
+        except Exception as error:  # noqa: BLE001  the turn must end, or its object would never have another
+            _tell(f"{step.request.kind.name}: {type(error).__name__}: {error}")
+            answer = requests.Answer(code="unavailable", message=str(error))
+        self.engine.answered(playing.turn, step, answer, self._time.now())
+        while self._advance(playing):  # noqa: ASYNC110  others have a moment between two stages
+            await asyncio.sleep(0)
+        self._stirred.set()
 
     def _moment(self) -> requests.Moment:
         return requests.Moment(self._time.now(), self._time.speed)

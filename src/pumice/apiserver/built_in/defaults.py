@@ -340,6 +340,18 @@ def _definition(manifest: Document) -> None:
     _set(_child(spec, "conversion"), strategy="None")
 
 
+def _webhooks(manifest: Document) -> None:
+    for webhook in _each(manifest, "webhooks"):
+        _set(webhook, failurePolicy="Fail", matchPolicy="Equivalent", timeoutSeconds=10)
+        _set(webhook, namespaceSelector={}, objectSelector={})
+        if manifest.get("kind") == "MutatingWebhookConfiguration":
+            _set(webhook, reinvocationPolicy="Never")
+        for rule in _each(webhook, "rules"):
+            _set(rule, scope="*")
+        if isinstance(service := _child(webhook, "clientConfig").get("service"), dict):
+            _set(service, port=443)
+
+
 _FILLERS: Final[dict[tuple[str, str], Callable[[Document], None]]] = {
     ("", "LimitRange"): _limit_range,
     ("", "Namespace"): _namespace,
@@ -352,6 +364,8 @@ _FILLERS: Final[dict[tuple[str, str], Callable[[Document], None]]] = {
     ("", "ResourceQuota"): _quota,
     ("", "Secret"): _secret,
     ("", "Service"): _service,
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): _webhooks,
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): _webhooks,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
     ("apps", "DaemonSet"): _daemon_set,
     ("apps", "Deployment"): _deployment,

@@ -13,6 +13,7 @@ from pumice.apiserver.built_in import (
     placement_validity,
     pod_validity,
     policy_validity,
+    webhook_validity,
     workload_validity,
     wrong,
 )
@@ -182,6 +183,8 @@ _RULES: Final[Mapping[tuple[str, str], Rule]] = {
     ("batch", "CronJob"): _alone(workload_validity.cron_job),
     ("policy", "PodDisruptionBudget"): _alone(policy_validity.budget),
     ("scheduling.k8s.io", "PriorityClass"): _priority,
+    (webhook_validity.GROUP, "MutatingWebhookConfiguration"): webhook_validity.configuration,
+    (webhook_validity.GROUP, "ValidatingWebhookConfiguration"): webhook_validity.configuration,
     (access_validity.GROUP, "Role"): access_validity.role,
     (access_validity.GROUP, "ClusterRole"): access_validity.role,
     (access_validity.GROUP, "RoleBinding"): access_validity.binding,

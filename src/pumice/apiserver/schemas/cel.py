@@ -100,6 +100,14 @@ def violations(rules: list[Document], value: Any, old: Any) -> list[tuple[str, s
     return found
 
 
+def condition(rule: str, scope: Scope) -> bool:
+    """Tell whether a condition over some variables holds; raise `CelError` where it cannot be told."""
+    try:
+        return _boolean(parse(rule)(scope))
+    except _Failure as problem:
+        raise CelError(str(problem)) from None
+
+
 def _message(rule: Document, scope: Scope) -> str:
     if rule.get("messageExpression"):
         return str(parse(rule["messageExpression"])(scope))[:LONGEST]
@@ -200,7 +208,7 @@ class _Parser:
     def _postfix(self, value: Callable[[Scope], Any]) -> Callable[[Scope], Any]:
         while True:
             if self._accept("."):
-                value = self._member(value, self._next())
+                value = self._member(value, self._name())
             elif self._accept("["):
                 index = self.ternary()
                 self._expect("]")
@@ -230,6 +238,12 @@ class _Parser:
                 self._expect(",")
             found.append(self.ternary())
         return found
+
+    def _name(self) -> str:
+        text = self._next()
+        if self._tokens[self._at - 1][0] != "name":
+            raise CelError(f"{text!r} is expected to be the name of a field")
+        return text
 
     def _next(self) -> str:
         text = self.peek()
