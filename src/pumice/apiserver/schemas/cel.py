@@ -103,8 +103,8 @@ def violations(rules: list[Document], value: Any, old: Any) -> list[tuple[str, s
 def condition(rule: str, scope: Scope) -> bool:
     """Tell whether a condition over some variables holds; raise `CelError` where it cannot be told."""
     try:
-        return _boolean(parse(rule)(scope))
-    except _Failure as problem:
+        return _boolean(parse(rule)({**scope, _STEPS: [MOST_STEPS]}))
+    except (_Failure, RecursionError) as problem:
         raise CelError(str(problem)) from None
 
 
