@@ -104,3 +104,44 @@ def test_every_plugin_and_action_gets_its_own_class_of_settings():
         assert type(setting.settings) is known.plugins[setting.name].settings
     for setting in loaded.actions:
         assert type(setting.settings) is known.actions[setting.name].settings
+
+
+WRONG = [
+    (settings.whole("w", "1", help=""), "setting w has the default '1', a str, and must be an int"),
+    (settings.whole("w", True, help=""), "setting w has the default True, a bool, and must be an int"),
+    (settings.whole("w", None, help=""), "setting w has the default None, a NoneType, and must be an int"),
+    (settings.whole("w", 0, minimum=1, help=""), "setting w has the default 0, below the minimum of 1"),
+    (settings.whole("w", 9, maximum=5, help=""), "setting w has the default 9, above the maximum of 5"),
+    (settings.whole("w", 1, minimum="0", help=""), "setting w has the minimum '0', and must have a number"),
+    (settings.whole("w", 1, replacement="x", help=""), "setting w has the replacement 'x', a str, and must be an int"),
+    (settings.number("n", 0.5, help=""), "setting n has the default 0.5, a float, and must be a Fraction"),
+    (settings.truth("t", "yes", help=""), "setting t has the default 'yes', a str, and must be a bool"),
+    (settings.text("s", 3, help=""), "setting s has the default 3, a int, and must be a str"),
+    (settings.text("s", "c", choices=("a", "b"), help=""), "setting s has the default c, which is none of a, b"),
+    (settings.period("p", "30s", help=""), "setting p has the default '30s', a str, and must be an int of microseconds"),
+    (settings.period("p", 1_000_000, minimum=2_000_000, help=""), "setting p has the default 1s, below the minimum of 2s"),
+    (settings.anything("l", "list", {}, help=""), "setting l has the default {}, a dict, and must be a list"),
+    (settings.anything("l", "lists", [], help=""), "setting l is of the kind 'lists'; there are int, float"),
+    (settings.section("m", type("In", (Settings,), {"w": settings.whole("w", "1", help="")}), help=""), "in m setting w has the default '1'"),
+    (settings.each(settings.whole("*.w", "1", help="")), "setting *.w has the default '1', a str, and must be an int"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("field", "told"), WRONG, ids=[told for _, told in WRONG])
+def test_a_default_that_no_file_could_bring_is_named(field, told):
+    declared = type("Told", (Settings,), {"one": field})
+    part = type("Mine", (Plugin,), {"name": "mine", "settings": Configured(declared)})
+    assert registry.misdeclared(part).startswith(told)
+
+
+def test_what_is_declared_twice_is_named():
+    declared = type("Told", (Settings,), {each: settings.whole("w", 1, help="") for each in ("one", "two")})
+    part = type("Mine", (Plugin,), {"name": "mine", "settings": Configured(declared)})
+    assert registry.misdeclared(part) == "setting w is declared twice"
+
+
+def test_nothing_is_wrong_with_what_is_installed_or_shown_here():
+    known = registry.installed()
+    assert [registry.misdeclared(each) for each in (*known.plugins.values(), *known.actions.values(), Sample)].count(
+        ""
+    ) == len(known.plugins) + len(known.actions) + 1

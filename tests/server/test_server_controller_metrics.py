@@ -164,3 +164,11 @@ def test_every_sample_has_its_series(board):
     names = {name for name, _, _ in board.meter.samples()}
     assert names <= {each.name for each in series.CONTROLLERS}
     assert board.exposition.text()
+
+
+@pytest.mark.parametrize(("code", "told"), [("", "create"), ("exists", "exists"), ("conflict", "conflict")])
+def test_a_line_says_what_became_of_a_request(board, code, told):
+    board.meter.performed(effects.Create(kind=kinds.POD, manifest=pod("a")), requests.Answer(code=code), 0.0)
+    (line,) = [each for each in board.stream.getvalue().splitlines() if "kind=Pod" in each]
+    assert f"msg={told} " in line
+    assert ("asked=create" in line) == bool(code)

@@ -24,6 +24,13 @@ class _Base(Plugin):
     """Has no name."""
 '''
 HEAD = "from pumice.framework.plugin import Action, Plugin\nfrom pumice.plugins.gang import Gang\n"
+SETTINGS = """from pumice.framework.configuration import Configured, Settings, settings
+class Told(Settings):
+ weight = {}
+class Mine(Plugin):
+ name = 'm'
+ settings = Configured(Told)
+"""
 
 
 def test_files_of_a_folder_are_loaded_and_used_when_listed(tmp_path):
@@ -65,6 +72,10 @@ LISTED = 'actions: "allocate"\ntiers: [{plugins: [{name: NAME}]}]\n'
             "class Mine: its arguments are declared as settings",
         ),
         (HEAD + "class Mine(Plugin):\n name = 'm'\n points = ()\n", "class Mine: its points must be a frozenset"),
+        (
+            HEAD + SETTINGS.format("settings.whole('m.weight', '1', help='')"),
+            "one.py: class Mine: setting m.weight has the default '1', a str, and must be an int",
+        ),
         (
             HEAD + "class Mine(Plugin):\n name = 'gang'\n",
             "class Mine claims the name 'gang', as does the plugin that is",

@@ -303,14 +303,49 @@ def test_a_node_is_described_with_its_lease(cluster):
     assert "RenewTime:" in described
 
 
-@pytest.mark.helm
-def test_helm_installs_and_removes_our_chart(cluster):
+def helmed(cluster, namespace):
     environment = {**os.environ, "KUBECONFIG": cluster.kubeconfig, "HELM_CACHE_HOME": str(cluster.folder / "helm")}
 
     def helm(*arguments):
-        command = [str(provide.program("helm")), *arguments, "-n", "charted"]
-        subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        command = [str(provide.program("helm")), *arguments, "-n", namespace]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
+    return helm
+
+
+HOOKED = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: asks, annotations: {helm.sh/hook: test}}
+spec: {restartPolicy: Never, containers: [{name: c, image: busybox, command: [wget, "web:80"]}]}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: prepares, annotations: {helm.sh/hook: pre-install}}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: tool, args: [prepare]}]}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: stays}
+spec: {restartPolicy: Never, containers: [{name: c, image: busybox, command: [wget, "web:80"]}]}
+"""
+
+
+@pytest.mark.helm
+def test_hooks_of_helm_end_and_so_does_helm_test(cluster, tmp_path):
+    helm = helmed(cluster, "hooked")
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "Chart.yaml").write_text("{apiVersion: v2, name: web, version: 1.0.0}\n")
+    (tmp_path / "templates" / "all.yaml").write_text(HOOKED)
+    helm("install", "web", str(tmp_path), "--create-namespace")
+    assert "Phase:          Succeeded" in helm("test", "web")
+    until(lambda: cluster.kubectl("-n", "hooked", "get", "pod", "stays", "-o", "jsonpath={.status.phase}") == "Running")
+    helm("uninstall", "web")
+
+
+@pytest.mark.helm
+def test_helm_installs_and_removes_our_chart(cluster):
+    helm = helmed(cluster, "charted")
     # Webhook configurations are no kind of this cluster, which judges by itself.
     helm("install", "pumice", "deploy/chart", "--create-namespace", "--set", "custom.admission_enable=false")
     made = cluster.kubectl("-n", "charted", "get", "deployments,configmaps,services", "-o", "name").split()

@@ -13,7 +13,14 @@ from typing import TypeVar
 import msgspec
 
 from pumice.framework import points
-from pumice.framework.configuration import ActionDescription, Catalog, PluginDescription, Settings, switches
+from pumice.framework.configuration import (
+    ActionDescription,
+    Catalog,
+    PluginDescription,
+    Settings,
+    arguments,
+    switches,
+)
 from pumice.framework.plugin import Action, Plugin, told
 
 PLUGINS = "pumice.plugins"
@@ -60,6 +67,8 @@ def misdeclared(part: type[Plugin | Action]) -> str:
     kind: object = told(part)
     if "arguments" in vars(part) or not (isinstance(kind, type) and issubclass(kind, Settings)):
         return "its arguments are declared as settings = Configured(…), with a subclass of pumice.framework.configuration.Settings"
+    if problem := arguments.misdeclared(kind.arguments):
+        return problem
     listed: object = part.points if issubclass(part, Plugin) else frozenset()
     if not isinstance(listed, frozenset):
         return "its points must be a frozenset of names of extension points"

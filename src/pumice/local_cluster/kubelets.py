@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import duration, kinds, names, timestamp
+from pumice.controllers.queueing import observed
 from pumice.local_cluster import pod_reports, workloads
 from pumice.sim import deletion, errors, kubelet, structure
 from pumice.sim.identity import Key
@@ -72,6 +73,8 @@ class Kubelets(kubelet.Kubelet):
     def _run(self, key: Key, pod: Mapping[str, Any]) -> None:
         uid = pod["metadata"]["uid"]
         plan, problems = workloads.of_pod(pod)
+        if plan.run_time is None and self._is_hook(key, pod):
+            plan = workloads.HOOK
         if self._timers.get(uid) == plan:
             return
         self._timers[uid] = plan
@@ -80,6 +83,14 @@ class Kubelets(kubelet.Kubelet):
         if plan.run_time is not None:
             started = self._running_since(pod)
             self._clock.call_at(started + plan.run_time, lambda: self._container_ended(key, uid, plan))
+
+    def _is_hook(self, key: Key, pod: Mapping[str, Any]) -> bool:
+        """Tell whether helm waits for a pod to end: a hook such as that of `helm test`, or a pod of a Job that is one."""
+        owner = observed.controller(pod)
+        if owner is not None and owner.get("kind") == kinds.BATCH_JOB.name:
+            job = self._store.find(Key(kinds.BATCH_JOB, key.namespace, str(owner.get("name"))))
+            return workloads.HELM_HOOK in structure.mapping(job, "metadata", "annotations")
+        return workloads.HELM_HOOK in structure.mapping(pod, "metadata", "annotations")
 
     def _seen(self, key: Key, event_type: Any, pod: Mapping[str, Any]) -> None:
         super()._seen(key, event_type, pod)

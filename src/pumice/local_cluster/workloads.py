@@ -1,7 +1,7 @@
 """What a simulated container does: how long it runs, how it ends and what it says, read from annotations or from its command.
 
 `sleep 30`, `true`, `false`, `exit 3`, `echo hello`, alone or as a script of `sh -c`, are understood, with variables of the container's
-environment; anything else runs until it is stopped.
+environment; anything else runs until it is stopped, apart from hooks of helm, which end well after a moment.
 """
 
 from __future__ import annotations
@@ -29,6 +29,11 @@ class Plan(msgspec.Struct, frozen=True):
     run_time: int | None = None
     exit_code: int = 0
     lines: tuple[tuple[int, str], ...] = ()
+
+
+HELM_HOOK: Final = "helm.sh/hook"
+HOOK: Final = Plan(run_time=duration.SECOND)
+"""What a hook of helm does whose command is not understood: helm waits until it has ended."""
 
 
 def of_pod(pod: Mapping[str, Any]) -> tuple[Plan, list[str]]:

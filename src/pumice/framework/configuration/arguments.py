@@ -30,6 +30,18 @@ EXPECTED: Final[dict[Kind, str]] = {
     "list": "a list",
     "map": "a map",
 }
+# What plugins receive of each kind, in Python.
+_RECEIVED: Final[dict[Kind, tuple[Any, str]]] = {
+    "int": (int, "an int"),
+    "float": (Fraction, "a Fraction"),
+    "bool": (bool, "a bool"),
+    "string": (str, "a str"),
+    "duration": (int, "an int of microseconds"),
+    "strings": (tuple, "a tuple of str"),
+    "list": ((list, tuple), "a list"),
+    "map": (dict, "a dict"),
+}
+_OPTIONAL: Final = ("duration", "list", "map")
 _TRUE: Final = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 _FALSE: Final = frozenset(("0", "f", "F", "FALSE", "false", "False"))
 _WHOLE: Final = re.compile(r"[-+]?[0-9]{1,19}")
@@ -78,6 +90,52 @@ class Reading(msgspec.Struct, frozen=True):
 
 class _WrongType(Exception):  # noqa: N818  a signal inside this module, not an error anyone sees
     """A value does not have the type that was declared."""
+
+
+def misdeclared(declared: Iterable[Argument]) -> str:
+    """Say what is wrong with what was declared: a default, or a replacement, that no file could bring; empty if nothing is."""
+    seen: set[str] = set()
+    for argument in declared:
+        if argument.kind not in EXPECTED:
+            return f"setting {argument.name} is of the kind {argument.kind!r}; there are {', '.join(EXPECTED)}"
+        if argument.name in seen:
+            return f"setting {argument.name} is declared twice"
+        seen.add(argument.name)
+        for what, value in (("default", argument.default), ("replacement", argument.replacement)):
+            if problem := _unlike(argument, value):
+                return f"setting {argument.name} has the {what} {value!r}, {problem}"
+        for what, bound in (("minimum", argument.minimum), ("maximum", argument.maximum)):
+            if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int | float | Fraction)):
+                return f"setting {argument.name} has the {what} {bound!r}, and must have a number"
+        if problem := _outside(argument, argument.default):
+            return f"setting {argument.name} has the default {_shown(argument, argument.default)}, {problem}"
+        if problem := misdeclared(argument.fields):
+            return f"in {argument.name} {problem}"
+    return ""
+
+
+def _unlike(argument: Argument, value: Any) -> str:
+    """Say that a declared value is not of the type that plugins receive; none at all is fine where a file may leave it open."""
+    if value is msgspec.UNSET or (value is None and (argument.kind in _OPTIONAL or argument.is_pattern)):
+        return ""
+    types, wanted = _RECEIVED[argument.kind]
+    if isinstance(value, types) and (argument.kind == "bool" or not isinstance(value, bool)):
+        stray = argument.kind == "strings" and not all(isinstance(each, str) for each in tuple(value))
+        return f"and must be {wanted}" if stray else ""
+    return f"a {type(value).__name__}, and must be {wanted}"
+
+
+def _outside(argument: Argument, value: Any) -> str:
+    """Say that a default breaks the bounds or the choices that are declared beside it."""
+    if value is None:
+        return ""
+    if argument.minimum is not None and value < argument.minimum:
+        return f"below the minimum of {_shown(argument, argument.minimum)}"
+    if argument.maximum is not None and value > argument.maximum:
+        return f"above the maximum of {_shown(argument, argument.maximum)}"
+    return (
+        f"which is none of {', '.join(argument.choices)}" if argument.choices and value not in argument.choices else ""
+    )
 
 
 def match(declared: Iterable[Argument], key: str) -> Argument | None:

@@ -125,8 +125,9 @@ class ControllersMeter(reconciling.Observer):
             failure = effects.Failure(answer.code, answer.message)
             self.write_failures.add(verb, f"{kind.name} {namespace}/{name}".replace(" /", " "), failure)
         elif self._log.shows(logs.DECISIONS) and verb != "get":
-            milliseconds = round(seconds * 1000, 1)
-            self._log.detail(logs.DECISIONS, verb, kind=kind.name, object=f"{namespace}/{name}", ms=milliseconds)
+            # What was there already, as when another controller's place is taken, was not created.
+            about = {"kind": kind.name, "object": f"{namespace}/{name}", "ms": round(seconds * 1000, 1)}
+            self._log.detail(logs.DECISIONS, answer.code or verb, **about, **({"asked": verb} if answer.code else {}))
         if not answer.code and isinstance(request, effects.Create) and kind is kinds.POD:
             self._first_pod(request.manifest)
 
