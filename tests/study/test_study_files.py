@@ -114,6 +114,7 @@ def test_the_same_dump_gives_the_same_bytes(dumped):
         ("job", "g", "a/g"),
         ("job", "owner", "a/g"),
         ("job", "vj", "a/g"),
+        ("job", "a/missing", "a/missing"),
         ("pod", "a/g-0", "a/g-0"),
         ("queue", "default", "default"),
         ("node", "n1", "n1"),
@@ -135,12 +136,14 @@ def test_names_lead_to_what_is_meant_or_to_what_is_near(tmp_path, what, name, fo
         "labels": {"volcano.sh/job-name": "vj"},
         "ownerReferences": [owner],
     }
+    lonely = {"name": "m-0", "namespace": "a", "annotations": {"scheduling.k8s.io/group-name": "missing"}}
     manifests = [
         {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}},
         {**group, "metadata": {"name": "g", "namespace": "a"}},
         {**group, "metadata": {"name": "twice", "namespace": "a"}},
         {**group, "metadata": {"name": "twice", "namespace": "b"}},
         {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"schedulerName": "volcano"}},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": lonely, "spec": {"schedulerName": "volcano"}},
     ]
     file = tmp_path / "cluster.json"
     file.write_text(json.dumps(manifests), encoding="utf-8")

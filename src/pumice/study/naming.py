@@ -32,7 +32,7 @@ def find(state: State, what: What, name: str, namespace: str = "") -> str:
     if what == "pod":
         known = [_key(found.metadata.namespace, found.metadata.name) for found in state.of(kinds.POD)]
         return _one(what, name, [key for key in known if _fits(key, wanted)], known)
-    groups = [_key(found.metadata.namespace, found.metadata.name) for found in state.of(kinds.POD_GROUP)]
+    groups = list(dict.fromkeys(_groups(state)))
     exact = [key for key in groups if _fits(key, wanted)]
     owned = list(dict.fromkeys(group for owner, group in _owners(state) if _fits(owner, wanted)))
     return _one(what, name, exact or owned, [*groups, *(owner for owner, _ in _owners(state))])
@@ -50,6 +50,15 @@ def _split(what: str, name: str, namespace: str) -> tuple[str, str]:
 def _fits(key: str, wanted: tuple[str, str]) -> bool:
     namespace, name = key.split("/", 1)
     return name == wanted[1] and wanted[0] in ("", namespace)
+
+
+def _groups(state: State) -> Iterator[str]:
+    """Walk over groups, those included that only pods name: somebody has to say that they are missing."""
+    for found in state.of(kinds.POD_GROUP):
+        yield _key(found.metadata.namespace, found.metadata.name)
+    for pod in state.pods():
+        if group := pod.metadata.annotations.get(names.GROUP_NAME):
+            yield _key(pod.metadata.namespace, group)
 
 
 def _owners(state: State) -> Iterator[tuple[str, str]]:
