@@ -23,6 +23,7 @@ _IMPLIED = (
     ("fixture", "helm", "helm"),
     ("fixture", "go_clients", "go_clients"),
     ("fixture", "volcano_programs", "go_clients"),
+    ("fixture", "volcano_programs", "controller_manager"),
     ("fixture", "volcano_programs", "volcano"),
     ("marker", "go_clients", "kube"),
     *(("marker", name, "kube") for name in (provide.DEFINITIONS, *provide.OPERATORS)),
@@ -32,6 +33,7 @@ _NEEDS = {
     "old_etcd": ("an API server over an old etcd", provide.how(old_etcd.NAME)),
     "helm": ("helm", provide.how("helm")),
     "go_clients": ("kube-scheduler and Kubernetes' controllers", provide.how(*provide.GO_CLIENTS)),
+    "controller_manager": ("kube-controller-manager", provide.how("kube-controller-manager")),
     "volcano": ("Volcano's programs", provide.how("volcano")),
     "definitions": ("what operators define", provide.how(provide.DEFINITIONS)),
     **{name: (f"the operator {name}", provide.how(name)) for name in provide.OPERATORS},
@@ -51,6 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "go_clients: needs kube-scheduler and Kubernetes' controllers (implied by the fixture go_clients)"
     )
+    config.addinivalue_line("markers", "controller_manager: needs the whole kube-controller-manager")
     config.addinivalue_line("markers", "volcano: needs Volcano's programs (implied by the fixture volcano_programs)")
     config.addinivalue_line("markers", "definitions: needs what operators define")
     for name in provide.OPERATORS:
@@ -104,6 +107,7 @@ def _missing(items: Sequence[pytest.Item]) -> tuple[str, ...]:
         "old_etcd": old_etcd.find,
         "helm": lambda: provide.program("helm"),
         "go_clients": partial(_all_of, provide.GO_CLIENTS),
+        "controller_manager": partial(provide.program, "kube-controller-manager"),
         "volcano": partial(_all_of, provide.VOLCANO),
         **{name: partial(provide.program, name) for name in (provide.DEFINITIONS, *provide.OPERATORS)},
     }

@@ -18,13 +18,29 @@ tiers:
 - plugins: [{name: priority}, {name: gang}, {name: conformance}]
 - plugins: [{name: overcommit}, {name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
 """
+OFF = (
+    "horizontal-pod-autoscaler-controller",
+    "certificatesigningrequest-approving-controller",
+    "certificatesigningrequest-cleaner-controller",
+    "certificatesigningrequest-signing-controller",
+    "legacy-serviceaccount-token-cleaner-controller",
+    "service-cidr-controller",
+    "validatingadmissionpolicy-status-controller",
+)
+"""Controllers of kube-controller-manager whose kinds are not served."""
 EVERYWHERE = re.compile(
-    # kube-scheduler says so of a flag that nobody has set
+    # Kubernetes' programs say so of a flag that nobody has set
     r"The manifest file is empty, ignoring"
     # a controller that was asked again before a watch has told it of its own write; it waits for that and goes on
     r"|read version: \d+ is not as new as written version: \d+"
     # a pod of a Job of Volcano's that was deleted goes after its Job
     r"|job_controller\.go:\d+\] Failed to get job by <.*> from cache"
+    # Volcano's controller hears from a watch, later, what it has written itself
+    r"|has too old resource version: \d+ \(\d+\) in cache"
+    # Volcano's scheduler writes about a group that its controller has just deleted
+    r"|podgroups\.scheduling\.volcano\.sh \"[a-z0-9-]+\" not found"
+    # its controller looks once more at a Job that this test has deleted
+    r"|Job default/gang-\d+ was not found"
     # a write that met another one; it is done again
     r"|the object has been modified; please apply your changes to the latest version and try again"
 )
@@ -77,7 +93,7 @@ class Programs:
         config = self.cluster.kubeconfig
         arguments = {
             "kube-scheduler": self._secured,
-            "kube-controller-manager": self._secured,
+            "kube-controller-manager": lambda: [*self._secured(), f"--controllers=*,-{',-'.join(OFF)}"],
             "vc-scheduler": self._scheduler,
             "vc-webhook-manager": self._webhooks,
         }.get(program, list)()

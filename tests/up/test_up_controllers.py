@@ -90,7 +90,7 @@ def test_a_job_runs_to_its_completions_and_says_so(home):
     found = json.loads(home("get", "job", "work", "-o", "json"))["status"]
     assert (found["succeeded"], found["completedIndexes"], found.get("active")) == (4, "0-3", None)
     assert home("get", "job", "work", "--no-headers").split()[:3] == ["work", "Complete", "4/4"]
-    assert "Created pod: work-0-" in home("describe", "job", "work")
+    until(lambda: "Created pod: work-0-" in home("describe", "job", "work"))
     variable = {"name": "JOB_COMPLETION_INDEX"}
     pods = objects(home, "pods")
     assert len(pods) == 4
@@ -219,14 +219,15 @@ def test_a_job_of_volcano_runs_with_its_policies_and_plugins(home):
     variables = {each["name"]: each for each in container["env"]}
     assert variables["VC_TASK_INDEX"]["value"] == "1"
     assert variables["VC_WORKER_HOSTS"]["valueFrom"]["configMapKeyRef"]["name"] == "train-svc"
-    assert "Start to execute action CompleteJob: TaskCompleted of task worker" in home("describe", "vcjob", "train")
-    assert not objects(home, "podgroups.scheduling.volcano.sh")
+    action = "Start to execute action CompleteJob: TaskCompleted of task worker"
+    until(lambda: action in home("describe", "vcjob", "train"))
+    until(lambda: not objects(home, "podgroups.scheduling.volcano.sh"))
 
 
 def test_a_cron_job_starts_its_jobs_and_goes_with_them(home):
     home("create", "cronjob", "tick", "--image=busybox", "--schedule=@every 1s", "--", "sh", "-c", "echo $HOSTNAME")
     until(lambda: "Complete" in home("get", "jobs", "--no-headers"))
-    assert "Created job tick-" in home("get", "events", "--field-selector", "involvedObject.kind=CronJob")
+    until(lambda: "Created job tick-" in home("get", "events", "--field-selector", "involvedObject.kind=CronJob"))
     home("patch", "cronjob", "tick", "-p", '{"spec": {"suspend": true}}')
     until(lambda: "LAST SCHEDULE" in home("get", "cronjob", "tick") and "True" in home("get", "cronjob", "tick"))
     home("delete", "cronjob", "tick")

@@ -208,10 +208,13 @@ def test_a_pod_that_fits_nowhere_is_told_and_bound_once_there_is_room(go_clients
     }
     go_clients.apply(home, pod)
     until(lambda: "FailedScheduling" in go_clients.kubectl("-n", home, "events", "--for", "pod/picky"))
-    [condition] = [
-        each for each in go_clients.objects(home, "pods")[0]["status"]["conditions"] if each["type"] == "PodScheduled"
-    ]
-    assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
+
+    def scheduled():
+        [found] = go_clients.objects(home, "pods")
+        conditions = found["status"].get("conditions", ())
+        return [(each["status"], each.get("reason")) for each in conditions if each["type"] == "PodScheduled"]
+
+    until(lambda: scheduled() == [("False", "Unschedulable")], scheduled)  # it comes after the event
     go_clients.kubectl("label", "node", "node-2", "rare=yes")
     go_clients.kubectl("-n", home, "wait", "--for=condition=Ready", "pod/picky", "--timeout=240s")
     assert go_clients.objects(home, "pods")[0]["spec"]["nodeName"] == "node-2"

@@ -136,8 +136,12 @@ def test_the_steps_of_a_workflow_share_one_group(fleet):
     name = f"podgroup-{workflow['metadata']['uid']}"
     group = find(fleet, "podgroup")("ml", name)
     assert (group["spec"]["minMember"], group["spec"]["queue"]) == (1, "research")
-    annotated = [each["metadata"]["annotations"] for each in objects(fleet, "pods", "ml")]
-    assert [each.get(operators.GROUP_NAME) for each in annotated].count(name) == 3
+
+    def members():
+        found = [each["metadata"].get("annotations", {}) for each in objects(fleet, "pods", "ml")]
+        return [each.get(operators.GROUP_NAME) for each in found].count(name)
+
+    until(lambda: members() == 3, members)
     fleet.kubectl("delete", "workflow", "steps", "-n", "ml")
 
 

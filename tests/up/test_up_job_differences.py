@@ -92,5 +92,5 @@ def test_a_pod_that_is_evicted_is_passed_over_if_the_policy_says_so(cluster, go_
         body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": "default"}}
         caller.call("POST", f"/api/v1/namespaces/default/pods/{name}/eviction", body)
         until(lambda running=running, first=first: running_pods(running) - {first})
-        assert told(running, "evicted") == ({"active": 1}, [])
+        until(lambda running=running: told(running, "evicted") == ({"active": 1}, []), lambda: told(running, "evicted"))  # noqa: B023  it is asked before the next
         running.kubectl("delete", "job", "evicted")

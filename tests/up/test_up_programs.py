@@ -12,7 +12,7 @@ from testbed.waiting import until
 
 SECONDS = float(os.environ.get("PUMICE_PROGRAMS_SECONDS", "120"))
 """How long they are to work; an hour shows more than CI has time for."""
-RUNNING = ("kube-scheduler", "kube-controllers", "vc-scheduler", "vc-controller-manager")
+RUNNING = ("kube-scheduler", "kube-controller-manager", "vc-scheduler", "vc-controller-manager")
 
 
 @pytest.fixture(scope="module")

@@ -75,8 +75,12 @@ def test_a_pod_is_followed_from_its_creation_to_its_end(core, home):
             watch.stop()
     assert phases == ["Pending", "Running", "Succeeded"]
     assert core.read_namespaced_pod_log("hello", home) == "from python\n"
-    events = core.list_namespaced_event(home, field_selector="involvedObject.name=hello").items
-    assert {"Scheduled", "Started"} <= {event.reason for event in events}
+
+    def told():
+        events = core.list_namespaced_event(home, field_selector="involvedObject.name=hello").items
+        return {event.reason for event in events}
+
+    until(lambda: {"Scheduled", "Started"} <= told(), told)  # whoever binds tells of it afterwards
 
 
 def test_a_deployment_is_created_scaled_patched_and_deleted(api, core, home):
