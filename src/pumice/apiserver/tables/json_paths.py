@@ -1,4 +1,4 @@
-"""The JSON paths of printer columns: fields, indices, `[*]`, and filters by equality such as `[?(@.type=="Ready")]`."""
+"""The JSON paths of printer columns: fields, indices, slices such as `[-1:]`, `[*]`, and filters by equality such as `[?(@.type=="Ready")]`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 _STEP = re.compile(
-    r"\.(?P<field>[A-Za-z0-9_-]+)|\['(?P<quoted>[^']+)'\]|\.?\[(?P<index>-?\d+)\]|\.?(?P<all>\[\*\]|\.\*)"
+    r"\.(?P<field>[A-Za-z0-9_-]+)|\['(?P<quoted>[^']+)'\]|\.?\[(?P<index>-?\d+)\]|\.?\[(?P<slice>-?\d*:-?\d*)\]|\.?(?P<all>\[\*\]|\.\*)"
     r"|\[\?\(@\.(?P<key>[A-Za-z0-9_.-]+)\s*==\s*(?P<value>\"[^\"]*\"|'[^']*'|[^)]+)\)\]"
 )
 
@@ -42,6 +42,9 @@ def _below(value: Any, step: dict[str, str | None]) -> list[Any]:
     if step["index"] is not None:
         place = int(step["index"])
         return [value[place]] if isinstance(value, list) and -len(value) <= place < len(value) else []
+    if step["slice"] is not None:
+        first, last = (int(text) if text else None for text in step["slice"].split(":"))
+        return value[first:last] if isinstance(value, list) else []
     if step["all"] is not None:
         return list(value) if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else []
     wanted = _literal(step["value"] or "")
