@@ -85,8 +85,10 @@ data: {metricsConfig: "enabled: false\\n"}
 PAGES = {
     "jobs": (),
     "jobset": ("jobset",),
+    "lws": ("lws",),
     "mpi": ("mpi",),
     "ray": ("kuberay",),
+    "trainer": ("jobset", "trainer"),
 }
 """Which operators run when a page is played."""
 
