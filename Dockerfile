@@ -1,6 +1,6 @@
 # The scheduler's image: docker build -t pumice:0.1.0 .
 
-FROM python:3.12-slim AS build
+FROM python:3.13-slim AS build
 WORKDIR /source
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY src src
@@ -10,7 +10,7 @@ RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels . \
  && /opt/pumice/bin/python -m pip uninstall --yes pip \
  && python -m compileall -q /opt/pumice/lib
 
-FROM python:3.12-slim
+FROM python:3.13-slim
 COPY --from=build /opt/pumice /opt/pumice
 # Nothing is written but what --cache-dump-dir names; bytecode was made above.
 ENV PATH=/opt/pumice/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1

@@ -10,7 +10,7 @@ PYTEST := $(PY) -m pytest -n $(JOBS) --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz lives check bench counters figures bench-cluster bench-up kube cluster format docs pages wheel image clean
+.PHONY: help setup demo test pythons fuzz lives check bench counters figures bench-cluster bench-up kube cluster format docs pages wheel image clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ demo: setup  ## watch gangs being scheduled on a simulated cluster
 test: setup  ## run every test and every scenario
 	$(PYTEST)
 	.venv/bin/pumice test scenarios --jobs 2
+
+pythons: setup  ## run waits, recordings, readers and scenarios on every other Python from 3.11 to 3.14 that is here or can be installed
+	$(PY) -m testbed.pythons
 
 fuzz: setup  ## run the property tests on examples that nobody has seen before
 	PUMICE_FUZZ=1 $(PYTEST)
@@ -97,4 +100,4 @@ image: setup  ## build the image pumice:VERSION, where a container engine answer
 	else echo "no container engine answers: pumice:$$version is not built"; fi
 
 clean:  ## remove what setup and the tests made
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv .pythons .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
