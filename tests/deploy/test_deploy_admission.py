@@ -89,6 +89,21 @@ def test_what_breaks_a_rule_is_refused_with_its_fields(rig, webhooks, manifest):
         assert f"{field}: {message}" in told
 
 
+ODD = [
+    (objects.job(policies=[{"action": "TerminateJob", "events": ["PodEvicted", "PodFailed", "PodEvicted"]}]), "spec.policies[0].events[2]: is PodEvicted"),
+    (objects.job(plugins={"tensorflow": [], "svc": ["--enable-networking"]}), "spec.plugins.svc: --enable-networking is no flag of it"),
+    (objects.edited(objects.job_flow(a=[], b=["a"]), ("spec", "flows", 2), {"name": "a"}), 'spec.flows[2].name: is "a"'),
+    (objects.edited(objects.cron_job(), ("spec", "jobTemplate", "spec", "minAvailable"), 9), "spec.jobTemplate.spec.minAvailable: is 9"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("manifest", "told"), ODD, ids=[told.partition(":")[0] for _, told in ODD])
+def test_what_volcano_admits_is_admitted_with_a_warning(rig, webhooks, manifest, told):
+    assert accepts(rig, manifest)
+    shown = refusal(rig, "create", "--dry-run=server", "--warnings-as-errors", "-f", "-", manifest=manifest)
+    assert f"Warning: {told}" in shown
+
+
 def test_what_is_left_out_is_filled_in_and_only_numbers_may_change(rig, webhooks):
     namespace = rig.server.new_namespace()
     given = named(objects.job(minAvailable=0, queue=""), "filled", namespace)
