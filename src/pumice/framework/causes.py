@@ -18,7 +18,7 @@ from pumice.model import resources
 from pumice.model.statuses import ALLOCATED_LIKE, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Hashable, Sequence
 
     from pumice.framework.reasons import FitSummary
     from pumice.framework.session import Session
@@ -35,11 +35,43 @@ NO_PODS = "it has no pods yet"
 
 def of_job(session: Session, job: Job) -> str:
     """Say why a job waits; empty if there is nothing to say, or it does not wait."""
-    key = (job.key, "job")
-    known = session.findings.causes.get(key)
+    causes = session.findings.causes
+    known = causes.get(job.key)
     if known is None:
-        known = session.findings.causes[key] = _of_job(session, job)
+        shared = _likeness(session, job)
+        known = None if shared is None else causes.get(shared)
+        if known is None:
+            known = _of_job(session, job)
+            causes[shared or job.key] = known
+        causes[job.key] = known
     return known
+
+
+def _likeness(session: Session, job: Job) -> Hashable:
+    """Return what a job that waits with its only pod shares with its equals, of which there may be thousands; None if it stands for itself."""
+    group = job.group
+    if len(job.tasks) != 1 or len(job.pending) != 1 or job.min_member > 1 or job.min_task_member or job.policies:
+        return None
+    ((uid, task),) = job.pending.items()
+    if group is None or job.bad or task.gated or task.refusal:
+        return None
+    against: object = None
+    if session.findings.phase(job) == names.PHASE_PENDING:
+        vote = session.findings.kept_out.get(job.key)
+        against = None if vote is None else vote.reason
+    elif (errors := session.findings.fit_errors.get(job.key)) is not None:
+        against = errors.get(uid)
+    if against is None:
+        return None
+    return (
+        "alone",
+        task.shape.serial,
+        against,
+        job.queue,
+        job.min_member,
+        group.spec.priority_class_name,
+        job.priority,
+    )
 
 
 def of_task(session: Session, task: Task) -> str:
@@ -48,6 +80,8 @@ def of_task(session: Session, task: Task) -> str:
     if job is None:
         return ""
     whole = of_job(session, job)
+    if len(job.tasks) == 1:
+        return whole
     if task.status != Status.PENDING or was_placed(session, task) or not session.usable(job):
         return whole
     if not task.gated and (never := _nowhere(session, task)):

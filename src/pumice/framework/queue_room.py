@@ -56,15 +56,23 @@ def lack(session: Session, queue: Queue, amounts: Vector) -> Lack | None:
     if account is None:
         return None
     names, evicting = session.cluster.vocabulary.names, session.cluster.queue_sums.evicting
-    total = session.cluster.nodes.total("left by foreigners")
     for each in (account, *account.above):
         held = each.held + evicting[each.queue.row]
         for column in np.flatnonzero(amounts).tolist():
             kind, limit = tightest(each, column)
             if column != PODS and int(held[column] + amounts[column]) > limit:
-                have, asked, whole = int(held[column]), int(amounts[column]), limit >= int(total[column])
+                have, asked, whole = int(held[column]), int(amounts[column]), limit >= total(session)[column]
                 return Lack(each.queue.name, names[column], have, limit, asked, 0, kind, whole)
     return None
+
+
+def total(session: Session) -> list[int]:
+    """Return what all nodes have less what foreign pods hold there; asked about every job that is refused, so added up once a cycle."""
+    found = session.scratch.get("all that there is")
+    if found is None:
+        found = session.scratch["all that there is"] = session.cluster.nodes.total("left by foreigners").tolist()
+    assert isinstance(found, list)  # noqa: S101  kept under its own name
+    return found
 
 
 def tightest(account: QueueAccount, column: int) -> tuple[Kind, int]:

@@ -60,6 +60,7 @@ def _news(session: Session) -> News:
     alike: dict[tuple[object, ...], Standing] = {}
     phases, errors, holds = session.findings.phases, session.findings.fit_errors, session.reservations.holds
     valid, stood = session.valid_queues(), session.record.stood
+    nevers: dict[int, str] = {}
     # Thousands of jobs in a cycle: one pass, without a call for each question about each job.
     for job in noticed(session):
         if job.group is None or job.bad or job.queue not in valid:
@@ -69,7 +70,7 @@ def _news(session: Session) -> News:
         # Most jobs run, or are being bound, and wait for nothing.
         waits = job.pending or phase == names.PHASE_PENDING or counts[_ALLOCATED] or counts[_PIPELINED]
         told = _waits(session, job) if waits or key in errors or (holds and awaited(session, job)) else ()
-        stands = (job.group, status, phase, job.version, counts, told, _outlook(session, job) if told else 0)
+        stands = (job.group, status, phase, job.version, counts, told, _outlook(session, job, nevers) if told else 0)
         if stood.get(key) == stands:
             continue
         stood[key] = stands
@@ -101,11 +102,20 @@ def _waits(session: Session, job: Job) -> tuple[object, ...]:
     return waits if any(waits) else ()
 
 
-def _outlook(session: Session, job: Job) -> int:
-    """Return a number that grows when nodes, or the claims of pods with volumes, are no longer what they were: what is said of them may be otherwise though who refuses is the same."""
+def _outlook(session: Session, job: Job, nevers: dict[int, str]) -> int | str:
+    """Return what tells whether the nodes, or the claims of pods with volumes, may be no longer what they were for a job: that is news though who refuses is the same.
+
+    Of jobs of one pod each there are the most: what will always keep such a pod from every node is looked up once for each shape (`nevers`).
+    """
     first = next(iter(job.pending.values()), None)
-    has_volumes = first is not None and first.shape.constraint_class.constraints.has_volumes
-    return session.outlooks.epoch + (session.cluster.nodes.claims if has_volumes else 0)
+    if first is None or job.min_member > 1 or len(job.pending) > 1:
+        return session.outlooks.epoch
+    if first.shape.constraint_class.constraints.has_volumes:
+        return session.outlooks.epoch + session.cluster.nodes.claims
+    never = nevers.get(first.shape.serial)
+    if never is None:
+        never = nevers[first.shape.serial] = session.outlooks.of(first).never
+    return never
 
 
 def _has_tentative(job: Job) -> bool:

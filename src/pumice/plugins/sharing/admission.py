@@ -226,19 +226,20 @@ def admission(session: Session, job: Job, bounds: Iterable[Bound], admitted: Adm
                 else f"no node offers {name}"
                 for name in lacking
             ]
-            cause = _lack(session.cluster, bound, lacking[0], job.min_resources[lacking[0]], (inelastic, inqueue))
+            cause = _lack(session, bound, lacking[0], job.min_resources[lacking[0]], (inelastic, inqueue))
             return reject(f"queue {bound.queue.name}: minResources exceed its room: {'; '.join(said)}", cause)
     return PERMIT
 
 
-def _lack(cluster: Cluster, bound: Bound, name: str, asked: int, taken: tuple[Vector, Vector]) -> object:
+def _lack(session: Session, bound: Bound, name: str, asked: int, taken: tuple[Vector, Vector]) -> object:
     """Say of what a queue has too little left beside what it holds and has let in."""
-    column = cluster.vocabulary.columns.get(name)
+    column = session.cluster.vocabulary.columns.get(name)
     if column is None:
         return f"no node offers {name}, the job asks for {resources.shown(name, asked)}"
     (held, let_in), limit = (int(each[column]) for each in taken), int(bound.limit[column])
-    whole = limit >= int(cluster.nodes.total("left by foreigners")[column])
-    return queue_room.Lack(bound.queue.name, name, held, limit, asked, let_in, whole=whole)
+    return queue_room.Lack(
+        bound.queue.name, name, held, limit, asked, let_in, whole=limit >= queue_room.total(session)[column]
+    )
 
 
 def shortage(cluster: Cluster, minimum: Amounts, room: Sequence[int]) -> list[str]:
