@@ -21,6 +21,7 @@ BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _READING = {"get", "describe", "explain", "logs", "events", "top"}
 _CHANGING = (
     (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "UID"),
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "TIME"),
     (re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b"), "-RANDOM"),
     (re.compile(r"\b[0-9a-f]{9,10}\b"), "HASH"),
     (re.compile(r"(?<=\s)(\d+(\.\d+)?(ms|s|m|h|d))+(?=\s|$)", re.MULTILINE), "AGE"),

@@ -88,6 +88,7 @@ PAGES = {
     "lws": ("lws",),
     "mpi": ("mpi",),
     "ray": ("kuberay",),
+    "spark": ("spark",),
     "trainer": ("jobset", "trainer"),
 }
 """Which operators run when a page is played."""
