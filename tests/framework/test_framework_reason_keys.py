@@ -10,6 +10,7 @@ from pumice.framework import reasons
 from pumice.framework.reason_keys import is_general, is_news, reason_key
 
 WAITS = "pod group is not ready, 3 Pending, 3 minAvailable; Pending: 3 Unschedulable"
+UNAVAILABLE = "0/3 nodes are unavailable: 3 Insufficient cpu."
 
 SAME = [
     ("numbers", "pods 0 of 161", "pods 4 of 9"),
@@ -17,6 +18,10 @@ SAME = [
     ("lists that are sorted by number", "0/3 nodes: 1 a b, 2 c d.", "0/9 nodes: 3 c d, 6 a b."),
     ("which node a member would get", "Pod a/p can possibly be assigned to n1, once x", "Pod a/p can possibly be assigned to n-7.b, once x"),
     ("which member speaks for the others", f"{WAITS}. Origin reason is p-1: no room", f"{WAITS}. Origin reason is p-2: no room"),
+    ("which node is the freest", f"no node has 4 cpu free: the freest of 4, n-2, has 1 cpu; {UNAVAILABLE}", f"no node that it may use has 2 cpu free: the freest of 3, a.b, has 500m cpu; {UNAVAILABLE}"),
+    ("how many would go before", f"room for 2 of the 3 pods it needs, then no node has 5 cpu free; {UNAVAILABLE}", f"no node has 5 cpu free: the freest of 2, n1, has 1 cpu; {UNAVAILABLE}"),
+    ("whose taint is the first", f"all 2 nodes have taints that it does not tolerate, such as a=b:NoSchedule on n1; {UNAVAILABLE}", f"all 3 nodes have taints that it does not tolerate, such as c:NoExecute on n2; {UNAVAILABLE}"),
+    ("who has not gone yet", "waits for pods evicted for it to go: a/p, a/q; Pod a/g can possibly be assigned to n1, once x", "waits for pods evicted for it to go: a/q; Pod a/g can possibly be assigned to n1, once x"),
     ("how many members are in which status", WAITS, "pod group is not ready, 1 Running, 2 Pending, 3 minAvailable; Pending: 1 Schedulable, 1 Unschedulable"),
 ]  # fmt: skip
 
@@ -27,8 +32,11 @@ OTHER = [
     ("another name", "quota team-1 has no room", "quota team-2 has no room"),
     ("another hyper-node", "rack-1 is empty", "rack-2 is empty"),
     ("ready or not", WAITS, WAITS.replace("not ready", "ready")),
+    ("another cause", f"no node has 4 cpu free: the freest of 4, n-2, has 1 cpu; {UNAVAILABLE}", f"no node has 4 cpu at all: the largest of 4, n-2, has 1; {UNAVAILABLE}"),
+    ("another label", f"no node has the label a=b that its nodeSelector asks for; {UNAVAILABLE}", f"no node has the label a=c that its nodeSelector asks for; {UNAVAILABLE}"),
+    ("a cause where there was none", UNAVAILABLE, f"no node has 4 cpu free; {UNAVAILABLE}"),
     ("another origin", f"{WAITS}. Origin reason is p: no room", f"{WAITS}. Origin reason is p: no node"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("case", "left", "right"), SAME, ids=[case for case, _, _ in SAME])

@@ -133,11 +133,13 @@ class Reservations:
         told: dict[tuple[str, int], None] = {}
         for uid, hold in self.holds.items():
             task = cluster.tasks.get(uid)
-            if task is None or task.status not in WAITING or (task.job_key, id(hold.victims)) in told:
+            plan = hold.victims or hold.node
+            if task is None or task.status not in WAITING or (task.job_key, id(plan)) in told:
                 continue
             # All members of a plan wait for the same victims.
-            told[task.job_key, id(hold.victims)] = None
+            told[task.job_key, id(plan)] = None
             going = [cluster.tasks[victim] for victim in hold.victims if victim in cluster.tasks]
+            going = going if hold.victims else _leaving(cluster, hold.node)
             if not going:
                 continue
             # Only what the API server has said is told; what is merely expected would be told anew when it says so.
@@ -159,6 +161,14 @@ def _awaited(victims: list[str], last: int, patience: int) -> str:
     if last == NEVER:
         return f"{AWAITS}: {listed}; its room is held for {patience // 1_000_000} s after they are gone"
     return f"{AWAITS}: {listed}; its room is held until {timestamp.format_timestamp(last + patience)}"
+
+
+def _leaving(cluster: Cluster, node: str) -> list[Task]:
+    """Return the pods that leave a node: after a restart that is all that is known of the victims of a plan."""
+    record = cluster.nodes.by_name.get(node)
+    return (
+        [] if record is None else sorted((t for t in record.tasks.values() if t.status in GOING), key=lambda t: t.key)
+    )
 
 
 def _is_stated(cluster: Cluster, uid: str, node: str) -> bool:

@@ -61,7 +61,7 @@ class Explainer:
             pod=task.key,
             status=task.status.title,
             node=task.node.name if task.node is not None else "",
-            cause=causes.of_task(self.session, task) if waits else "",
+            cause=causes.of_task(self.session, task) if task.status in closing.WAITING else "",
             reason=closing.task_reason(self.session, task) if waits and job is not None else "",
             placement=placements.explain(self.session, [task]) if waits and not task.gated else None,
             notes=tuple(notes),
