@@ -124,12 +124,52 @@ def test_top_shows_what_may_be_read_and_says_what_is_missing(ann, real_server):
     seen = json.loads(result.stdout)
     assert [(job["title"], job["phase"]) for job in seen["jobs"]] == [("llama", "Pending")]
     assert seen["missing"] == [
-        "queues.scheduling.volcano.sh are left out: you may not list and watch them in the whole cluster",
-        "nodes are left out: you may not list and watch them in the whole cluster",
+        f"{plural} are left out: you may not list and watch them in the whole cluster; the rule to add: {rule}"
+        for plural, rule in (
+            (
+                "queues.scheduling.volcano.sh",
+                "- {apiGroups: [scheduling.volcano.sh], resources: [queues], verbs: [list, watch]}",
+            ),
+            ("nodes", '- {apiGroups: [""], resources: [nodes], verbs: [list, watch]}'),
+        )
     ]
     drawn = run(file, "top", "--once", "-n", space).stdout
     assert "llama" in drawn
     assert "note: nodes are left out" in drawn
+
+
+QUEUE = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "spec": {"weight": 1}}
+
+
+def test_top_shows_no_table_whose_counts_would_be_wrong(real_server, tmp_path):
+    reading = {"apiGroups": ["scheduling.volcano.sh", ""], "resources": ["queues", "nodes"], "verbs": ["list", "watch"]}
+    named = {"name": "counts-nothing"}
+    queues = "/apis/scheduling.volcano.sh/v1beta1/queues"
+    real_server.call("POST", queues, {**QUEUE, "metadata": named})
+    path = "/apis/rbac.authorization.k8s.io/v1"
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "counts-nothing"}
+    bob = {"kind": "User", "name": "bob", "apiGroup": "rbac.authorization.k8s.io"}
+    real_server.call("POST", f"{path}/clusterroles", {"metadata": named, "rules": [reading]})
+    real_server.call(
+        "POST", f"{path}/clusterrolebindings", {"metadata": named, "roleRef": reference, "subjects": [bob]}
+    )
+    given = yaml.safe_load(real_server.kubeconfig.read_text(encoding="utf-8"))
+    for user in given["users"]:
+        user["user"]["as"] = "bob"
+    file = tmp_path / "bob.yaml"
+    file.write_text(yaml.safe_dump(given), encoding="utf-8")
+    result = run(file, "top", "--once", "-o", "json")
+    assert result.exit_code == 3, result.output
+    seen = json.loads(result.stdout)
+    assert (seen["queues"], seen["nodes"]) == ([], [])
+    assert "nodes are not shown: without what you may not list they would be wrong" in seen["missing"]
+    listed = run(file, "queue", "list")
+    assert listed.exit_code == 3
+    assert "?" in listed.stdout
+    assert "you lack the right to list podgroups.scheduling.volcano.sh in all namespaces" in listed.stderr
+    real_server.call("DELETE", f"{queues}/counts-nothing")
+    for kind in ("clusterrolebindings", "clusterroles"):
+        real_server.call("DELETE", f"{path}/{kind}/counts-nothing")
 
 
 def test_top_that_may_read_nothing_fails_with_all_that_is_missing(ann):

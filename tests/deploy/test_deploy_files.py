@@ -212,7 +212,11 @@ def test_volcanos_lease_is_taken_by_choice_only(options, lease):
 def test_single_puts_controllers_in_the_schedulers_process_with_one_account_that_may_do_both():
     manifests = printed("--without-crds", "--single")
     (deployment,), (role, *for_people) = named(manifests, "Deployment"), named(manifests, "ClusterRole")
-    assert [each["metadata"]["name"] for each in for_people] == ["pumice-vcjob-editor-role", "pumice-vcjob-viewer-role"]
+    assert [each["metadata"]["name"] for each in for_people] == [
+        "pumice-vcjob-editor-role",
+        "pumice-vcjob-viewer-role",
+        "pumice-vcjob-explainer-role",
+    ]
     args = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
     assert {"--controllers=*", "--controllers-lease-name=pumice-controllers"} <= set(args)
     wanted = (*permissions.PERMISSIONS, *controller_permissions.PERMISSIONS)
@@ -224,8 +228,11 @@ def test_single_puts_controllers_in_the_schedulers_process_with_one_account_that
 @pytest.mark.parametrize(
     ("options", "roles"),
     [
-        ((), ["pumice-vcjob-editor-role", "pumice-vcjob-viewer-role"]),
-        (("--replace-volcano", "--name", "volcano"), ["vcjob-editor-role", "vcjob-viewer-role"]),
+        ((), ["pumice-vcjob-editor-role", "pumice-vcjob-viewer-role", "pumice-vcjob-explainer-role"]),
+        (
+            ("--replace-volcano", "--name", "volcano"),
+            ["vcjob-editor-role", "vcjob-viewer-role", "vcjob-explainer-role"],
+        ),
         (("--name", "team-a", "--scheduler-name", "team-a"), []),
         (("--without-controllers",), []),
     ],

@@ -29,7 +29,10 @@ Examples:
 \b
 A live cluster is only read, with your own rights: what the scheduler watches is listed, and its
 cycle is run in memory. It need not be scheduled by pumice; nothing has to be installed in it.
-Exit status: 0 explained, 1 there is no such object or it cannot be read, 2 wrong usage.
+What you may not read is named, with the rule that grants it; an answer that could be wrong
+without it is refused.
+Exit status: 0 explained, 1 there is no such object or it cannot be read, 2 wrong usage, 3 refused
+for want of rights.
 """
 
 
@@ -57,7 +60,8 @@ Exit status: 0 explained, 1 there is no such object or it cannot be read, 2 wron
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
     """Say why a pod, job, queue or node stands as it does, and what would change it."""
-    from pumice.study.explanation import Request  # noqa: PLC0415  imports numpy, which help does not need
+    from pumice.study import rights  # noqa: PLC0415  imports numpy, which help does not need
+    from pumice.study.explanation import Request  # noqa: PLC0415  as above
     from pumice.study.state import StudyError  # noqa: PLC0415  as above
 
     verbose = given["verbose"]
@@ -74,8 +78,15 @@ def command(context: click.Context, /, **given: Any) -> None:
     place = cluster_options.Place(given, namespace)
     try:
         period = given["period"] if given["watch"] else None
-        for text in _texts(place, request, known, given["output"], period, verbose=verbose):
+        status = 0
+        for text, refused in _texts(place, request, known, given["output"], period, verbose=verbose):
             click.echo(text)
+            status = rights.STATUS if refused else 0
+        context.exit(status)
+    except rights.RightsError as error:
+        place.progress.clear()
+        click.echo(f"Error: {error}", err=True)
+        context.exit(rights.STATUS)
     except StudyError as error:
         place.progress.clear()
         raise click.ClickException(str(error)) from None
@@ -85,8 +96,8 @@ def command(context: click.Context, /, **given: Any) -> None:
 
 def _texts(
     place: cluster_options.Place, request: Request, known: Registry, form: str, period: float | None, *, verbose: bool
-) -> Iterator[str]:
-    """Give the answer, with a period again whenever it says something else."""
+) -> Iterator[tuple[str, bool]]:
+    """Give the answer and whether it is refused, with a period again whenever it says something else."""
     from pumice.cli import explanation_text  # noqa: PLC0415  as above
     from pumice.study import explanation  # noqa: PLC0415  as above
 
@@ -101,7 +112,8 @@ def _texts(
         body = "\n".join(explanation_text.body(answer, verbose=verbose))
         if body != said:
             plain = form == "text"
-            yield explanation_text.whole(answer, verbose=verbose) if plain else cluster_options.printed(answer, form)
+            text = explanation_text.whole(answer, verbose=verbose) if plain else cluster_options.printed(answer, form)
+            yield text, bool(answer.refused)
             said = body
         if period is None:
             return

@@ -37,7 +37,7 @@ def _brief(answer: Answer) -> list[str]:
     """Write the cause, what would change it, and two more lines: what else has to be known, and how it stands."""
     if answer.explanation is None:
         lines = _all(answer)  # its head, then, below a heading, what is written
-        return [lines[0], *(line.strip() for line in lines[3:5]), *_aside(answer)]
+        return [lines[0], *(line.strip() for line in lines[3:5] if line.strip()), *_aside(answer)]
     told, aside = explaining.text(answer.explanation), list(_aside(answer))
     if not answer.cause and answer.search is None:
         return [*told[: max(1, BRIEF - len(aside))], *aside]
@@ -57,8 +57,9 @@ def _aside(answer: Answer) -> Iterator[str]:
 
 
 def _rights(answer: Answer) -> str:
-    needed = "missing rights, in all namespaces" if answer.explanation is None else "left out, you may not"
-    return f"{needed}: {', '.join(answer.missing_rights)}"
+    if answer.refused:
+        return f"refused, since it could be wrong: {answer.refused}"
+    return f"not needed for this answer, and left out: you may not {', '.join(answer.missing_rights)}"
 
 
 def _all(answer: Answer) -> list[str]:

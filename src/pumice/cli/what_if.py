@@ -20,7 +20,8 @@ Examples:
 The cluster, live or from a file, is simulated twice, as it is and with the change, until nothing
 more happens; nothing is written to it. Volcano Jobs and workloads with a pod template are taken
 apart into their pods. Pods of a drained node are made anew if somebody owns them.
-Exit status: 0 compared, 1 it cannot be read or the change is refused, 2 wrong usage.
+Exit status: 0 compared, 1 it cannot be read or the change is refused, 2 wrong usage, 3 refused for
+want of rights: the answer could be wrong without what you may not read.
 """
 
 
@@ -50,7 +51,7 @@ def command(files: tuple[str, ...], **given: Any) -> None:
             "say what is to change: manifests, --drain NODE, --delete KIND/NAME or --new-config FILE"
         )
     from pumice.cli import comparison_text  # noqa: PLC0415  imports numpy, which help does not need
-    from pumice.study import comparing, configuring  # noqa: PLC0415  as above
+    from pumice.study import comparing, configuring, rights  # noqa: PLC0415  as above
     from pumice.study import files as study_files  # noqa: PLC0415  as above
     from pumice.study.state import StudyError  # noqa: PLC0415  as above
 
@@ -67,6 +68,7 @@ def command(files: tuple[str, ...], **given: Any) -> None:
         before = configuring.choose(
             state, known, given=given["config"], scheduler_names=given["schedulers"], access=place.access
         )
+        rights.check(state, before.configuration, given_policy=bool(given["config"]))
         after = before
         if given["new_config"]:
             after = configuring.Policy(
@@ -74,14 +76,18 @@ def command(files: tuple[str, ...], **given: Any) -> None:
             )
         place.progress.say("simulating the cluster twice, until nothing more happens")
         found = comparing.compare(state, before, after, known, change=change, cycles=given["cycles"])
+    except rights.RightsError as error:
+        place.progress.clear()
+        click.echo(f"Error: {error}", err=True)
+        raise click.exceptions.Exit(rights.STATUS) from None
     except StudyError as error:
         raise click.ClickException(str(error)) from None
     finally:
         place.progress.clear()
     if given["output"] == "text":
         if state.denied:
-            rights = ", ".join(denied.right for denied in state.denied)
-            click.echo(f"warning: the cluster was not read in full, you may not {rights}", err=True)
+            listed = ", ".join(denied.right for denied in state.denied)
+            click.echo(f"not needed for this answer, and left out: you may not {listed}", err=True)
         if before.left_out:
             click.echo(f"warning: without {', '.join(before.left_out)}, not provided here", err=True)
         click.echo("\n".join(comparison_text.lines(found)))

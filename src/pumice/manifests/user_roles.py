@@ -1,10 +1,13 @@
-"""Roles for people: who is bound to one may run jobs, or look at them. In Volcano's place they have its names, so that bindings go on holding."""
+"""Roles for people: who is bound to one may run jobs, look at them, or have them explained. In Volcano's place they have its names, so that bindings go on holding."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds
+from pumice.cache.options import Options
+from pumice.kube.watches import informers
+from pumice.study import live
 
 if TYPE_CHECKING:
     from pumice.manifests.component import Component
@@ -20,7 +23,22 @@ def rules() -> dict[str, list[Manifest]]:
     return {
         "vcjob-editor-role": [*_work((*_READ, *_WRITE)), _rule((kinds.COMMAND,), ("create", *_READ))],
         "vcjob-viewer-role": [*_work(_READ), _rule((kinds.COMMAND,), _READ)],
+        "vcjob-explainer-role": _explaining(),
     }
+
+
+def _explaining() -> list[Manifest]:
+    """Give what `pumice explain`, `what-if`, `top` and `queue` read of a cluster: what its scheduler decides by, and its policy."""
+    read = dict.fromkeys(spec.kind for spec in informers.standard(Options()))
+    groups = dict.fromkeys(kind.group for kind in (*read, kinds.EVENT))
+    rules = [_rule(tuple(kind for kind in (*read, kinds.EVENT) if kind.group == group), _READ) for group in groups]
+    policies = {
+        "apiGroups": [""],
+        "resources": [live.CONFIG_MAP.plural],
+        "resourceNames": sorted(name for _, name in live.PLACES),
+        "verbs": ["get"],
+    }
+    return [*rules, policies]
 
 
 def of(part: Component) -> list[Manifest]:

@@ -10,8 +10,9 @@ import msgspec
 from pumice.api import core, kinds, names, scheduling, timestamp
 from pumice.framework import explaining
 from pumice.framework.explaining import JobExplanation, PodExplanation
-from pumice.study import configuring, naming, search
+from pumice.study import configuring, naming, rights, search
 from pumice.study.rehearsal import Rehearsal
+from pumice.study.state import StudyError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,9 +22,12 @@ if TYPE_CHECKING:
     from pumice.study import live
     from pumice.study.state import State
 
-NEEDED: Final = (kinds.POD, kinds.NODE, kinds.POD_GROUP, kinds.QUEUE)
-"""Kinds without which a cycle would decide about another cluster than the one there is."""
-_OLDER: Final = (kinds.INCUBATOR_POD_GROUP, kinds.INCUBATOR_QUEUE, kinds.SIGS_POD_GROUP, kinds.SIGS_QUEUE)
+_FOUND_BY: Final[dict[str, tuple[kinds.Kind, ...]]] = {
+    "pod": (kinds.POD,),
+    "job": (kinds.POD_GROUP, kinds.POD),
+    "queue": (kinds.QUEUE,),
+    "node": (kinds.NODE,),
+}
 PODS_ASKED: Final = 3
 _IN_CONDITIONS: Final = frozenset({names.EVENT_FAILED_SCHEDULING, names.EVENT_UNSCHEDULABLE})
 _TOLD: Final = frozenset({"waits", "not let in", "holds room", "invalid", "without pods"})
@@ -46,7 +50,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What can be said about one object. `cause` says in a sentence why it waits, if it does.
 
-    Without the rights to read nodes, queues, groups and pods there is no explanation, only what is written.
+    Without the rights to read what it depends on there is no explanation, only what is written; `refused` says why, and `rules_to_add` what would help.
     """
 
     what: str
@@ -60,6 +64,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     search: search.Search | None
     written: tuple[Written, ...]
     missing_rights: tuple[str, ...]
+    refused: str = ""
+    rules_to_add: tuple[str, ...] = ()
     notes: tuple[str, ...]
 
 
@@ -84,16 +90,15 @@ def answer(
     warnings: Warnings = lambda _objects: (),
 ) -> Answer:
     """Explain an object of a cluster; `warnings` gives the events about objects, where there is somebody to ask."""
-    key = naming.find(state, request.what, request.name, request.namespace)
+    key = _found(state, request)
     pods = list(_pods_of(state, request.what, key))
-    blind = [each for each in state.denied if each.kind in NEEDED]
-    # Rights that every user of an older group lacks, served or not, are not worth a word.
-    denied = tuple(each.right for each in blind or state.denied if each.kind not in _OLDER)
     policy = configuring.choose(
         state, known, given=request.config, scheduler_names=request.scheduler_names, pods=pods, access=access
     )
+    wanting = rights.wanting(state, policy.configuration, given_policy=bool(request.config))
+    missing = [each.denied for each in wanting] or state.denied
     explanation, found = None, None
-    if not blind:
+    if not wanting:
         told(f"building the model of {len(state.objects)} objects")
         rehearsal = Rehearsal(state.objects, policy.configuration, policy.options, state.now, known, jobs=state.jobs)
         explanation = _explained(rehearsal, request.what, key)
@@ -110,9 +115,31 @@ def answer(
         explanation=explanation,
         search=found,
         written=(*_written(state, request.what, key, pods), *_events(policy.source, request.what, key, pods, warnings)),
-        missing_rights=denied,
+        missing_rights=tuple(each.right for each in missing),
+        refused=rights.told(wanting) if wanting else "",
+        rules_to_add=rights.rules_to_add(missing),
         notes=(*state.notes, *(f"explained without {each}, which is not provided here" for each in policy.left_out)),
     )
+
+
+def _found(state: State, request: Request) -> str:
+    """Find what is meant; where the user does not see all of its kind, nobody says that it is not there."""
+    try:
+        return naming.find(state, request.what, request.name, request.namespace)
+    except StudyError as error:
+        unseen = [
+            each
+            for each in rights.wanting(state, None, given_policy=True)
+            if each.denied.kind in _FOUND_BY[request.what]
+        ]
+        hidden = [each for each in unseen if not each.denied.read_in or each.denied.read_in != _namespace(request)]
+        if not hidden:
+            raise
+        raise rights.RightsError(f"{error}, as far as you may read: {rights.told(hidden)}") from None
+
+
+def _namespace(request: Request) -> str:
+    return request.namespace or request.name.rpartition("/")[0]
 
 
 def _explained(rehearsal: Rehearsal, what: naming.What, key: str) -> Explanation | None:

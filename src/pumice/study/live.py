@@ -74,16 +74,25 @@ async def _read(access: Access, told: Told, namespace: str) -> State:
         reading = _Reading(client, told, turns, namespace)
         found = await asyncio.gather(*(reading.kind(spec) for spec in wanted))
         objects = [(spec.kind, each) for spec, listed in zip(wanted, found, strict=True) for each in listed]
-        text, place, notes = await _configuration(client)
+        text, place, unread = await _configuration(client)
     return State(
         source=f"cluster {where.server}",
         now=time.time_ns() // 1000,
         objects=objects,
         text=text,
         configuration_source=place,
-        denied=tuple(sorted(reading.denied, key=lambda each: each.right)),
-        notes=notes,
+        denied=tuple(sorted([*reading.denied, *unread], key=lambda each: each.right)),
     )
+
+
+class _Resource(msgspec.Struct):
+    name: str
+
+
+class _Served(msgspec.Struct):
+    """What is served of a version."""
+
+    resources: list[_Resource] = []
 
 
 class _Reading:
@@ -103,22 +112,36 @@ class _Reading:
                 return await self._pages(self._client, spec)
             except errors.ApiError as error:
                 if error.status == 403:
-                    self.denied.append(Denied(spec.kind, error.message))
-                    return await self._own(spec)
+                    return await self._own(spec, error) if await self._is_served(spec.kind) else []
                 if error.status != 404:
                     raise
                 return []
 
-    async def _own(self, spec: WatchSpec) -> list[Found]:
+    async def _own(self, spec: WatchSpec, refusal: errors.ApiError) -> list[Found]:
         """List a kind in the one namespace that is asked about."""
-        if self._inside is None or not spec.kind.namespaced:
-            return []
+        if self._inside is not None and spec.kind.namespaced:
+            try:
+                found = await self._pages(self._inside, spec)
+            except errors.ApiError as error:
+                if error.status not in (403, 404):
+                    raise
+            else:
+                self.denied.append(Denied(spec.kind, refusal.message, self._inside.namespace))
+                return found
+        self.denied.append(Denied(spec.kind, refusal.message))
+        return []
+
+    async def _is_served(self, kind: kinds.Kind) -> bool:
+        """Tell whether a kind is there at all: who may not list it is refused either way."""
+        if not kind.group:
+            return True
         try:
-            return await self._pages(self._inside, spec)
+            told = msgspec.json.decode(await self._client.request("GET", f"/apis/{kind.api_version}"), type=_Served)
         except errors.ApiError as error:
-            if error.status not in (403, 404):
-                raise
-            return []
+            return error.status != 404
+        except msgspec.MsgspecError:
+            return True
+        return any(each.name == kind.plural for each in told.resources)
 
     async def _pages(self, source: Source, spec: WatchSpec) -> list[Found]:
         listing, _ = await lists.PagedList(source, spec, PAGE).read(lambda: _Listing(spec, self._told))
@@ -131,13 +154,13 @@ class _Inside:
 
     def __init__(self, client: Client, namespace: str) -> None:
         self._client = client
-        self._namespace = namespace
+        self.namespace = namespace
         self.request = client.request
         self.stream = client.stream
 
     async def list_page(self, kind: kinds.Kind, *, query: Mapping[str, str]) -> bytes:
         """Return a page of the list of one namespace."""
-        return await self._client.list_page(kind, namespace=self._namespace, query=query)
+        return await self._client.list_page(kind, namespace=self.namespace, query=query)
 
 
 class _Listing(reflector.Listing[arrivals.Arrival]):
@@ -164,23 +187,23 @@ def _is_done(found: Found) -> bool:
     )
 
 
-async def _configuration(client: Client) -> tuple[str | None, str, tuple[str, ...]]:
+async def _configuration(client: Client) -> tuple[str | None, str, list[Denied]]:
     """Find the configuration that a scheduler of this cluster runs with, in the places where installations keep it."""
-    notes = []
+    unread = []
     for namespace, name in PLACES:
         try:
             found = await client.get(CONFIG_MAP, namespace, name)
         except errors.ApiError as error:
             if error.status == 403:
-                notes.append(f"configmap {namespace}/{name} may not be read (get configmaps in {namespace})")
+                unread.append(Denied(CONFIG_MAP, error.message, verbs=("get",), names=(name,)))
             elif error.status != 404:
                 raise
             continue
         data = found.get("data") or {}
         key = config_maps.choose(data)
         if key is not None:
-            return config_maps.text(data, key), f"configmap {namespace}/{name}", ()
-    return None, "", tuple(notes)
+            return config_maps.text(data, key), f"configmap {namespace}/{name}", []
+    return None, "", unread
 
 
 def config_map(access: Access, namespace: str, name: str, key: str = "") -> str:

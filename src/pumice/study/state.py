@@ -25,15 +25,19 @@ class StudyError(Exception):
 
 
 class Denied(msgspec.Struct, frozen=True):
-    """A kind that the user may not list."""
+    """A kind that the user may not list, or objects of it that may not be read; `read_in` is the namespace in which it could be listed after all."""
 
     kind: kinds.Kind
     message: str
+    read_in: str = ""
+    verbs: tuple[str, ...] = ("list",)
+    names: tuple[str, ...] = ()
 
     @property
     def right(self) -> str:
         """The right that is missing, as `kubectl auth can-i` names it."""
-        return f"list {self.kind.plural}{'.' + self.kind.group if self.kind.group else ''}"
+        resource = f"{self.kind.plural}{'.' + self.kind.group if self.kind.group else ''}"
+        return f"{self.verbs[0]} {resource}" + (f" {' '.join(self.names)}" if self.names else "")
 
 
 class State(msgspec.Struct, kw_only=True):

@@ -13,6 +13,8 @@ from pumice.cli.top.tracking import Tracker
 from pumice.cli.volcano import calls, failing
 from pumice.kube.watches import watching
 from pumice.kube.watches.following import Follower
+from pumice.study import rights
+from pumice.study.state import Denied
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -29,6 +31,8 @@ NEEDED: Final = {
     "nodes": (kinds.NODE, kinds.POD),
 }
 """What each table is made from."""
+_COUNTED: Final = {"queues": kinds.POD_GROUP, "jobs": kinds.POD, "nodes": kinds.POD}
+"""What the rows of each table count: without it they would be wrong, not only fewer."""
 
 
 class Reading:
@@ -83,6 +87,15 @@ class Reading:
         """Say what is not shown, and why."""
         return tuple(line for follower in self._followers if (line := self._gap(follower)))
 
+    def wrong(self) -> tuple[str, ...]:
+        """Name the tables whose rows could be read and whose counts would be wrong."""
+        forbidden = [follower.spec.kind for follower in self._followers if follower.state == "forbidden"]
+        return tuple(
+            section
+            for section, counted in _COUNTED.items()
+            if counted in forbidden and NEEDED[section][0] not in forbidden
+        )
+
     def refused(self) -> bool:
         """Tell whether nothing at all may be read."""
         return all(follower.state == "forbidden" for follower in self._followers)
@@ -95,7 +108,8 @@ class Reading:
                 f"in namespace {self._namespace}" if self._namespace and kind.namespaced else "in the whole cluster"
             )
             advice = "; -n NAMESPACE shows one" if kind.namespaced and not self._namespace else ""
-            return f"{resource} are left out: you may not list and watch them {inside}{advice}"
+            (rule,) = rights.rules_to_add([Denied(kind, "", verbs=("list", "watch"))])
+            return f"{resource} are left out: you may not list and watch them {inside}{advice}; the rule to add: {rule}"
         if follower.state == "absent":
             return failing.unserved(kind)
         if follower.state == "waiting" and follower.last_heard is not None:

@@ -17,6 +17,7 @@ from pumice.cli.top.picture import Picture
 from pumice.cli.top.reading import Reading
 from pumice.cli.volcano import calls, failing
 from pumice.model import resources
+from pumice.study import rights
 
 if TYPE_CHECKING:
     from pumice.cli.top.scene import Order, Scene
@@ -69,6 +70,7 @@ async def _json(reading: Reading, wanted: Wanted) -> None:
         encoded = msgspec.json.encode(plain)
         click.echo(msgspec.json.format(encoded, indent=2 if wanted.once else 0).decode())
         if wanted.once:
+            _end(reading, wanted)
             return
         await asyncio.sleep(wanted.interval)
 
@@ -83,6 +85,7 @@ async def _drawn(reading: Reading, wanted: Wanted, title: str) -> None:
         await reading.wait()
         picture = Picture(title, wanted.sections, wanted.rows if wanted.rows is not None else 0)
         console.print(picture.draw(_scene(reading, wanted), console))
+        _end(reading, wanted)
         return
     picture = Picture(title, wanted.sections, wanted.rows)
     await reading.wait(wanted.interval)
@@ -95,10 +98,21 @@ async def _drawn(reading: Reading, wanted: Wanted, title: str) -> None:
 def _scene(reading: Reading, wanted: Wanted) -> Scene:
     if reading.refused():
         raise failing.CommandError("; ".join(reading.missing()))
-    seen = reading.tracker.look(time.time_ns() // 1000, reading.missing())
+    wrong = [section for section in reading.wrong() if section in wanted.sections]
+    refused = tuple(f"{section} are not shown: without what you may not list they would be wrong" for section in wrong)
+    seen = reading.tracker.look(time.time_ns() // 1000, (*refused, *reading.missing()))
+    if wrong:
+        rows: dict[str, Any] = dict.fromkeys(wrong, ())
+        seen = msgspec.structs.replace(seen, **rows)
     if wanted.queue:
         seen = msgspec.structs.replace(seen, jobs=tuple(job for job in seen.jobs if job.queue == wanted.queue))
     return scenes.ordered(seen, wanted.order)
+
+
+def _end(reading: Reading, wanted: Wanted) -> None:
+    """End with another status where a table that was asked for is refused."""
+    if set(reading.wrong()) & set(wanted.sections):
+        raise click.exceptions.Exit(rights.STATUS)
 
 
 def document(seen: Scene) -> dict[str, Any]:

@@ -165,4 +165,6 @@ def decoded(kind: Kind, raw: bytes) -> Manifest:
 def _error(
     error: errors.KubeError, kind: Kind, verb: str, *, name: str = "", namespace: str = ""
 ) -> failing.CommandError:
-    return failing.CommandError(failing.told(error, kind, verb, name=name, namespace=namespace))
+    denied = isinstance(error, errors.ApiError) and error.status == 403 and f"cannot {verb} resource" in error.message
+    made = failing.ForbiddenError if denied else failing.CommandError
+    return made(failing.told(error, kind, verb, name=name, namespace=namespace))

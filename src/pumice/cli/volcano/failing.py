@@ -28,6 +28,10 @@ class CommandError(click.ClickException):
         click.echo(f"Failed to {self._path}: {self.message}", file)
 
 
+class ForbiddenError(CommandError):
+    """A command that lacks a right."""
+
+
 def path(context: click.Context | None) -> list[str]:
     """Name a command from its verb to its kind, as in `list job`; one that has no kind is executed."""
     words: list[str] = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
-from pumice.cli.volcano import calls, columns, printing
+from pumice.cli.volcano import calls, columns, failing, printing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 Manifest = dict[str, Any]
 
 EMPTY: Final = "No resources found"
+UNKNOWN: Final[Manifest] = {}
+"""Stands in place of objects that may not be read."""
+REFUSED: Final = 3
+"""The exit status where something of a list is unknown for want of rights."""
 
 
 def _first(found: Sequence[list[Manifest]]) -> list[Manifest]:
@@ -31,6 +35,7 @@ class Read(NamedTuple):
     namespace: str = ""
     labels: str = ""
     wanted: calls.Wanted | None = None
+    optional: bool = False  # what it adds is told as unknown to whoever may not read it
 
 
 class Listing(NamedTuple):
@@ -67,6 +72,7 @@ def show(place: calls.Place, listing: Listing, form: str, *, watch: bool = False
         click.echo("\n".join(columns.text(listing.table(found), items, now())))
     else:
         click.echo(EMPTY)
+    end(found)
 
 
 def show_one(listing: Listing, found: Sequence[list[Manifest]], form: str) -> None:
@@ -78,14 +84,34 @@ def show_one(listing: Listing, found: Sequence[list[Manifest]], form: str) -> No
         click.echo(printing.named(listing.kind, item))
     else:
         click.echo("\n".join(columns.text(listing.table(found), [item], now())))
+    end(found)
+
+
+def is_unknown(listed: list[Manifest]) -> bool:
+    """Tell whether objects of a kind may not be read."""
+    return bool(listed) and listed[0] is UNKNOWN
+
+
+def end(found: Sequence[list[Manifest]]) -> None:
+    """End with another status where something that was shown is unknown."""
+    if any(is_unknown(listed) for listed in found):
+        raise click.exceptions.Exit(REFUSED)
 
 
 async def read(cluster: calls.Cluster, listing: Listing) -> list[list[Manifest]]:
-    """Read what a list is made from."""
-    return [
-        await cluster.listed(each.kind, each.namespace, labels=each.labels, wanted=each.wanted)
-        for each in listing.reads
-    ]
+    """Read what a list is made from; nothing stands for what is optional and may not be read."""
+    return [await read_one(cluster, each) for each in listing.reads]
+
+
+async def read_one(cluster: calls.Cluster, each: Read) -> list[Manifest]:
+    """Read a kind that a list is made from."""
+    try:
+        return await cluster.listed(each.kind, each.namespace, labels=each.labels, wanted=each.wanted)
+    except failing.ForbiddenError as error:
+        if not each.optional:
+            raise
+        click.echo(f"unknown is what you may not read: {error.message}", err=True)
+        return [UNKNOWN]
 
 
 def now() -> int:

@@ -30,8 +30,8 @@ def counted(groups: Iterable[Mapping[str, Any]]) -> Counts:
     return counts
 
 
-def table(counts: Counts) -> tuple[Column, ...]:
-    """Give the columns of queues whose groups were counted."""
+def table(counts: Counts | None) -> tuple[Column, ...]:
+    """Give the columns of queues whose groups were counted, or may not be read."""
     return (
         Column("Name", columns.name, 25),
         Column("Weight", columns.field("spec", "weight", otherwise=1), 8),
@@ -42,7 +42,9 @@ def table(counts: Counts) -> tuple[Column, ...]:
     )
 
 
-def _counting(counts: Counts, phase: str) -> Callable[[columns.Manifest, int], object]:
+def _counting(counts: Counts | None, phase: str) -> Callable[[columns.Manifest, int], object]:
+    if counts is None:
+        return lambda _queue, _: "?"
     return lambda queue, _: counts.get(columns.name(queue), {}).get(phase, 0)
 
 

@@ -58,7 +58,8 @@ def show(place: calls.Place, name: str, form: str) -> None:
 
     async def read(cluster: calls.Cluster) -> list[list[Manifest]]:
         queue = await cluster.get(kinds.QUEUE, "", name)
-        return [[queue], [] if form in ("json", "yaml", "name") else await cluster.listed(kinds.POD_GROUP)]
+        counted = wanted.reads[1:]
+        return [[queue], *[await listing.read_one(cluster, each) for each in counted]]
 
     listing.show_one(wanted, calls.run(place, read), form)
 
@@ -68,10 +69,11 @@ def _listing(form: str) -> listing.Listing:
     counted = form in ("", "wide")
 
     def table(found: Sequence[list[Manifest]]) -> Sequence[columns.Column]:
-        plain = queue_rows.table(queue_rows.counted(found[1]))
+        unknown = listing.is_unknown(found[1])
+        plain = queue_rows.table(None if unknown else queue_rows.counted(found[1]))
         return (*plain, *queue_rows.WIDE) if form == "wide" else plain
 
-    groups = (listing.Read(kinds.POD_GROUP),) if counted else ()
+    groups = (listing.Read(kinds.POD_GROUP, optional=True),) if counted else ()
     return listing.Listing(reads=(listing.Read(kinds.QUEUE), *groups), table=table)
 
 
