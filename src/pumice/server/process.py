@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from pumice.server.logs.logs import Log
 
 FINISH: Final = 4.0  # seconds that writes get at the end
-ENDING: Final = 30.0  # seconds after which the process should have ended
 
 
 def run(settings: Settings) -> int:
@@ -307,7 +306,7 @@ class Process:
             self._controllers.start()
         ended = self._decide()
         self._deciding.begin()
-        self._deciding.due(time.monotonic() + ENDING)
+        self._deciding.due(time.monotonic() + watchdog.ENDING)
         if self._controllers is not None:
             self._controllers.stop()
         if isinstance(ended, mailbox.Fatal):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 TELL: Final = 3.0  # seconds that a log gets for what is told
 FAREWELL: Final = 8.0  # seconds that the rest of the process gets to end in good order, which releases its Lease
+ENDING: Final = 30.0  # seconds after the end of a loop within which the process should have ended, executors that are waited for included
 STATUS: Final = 1
 
 
@@ -76,11 +77,11 @@ def bounded(step: Callable[[], object], patience: float) -> None:
 
 
 async def beat(part: overdue.Part) -> None:
-    """Show that the running event loop turns, until cancelled."""
+    """Show that the running event loop turns, until cancelled; from then on the process has a while to end."""
     try:
         while True:
             part.begin()
             part.due(time.monotonic() + overdue.BEAT)
             await asyncio.sleep(overdue.BEAT)
     finally:
-        part.rest()
+        part.due(time.monotonic() + ENDING)
