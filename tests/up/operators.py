@@ -1,4 +1,4 @@
-"""What the operators of other projects make of their objects: PodGroups and pods, as pure functions from the object that a user applied.
+"""What operators that the tests do not run make of their objects: PodGroups and pods, as pure functions from the object that a user applied.
 
 Each gives steps; a step is a list of manifests that are applied together, and the next one follows when the last one's pods run (or its group is let in, if it
 has none), as the operator would wait.
@@ -68,57 +68,6 @@ def spark_submit(template, driver_found):
     yield [again, *executors]
 
 
-def spark_operator(application, _):
-    spec = application["spec"]
-    name = f"spark-{application['metadata']['name']}-pg"
-    options = spec["batchSchedulerOptions"]
-    instances = spec["executor"]["instances"]
-    total = {
-        "cpu": str(spec["driver"]["cores"] + instances * spec["executor"]["cores"]),
-        "memory": f"{1 + instances}Gi",
-    }
-    yield [
-        group(
-            name,
-            application,
-            minMember=1,
-            queue=options["queue"],
-            priorityClassName=options["priorityClassName"],
-            minResources=total,
-        )
-    ]
-    prefix = application["metadata"]["name"]
-    yield [pod(f"{prefix}-driver", application, container("driver", spec["image"], 1, "1Gi"), name)]
-    yield [
-        pod(f"{prefix}-exec-{number}", application, container("executor", spec["image"], 1, "1Gi"), name)
-        for number in range(1, instances + 1)
-    ]
-
-
-def ray_operator(cluster, _):
-    metadata, spec = cluster["metadata"], cluster["spec"]
-    name = f"ray-{metadata['name']}-pg"
-    head = pod(f"{metadata['name']}-head", cluster, spec["headGroupSpec"]["template"]["spec"], name, "headgroup")
-    workers = [
-        pod(
-            f"{metadata['name']}-{each['groupName']}-{number}",
-            cluster,
-            each["template"]["spec"],
-            name,
-            each["groupName"],
-        )
-        for each in spec["workerGroupSpecs"]
-        for number in range(each["replicas"])
-    ]
-    total = {"cpu": "9", "memory": "18Gi", "nvidia.com/gpu": "2"}
-    priority = metadata["labels"]["ray.io/priority-class-name"]
-    queue = metadata["labels"]["volcano.sh/queue-name"]
-    wanted = group(
-        name, cluster, minMember=1 + len(workers), queue=queue, priorityClassName=priority, minResources=total
-    )
-    yield [wanted, head, *workers]
-
-
 def training_operator(job, _):
     """Kubeflow's training operator: no pod before the group is let in."""
     policy, name = job["spec"]["runPolicy"]["schedulingPolicy"], job["metadata"]["name"]
@@ -138,19 +87,6 @@ def training_operator(job, _):
     ]
 
 
-def mpi_operator(job, _):
-    """The MPI operator: group and pods at once."""
-    policy, name = job["spec"]["runPolicy"]["schedulingPolicy"], job["metadata"]["name"]
-    roles = job["spec"]["mpiReplicaSpecs"]
-    pods = [
-        pod(f"{name}-{role.lower()}-{number}", job, each["template"]["spec"], name)
-        for role, each in roles.items()
-        for number in range(each["replicas"])
-    ]
-    wanted = group(name, job, minMember=len(pods), queue=policy["queue"], priorityClassName=policy["priorityClass"])
-    yield [wanted, *pods]
-
-
 def trainer(job, found):
     """Kubeflow's trainer: as many pods as the job says, from its runtime's template, in one part of the network."""
     runtime = found("", job["spec"]["runtimeRef"]["name"])
@@ -165,20 +101,6 @@ def trainer(job, found):
         group(name, job, minMember=count, queue=queue, minResources=total, networkTopology=topology),
         *(pod(f"{name}-node-0-{number}", job, spec, name) for number in range(count)),
     ]
-
-
-def leader_worker_set(wanted, _):
-    """LeaderWorkerSet: a group for each replica; its owner is the leader in truth, the set here."""
-    name, spec = wanted["metadata"]["name"], wanted["spec"]
-    queue = wanted["metadata"]["annotations"][QUEUE_NAME]
-    size, template = spec["leaderWorkerTemplate"]["size"], spec["leaderWorkerTemplate"]["workerTemplate"]["spec"]
-    made = []
-    for index in range(spec["replicas"]):
-        group_name = f"{name}-{index}-6f9c"
-        made.append(group(group_name, wanted, minMember=size, queue=queue, minResources={"cpu": str(size)}))
-        names = [f"{name}-{index}", *(f"{name}-{index}-{number}" for number in range(1, size))]
-        made += [pod(each, wanted, template, group_name) for each in names]
-    yield made
 
 
 def argo(workflow, _):

@@ -1,4 +1,4 @@
-"""Manifests of other projects on a cluster of `pumice up`: applied by kubectl as their users do, their pods start as gangs in their queues."""
+"""Manifests of projects whose operators the tests do not run, on a cluster of `pumice up`: applied by kubectl as their users do, their pods start as gangs in their queues."""
 
 from __future__ import annotations
 
@@ -71,24 +71,8 @@ def started(fleet, metadata):
 
 CASES = [
     # file, kind and name of the object that the operator looks at, operator, pods, groups with minMember and queue
-    (
-        "spark-operator",
-        ("sparkapplication", "spark", "wordcount"),
-        operators.spark_operator,
-        4,
-        {"spark-wordcount-pg": (1, "analytics")},
-    ),
-    ("ray", ("raycluster", "ml", "tune"), operators.ray_operator, 3, {"ray-tune-pg": (3, "research")}),
     ("pytorch", ("pytorchjob", "ml", "resnet"), operators.training_operator, 3, {"resnet": (3, "research")}),
-    ("mpi", ("mpijob", "ml", "horovod"), operators.mpi_operator, 3, {"horovod": (3, "research")}),
     ("trainer", ("trainjob", "ml", "ft"), operators.trainer, 4, {"ft": (4, "research")}),
-    (
-        "leader-worker-set",
-        ("leaderworkerset", "default", "llm"),
-        operators.leader_worker_set,
-        8,
-        {"llm-0-6f9c": (4, "serving"), "llm-1-6f9c": (4, "serving")},
-    ),
 ]
 
 
