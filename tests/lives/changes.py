@@ -85,8 +85,9 @@ def quota(hard):
 class Quotas:
     """Counts what pods take of quotas, and refuses pods that controllers would make beyond them."""
 
-    def __init__(self, stage):
+    def __init__(self, stage, *, counts):
         self._cluster = stage.cluster
+        self._counts = counts  # else what is used stays what is stated
         stage.cluster._check = self.check
 
     def check(self, made):
@@ -101,7 +102,7 @@ class Quotas:
 
     def count(self):
         """Write down what is used."""
-        for found in list(self._cluster.store.scan(kinds.RESOURCE_QUOTA)):
+        for found in list(self._cluster.store.scan(kinds.RESOURCE_QUOTA)) if self._counts else ():
             used = {name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in self._used(found).items()}
             metadata = {key: found["metadata"][key] for key in ("name", "namespace")}
             status = {"hard": found["spec"]["hard"], "used": used}
@@ -140,11 +141,11 @@ def phase(pod):
 class Ground:
     """A simulated cluster with a scheduler, controllers and quotas."""
 
-    def __init__(self, settings, given, now=None):
+    def __init__(self, settings, given, now=None, *, counts=True):
         clock = VirtualClock(now) if now is not None else None
         self.stage = SimulatedStage(settings, Options(), KNOWN, clock, controllers=controllers.REGISTERED)
         self.stage.breakdowns = True
-        self.quotas = Quotas(self.stage)
+        self.quotas = Quotas(self.stage, counts=counts)
         self.stage.apply(given)
         self.stage.connect()
         self.stage.cluster.settle()

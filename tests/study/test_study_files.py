@@ -224,3 +224,42 @@ def test_arguments_that_volcano_ignores_do_not_keep_its_cluster_from_being_expla
     state.text = "tiers: 1\n"
     with pytest.raises(StudyError, match="configmap a/b is refused"):
         configuring.choose(state, KNOWN)
+
+
+def test_a_job_that_was_deleted_and_made_anew_is_the_one_that_is_there():
+    """Pods of the old Job are still going, in a group that is named after its uid; the newer Job has a group and no pods yet."""
+    old, new = remade("old-uid"), remade("new-uid")
+    pod = old_pod()
+    for jobs in ({}, {"new-uid": new[0]}):
+        state = State(source="here", now=0, objects=[files._read(each) for each in (old[1], pod, new[1])], jobs=jobs)
+        assert naming.find(state, "job", "train", "ml") == "ml/train-new-uid"
+
+
+def remade(uid):
+    """Return a Job and its group; the newer one is of a later second."""
+    created = "2026-01-01T00:00:05Z" if uid == "new-uid" else "2026-01-01T00:00:01Z"
+    owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "train", "uid": uid, "controller": True}
+    job = {"metadata": {"name": "train", "namespace": "ml", "uid": uid, "creationTimestamp": created}, "spec": {}}
+    metadata = {
+        "name": f"train-{uid}",
+        "namespace": "ml",
+        "uid": f"group-{uid}",
+        "creationTimestamp": created,
+        "ownerReferences": [owner],
+    }
+    group = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": metadata}
+    return job, {**group, "spec": {"minMember": 1}}
+
+
+def old_pod():
+    """Return a pod of the old Job that is going."""
+    metadata = {
+        "name": "train-w-0",
+        "namespace": "ml",
+        "uid": "pod",
+        "creationTimestamp": "2026-01-01T00:00:02Z",
+        "deletionTimestamp": "2026-01-01T00:00:09Z",
+        "annotations": {"scheduling.k8s.io/group-name": "train-old-uid", "volcano.sh/job-name": "train"},
+        "ownerReferences": remade("old-uid")[1]["metadata"]["ownerReferences"],
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": []}}

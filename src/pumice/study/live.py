@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pumice.kube.watches.watching import Source
-    from pumice.study.state import Found
+    from pumice.study.state import Found, Manifest
 
 PAGE: Final = 2000
 SIDE_BY_SIDE: Final = 8
@@ -74,11 +74,13 @@ async def _read(access: Access, told: Told, namespace: str) -> State:
         reading = _Reading(client, told, turns, namespace)
         found = await asyncio.gather(*(reading.kind(spec) for spec in wanted))
         objects = [(spec.kind, each) for spec, listed in zip(wanted, found, strict=True) for each in listed]
+        jobs = await _jobs(client, namespace)
         text, place, unread = await _configuration(client)
     return State(
         source=f"cluster {where.server}",
         now=time.time_ns() // 1000,
         objects=objects,
+        jobs=jobs,
         text=text,
         configuration_source=place,
         denied=tuple(sorted([*reading.denied, *unread], key=lambda each: each.right)),
@@ -93,6 +95,30 @@ class _Served(msgspec.Struct):
     """What is served of a version."""
 
     resources: list[_Resource] = []
+
+
+async def _jobs(client: Client, namespace: str) -> dict[str, Manifest]:
+    """Read the Jobs of Volcano whole, by uid: what their controllers make of them; none where they may not be read."""
+    for place in dict.fromkeys(("", namespace)):
+        try:
+            return await _listed_jobs(client, place)
+        except errors.ApiError as error:
+            if error.status not in (403, 404):
+                raise
+    return {}
+
+
+async def _listed_jobs(client: Client, namespace: str) -> dict[str, Manifest]:
+    found: dict[str, Manifest] = {}
+    query: dict[str, str | int | bool] = {"limit": PAGE}
+    while True:
+        page = arrivals.page(await client.list_page(kinds.JOB, namespace=namespace, query=query))
+        for raw in page.items:
+            job = msgspec.json.decode(raw)
+            found[job["metadata"]["uid"]] = {"apiVersion": kinds.JOB.api_version, "kind": kinds.JOB.name, **job}
+        if not page.token:
+            return found
+        query["continue"] = page.token
 
 
 class _Reading:

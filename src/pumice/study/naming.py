@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from pumice.api import kinds, names
 from pumice.study.state import StudyError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from pumice.api.meta import ObjectMeta
     from pumice.study.state import State
 
 What = Literal["pod", "job", "queue", "node"]
@@ -34,8 +35,8 @@ def find(state: State, what: What, name: str, namespace: str = "") -> str:
         return _one(what, name, [key for key in known if _fits(key, wanted)], known)
     groups = list(dict.fromkeys(_groups(state)))
     exact = [key for key in groups if _fits(key, wanted)]
-    owned = list(dict.fromkeys(group for owner, group in _owners(state) if _fits(owner, wanted)))
-    return _one(what, name, exact or owned, [*groups, *(owner for owner, _ in _owners(state))])
+    owned = [owned for owned in _owners(state) if _fits(owned.owner, wanted)]
+    return _one(what, name, exact or _live(state, owned), [*groups, *(each.owner for each in _owners(state))])
 
 
 def _split(what: str, name: str, namespace: str) -> tuple[str, str]:
@@ -61,20 +62,48 @@ def _groups(state: State) -> Iterator[str]:
             yield _key(pod.metadata.namespace, group)
 
 
-def _owners(state: State) -> Iterator[tuple[str, str]]:
-    """Walk over those to whom pods belong, each with the group of the pod: its controllers, its Volcano Job."""
+class _Owned(NamedTuple):
+    """A group, and who it or one of its pods belongs to."""
+
+    owner: str
+    group: str
+    kind: str
+    uid: str
+    created: str
+    going: bool
+
+
+def _owners(state: State) -> Iterator[_Owned]:
+    """Walk over those to whom pods and groups belong: their controllers, their Volcano Job."""
     for pod in state.pods():
         metadata = pod.metadata
         group = metadata.annotations.get(names.GROUP_NAME)
         if group:
-            owners = [owner.name for owner in metadata.owner_references]
+            yield from _owners_of(metadata, group)
             job = metadata.labels.get(_JOB_LABEL) or metadata.annotations.get(_JOB_LABEL)
-            for owner in [*owners, *([job] if job else [])]:
-                yield _key(metadata.namespace, owner), _key(metadata.namespace, group)
+            if job and not any(owner.name == job for owner in metadata.owner_references):
+                yield _owned(metadata, group, job, "", "")
     for found in state.of(kinds.POD_GROUP):
-        place = found.metadata.namespace
-        for reference in found.metadata.owner_references:
-            yield _key(place, reference.name), _key(place, found.metadata.name)
+        yield from _owners_of(found.metadata, found.metadata.name)
+
+
+def _owners_of(metadata: ObjectMeta, group: str) -> Iterator[_Owned]:
+    for owner in metadata.owner_references:
+        yield _owned(metadata, group, owner.name, owner.kind, owner.uid)
+
+
+def _owned(metadata: ObjectMeta, group: str, owner: str, kind: str, uid: str) -> _Owned:
+    place, created = metadata.namespace, metadata.creation_timestamp or ""
+    return _Owned(_key(place, owner), _key(place, group), kind, uid, created, bool(metadata.deletion_timestamp))
+
+
+def _live(state: State, owned: Sequence[_Owned]) -> list[str]:
+    """Return the groups of those who have a name; of an owner that was deleted and made anew those of the one that is there, though pods of the other are still going."""
+    if len({(each.kind, each.owner) for each in owned}) == 1 and len({each.uid for each in owned}) > 1:
+        there = {uid for uid, job in state.jobs.items() if not job["metadata"].get("deletionTimestamp")}
+        newest = max(owned, key=lambda each: (each.uid in there, not each.going, each.created))
+        owned = [each for each in owned if each.uid == newest.uid]
+    return list(dict.fromkeys(each.group for each in owned))
 
 
 def _one(what: str, name: str, found: list[str], known: Iterable[str]) -> str:

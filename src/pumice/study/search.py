@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Search", "Standing", "Target", "Trial", "Verdict", "search"]
 
 PAIRS: Final = 8
+CURES: Final = 3
 PATIENCE: Final = 20.0  # seconds; a policy that takes long over a cycle is not asked for ever
 NAMED: Final = 3
 _RANKS: Final = (
@@ -54,7 +55,6 @@ _RANKS: Final = (
     "ports",
     "volumes",
     "topology",
-    "minResources",
     "size",
     "cordon",
     "quota",
@@ -64,15 +64,18 @@ _RANKS: Final = (
     "class",
     "priority",
     "budget",
+    "minResources",
     "minimum",
     "request",
     "end",
+    "together",
     "node",
     "larger",
     "ends",
-    "together",
 )
 """Sorts of relaxations from the smallest to the largest: what somebody forgot to write, what a policy grants, what a job gives up, what others end, what costs money."""
+_DEAR: Final = frozenset({"node", "larger", "ends"})
+_CURES: Final = frozenset({"claim", "label", "toleration", "selector", "affinity", "size", "cordon"})
 _LARGER: Final = {"larger": "node", "ends": "end"}
 """Sorts that are not looked at where a smaller one is enough."""
 _EVICTING: Final = frozenset({"preempt", "reclaim", "gangpreempt", "gangreclaim", "shuffle"})
@@ -261,9 +264,21 @@ class _Search:
             self._told(f"trying {number + 1} of {len(found)}: {each.said}")
             if self._single(each):
                 done.add(each.sort)
+        enough = [each for each, trial in self._trials if trial.enough]
+        if all(each.drastic or each.sort in _DEAR for each in enough) and not self._untried:
+            self._once_others_end(found)
         if not any(trial.enough for _, trial in self._trials) and not self._untried:
             self._several(found)
         return self._found()
+
+    def _once_others_end(self, found: Sequence[Relaxation]) -> None:
+        """Where nothing but new nodes would do, look for what would once another job ends: the cure of what keeps the job off nodes that are full."""
+        cured = [each for each, trial in self._trials if each.sort in _CURES and not trial.enough]
+        ends = [each for each in found if each.sort == "end"]
+        for pair in [(each, end) for each in cured[:CURES] for end in ends[:CURES]]:
+            if self._is_enough(pair):
+                self._keep(list(pair))
+                return
 
     def _found(self) -> Found:
         enough = [(each, trial) for each, trial in self._trials if trial.enough]
@@ -355,4 +370,5 @@ class _Search:
 
 
 def _rank(tried: Relaxation) -> tuple[bool, int]:
+    """Order what is enough, the smallest first; what is enough together with the end of another job comes before new nodes."""
     return tried.drastic, _RANKS.index(tried.sort)

@@ -57,7 +57,7 @@ def find(question: Question) -> Iterator[Relaxation]:
     yield from _raised(question, line, "capability")
     if "capacity" in question.plugins:
         yield from _raised(question, line, "deserved")
-    if question.plugins & _WEIGHED:
+    if question.plugins & _WEIGHED and any(jobs for name, jobs in cluster.queue_jobs.items() if name != queue.name):
         yield from _weights(queue)
 
 
