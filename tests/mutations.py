@@ -96,6 +96,8 @@ def changed_value(draw, value, chosen=None):
             holder[last]
         except (LookupError, TypeError):
             continue  # gone by what was done before
+        if not isinstance(holder, dict | list):
+            continue  # as above
         match draw(st.sampled_from(("other", "other", "out", "twice", "swap"))):
             case "other":
                 holder[last] = copy.deepcopy(draw(st.sampled_from(VALUES)))

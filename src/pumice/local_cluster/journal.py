@@ -32,6 +32,7 @@ _RETRY: Final = (
     0.8  # seconds after which a write is tried again, and after which the thread turns though nothing was written
 )
 _MOST_SHARED: Final = 20_000
+_LONGEST_VERSION: Final = 18  # digits
 _DECODE: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -59,12 +60,24 @@ def open_journal(folder: Path, store: ObjectStore) -> Journal:
         database.execute("PRAGMA locking_mode = EXCLUSIVE")
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
+        database.execute("PRAGMA trusted_schema = OFF")
         database.executescript("BEGIN IMMEDIATE;" + _SCHEMA + "COMMIT;")
+        _check_schema(path, database)
     except (sqlite3.Error, OSError) as error:
         busy = "locked" in str(error)
         why = "another process uses it" if busy else f"{error}; move it away to start from nothing"
         raise JournalError(f"{path}: {why}") from None
     return Journal(path, database, store)
+
+
+def _check_schema(path: Path, database: sqlite3.Connection) -> None:
+    """Refuse a database with anything but our tables in it: views and triggers would run when it is read or written."""
+    wanted = {" ".join(each.replace("IF NOT EXISTS ", "").split()) for each in _SCHEMA.split(";") if each.strip()}
+    found = {" ".join(str(text).split()) for (text,) in database.execute("SELECT sql FROM sqlite_schema")}
+    if found != wanted:
+        database.close()
+        others = "; ".join(sorted(text[:80] for text in found - wanted)) or "less than that"
+        raise JournalError(f"{path} holds something else than the state of a cluster: {others}")
 
 
 class Journal:
@@ -84,18 +97,33 @@ class Journal:
 
     def restore(self, cluster: Cluster) -> None:
         """Put back what an earlier run has kept: definitions first, for the kinds of the others are theirs. Then begin to write."""
-        found = dict(self._database.execute("SELECT name, value FROM about"))
-        if found and found.get("format") != _FORMAT:
-            raise JournalError(
-                f"{self._path} has format {found.get('format')}, and this version reads {_FORMAT}; move it away"
-            )
-        version = int(found.get("version", 0))
-        self._store.restore(self._objects(), version)
-        cluster.definitions.serve_all()
+        version = self._restored_version()
+        try:
+            self._store.restore(self._objects(), version)
+            cluster.definitions.serve_all()
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            raise self._unreadable(error) from error
         self.durability.start(version)
         self._version = version
         self._store.observe(self._seen)
         self._thread.start()
+
+    def _restored_version(self) -> int:
+        try:
+            found = dict(self._database.execute("SELECT name, value FROM about"))
+        except sqlite3.Error as error:
+            raise self._unreadable(error) from None
+        if found and found.get("format") != _FORMAT:
+            raise JournalError(
+                f"{self._path} has format {found.get('format')}, and this version reads {_FORMAT}; move it away"
+            )
+        version = str(found.get("version", "0"))
+        if not version.isdecimal() or len(version) > _LONGEST_VERSION:
+            raise self._unreadable(ValueError(f"its version is {version[:40]!r}"))
+        return int(version)
+
+    def _unreadable(self, error: Exception) -> JournalError:
+        return JournalError(f"{self._path} cannot be read: {error}; move it away to start from nothing")
 
     @property
     def rests(self) -> bool:
@@ -121,9 +149,11 @@ class Journal:
                 kind = known.get(text)
                 if kind is None:
                     kind = known[text] = _kind(text)
-                yield Key(kind, namespace, name), shared.decode(body)
-        except (sqlite3.Error, msgspec.MsgspecError) as error:
-            raise JournalError(f"{self._path} cannot be read: {error}; move it away to start from nothing") from None
+                found = shared.decode(body)
+                _check_metadata(found["metadata"], name)
+                yield Key(kind, namespace, name), found
+        except (sqlite3.Error, ValueError, TypeError, LookupError, RecursionError) as error:
+            raise self._unreadable(error) from None
 
     # ---- following
 
@@ -199,6 +229,13 @@ class SharedParts:
                 self._known.clear()
             found = self._known[key] = msgspec.json.decode(key)
         return found
+
+
+def _check_metadata(metadata: Mapping[str, Any], name: str) -> None:
+    """Refuse an object without what every stored object has."""
+    version, uid = metadata.get("resourceVersion"), metadata.get("uid")
+    if metadata.get("name") != name or type(uid) is not str or type(version) is not str or not version.isdecimal():
+        raise ValueError(f"the object {name!r} has another name, or no uid and version")
 
 
 def _text(kind: kinds.Kind) -> str:

@@ -111,6 +111,8 @@ def _read(file: Path, *, required: bool) -> str | None:
         if not required:
             return None
         raise ConfigurationError(f"{file}: no such kubeconfig; check the path given") from None
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{file}: byte {error.start} is not UTF-8 text; this is no kubeconfig") from None
     except OSError as error:
         raise ConfigurationError(f"{file}: cannot be read: {error.strerror}; check its permissions") from None
     except ValueError:
