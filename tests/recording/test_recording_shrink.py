@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pumice.cli.program import program
 from pumice.framework import configuration
+from pumice.framework.record import Verdict
 from pumice.recording import reducing, shrinking, verdicts
 from pumice.recording.other_policy import copy
 from pumice.recording.player import Player
@@ -101,3 +102,71 @@ def test_the_configuration_of_the_verdict_is_that_of_its_cycle(tmp_path):
     rig.live(script, tmp_path)
     _, _, _, policy = next(iter(_verdicts(tmp_path).values()))
     assert policy.tiers == configuration.load(script.policy.text, KNOWN.catalog(), "config").tiers
+
+
+EVICTING = """\
+actions: "enqueue, allocate, preempt, reclaim"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: predicates}, {name: nodeorder}]
+"""
+
+
+def _manifest(kind, name, api="v1", **rest):
+    metadata = {"name": name} if kind == "Node" else {"name": name, "namespace": "a"}
+    metadata.update(rest.pop("metadata", {}))
+    return {"apiVersion": api, "kind": kind, "metadata": metadata, **rest}
+
+
+def _job(name, cpu, node=""):
+    group = _manifest(
+        "PodGroup", name, "scheduling.volcano.sh/v1beta1", spec={"minMember": 1}, status={"phase": "Inqueue"}
+    )
+    resources = {"requests": {"cpu": cpu}}
+    spec = {"schedulerName": "volcano", "containers": [{"name": "c", "image": "x", "resources": resources}]}
+    annotations = {"scheduling.k8s.io/group-name": name}
+    pod = _manifest(
+        "Pod", f"{name}-0", metadata={"annotations": annotations}, spec={**spec, **({"nodeName": node} if node else {})}
+    )
+    return [group, pod]
+
+
+def test_what_is_kept_is_why_the_job_got_no_place_and_not_why_nobody_was_evicted_for_it(tmp_path):
+    """Both preempt and reclaim speak after allocate; what they say follows from others that run, and those can go."""
+    nodes = [_manifest("Node", f"node-{n}", status={"allocatable": {"cpu": "4", "pods": "110"}}) for n in range(3)]
+    running = [each for n in range(3) for each in _job(f"runs-{n}", "2", f"node-{n}")]
+    stage = rig.stage(EVICTING, [*nodes, *running, *_job("waits", "64")], tmp_path)
+    stage.decide()
+    said = {each.source for each in stage._stage._cache.record.verdicts("a/waits")}
+    stage.end()
+    assert said & {"preempt", "reclaim"}, said
+    file = tmp_path / "scenario.yaml"
+    result = CliRunner().invoke(program, ["shrink", str(tmp_path), "--job", "a/waits", "-o", str(file)])
+    assert result.exit_code == 0, result.output
+    assert "a/waits waits: allocate: " in result.output
+    assert "Insufficient cpu" in result.output
+    text = file.read_text()
+    assert "runs-" not in text
+    assert text.count('kind":"Node"') + text.count("kind: Node") == 1
+    assert CliRunner().invoke(program, ["test", str(file)]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ([("enqueue", 2), ("allocate", 2), ("reclaim", 2)], "allocate"),
+        ([("allocate", 2), ("enqueue", 2)], "allocate"),
+        ([("preempt", 3), ("allocate", 2)], "allocate"),
+        ([("allocate", 2), ("enqueue", 3)], "enqueue"),
+        ([("backfill", 1), ("gangpreempt", 4), ("shuffle", 5)], "backfill"),
+        ([("reclaim", 1), ("preempt", 2)], "preempt"),
+        ([("reclaim", 7)], "reclaim"),
+        ([("allocate", 1), ("mine", 2), ("gangreclaim", 2)], "mine"),
+    ],
+)
+def test_the_reason_that_matters_is_that_of_whoever_places_or_lets_in(said, kept):
+    spoken = [Verdict(cycle, source, f"{source} says so", "a/j") for source, cycle in said]
+    assert verdicts.summed_up({}, [], spoken).source == kept
+    for source, _ in said:  # one that is looked for is found, whatever else was said
+        wanted = verdicts.summed_up({}, [], [each for each in spoken if each.source == source])
+        assert verdicts.summed_up({}, [], spoken, wanted).source == source

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from pumice.framework.record import Verdict
     from pumice.recording.player import Played, Player
+
+_EVICTING: Final = frozenset({"preempt", "reclaim", "gangpreempt", "gangreclaim", "shuffle"})
+_LETTING_IN: Final = "enqueue"
 
 
 class JobVerdict(msgspec.Struct, frozen=True):
@@ -61,17 +64,23 @@ def summed_up(
 ) -> JobVerdict | None:
     """Sum up what happened to a job: an eviction counts more than a start, and that more than waiting.
 
-    Several actions may have said why it waits: the latest counts, or the one that says what is looked for.
+    Several actions may have said why it waits: the reason that matters counts, or the one that says what is looked for.
     """
     if gone := tuple((pod, "") for pod in sorted(evicted)):
         return JobVerdict("evicted", gone)
     if bound:
         return JobVerdict("starts", tuple(sorted(bound.items())))
-    waits = [JobVerdict("waits", (), each.source, reason_key(each.text), each.text) for each in _latest_last(said)]
+    waits = [
+        JobVerdict("waits", (), each.source, reason_key(each.text), each.text) for each in sorted(said, key=_weight)
+    ]
     same = [each for each in waits if wanted is not None and wanted.is_same(each)]
     found = same or waits
     return found[-1] if found else None
 
 
-def _latest_last(said: Iterable[Verdict]) -> list[Verdict]:
-    return sorted(said, key=lambda verdict: verdict.cycle)
+def _weight(verdict: Verdict) -> tuple[bool, int, bool]:
+    """Weigh why a job waits: what kept it from a place is the reason, and why nobody could be evicted for it only says that this was no way out.
+
+    Of those who let in and place the latest counts; in one cycle that is whoever tried to place what was let in.
+    """
+    return verdict.source not in _EVICTING, verdict.cycle, verdict.source != _LETTING_IN

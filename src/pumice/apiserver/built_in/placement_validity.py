@@ -31,9 +31,11 @@ def placement(spec: Mapping[str, Any], path: str) -> Causes:
     for index, toleration in enumerate(spec.get("tolerations") or ()):
         found += _toleration(toleration, f"{path}.tolerations[{index}]")
     gates = [each.get("name") for each in spec.get("schedulingGates") or ()]
+    known: set[Any] = set()
     for index, name in enumerate(gates):
         found += wrong.label_key(name or "", f"{path}.schedulingGates[{index}]")
-        found += wrong.duplicate(f"{path}.schedulingGates[{index}]", name) if name in gates[:index] else []
+        found += wrong.duplicate(f"{path}.schedulingGates[{index}]", name) if name in known else []
+        known.add(name)
     if gates and spec.get("nodeName"):
         found += wrong.forbidden(f"{path}.nodeName", _GATED)
     return found

@@ -46,7 +46,7 @@ def pod_spec(spec: Mapping[str, Any], path: str, more_volumes: Iterable[str] = (
 
 def _volumes(spec: Mapping[str, Any], path: str) -> tuple[Causes, list[str]]:
     found: Causes = []
-    names: list[str] = []
+    names: dict[str, None] = {}
     for index, volume in enumerate(spec.get("volumes") or ()):
         where, name = f"{path}.volumes[{index}]", volume.get("name")
         found += wrong.label_name(name, f"{where}.name")
@@ -54,8 +54,8 @@ def _volumes(spec: Mapping[str, Any], path: str) -> tuple[Causes, list[str]]:
         sources = [each for each in volume if each != "name"]
         for extra in sources[1:]:
             found += wrong.forbidden(f"{where}.{extra}", "may not specify more than 1 volume type")
-        names.append(name)
-    return found, names
+        names[name] = None
+    return found, list(names)
 
 
 def _container(container: Mapping[str, Any], where: str, volumes: set[str]) -> Causes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pumice.apiserver import statuses
-from pumice.apiserver.ownership import fieldsets, managed
+from pumice.apiserver.ownership import fieldsets, managed, places
 from pumice.sim import structure
 
 if TYPE_CHECKING:
@@ -62,12 +62,13 @@ def _conflicts(
 ) -> list[tuple[Entry, list[tuple[str, ...]]]]:
     """Find the fields that others own and that are to become something else."""
     found = []
+    known = places.Places()
     for entry in others:
         both = fieldsets.intersection(fields, entry["fieldsV1"])
         paths = []
         for path in fieldsets.leaves(both):
-            there, value = fieldsets.value_at(live, path)
-            _, other = fieldsets.value_at(wanted, path)
+            there, value = fieldsets.value_at(live, path, known)
+            _, other = fieldsets.value_at(wanted, path, known)
             if there and not structure.same(value, other) and not (_is_member(path, value) and _is_member(path, other)):
                 paths.append(path)
         if paths:
@@ -106,12 +107,7 @@ def _paired(
 def _without(entry: Entry, paths: list[tuple[str, ...]]) -> Entry:
     if not paths:
         return entry
-    lost: FieldSet = {}
-    for path in paths:
-        nested: FieldSet = {}
-        for element in reversed(path):
-            nested = {element: nested}
-        lost = fieldsets.union(lost, nested) if lost else nested
+    lost = fieldsets.of_paths(paths)
     return {**entry, "fieldsV1": managed.share(fieldsets.exact_difference(entry["fieldsV1"], lost))}
 
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from pumice.apiserver.ownership.places import Places
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pumice.apiserver.schemas.nodes import Node
 
@@ -135,6 +137,21 @@ def _nested(members: FieldSet) -> FieldSet:
     return _LEAF if len(members) == 1 and SELF in members else members
 
 
+def of_paths(paths: Iterable[tuple[str, ...]]) -> FieldSet:
+    """Give the set whose members are these paths."""
+    found: FieldSet = {}
+    for path in paths:
+        here = found
+        for element in path:
+            here = here.setdefault(element, {})
+        here[SELF] = {}
+    return _settled(found)
+
+
+def _settled(members: FieldSet) -> FieldSet:
+    return {key: _nested(_settled(below)) if key != SELF else _LEAF for key, below in members.items()}
+
+
 def leaves(fields: FieldSet, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Go through the members of a set as paths."""
     for key, below in fields.items():
@@ -161,36 +178,21 @@ def shown(path: tuple[str, ...]) -> str:
     return "".join(parts)
 
 
-def value_at(value: Any, path: tuple[str, ...]) -> tuple[bool, Any]:
+def value_at(value: Any, path: tuple[str, ...], known: Places) -> tuple[bool, Any]:
     """Find what stands at a path; the first answer tells whether anything does."""
     for element in path:
-        found, value = _step(value, element)
+        found, value = _step(value, element, known)
         if not found:
             return False, None
     return True, value
 
 
-def _step(value: Any, element: str) -> tuple[bool, Any]:
+def _step(value: Any, element: str, known: Places) -> tuple[bool, Any]:
     kind, text = element[0], element[2:]
     if kind == "f":
         return (True, value[text]) if isinstance(value, dict) and text in value else (False, None)
-    place = place_of(value, element)
+    place = known.find(value, element)
     return (True, value[place]) if place is not None else (False, None)
-
-
-def place_of(items: Any, element: str) -> int | None:
-    """Find the item that a key or value of a set names."""
-    if not isinstance(items, list):
-        return None
-    wanted = msgspec.json.decode(element[2:])
-    if element[0] == "v":
-        return items.index(wanted) if wanted in items else None
-    for place, item in enumerate(items):
-        if isinstance(item, dict) and all(
-            item.get(key, value if key == "protocol" else None) == value for key, value in wanted.items()
-        ):
-            return place
-    return None
 
 
 def without(value: Any, fields: FieldSet) -> Any:
@@ -218,8 +220,9 @@ def without(value: Any, fields: FieldSet) -> Any:
 def _list_without(value: list[Any], fields: FieldSet) -> list[Any]:
     changed: dict[int, Any] = {}
     gone: set[int] = set()
+    known = Places()
     for key, below in fields.items():
-        place = place_of(value, key) if key != SELF else None
+        place = known.find(value, key) if key != SELF else None
         if place is None:
             continue
         if not below or SELF in below:

@@ -29,7 +29,8 @@ _MACROS: Final = frozenset({"all", "exists", "exists_one", "filter", "map"})
 LONGEST: Final = 16_384
 MOST_TOKENS: Final = 4_000
 MOST_STEPS: Final = 200_000
-"""How many items of lists and maps a rule may look at for one value, letters and items that it puts together included."""
+"""How many items of lists and maps all rules about one object may look at, letters and items that they put together included."""
+Budget = list[int]
 _STEPS: Final = ""  # the name of what is left of them; no rule can name it
 _WHOLE: Final = 1 << 63
 
@@ -82,15 +83,21 @@ def _is_open(schema: Document) -> bool:
     return bool(unknown or schema.get("x-kubernetes-embedded-resource") or schema.get("x-kubernetes-int-or-string"))
 
 
-def violations(rules: list[Document], value: Any, old: Any) -> list[tuple[str, str]]:
+def budget() -> Budget:
+    """Give what the rules about one object may spend together."""
+    return [MOST_STEPS]
+
+
+def violations(rules: list[Document], value: Any, old: Any, left: Budget | None = None) -> list[tuple[str, str]]:
     """Give reason and message of every rule that a value breaks; rules about a change are asked only where there was something."""
     found = []
+    left = budget() if left is None else left
     for rule in rules:
         text = rule["rule"]
         if "oldSelf" in text and old is None:
             continue
         try:
-            scope = {"self": value, "oldSelf": old, _STEPS: [MOST_STEPS]}
+            scope = {"self": value, "oldSelf": old, _STEPS: left}
             kept = parse(text)(scope)
             message = _message(rule, scope)
         except (_Failure, RecursionError) as problem:

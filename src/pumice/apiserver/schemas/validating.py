@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from pumice.api import timestamp
+from pumice.apiserver.ownership import places
 from pumice.apiserver.schemas import cel, conforming
 
 if TYPE_CHECKING:
@@ -29,28 +30,31 @@ def causes(value: Any, node: Node, old: Any = None, path: str = "") -> Causes:
     _check(value, node, path, found)
     blocked = any(reason in _BLOCKING for reason, _, _ in found)
     if node.ruled and not blocked:
-        _check_rules(value, node, old, path, found)
+        _check_rules(value, node, old, path, (found, cel.budget()))
     elif node.ruled and not path:
         found.append(("FieldValueInvalid", "<nil>", f"Invalid value: null: {_UNCHECKED}"))
     return found[:_MOST_CAUSES]
 
 
-def _check_rules(value: Any, node: Node, old: Any, path: str, found: Causes) -> None:
+def _check_rules(value: Any, node: Node, old: Any, path: str, told: tuple[Causes, cel.Budget]) -> None:
     if not node.ruled or (value is None and node.nullable):
         return
     if node.rules:
-        told = cel.violations(node.rules, value, old)
-        found += [(reason, path or "<nil>", f"{_WORDS.get(reason, 'Invalid value')}: {text}") for reason, text in told]
+        found, left = told
+        broken = cel.violations(node.rules, value, old, left)
+        found += [
+            (reason, path or "<nil>", f"{_WORDS.get(reason, 'Invalid value')}: {text}") for reason, text in broken
+        ]
     if isinstance(value, dict):
         before = old if isinstance(old, dict) else {}
         for name, item in value.items():
             below = node.child(name)
             if below is not None:
-                _check_rules(item, below, before.get(name), f"{path}.{name}" if path else name, found)
+                _check_rules(item, below, before.get(name), f"{path}.{name}" if path else name, told)
     elif isinstance(value, list) and node.items is not None:
-        previous = old if isinstance(old, list) else []
+        known = places.Places()
         for index, item in enumerate(value):
-            _check_rules(item, node.items, _before(item, previous, node), f"{path}[{index}]", found)
+            _check_rules(item, node.items, _before(item, old, node, known), f"{path}[{index}]", told)
 
 
 def _check(value: Any, node: Node, path: str, found: Causes) -> None:
@@ -102,11 +106,12 @@ def _check_items(value: list[Any], node: Node, path: str, found: Causes) -> None
             _check(item, node.items, f"{path}[{index}]", found)
 
 
-def _before(item: Any, old: list[Any], node: Node) -> Any:
+def _before(item: Any, old: Any, node: Node, known: places.Places) -> Any:
     """Find what stood in the place of an item: by its keys where the list has some, else nothing is known."""
-    if node.list_type != "map" or not isinstance(item, dict):
+    if node.list_type != "map" or not isinstance(item, dict) or not isinstance(old, list):
         return None
-    return next((e for e in old if isinstance(e, dict) and all(e.get(k) == item.get(k) for k in node.list_keys)), None)
+    place = known.with_fields(old, {key: item.get(key) for key in node.list_keys})
+    return None if place is None else old[place]
 
 
 def _check_combined(value: Any, node: Node, path: str, found: Causes) -> None:
