@@ -31,8 +31,8 @@ A live cluster is only read, with your own rights: what the scheduler watches is
 cycle is run in memory. It need not be scheduled by pumice; nothing has to be installed in it.
 What you may not read is named, with the rule that grants it; an answer that could be wrong
 without it is refused.
-Exit status: 0 explained, 1 there is no such object or it cannot be read, 2 wrong usage, 3 refused
-for want of rights.
+Exit status: 0 explained, 1 there is no such object or it cannot be read, 2 wrong usage,
+3 refused for want of rights.
 """
 
 

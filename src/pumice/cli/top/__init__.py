@@ -31,8 +31,8 @@ against the capability, else against the cluster, with a mark at what is deserve
 the pods of a job that have a node, and how many it needs. What you may not list is left out, and
 a line names it with the rule to add; a table that would be wrong without it is not shown. Colours
 are left out with NO_COLOR, or where the output is no terminal.
-Exit status: 0 shown, 1 the cluster cannot be read, 2 wrong usage, 3 a table is refused for want of
-rights (with --once), 130 ended by Ctrl-C.
+Exit status: 0 shown, 1 the cluster cannot be read, 2 wrong usage, 3 a table is refused for want
+of rights (with --once), 130 ended by Ctrl-C.
 """
 
 

@@ -88,7 +88,7 @@ def get(**given: Any) -> None:
 @command.command(
     "list",
     cls=options.VerbCommand,
-    epilog="\b\nExamples:\n  pumice queue list\n  pumice queue list -o wide --watch\n\n\b\nExit status: 0 listed, 1 it cannot be read, 3 you may not list podgroups: their counts are unknown (?).",
+    epilog="\b\nExamples:\n  pumice queue list\n  pumice queue list -o wide --watch\n\n\b\nExit status: 0 listed, 1 it cannot be read, 3 you may not list podgroups: counts are unknown (?).",
 )
 @options.output
 @options.watch
