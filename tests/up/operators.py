@@ -104,11 +104,22 @@ def trainer(job, found):
 
 
 def argo(workflow, _):
-    """Argo: one step after the other; the pods have no group of their own."""
-    annotations = workflow["spec"]["podMetadata"]["annotations"]
-    for template in workflow["spec"]["templates"]:
-        spec = {"restartPolicy": "Never", "containers": [{"name": "main", **template["container"]}]}
-        yield [pod(f"{workflow['metadata']['name']}-{template['name']}", workflow, spec, **annotations)]
+    """Argo: one step after the other, what stands side by side at once; the pods have no group of their own."""
+    spec, name = workflow["spec"], workflow["metadata"]["name"]
+    templates = {each["name"]: each for each in spec["templates"]}
+    for beside in templates[spec["entrypoint"]]["steps"]:
+        yield [
+            pod(
+                f"{name}-{step['name']}",
+                workflow,
+                {
+                    "restartPolicy": "Never",
+                    "containers": [{"name": "main", **templates[step["template"]]["container"]}],
+                },
+                **spec["podMetadata"]["annotations"],
+            )
+            for step in beside
+        ]
 
 
 def flink_operator(deployment, _):

@@ -17,6 +17,7 @@ from testbed.waiting import until
 pytestmark = [pytest.mark.kube, pytest.mark.definitions]
 
 FOLDER = Path(__file__).parent / "integrations"
+EXAMPLES = Path(__file__).parents[2] / "docs/examples/integrations"
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +114,7 @@ def test_native_spark_starts_its_driver_and_then_its_executors(fleet):
 
 
 def test_the_steps_of_a_workflow_share_one_group(fleet):
-    fleet.kubectl("apply", "-f", str(FOLDER / "argo.yaml"))
+    fleet.kubectl("apply", "-n", "ml", "-f", str(EXAMPLES / "argo.yaml"))
     workflow = find(fleet, "workflow")("ml", "steps")
     pods, _ = play(fleet, operators.argo(workflow, None))
     assert len(pods) == 3
@@ -127,6 +128,18 @@ def test_the_steps_of_a_workflow_share_one_group(fleet):
 
     until(lambda: members() == 3, members)
     fleet.kubectl("delete", "workflow", "steps", "-n", "ml")
+
+
+def test_a_gang_that_a_step_creates_completes_as_the_step_reads_it(fleet):
+    [template] = yaml.safe_load((EXAMPLES / "argo-gang.yaml").read_text())["spec"]["templates"]
+    text = template["resource"]["manifest"]
+    name = fleet.kubectl("create", "-n", "ml", "-f", "-", "-o", "name", input=text).strip()
+    field = "jsonpath={." + template["resource"]["successCondition"].split(" = ")[0] + "}"
+    until(lambda: fleet.kubectl("get", name, "-n", "ml", "-o", field) == "Running")
+    chosen = ("-l", f"volcano.sh/job-name={name.partition('/')[2]}")
+    fleet.kubectl("annotate", "pods", "-n", "ml", *chosen, "pumice.dev/run-time=1s")
+    until(lambda: fleet.kubectl("get", name, "-n", "ml", "-o", field) == "Completed")
+    fleet.kubectl("delete", name, "-n", "ml")
 
 
 def test_flink_with_a_group_of_its_user_gets_no_other(fleet):
