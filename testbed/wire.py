@@ -25,7 +25,10 @@ def messages(schemas: Document) -> Document:
                 for source in path.parent.glob("*.go"):
                     plain |= _plain(source.read_text(), package[1])
     needed = _reachable(found, schemas)
-    return {name: {str(f[0]): [*f[1:], _told(name, f, schemas, plain)] for f in found[name]} for name in sorted(needed)}
+    return {
+        name: {str(f[0]): [_spelt(name, f[1], schemas), *f[2:], _told(name, f, schemas, plain)] for f in found[name]}
+        for name in sorted(needed)
+    }
 
 
 def _folders() -> list[Path]:
@@ -80,6 +83,12 @@ def _told(message: str, field: list[Any], schemas: Document, plain: dict[tuple[s
     if properties is not None and field[1] not in properties and field[2] not in _SCALARS and field[3] == "one":
         return "inline"
     return "drop" if plain.get((message, field[1])) else "keep"
+
+
+def _spelt(message: str, name: str, schemas: Document) -> str:
+    """Give a field's name as objects spell it: capitals may stand elsewhere in a message (`Webhooks`, `uID`, `aPIGroup`)."""
+    properties = schemas.get(schema_name(message), {}).get("properties", {})
+    return next((each for each in properties if each.lower() == name.lower()), name)
 
 
 def schema_name(message: str) -> str:

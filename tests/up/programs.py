@@ -28,6 +28,16 @@ OFF = (
     "validatingadmissionpolicy-status-controller",
 )
 """Controllers of kube-controller-manager whose kinds are not served."""
+_SCHEDULING = ("scheduling.volcano.sh", "v1beta1")
+WEBHOOKS = {
+    "/jobs/mutate": ("batch.volcano.sh", "v1alpha1", "jobs", ["CREATE"]),
+    "/jobs/validate": ("batch.volcano.sh", "v1alpha1", "jobs", ["CREATE", "UPDATE"]),
+    "/podgroups/mutate": (*_SCHEDULING, "podgroups", ["CREATE"]),
+    "/pods/mutate": ("", "v1", "pods", ["CREATE"]),
+    "/queues/mutate": (*_SCHEDULING, "queues", ["CREATE"]),
+    "/queues/validate": (*_SCHEDULING, "queues", ["CREATE", "UPDATE", "DELETE"]),
+}
+"""Paths of Volcano's webhook manager, with what each is asked about."""
 EVERYWHERE = re.compile(
     # Kubernetes' programs say so of a flag that nobody has set
     r"The manifest file is empty, ignoring"
@@ -61,6 +71,28 @@ def definition():
             "names": {**names, "kind": "ColocationConfiguration"},
             "versions": [{"name": "v1alpha1", "served": True, "storage": True, "schema": schema}],
         },
+    }
+
+
+def registration(path, url):
+    """Give the configuration of one of Volcano's webhooks, under the name by which its manager looks for it."""
+    group, version, plural, operations = WEBHOOKS[path]
+    kind = "MutatingWebhookConfiguration" if path.endswith("mutate") else "ValidatingWebhookConfiguration"
+    webhook = {
+        "name": f"{path[1:].replace('/', '-')}.volcano.sh",
+        "clientConfig": {"url": url},
+        "rules": [{"apiGroups": [group], "apiVersions": [version], "resources": [plural], "operations": operations}],
+        "failurePolicy": "Fail",
+        "sideEffects": "NoneOnDryRun",
+        "admissionReviewVersions": ["v1"],
+        "timeoutSeconds": 10,
+    }
+    metadata = {"name": f"volcano-admission-service{path.replace('/', '-')}"}
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": kind,
+        "metadata": metadata,
+        "webhooks": [webhook],
     }
 
 
@@ -111,14 +143,18 @@ class Programs:
         return ["--scheduler-conf", str(path)]
 
     def _webhooks(self):
+        """Register Volcano's webhooks as its chart does, but by address; the manager itself adds whom to trust."""
         folder = self._folder / "webhooks"
         folder.mkdir()
+        (folder / "admission.conf").write_text("resourceGroups: []\n")
         authority = certificates.Authority(folder)
         pair = authority.server("webhooks", ["IP:127.0.0.1", "DNS:localhost"])
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
+        self.apply(*(registration(path, f"https://127.0.0.1:{port}{path}") for path in WEBHOOKS))
         return [
+            *("--enabled-admission", ",".join(WEBHOOKS), "--admission-conf", str(folder / "admission.conf")),
             *("--tls-cert-file", str(pair.certificate), "--tls-private-key-file", str(pair.key)),
             *("--ca-cert-file", str(authority.pair.certificate), "--webhook-url", f"https://127.0.0.1:{port}"),
             *("--listen-address", "127.0.0.1", "--port", str(port)),

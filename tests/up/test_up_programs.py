@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 
@@ -17,8 +18,11 @@ RUNNING = ("kube-scheduler", "kube-controller-manager", "vc-scheduler", "vc-cont
 
 @pytest.fixture(scope="module")
 def volcano_programs(tmp_path_factory):
-    """Four programs that share a cluster."""
+    """Five programs that share a cluster."""
     with Programs(tmp_path_factory.mktemp("programs")) as running:
+        running.start("vc-webhook-manager")
+        # no queue is open yet, and it is the webhook that says so
+        until(lambda: "denied the request" in tried(running, gang("first")), lambda: tried(running, gang("first")))
         for program in RUNNING:
             running.start(program)
         yield running
@@ -75,6 +79,11 @@ def gang(name, **spec):
     }
 
 
+def tried(programs, manifest):
+    """Try to create something; gives what kubectl says."""
+    return programs.kubectl("create", "--dry-run=server", "-f", "-", input=json.dumps(manifest), check=False)
+
+
 def complete_round(programs, number):
     """Let each program do its work once, and take away what was made."""
     web, work, group = f"web-{number}", f"work-{number}", f"gang-{number}"
@@ -83,6 +92,8 @@ def complete_round(programs, number):
     programs.kubectl("wait", "--for=condition=Complete", f"job/{work}", "--timeout=240s")
     until(lambda: programs.find("vcjob", group).get("status", {}).get("state", {}).get("phase") == "Completed")
     assert programs.find("job.batch", work)["status"]["succeeded"] == 3
+    assert programs.find("vcjob", group)["spec"]["maxRetry"] == 3  # the webhook has said so
+    assert "denied the request: job 'minAvailable' should not be greater than" in tried(programs, gang(f"bad-{number}", minAvailable=4))  # fmt: skip
     replicas = programs.pods(f"app={web}")
     assert {pod["spec"]["schedulerName"] for pod in replicas} == {"default-scheduler"}
     assert all(pod["spec"]["nodeName"] for pod in replicas)

@@ -149,6 +149,7 @@ def _api_version(package: str) -> str:
     *_, group, version = package.split(".")
     full = {
         "core": "",
+        "admissionregistration": "admissionregistration.k8s.io",
         "authentication": "authentication.k8s.io",
         "authorization": "authorization.k8s.io",
         "coordination": "coordination.k8s.io",
