@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.apiserver import bodies, protobuf, resources, selectors, statuses
+from pumice.apiserver.ownership import places
 from pumice.apiserver.patching import json_patch, strategic
-from pumice.apiserver.schemas import bounded_patterns, cel, nodes
+from pumice.apiserver.schemas import bounded_patterns, cel, nodes, validating
 from tests import mutations
 
 
@@ -178,6 +179,75 @@ def test_a_changed_strategic_patch_is_applied_or_refused(patch, pod_spec):
 def test_lists_that_nobody_could_compare_are_refused(patch, pod_spec):
     with pytest.raises(strategic.PatchError, match="items cannot be"):
         strategic.apply({"containers": [{"name": "a"}, {"name": "b"}]}, patch, pod_spec)
+
+
+def _naive(items, element):
+    """Find an item as the rules say it, by looking at each."""
+    wanted = msgspec.json.decode(element[2:])
+    if element[0] == "v":
+        return next((place for place, item in enumerate(items) if item == wanted), None)
+    return next(
+        (
+            place
+            for place, item in enumerate(items)
+            if isinstance(item, dict)
+            and all(item.get(key, value if key == "protocol" else None) == value for key, value in wanted.items())
+        ),
+        None,
+    )
+
+
+_SCALARS = st.sampled_from(["a", "b", 1, 2, None, "TCP"])
+_ITEMS = st.lists(_SCALARS | st.dictionaries(st.sampled_from(["name", "port", "protocol"]), _SCALARS), max_size=6)
+
+
+@settings(max_examples=10 * mutations.EXAMPLES)
+@given(
+    _ITEMS,
+    st.lists(st.dictionaries(st.sampled_from(["name", "port", "protocol"]), _SCALARS, min_size=1), max_size=4),
+    _SCALARS,
+)
+def test_an_item_is_found_where_looking_at_each_finds_it(items, keys, value):
+    known = places.Places()
+    for element in [f"k:{msgspec.json.encode(key).decode()}" for key in keys] + [
+        f"v:{msgspec.json.encode(value).decode()}"
+    ]:
+        assert known.find(items, element) == _naive(items, element)
+
+
+def test_a_long_list_is_looked_through_once_however_many_items_are_asked_for():
+    class Counted(dict):
+        asked = 0
+
+        def get(self, *arguments):
+            Counted.asked += 1
+            return super().get(*arguments)
+
+    items = [Counted(name=f"x{n}") for n in range(2_000)]
+    known = places.Places()
+    assert [known.find(items, f'k:{{"name":"x{n}"}}') for n in range(2_000)] == list(range(2_000))
+    assert Counted.asked == 2_000
+
+
+def test_the_rules_of_one_object_share_what_they_may_spend():
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "array", "items": {"type": "string"}}},
+        "x-kubernetes-validations": [{"rule": "self.a.all(x, self.a.all(y, x == y))"}] * 1_000,
+    }
+    node = nodes.Compiler({}).compile(schema)
+    spent = []
+    budget = cel.budget
+
+    def counted():
+        spent.append(budget())
+        return spent[-1]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(cel, "budget", counted)
+        found = validating.causes({"a": ["x"] * 200}, node)
+    assert len(spent) == 1
+    assert any("call cost exceeds limit" in text for _, _, text in found)
 
 
 # -- rules, patterns, selectors --------------------------------------------------------------------------------------
