@@ -109,6 +109,9 @@ def test_the_thread_looks_by_itself(monkeypatch):
     dog.start()
     assert looked.wait(waiting.PATIENCE)
     assert dog.daemon
+    dog.stop()
+    dog.join(waiting.PATIENCE)
+    assert not dog.is_alive()
 
 
 def test_a_loop_beats_while_it_turns_and_its_process_has_half_a_minute_to_end_after_it(monkeypatch):

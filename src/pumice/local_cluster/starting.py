@@ -93,12 +93,16 @@ def _run(options: Options, folder: Path, tell: Callable[[str], None], beside: Be
     try:
         api.await_ready(ending.is_set)
     except api_thread.StartError as error:
+        watching.stop()
         raise UpError(str(error)) from error
     tell(_guide(options, api, access))
     line.start()
     try:
         wanted = options.scheduler == "pumice"
         status = _schedule(options, access, folder, ending, watching) if wanted else _wait(ending)
+    except UpError:
+        watching.stop()
+        raise
     finally:
         line.stop()
         api.stop()

@@ -37,12 +37,17 @@ class Watchdog(threading.Thread):
         self.farewells: list[Callable[[], object]] = []
         self._log = log
         self._leave = leave
+        self._over = False
 
     def run(self) -> None:
-        """Look until the process ends."""
-        while True:
-            time.sleep(overdue.EVERY)
+        """Look until the process ends, or it is told to stop."""
+        while not self._over:
             self.look(time.monotonic())
+            time.sleep(overdue.EVERY)
+
+    def stop(self) -> None:
+        """Look no more: what was watched has not begun, and the process may go on without it."""
+        self._over = True
 
     def look(self, now: float) -> None:
         """Look once, and act on what is found."""
