@@ -217,3 +217,18 @@ def test_a_loaded_cluster_is_explained_as_the_dump_is(seed, tmp_path):
         request = explanation.Request(what="job", name=f"{group.metadata.namespace}/{group.metadata.name}")
         first, second = (explanation.answer(each, request, study_worlds.KNOWN) for each in (dumped, read))
         assert first.explanation == second.explanation
+
+
+def test_no_pod_has_the_name_of_one_before_it_through_restarts(lived, tmp_path):
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps(lived))
+    cluster = LoadedCluster(path, NOW)
+    names = []
+    for _ in range(6):  # each life begins with controllers that remember nothing
+        for pod in list(cluster.store.scan(kinds.POD)):
+            if pod["metadata"].get("labels", {}).get("app") == "plain":
+                cluster.store.remove(Key(kinds.POD, "team", pod["metadata"]["name"]))
+                names.append(pod["metadata"]["name"])
+        cluster.live(1)
+    assert len(names) == 12
+    assert len(set(names)) == 12
