@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -147,3 +149,13 @@ def test_depth_is_told_as_walking_tells_it(value, most):
 @given(mutations.changed_bytes(b'{"a": ["x\\"y", {"b": [1, 2]}], "c": "\\\\"}'))
 def test_depth_of_anything_is_told_without_an_error(data):
     assert json_depth.exceeds(data, 2_000) in (True, False)
+
+
+def test_yaml_is_read_in_one_place_alone():
+    """Whoever reads YAML in another place reads it without the bounds: use `documents.load_all` or `load_one`."""
+    source = Path(documents.__file__).parents[1]
+    readers = re.compile(
+        r"yaml\.(safe_load|load|parse|compose|scan|full_load|unsafe_load)|msgspec\.yaml\.decode|yaml\.decode"
+    )
+    found = {path.relative_to(source).as_posix() for path in source.rglob("*.py") if readers.search(path.read_text())}
+    assert found == {"api/documents.py"}
