@@ -61,10 +61,12 @@ def explain_job() -> list[cases.Figure]:
             explaining.Explainer(studied.engine, session).job(target.job)
         found.append(search.search(studied, target))
 
-    first = cases.seconds(work)
+    start = time.process_time()
+    work()
+    first = time.process_time() - start
     tried = len(found[0].enough) + len(found[0].not_enough)
     note = f"{tried} changes told of, {studied.cycles} cycles run; building the model of the objects took {built:.1f} s before that"
-    name = "explain a job and search its smallest change, 5,000 nodes, 100,000 pods"
+    name = "explain a job and search its smallest change, 5,000 nodes, 100,000 pods, processor time"
     return [cases.Figure(name, first, "s", "<= 2", first <= 2, note=note)]
 
 

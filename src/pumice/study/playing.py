@@ -123,7 +123,7 @@ class Play:
                 seconds=seconds,
             )
         return Verdict(
-            standing="waits",
+            standing="is let in" if self._target.lacks_pods(session) else "waits",
             placed=self._target.fitting(session),
             reason=self._crew.refusal or self._target.reason(session),
             created=self._made,

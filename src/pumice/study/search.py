@@ -133,7 +133,7 @@ def find(
     """Search, and return the relaxations themselves, too."""
     if target.job not in rehearsal.cluster.jobs:
         return Found(search=Search())
-    base = attempt(rehearsal, target, None).verdict
+    base = attempt(rehearsal, target, None, imagine=False).verdict
     if base.starts:
         return Found(search=Search(nothing_to_change=_by_itself(rehearsal, base)))
     end = clock() + PATIENCE
@@ -175,7 +175,7 @@ def question_of(rehearsal: Rehearsal, target: Target, base: Verdict) -> Question
         evicts=bool(_EVICTING.intersection(policy.action_names)),
         fitting=base.placed,
         base=base.reason,
-        to_be_made=tuple(_previewed(rehearsal, _staff(rehearsal, target, owner))),
+        to_be_made=tuple(_previewed(rehearsal, _staff(rehearsal, target, owner, imagine=base.standing == "waits"))),
         rivals=tuple(_rivals(rehearsal, target)),
         owner=owner,
         now=rehearsal.now,
@@ -202,14 +202,17 @@ def _rivals(rehearsal: Rehearsal, target: Target) -> list[Task]:
     return [task for maker in makers[: staffing.MOST_OTHERS] for task in _previewed(rehearsal, maker)]
 
 
-def _staff(rehearsal: Rehearsal, target: Target, owner: Manifest | None) -> staffing.Staff | None:
-    """Return who makes the pods that a job lacks; None if it lacks none, or if nobody is going to make them."""
+def _staff(rehearsal: Rehearsal, target: Target, owner: Manifest | None, *, imagine: bool) -> staffing.Staff | None:
+    """Return who makes the pods that a job lacks; None if it lacks none, or if nobody is going to make them.
+
+    Of a group that is not let in, and of which nobody knows who makes its pods, they may be imagined.
+    """
     job = rehearsal.cluster.jobs.get(target.job)
     if job is None or job.group is None:
         return None
     if owner is not None:
         return staffing.Controller(rehearsal, target.job, owner)
-    if not job.tasks and not staffing.is_let_in(job):
+    if imagine and not job.tasks and not staffing.is_let_in(job):
         return staffing.Founder(rehearsal, target.job)
     return None
 
@@ -220,15 +223,15 @@ def relaxations(question: Question) -> Iterator[Relaxation]:
         yield from each.find(question)
 
 
-def attempt(rehearsal: Rehearsal, target: Target, tried: Relaxation | None) -> Trial:
+def attempt(rehearsal: Rehearsal, target: Target, tried: Relaxation | None, *, imagine: bool = True) -> Trial:
     """See what becomes of a job with a relaxation in force, and leave everything as it was."""
     owner = staffing.job_of(rehearsal, rehearsal.cluster.jobs.get(target.job))
     if owner is not None and tried is not None and tried.job is not None:
-        staff = _staff(rehearsal, target, tried.job(owner))
+        staff = _staff(rehearsal, target, tried.job(owner), imagine=False)
     else:
         job = rehearsal.cluster.jobs.get(target.job)
         complete = owner is not None and job is not None and len(job.tasks) >= staffing.replicas(owner)
-        staff = None if complete else _staff(rehearsal, target, owner)
+        staff = None if complete else _staff(rehearsal, target, owner, imagine=imagine)
     verdict = playing.Play(rehearsal, target, staff).run(relaxation.replaced(tried.edits) if tried is not None else ())
     said, sort = (tried.said, tried.sort) if tried is not None else ("", "")
     return Trial(change=said, sort=sort, enough=verdict.starts, verdict=verdict)
@@ -250,6 +253,7 @@ class _Search:
         self._trials: list[tuple[Relaxation, Trial]] = []
         self._untried = 0
         self._together = 0
+        self._imagine = bool(question.to_be_made)
 
     def run(self) -> Found:
         """Try everything that is worth trying."""
@@ -280,6 +284,9 @@ class _Search:
                 self._keep(list(pair))
                 return
 
+    def _attempt(self, tried: Relaxation) -> Trial:
+        return attempt(self._rehearsal, self._target, tried, imagine=self._imagine)
+
     def _found(self) -> Found:
         enough = [(each, trial) for each, trial in self._trials if trial.enough]
         enough.sort(key=lambda entry: _rank(entry[0]))
@@ -297,7 +304,7 @@ class _Search:
 
     def _single(self, tried: Relaxation) -> bool:
         """Try a relaxation, and where it is enough how little of it is."""
-        trial = attempt(self._rehearsal, self._target, tried)
+        trial = self._attempt(tried)
         if trial.enough and tried.at is not None:
             tried, trial = self._least(tried, trial)
         self._trials.append((tried, trial))
@@ -309,7 +316,7 @@ class _Search:
         while low < high and tried.at is not None and self._may_go_on():
             middle = (low + high) // 2
             less = tried.at(middle)
-            found = attempt(self._rehearsal, self._target, relaxation.joined([*others, less]) if others else less)
+            found = self._attempt(relaxation.joined([*others, less]) if others else less)
             if found.enough:
                 best, high = (less, found), middle
             else:
@@ -343,7 +350,7 @@ class _Search:
         if not self._may_go_on():
             self._untried += 1
             return False
-        return attempt(self._rehearsal, self._target, relaxation.joined(parts)).enough
+        return self._attempt(relaxation.joined(parts)).enough
 
     def _pairs(self, listed: Sequence[Relaxation]) -> Iterator[tuple[Relaxation, Relaxation]]:
         """Walk over two relaxations of different sorts, first those of which one alone lets the job meet another obstacle."""
@@ -363,10 +370,10 @@ class _Search:
         for index, each in enumerate(parts):
             if each.at is not None:
                 others = parts[:index] + parts[index + 1 :]
-                trial = attempt(self._rehearsal, self._target, relaxation.joined(parts))
+                trial = self._attempt(relaxation.joined(parts))
                 parts[index], _ = self._least(each, trial, others)
         whole = relaxation.joined(parts)
-        self._trials.append((whole, attempt(self._rehearsal, self._target, whole)))
+        self._trials.append((whole, self._attempt(whole)))
 
 
 def _rank(tried: Relaxation) -> tuple[bool, int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
-from pumice.api import core, decoding, kinds, names, timestamp
+from pumice.api import core, decoding, duration, kinds, names, timestamp
 from pumice.api.meta import ObjectMeta
 from pumice.controllers.volcano import registry
 from pumice.model import resources
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pumice.study.state import Manifest
 
 MOST_OTHERS: Final = 16  # Jobs whose controllers are looked at beside that of the one that is asked about
+_PAUSE: Final = 2 * duration.SECOND
 _CONTROLLER: Final = "job-controller"
 _TOLD: Final = (kinds.PERSISTENT_VOLUME_CLAIM, kinds.POD_GROUP, kinds.POD)
 
@@ -157,11 +158,19 @@ class Controller:
         )
         self._cluster.companions = False
         self._job = job
-        self._begun = self._lenient = False
+        self._begun = self._lenient = self._stopped = False
+        # A controller that was refused a pod before goes on one by one, so what comes after a pod that is refused is not made.
+        known = rehearsal.cluster.jobs.get(key)
+        self._one_by_one = known is not None and is_let_in(known)
+        self._roused = False
 
     def follow(self, changes: Iterable[Replaced], now: int) -> list[Replaced]:
         """Let the controller see what has changed, and return what it does about it."""
         self._beside = {}
+        self._stopped = False
+        if self._one_by_one and not self._roused:
+            self._roused = True  # it looks again when its pause is over, and others come first
+            return []
         if self._begun:
             self._tell(changes)
         else:
@@ -173,7 +182,7 @@ class Controller:
 
     def next_due(self) -> int | None:
         """Return when the controller looks again though nothing has happened."""
-        return self._cluster.clock.next_due()
+        return self._cluster.clock.next_due() if self._begun else self._rehearsal.now + _PAUSE
 
     def preview(self) -> list[core.Pod]:
         """Let the controller believe that the group is let in and that no quota refuses anything, and return the pods that it makes."""
@@ -260,9 +269,9 @@ class Controller:
         if made.get("kind") != kinds.POD.name or self._lenient:
             return
         pod = dict(made)
-        refusal = self._quotas.refusal(pod, self._beside)
+        refusal = self.refusal if self._stopped else self._quotas.refusal(pod, self._beside)
         if refusal:
-            self.refusal = refusal
+            self.refusal, self._stopped = refusal, self._one_by_one
             raise errors.InvalidError(refusal)
         self.refusal = ""
         for name, amount in quotas.charged(pod).items():

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from pumice.api import names
 from pumice.framework import closing
-from pumice.model.statuses import ALLOCATED_LIKE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from pumice.framework.session import Session
     from pumice.model.job import Job
     from pumice.model.task import Task
@@ -66,6 +64,11 @@ class Target(msgspec.Struct, frozen=True):
         job = session.cluster.jobs.get(self.job)
         return "it has neither group nor pods" if job is None else _reason(session, job)
 
+    def lacks_pods(self, session: Session) -> bool:
+        """Tell whether its group is let in and has no pods."""
+        job = session.cluster.jobs.get(self.job)
+        return job is not None and not job.tasks and session.findings.phase(job) == names.PHASE_INQUEUE
+
     def fitting(self, session: Session) -> int:
         """Count the members that would find a place if the others did."""
         job = session.cluster.jobs.get(self.job)
@@ -78,8 +81,3 @@ def _reason(session: Session, job: Job) -> str:
         return str(failure)
     said = [verdict.text for verdict in session.record.verdicts(job.key)]
     return said[-1] if said else job.bad or closing.reason(session, job)
-
-
-def placed_of(tasks: Iterable[Task]) -> list[Task]:
-    """Return the tasks that have a node."""
-    return [task for task in tasks if task.node is not None and task.status in ALLOCATED_LIKE]
