@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pumice.cache.cache import Cache
 from pumice.framework.engine import Engine
@@ -186,6 +186,20 @@ class Ledger:
     def __init__(self, rehearsal: Rehearsal) -> None:
         self._rehearsal = rehearsal
         self._first: dict[tuple[str, ...], Replaced] = {}
+        self._orders: dict[int, tuple[dict[str, Any], list[str]]] = {}
+
+    def _remember(self, kind: kinds.Kind, found: KubeObject) -> None:
+        """Keep the order in which a pod stands beside others: of equals the first is looked at first."""
+        task = self._rehearsal.cluster.tasks.get(found.metadata.uid) if kind.name == "Pod" else None
+        if task is None:
+            return
+        kept: list[dict[str, Any]] = [self._rehearsal.cluster.pending_jobs]
+        if task.job is not None:
+            kept += [task.job.tasks, task.job.pending, *(each.tasks for each in task.job.sub_jobs.values())]
+        if task.node is not None:
+            kept.append(task.node.tasks)
+        for each in kept:
+            self._orders.setdefault(id(each), (each, list(each)))
 
     def feed(self, changes: Iterable[Replaced]) -> None:
         """Make changes."""
@@ -196,6 +210,8 @@ class Ledger:
                 continue
             key = _identity(kind, found)
             known = self._first.get(key)
+            if known is None:
+                self._remember(kind, found)
             self._first[key] = (kind, before if known is None else known[1], after)
             fed.append((kind, *_event(before, after, found)))
         if fed:
@@ -211,6 +227,16 @@ class Ledger:
         self._first.clear()
         if fed:
             self._rehearsal.feed(fed)
+        for mapping, order in self._orders.values():
+            _put_in_order(mapping, order)
+        self._orders.clear()
+
+
+def _put_in_order(mapping: dict[str, Any], order: list[str]) -> None:
+    if list(mapping) != order:
+        entries = {key: mapping[key] for key in order if key in mapping} | mapping
+        mapping.clear()
+        mapping.update(entries)
 
 
 def _identity(kind: kinds.Kind, found: KubeObject) -> tuple[str, ...]:
