@@ -38,7 +38,7 @@ __all__ = ["Search", "Standing", "Target", "Trial", "Verdict", "search"]
 
 PAIRS: Final = 8
 CURES: Final = 3
-PATIENCE: Final = 20.0  # seconds; a policy that takes long over a cycle is not asked for ever
+PATIENCE: Final = 20.0  # seconds of processor time; a policy that takes long over a cycle is not asked for ever
 NAMED: Final = 3
 _RANKS: Final = (
     "group",
@@ -117,7 +117,7 @@ def search(
     target: Target,
     *,
     told: Callable[[str], None] = lambda _text: None,
-    clock: Callable[[], float] = time.monotonic,
+    clock: Callable[[], float] = time.process_time,
 ) -> Search:
     """Try one thing after the other; where no single one is enough, try several together."""
     return find(rehearsal, target, told=told, clock=clock).search
@@ -128,7 +128,7 @@ def find(
     target: Target,
     *,
     told: Callable[[str], None] = lambda _text: None,
-    clock: Callable[[], float] = time.monotonic,
+    clock: Callable[[], float] = time.process_time,
 ) -> Found:
     """Search, and return the relaxations themselves, too."""
     if target.job not in rehearsal.cluster.jobs:
