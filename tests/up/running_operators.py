@@ -83,6 +83,7 @@ data: {metricsConfig: "enabled: false\\n"}
     "trainer": Operator(group="config.trainer.kubeflow.org", certificates="certManagement"),
 }
 PAGES = {
+    "argo": ("argo",),
     "jobs": (),
     "jobset": ("jobset",),
     "lws": ("lws",),
