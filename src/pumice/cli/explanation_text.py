@@ -112,7 +112,7 @@ def _search(found: Search) -> Iterator[str]:
     yield (
         f"Smallest change that would start it: {found.smallest}"
         if found.smallest
-        else "No change that was tried would start it."
+        else f"No change that was tried would start it{_nor_all(found)}."
     )
     width = min(70, max(len(trial.change) for trial in (*found.enough, *found.not_enough)))
     for trial in found.enough:
@@ -121,6 +121,10 @@ def _search(found: Search) -> Iterator[str]:
         yield _line("not enough", trial, width)
     if found.untried:
         yield f"  {found.untried} more were not tried: a cycle takes too long here"
+
+
+def _nor_all(found: Search) -> str:
+    return f", nor would {found.together} of them together" if found.together > 1 else ""
 
 
 def _line(head: str, trial: Trial, width: int) -> str:
