@@ -6,6 +6,7 @@ to cycle; nobody asks but for a job that is about to be told why it waits.
 
 from __future__ import annotations
 
+import zlib
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     Mask = npt.NDArray[np.bool_]
 
+Epoch = tuple[int, int, int]
 KEPT = 256
 SHORT = "Insufficient "
 NODES = "node(s) "
@@ -54,7 +56,7 @@ class Memory:
     """What is kept between cycles, and of which nodes it was found out."""
 
     def __init__(self) -> None:
-        self.epoch = 0
+        self.epoch: Epoch = (-1, -1, 0)
         self.state: tuple[int, int] = (-1, -1)
         self.offered: Matrix = np.zeros((0, 0), dtype=np.int64)
         self.outlooks: dict[int, tuple[int, Outlook]] = {}
@@ -69,8 +71,8 @@ class Outlooks:
         self._current = False
 
     @property
-    def epoch(self) -> int:
-        """A number that grows whenever nodes come, go, or offer or say something else."""
+    def epoch(self) -> Epoch:
+        """What is another one whenever nodes come, go, or offer or say something else; the same in a process that was started anew."""
         return self._memory().epoch
 
     def of(self, task: Task) -> Outlook:
@@ -98,8 +100,8 @@ class Outlooks:
         table = self._session.cluster.nodes
         state, offered = (table.structure, table.static), table.allocatable[: table.count]
         if state != memory.state or not np.array_equal(offered, memory.offered):
-            memory.epoch += 1
             memory.state, memory.offered = state, offered.copy()
+            memory.epoch = (*state, zlib.crc32(memory.offered.tobytes()))
             memory.outlooks.clear()
             memory.rulings.clear()
         return memory

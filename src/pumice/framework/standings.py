@@ -102,7 +102,7 @@ def _waits(session: Session, job: Job) -> tuple[object, ...]:
     return waits if any(waits) else ()
 
 
-def _outlook(session: Session, job: Job, nevers: dict[int, str]) -> int | str:
+def _outlook(session: Session, job: Job, nevers: dict[int, str]) -> tuple[int, ...] | str:
     """Return what tells whether the nodes, or the claims of pods with volumes, may be no longer what they were for a job: that is news though who refuses is the same.
 
     Of jobs of one pod each there are the most: what will always keep such a pod from every node is looked up once for each shape (`nevers`).
@@ -111,7 +111,7 @@ def _outlook(session: Session, job: Job, nevers: dict[int, str]) -> int | str:
     if first is None or job.min_member > 1 or len(job.pending) > 1:
         return session.outlooks.epoch
     if first.shape.constraint_class.constraints.has_volumes:
-        return session.outlooks.epoch + session.cluster.nodes.claims
+        return *session.outlooks.epoch, session.cluster.nodes.claims
     never = nevers.get(first.shape.serial)
     if never is None:
         never = nevers[first.shape.serial] = session.outlooks.of(first).never
