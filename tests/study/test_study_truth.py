@@ -18,3 +18,7 @@ def test_a_change_is_enough_exactly_if_making_it_starts_the_job(policy, seed):
     asked = list(changes.findings(seed, policy, JOBS))
     assert not [found for found in asked if found.wrong]
     assert not [found for found in asked if found.said == "none"]
+
+
+def test_trials_that_evict_use_up_no_budget_of_those_after_them():
+    assert not [found for found in changes.findings(154) if found.wrong]

@@ -59,7 +59,7 @@ class Play:
     def run(self, changes: Iterable[Replaced] = ()) -> Verdict:
         """Make changes, run cycles until the job has started or nothing more happens, and leave everything as it was."""
         cluster = self._rehearsal.cluster
-        disruptions = cluster.disruptions
+        disruptions = dict(cluster.disruptions)  # cycles count on in the same one
         pods, others = _apart(changes)
         try:
             self._ledger.feed(others)
