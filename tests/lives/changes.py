@@ -195,9 +195,9 @@ class Ground:
 
     def change(self, made, owner):
         """Make a change, as somebody would with kubectl."""
-        for kind, event, found in relaxation.effect(made.edits)[0]:
-            metadata = found.metadata
-            if event == "DELETED":
+        for kind, before, found in relaxation.replaced(made.edits):
+            metadata = (found or before).metadata
+            if found is None:
                 self.stage.delete(["/".join(filter(None, (kind.singular, metadata.namespace, metadata.name)))], None)
             else:
                 self.stage.apply([manifest(kind, found)])

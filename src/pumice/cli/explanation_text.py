@@ -134,6 +134,7 @@ def _line(head: str, trial: Trial, width: int) -> str:
 def _outcome(verdict: Verdict) -> str:
     if verdict.standing == "waits":
         placed = f"{verdict.placed} would fit; " if verdict.placed else ""
+        placed = placed if verdict.settled else f"not settled after {verdict.seconds} s; {placed}"
         return placed + (verdict.reason if len(verdict.reason) <= REASON else f"{verdict.reason[: REASON - 1]}…")
     if verdict.standing == "is let in":
         return verdict.reason

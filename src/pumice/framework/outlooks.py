@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Mask = npt.NDArray[np.bool_]
 
 Epoch = tuple[int, int, int]
-KEPT = 256
+KEPT = 4096
 SHORT = "Insufficient "
 NODES = "node(s) "
 
@@ -72,7 +72,7 @@ class Outlooks:
 
     @property
     def epoch(self) -> Epoch:
-        """What is another one whenever nodes come, go, or offer or say something else; the same in a process that was started anew."""
+        """What is another one whenever nodes come, go, or offer or say something else; the same in a copy of the cluster."""
         return self._memory().epoch
 
     def of(self, task: Task) -> Outlook:
@@ -86,8 +86,8 @@ class Outlooks:
         found = self._look(task, stated)
         if forgotten != self._session.evaluator.forgotten:
             return Outlook(found.able, found.ruled_out, "")  # a filter broke down: that says nothing about ever
-        if len(memory.outlooks) >= KEPT:
-            memory.outlooks.clear()
+        while len(memory.outlooks) >= KEPT:
+            del memory.outlooks[next(iter(memory.outlooks))]
         memory.outlooks[shape.serial] = (stated, found)
         return found
 
@@ -138,8 +138,8 @@ class Outlooks:
         counted = zip(*np.unique(numbers[numbers != 0], return_counts=True), strict=True)
         reasons = tuple((evaluator.reasons.table[int(number)].text, int(count)) for number, count in counted)
         ruling = Ruling(numbers == 0, reasons, speaking[0] if len(speaking) == 1 else None)
-        if len(rulings) >= KEPT:
-            rulings.clear()
+        while len(rulings) >= KEPT:
+            del rulings[next(iter(rulings))]
         rulings[key] = (stated, ruling)
         return ruling
 

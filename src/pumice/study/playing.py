@@ -53,8 +53,8 @@ class Play:
         self._evicted: dict[str, str] = {}
         self._nodes: dict[str, str] = {}
         self._made = 0
+        self._is_cut = False  # whether something would happen later than is looked at
         self.cycles = 0
-        self.settled = False  # whether nothing more happens
 
     def run(self, changes: Iterable[Replaced] = ()) -> Verdict:
         """Make changes, run cycles until the job has started or nothing more happens, and leave everything as it was."""
@@ -92,9 +92,8 @@ class Play:
                 self._now += _PERIOD
                 self._feed([*changes, *self._gone()])
             elif not self._wait(wake, reserved):
-                self.settled = True
-                break
-        return last
+                return structs.replace(last, settled=not self._is_cut)
+        return structs.replace(last, settled=False)
 
     def _refusal(self, changes: Sequence[Replaced]) -> str:
         """Say which quota refuses pods that somebody would make by hand."""
@@ -156,7 +155,7 @@ class Play:
             if ends <= self._now:
                 del self._going[uid]
                 yield kinds.POD, pod, None
-                if uid in self._evicted and _is_made_anew(pod):
+                if uid in self._evicted and _is_made_anew(pod) and not self._crew.makes(_group_of(pod)):
                     yield kinds.POD, None, _successor(pod, self._now)
 
     def _wait(self, wake: int | None, reserved: Reservations) -> bool:
@@ -164,7 +163,8 @@ class Play:
         known = [ends for _, ends in self._going.values()]
         due = [each for each in (*known, wake, reserved.deadline(self._now), self._crew.next_due()) if each is not None]
         moment = max(min(due, default=0), self._now + _PERIOD)
-        if not due or moment > self._rehearsal.now + HORIZON:
+        self._is_cut = bool(due) and moment > self._rehearsal.now + HORIZON
+        if not due or self._is_cut:
             return False
         self._now = moment
         self._feed(list(self._gone()))

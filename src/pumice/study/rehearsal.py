@@ -128,15 +128,6 @@ class Rehearsal:
         """The model."""
         return self.cache.cluster
 
-    @contextmanager
-    def changed(self, changes: Sequence[Change], back: Sequence[Change]) -> Iterator[None]:
-        """Have changes in force inside a block; `back` is how they are taken back."""
-        self.feed(changes)
-        try:
-            yield
-        finally:
-            self.feed(back)
-
     def feed(self, changes: Sequence[Change]) -> None:
         """Take changes in as if a watch had told of them."""
         for change in changes:

@@ -129,7 +129,6 @@ def wanting(state: State, configuration: Configuration | None, *, given_policy: 
         "Namespace": look.namespaces,
         "HyperNode": look.topology,
         "PodDisruptionBudget": look.plugin("pdb"),
-        "Numatopology": look.plugin("numaaware"),
         **dict.fromkeys(_STORAGE, look.storage),
         **dict.fromkeys(_DEVICES, look.devices),
     }

@@ -303,6 +303,10 @@ class Crew:
             self._hire(f"{each.namespace}/{each.name}" for each in groups)
         return [staff for _, staff in sorted(self._members.items())]
 
+    def makes(self, key: str) -> bool:
+        """Tell whether one of them makes the pods of a group anew."""
+        return isinstance(self._members.get(key), Controller)
+
     def _hire(self, keys: Iterable[str]) -> None:
         for key in keys:
             if len(self._members) < MOST_OTHERS and key not in self._members and key != self._key:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from pumice.api import names
-from pumice.framework import closing
+from pumice.framework import causes, closing
 
 if TYPE_CHECKING:
     from pumice.framework.session import Session
@@ -21,7 +21,8 @@ Standing = Literal["starts", "starts after evictions", "is let in", "waits"]
 class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What becomes of a job: `placed` of its waiting pods find a node, `nodes` are the first of these, `evicted` have to go.
 
-    `created` of its pods are made by its controller on the way, and `seconds` pass until it starts. Of one that waits `reason` says what it waits for then.
+    `created` of its pods are made by its controller on the way, and `seconds` pass until it starts. Of one that waits `reason` says what it waits for then,
+    and `settled` whether nothing more would have happened; more than some cycles are not looked at.
     """
 
     standing: Standing
@@ -31,6 +32,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     reason: str = ""
     created: int = 0
     seconds: int = 0
+    settled: bool = True
 
     @property
     def starts(self) -> bool:
@@ -76,8 +78,8 @@ class Target(msgspec.Struct, frozen=True):
 
 
 def _reason(session: Session, job: Job) -> str:
-    """Give the one reason that stands for the job: why a member found no node, else the last word about it."""
-    for failure in session.findings.errors(job).values():
-        return str(failure)
+    """Give the one reason that stands for the job: its cause, else the last word about it."""
+    if cause := causes.of_job(session, job):
+        return cause
     said = [verdict.text for verdict in session.record.verdicts(job.key)]
     return said[-1] if said else job.bad or closing.reason(session, job)

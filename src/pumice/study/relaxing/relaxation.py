@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pumice.model.cluster import Cluster
     from pumice.model.job import Job
     from pumice.model.task import Task
-    from pumice.study.rehearsal import Change, Replaced
+    from pumice.study.rehearsal import Replaced
     from pumice.study.state import Manifest
 
 
@@ -97,20 +97,6 @@ def replaced(edits: Iterable[Edit]) -> list[Replaced]:
         for key, edit in first.items()
         if not (edit.before is None and result[key] is None)
     ]
-
-
-def effect(edits: Iterable[Edit]) -> tuple[list[Change], list[Change]]:
-    """Return the changes that edits come to, and those that take them back."""
-    forth: list[Change] = []
-    back: list[Change] = []
-    for kind, before, after in replaced(edits):
-        if before is None and after is not None:
-            forth.append((kind, "ADDED", after))
-            back.insert(0, (kind, "DELETED", after))
-        elif before is not None:
-            forth.append((kind, "DELETED", before) if after is None else (kind, "MODIFIED", after))
-            back.insert(0, (kind, "ADDED" if after is None else "MODIFIED", before))
-    return forth, back
 
 
 def joined(relaxations: Iterable[Relaxation]) -> Relaxation:
