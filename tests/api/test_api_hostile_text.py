@@ -56,6 +56,7 @@ REFUSED = {
     "aliases in aliases": ("a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 300)), "by an alias"),
     "a value in itself": ("&a [*a]", "stands inside the value"),
     "directives": ("".join(f"%TAG !a{n}! tag:x\n" for n in range(50_000)) + "--- a\n", "50000 lines begin with %"),
+    **{f"directives after {end!a}": ("".join(f"%TAG !a{n}! tag:x{end}" for n in range(50_000)) + "--- a\n", "50000 lines begin with %") for end in ("\r", "\x85", "\u2028", "\u2029")},
     "values": ("- \n" * 20_001, "line 20000: there are more than 20000 values"),
     "documents": ("--- a\n" * 20_001, "line 20001: there are more than 20000 values"),
     "bytes": ("a" * (documents.MAX_BYTES + 1), "at most 4194304 are read"),
@@ -159,3 +160,9 @@ def test_yaml_is_read_in_one_place_alone():
     )
     found = {path.relative_to(source).as_posix() for path in source.rglob("*.py") if readers.search(path.read_text())}
     assert found == {"api/documents.py"}
+
+
+@pytest.mark.parametrize("tail", ["x", "e", ".x", "e+x", "..", ""])
+def test_a_scalar_of_endless_digits_is_looked_through_once(tail):
+    text = "1" * 300_000 + tail
+    assert str(documents.plain_scalar(text)) == text

@@ -44,7 +44,10 @@ _INTEGER: Final = re.compile(
     r"(?P<sign>[-+]?)(?:0[xX](?P<hex>[0-9a-fA-F]+)|0[bB](?P<bin>[01]+)|0[oO]?(?P<oct>[0-7]+)|(?P<dec>0|[1-9][0-9]*))"
 )
 _BASES: Final = {"hex": 16, "bin": 2, "oct": 8, "dec": 10}
-_FLOAT: Final = re.compile(r"[-+]?(?=\.?[0-9])[0-9]*\.?[0-9]*(?:[eE][-+]?[0-9]+)?")
+_DIRECTIVE: Final = re.compile(
+    "(?:\\A|[\r\n\x85\u2028\u2029])\ufeff?%"
+)  # at the begin of a line, in all ways to end one
+_FLOAT: Final = re.compile(r"[-+]?(?=\.?[0-9])[0-9]*(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?")
 
 
 class DocumentError(ValueError):
@@ -122,7 +125,7 @@ def load_all(text: str, source: str, most_values: int = MAX_VALUES) -> list[Loca
         raise DocumentError(source, line, f"character U+{ord(text[error.start]):04X} is not allowed in YAML") from error
     if size > MAX_BYTES:
         raise DocumentError(source, 1, f"the text has {size} bytes; at most {MAX_BYTES} are read")
-    if (directives := text.count("\n%") + text.startswith("%")) > MAX_DIRECTIVES:
+    if (directives := len(_DIRECTIVE.findall(text)) if "%" in text else 0) > MAX_DIRECTIVES:
         raise DocumentError(source, 1, f"{directives} lines begin with %; at most {MAX_DIRECTIVES} directives are read")
     composer = _Composer(text, source, most_values)
     return [document for document in composer.documents() if document.data is not None]

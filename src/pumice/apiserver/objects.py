@@ -258,7 +258,7 @@ class Objects:
                 asked = await self._through(call, body, options)
                 return answers.json(self._cluster.token_requests.issue(target, asked), 201)
             case ("PUT", "finalize"):
-                return answers.json(doors.finalize(target, body.decoded()))
+                return answers.json(doors.finalize(target, body.decoded(), dry_run=dry_run))
         raise call.not_allowed()
 
     async def _through(self, call: Call, body: Body, options: Options) -> Any:

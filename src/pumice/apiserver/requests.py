@@ -59,6 +59,8 @@ def target(registry: Registry, path: str) -> Target:
     """Read a path below /api or /apis; one that names nothing is answered as kube-apiserver does."""
     parts = path.strip("/").split("/")
     group, version, rest = ("", parts[1], parts[2:]) if parts[0] == "api" else (parts[1], parts[2], parts[3:])
+    if parts[0] == "apis" and not group:
+        raise statuses.unknown_path()
     if any(part in ("", ".", "..") or not _NAME.fullmatch(part) for part in rest):
         raise statuses.bad_request(f"the path {path[:200]!r} names no object: a part of it is empty, '.' or '..'")
     namespace = ""

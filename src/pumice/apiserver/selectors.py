@@ -126,10 +126,11 @@ def named(text: str) -> str:
 
 
 def _field(part: str) -> tuple[str, str, str]:
-    match = re.fullmatch(r"\s*([^=!\s]+)\s*(==|=|!=)\s*(.*?)\s*", part)
+    # One run of blanks at a time: where several parts of a pattern could take the same ones, a long run takes for ever.
+    match = re.fullmatch(r"([^=!\s]+)\s*(==|=|!=)(.*)", part.strip(), re.DOTALL)
     if match is None:
         raise statuses.bad_request(f"invalid selector: '{part}'; can't understand '{part}'")
-    return match[1], match[2], match[3]
+    return match[1], match[2], match[3].strip()
 
 
 def _text(manifest: Mapping[str, Any], path: tuple[str, ...]) -> str:

@@ -198,7 +198,7 @@ class Subresources:
 
     # ---- namespaces
 
-    def finalize(self, target: Target, body: Any) -> Mapping[str, Any]:
+    def finalize(self, target: Target, body: Any, *, dry_run: bool) -> Mapping[str, Any]:
         """Write the finalizers of a namespace; the last one lets a terminating one go."""
         key = Key(kinds.NAMESPACE, "", target.name)
         old = self._store.find(key)
@@ -208,6 +208,8 @@ class Subresources:
         new = {**old, "spec": {**structure.mapping(old, "spec"), "finalizers": list(finalizers)}}
         if not finalizers:
             new["spec"].pop("finalizers")
+        if dry_run:
+            return new
         self._store.overwrite(key, new)
         left = self._store.find(key)
         if left is not None and deletion.is_terminating(left) and not finalizers and not deletion.finalizers(left):

@@ -36,9 +36,9 @@ class Attributes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def of_request(method: str, path: str, query: Mapping[str, str]) -> Attributes:
-    """Read what a request would do."""
-    parts = [part for part in path.split("/") if part]
-    start = {"api": 2, "apis": 3}.get(parts[0], 0) if parts else 0
+    """Read what a request would do; a path is taken apart as by whoever serves it, empty parts included."""
+    parts = path.strip("/").split("/")
+    start = {"api": 2, "apis": 3}.get(parts[0], 0)
     if not start or len(parts) <= start:
         return Attributes(verb=method.lower(), path=path)
     group, rest = ("" if start == 2 else parts[1]), parts[start:]

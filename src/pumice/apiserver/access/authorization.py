@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 GROUP: Final = "rbac.authorization.k8s.io"
 _MOST_REMEMBERED: Final = 20_000
+_LONGEST_REMEMBERED: Final = 400  # characters of what is asked for
 _EVERYTHING: Final = (roles.Rule(verbs=("*",), groups=("*",), resources=("*",)), roles.Rule(verbs=("*",), paths=("*",)))
 
 
@@ -109,10 +110,13 @@ class Authorizer:
         key = (user, wanted.verb, wanted.group, wanted.full_resource, wanted.namespace)
         found = self._found.get(key)
         if found is None:
-            if len(self._found) >= _MOST_REMEMBERED:
-                self._found.clear()
             speaking = tuple(rule for rule in self.rules(user, wanted.namespace) if rule.speaks_of(wanted))
-            found = self._found[key] = next(((rule,) for rule in speaking if not rule.names), speaking)
+            found = next(((rule,) for rule in speaking if not rule.names), speaking)
+            # Names of any length may be asked for, by anybody.
+            if len(wanted.group) + len(wanted.full_resource) + len(wanted.namespace) <= _LONGEST_REMEMBERED:
+                if len(self._found) >= _MOST_REMEMBERED:
+                    self._found.clear()
+                self._found[key] = found
         return any(not rule.names or wanted.name in rule.names for rule in found)
 
     def rules(self, user: User, namespace: str) -> tuple[Rule, ...]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from pumice.apiserver import statuses
 from pumice.sim import structure
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pumice.apiserver.access.attributes import Attributes
 
 Document = dict[str, Any]
+MOST_PARTS: Final = 100_000
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +43,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def covers(self, small: Rule) -> bool:
-        """Tell whether it allows all that a rule of one verb on one thing does."""
+        """Tell whether it allows all that a rule does which speaks either of resources or of paths."""
         if not _has_all(self.verbs, small.verbs):
             return False
         if small.paths:
@@ -75,6 +77,12 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         listed = (f"{name}:[{_quoted(values)}]" for name, values in fields if values)
         return "{" + ", ".join(listed) + "}"
 
+    @property
+    def size(self) -> int:
+        """How many rules of one verb on one thing it comes to."""
+        things = len(self.groups) * len(self.resources) * max(1, len(self.names))
+        return len(self.verbs) * (things + len(self.paths))
+
     def parts(self) -> Iterator[Rule]:
         """Give it in rules of one verb on one thing."""
         for path, verb in itertools.product(self.paths, self.verbs):
@@ -102,8 +110,22 @@ def _rule(stated: Mapping[str, Any]) -> Rule:
 
 def missing(held: tuple[Rule, ...], wanted: Iterable[Rule]) -> list[Rule]:
     """Give what some rules allow and none of those that are held does, in rules of one verb on one thing."""
-    parts = dict.fromkeys(part for rule in wanted for part in rule.parts())
+    # Most rules are held as they are; what speaks of resources and of paths at once is taken apart.
+    open_rules = [
+        rule
+        for rule in map(_once, wanted)
+        if (rule.paths and rule.resources) or not any(each.covers(rule) for each in held)
+    ]
+    if (count := sum(rule.size for rule in open_rules)) > MOST_PARTS:
+        raise statuses.bad_request(f"the rules allow {count} single things; at most {MOST_PARTS} can be checked")
+    parts = dict.fromkeys(part for rule in open_rules for part in rule.parts())
     return [part for part in parts if not any(rule.covers(part) for rule in held)]
+
+
+def _once(rule: Rule) -> Rule:
+    """Leave out what a rule lists twice."""
+    fields = {name: tuple(dict.fromkeys(getattr(rule, name))) for name in rule.__struct_fields__}
+    return Rule(**fields)
 
 
 def merged(parts: Iterable[Rule]) -> list[Rule]:

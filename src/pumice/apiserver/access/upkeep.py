@@ -67,7 +67,9 @@ class Upkeep:
             if not selectors:
                 continue
             rules = _gathered(role, selectors, known)
-            if rules != (role.get("rules") or []):
+            stored = role.get("rules") or []
+            # In whatever order: two roles that gather each other's rules would take turns for ever.
+            if len(rules) != len(stored) or any(rule not in stored for rule in rules):
                 self._store.overwrite(
                     Key(authorization.CLUSTER_ROLE, "", role["metadata"]["name"]), {**role, "rules": rules}
                 )
