@@ -57,7 +57,7 @@ def test_a_filter_that_looks_at_the_task_is_asked_for_every_member():
     made.cycle()
     assert made.world.binds == {"g-w-0": "n-0", "g-w-1": "n-1", "g-w-2": "n-2"}
     (told,) = [message for name, reason, message in made.world.notes if (name, reason) == ("g-w-3", "FailedScheduling")]
-    assert told == "0/3 nodes are unavailable: 3 not my number."
+    assert told == "not my number; 0/3 nodes are unavailable: 3 not my number."
 
 
 class Alternating(Mine):

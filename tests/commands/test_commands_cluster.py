@@ -104,7 +104,7 @@ def test_wide_adds_columns_and_moves_none(either):
     plain = either.printed("job", "list", "-n", either.namespace).splitlines()
     wide = either.printed("job", "list", "-n", either.namespace, "-o", "wide").splitlines()
     assert all(more.startswith(less.rstrip()) for less, more in zip(plain, wide, strict=True))
-    assert wide[0].split()[-4:] == ["Queue", "Scheduler", "Priority", "Age"]
+    assert wide[0].split()[-5:] == ["Queue", "Scheduler", "Priority", "Age", "Reason"]
 
 
 def test_view_shows_the_events_of_the_job_alone(either):

@@ -98,12 +98,12 @@ def test_the_status_of_a_queue_is_written_apart(cluster):
 
 
 def test_columns_of_a_group(cluster, namespace):
-    refused = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources"}
+    refused = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": "no-room"}
     status = {"phase": "Inqueue", "running": 1, "conditions": [refused]}
     apply(cluster, group(namespace, spec={"minMember": 3}, status=status))
     head, row = cluster.kubectl("get", "podgroup", "-n", namespace).splitlines()
-    assert head.split() == ["NAME", "PHASE", "RUNNING", "MINIMUM", "QUEUE", "REASON", "AGE"]
-    assert row.split()[:6] == ["g", "Inqueue", "1", "3", "default", "NotEnoughResources"]
+    assert head.split() == ["NAME", "PHASE", "RUNNING", "MINIMUM", "QUEUE", "AGE", "REASON"]
+    assert [*row.split()[:5], row.split()[-1]] == ["g", "Inqueue", "1", "3", "default", "no-room"]
 
 
 @pytest.mark.parametrize(

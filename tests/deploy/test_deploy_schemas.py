@@ -128,7 +128,7 @@ def test_every_kind_is_defined_that_volcano_installs():
     assert {each.kind for each in resources.CURRENT} == volcano
 
 
-WORK = ["Phase", "Running", "Minimum", "Queue", "Reason", "Age"]
+WORK = ["Phase", "Running", "Minimum", "Queue", "Age", "Reason"]
 SHARE = ["Parent", "Weight", "State", "Allocated CPU", "Allocated Memory", "Pending", "Running", "Age"]
 
 

@@ -71,7 +71,7 @@ def test_a_pod_is_told_why_it_waits_whatever_befalls_that_write(rig):
     def told():
         return {tuple(reasons(pod)) for pod in rig.view.list(kinds.POD)}
 
-    why = "Unschedulable: 0/1 nodes are unavailable: 1 node(s) didn't match Pod's node affinity/selector."
+    why = "Unschedulable: no node has the label pool=batch that its nodeSelector asks for; 0/1 nodes are unavailable: 1 node(s) didn't match Pod's node affinity/selector."
     waiting.until(lambda: told() == {(why,)}, tell=rig.view.story)
     rig.check()
     assert all(rule.hits for rule in rules.values()), rules

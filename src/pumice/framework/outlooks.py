@@ -49,7 +49,7 @@ class Ruling(msgspec.Struct, frozen=True, eq=False):
 
     may: Mask
     reasons: tuple[tuple[str, int], ...]
-    function: NodeFunction[npt.NDArray[np.int16] | None] | None
+    only: NodeFunction[npt.NDArray[np.int16] | None] | None  # the filter that rules out, if it is one alone
 
 
 class Memory:
@@ -174,8 +174,8 @@ class Outlooks:
     def _ruled_out(self, subject: Subject, ruling: Ruling) -> str:
         """Say by which rules Node objects keep a pod off all nodes: in the words of the filter, if it is one and has any."""
         table = self._session.cluster.nodes
-        if ruling.function is not None and ruling.function.cause is not None:
-            return ruling.function.cause(subject, table.records[: table.count])
+        if ruling.only is not None and ruling.only.cause is not None:
+            return ruling.only.cause(subject, table.records[: table.count])
         return counted(table.count, ruling.reasons)
 
 
