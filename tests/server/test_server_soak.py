@@ -50,6 +50,7 @@ BOUNDED = (
     ".engine._slots[]()._known",
     ".cluster.objects",
     "._exposition._histograms.",
+    ".engine._lasting[]._places",  # of the queues that there were when a vote was last asked for
 )
 # How much may be left of what is only looked through when it has grown.
 SPARE = {
@@ -58,6 +59,8 @@ SPARE = {
     "Cache.publisher._retry_pauses._kept": 2,  # of the queues that stay
     "Cache.cluster.job_changes._rows": change_log.LIMIT,
     "Cache.cluster.group_changes._rows": change_log.LIMIT,
+    "Cache.cluster.nodes.by_name": 2,  # of nodes that only pods named, until nodes are put in order again
+    "Cache.cluster.nodes.records": 2,
     "Cache.cluster.nodes._restated": 2,  # until somebody asks about attributes again
 }
 

@@ -54,20 +54,30 @@ def open_journal(folder: Path, store: ObjectStore) -> Journal:
     """Open the state in a folder, and follow a store from now on."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = folder / FILE
+    database: sqlite3.Connection | None = None
     try:
         path.touch(mode=0o600)  # Secrets are in it; what SQLite puts beside it gets the same rights
         database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0.5)
-        database.execute("PRAGMA locking_mode = EXCLUSIVE")
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = FULL")
-        database.execute("PRAGMA trusted_schema = OFF")
-        database.executescript("BEGIN IMMEDIATE;" + _SCHEMA + "COMMIT;")
-        _check_schema(path, database)
-    except (sqlite3.Error, OSError) as error:
+        _prepare(path, database)
+    except (sqlite3.Error, OSError, JournalError) as error:
+        if database is not None:
+            database.close()
+        if isinstance(error, JournalError):
+            raise
         busy = "locked" in str(error)
         why = "another process uses it" if busy else f"{error}; move it away to start from nothing"
         raise JournalError(f"{path}: {why}") from None
     return Journal(path, database, store)
+
+
+def _prepare(path: Path, database: sqlite3.Connection) -> None:
+    """Keep others out, write safely, and see that it holds our tables and nothing else."""
+    database.execute("PRAGMA locking_mode = EXCLUSIVE")
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = FULL")
+    database.execute("PRAGMA trusted_schema = OFF")
+    database.executescript("BEGIN IMMEDIATE;" + _SCHEMA + "COMMIT;")
+    _check_schema(path, database)
 
 
 def _check_schema(path: Path, database: sqlite3.Connection) -> None:
@@ -75,7 +85,6 @@ def _check_schema(path: Path, database: sqlite3.Connection) -> None:
     wanted = {" ".join(each.replace("IF NOT EXISTS ", "").split()) for each in _SCHEMA.split(";") if each.strip()}
     found = {" ".join(str(text).split()) for (text,) in database.execute("SELECT sql FROM sqlite_schema")}
     if found != wanted:
-        database.close()
         others = "; ".join(sorted(text[:80] for text in found - wanted)) or "less than that"
         raise JournalError(f"{path} holds something else than the state of a cluster: {others}")
 
