@@ -55,6 +55,7 @@ class Injector:
         self._authorities = ""
         self._needed: frozenset[bytes] = frozenset()
         self._stirred = asyncio.Event()
+        self._announced: dict[tuple[kinds.Kind, str], None] = {}  # where our own address was written
 
     def feed(self, kind: kinds.Kind, event_type: EventType, found: KubeObject | decoding.Malformed, raw: bytes) -> None:
         """Take a change of a configuration."""
@@ -138,6 +139,7 @@ class Injector:
                 self._log.warning("a webhook configuration cannot be written", configuration=name, problem=str(error))
                 continue
             self._present[key] = msgspec.json.decode(written)
+            self._announced[key] = None
             self._log.info("certificate injected", configuration=name)
         return good
 
@@ -158,7 +160,9 @@ class Injector:
             # A replica that is ahead of us has announced a newer authority: who took that away would make its certificate unknown.
             believed = current.get("caBundle") if self._is_believed(current.get("caBundle")) else self._authorities
             wanted = {**current, "caBundle": believed}
-            if self._url:
+            # Of several that are reached by addresses of their own the last to come is asked: they would take turns for ever.
+            others = key in self._announced and bool(current.get("url"))
+            if self._url and not others:
                 wanted = {"url": f"{self._url}{rule.path}", "caBundle": believed}
             if wanted != current:
                 where = f"/webhooks/{index}"
