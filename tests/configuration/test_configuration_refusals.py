@@ -56,8 +56,8 @@ BAD = {
     "plugin named by a boolean": (f"{HEAD}  - name: on\n", [(4, "found the boolean true")]),
     "unknown plugin": (f"{HEAD}  - name: gagn\n", [(4, 'unknown plugin "gagn"; did you mean "gang"?')]),
     "plugin not provided": (
-        f"{HEAD}  - name: gang\n  - name: tdm\n",
-        [(5, 'plugin "tdm" is known from Volcano but not provided by this version')],
+        f"{HEAD}  - name: gang\n  - name: deviceshare\n",
+        [(5, 'plugin "deviceshare" is known from Volcano but not provided by this version')],
     ),
     "duplicate plugin": (
         f"{HEAD}  - name: gang\n  - name: gang\n",

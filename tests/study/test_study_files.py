@@ -205,14 +205,16 @@ def test_watching_prints_only_what_has_changed(dumped, monkeypatch):
 def test_the_policy_of_another_scheduler_is_studied_without_what_is_not_provided_here():
     text = (
         'actions: "enqueue, allocate, elect, backfill"\n'
-        "tiers:\n- plugins: [{name: gang, enablePreemptable: false}, {name: tdm}]\n- plugins: [{name: extender}]\n"
+        "tiers:\n- plugins: [{name: gang, enablePreemptable: false}, {name: deviceshare}]\n- plugins: [{name: extender}]\n"
     )
     kept, left_out = configuring.provided(text, KNOWN)
-    assert left_out == ("action elect", "plugin tdm", "plugin extender")
+    assert left_out == ("action elect", "plugin deviceshare", "plugin extender")
     loaded = configuring.load(kept, KNOWN, "x")
     assert loaded.action_names == ("enqueue", "allocate", "backfill")
     assert [plugin.name for plugin in loaded.plugins] == ["gang"]
-    whole = text.replace(", elect", "").replace(", {name: tdm}", "").replace("- plugins: [{name: extender}]\n", "")
+    whole = (
+        text.replace(", elect", "").replace(", {name: deviceshare}", "").replace("- plugins: [{name: extender}]\n", "")
+    )
     assert configuring.provided(whole, KNOWN) == (whole, ())
 
 

@@ -62,6 +62,7 @@ class Cluster:
         self.group_changes = ChangeLog()  # those among them that came, went or have another group
         # How often each disruption budget was used here, by the version of the object that it was used in.
         self.disruptions: dict[str, tuple[str, int]] = {}
+        self.last_done: dict[str, int] = {}  # when plugins last did what they do every so often, by name
         self.changed = 0
         self.returned = 0  # how often a job without pending tasks came to have some
         self.gone_jobs: dict[str, None] = {}  # jobs that have left; whoever remembers something of them empties it

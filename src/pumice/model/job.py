@@ -6,9 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from pumice.api import names, scheduling
-from pumice.model import resources, statuses, subgroups
+from pumice.model import marks, resources, statuses, subgroups
 from pumice.model.statuses import Status
-from pumice.model.task import instant, is_preemptable, positive_duration
+from pumice.model.task import instant, positive_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -171,7 +171,7 @@ class Job:
         self.uid = metadata.uid
         self.creation = instant(metadata.creation_timestamp)
         self.annotations = metadata.annotations
-        self.preemptable = is_preemptable(metadata.annotations, metadata.labels, default=False)
+        self.preemptable = marks.is_preemptable(metadata.annotations, metadata.labels, default=False)
         self.preemptable_set = names.PREEMPTABLE in metadata.annotations or names.PREEMPTABLE in metadata.labels
         self.waiting_time = positive_duration(
             metadata.annotations.get(names.SLA_WAITING_TIME, metadata.annotations.get(names.OLDER_SLA_WAITING_TIME))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pumice.api import core, names
-from pumice.model import bonds, requests, resources
+from pumice.model import bonds, marks, requests, resources
 from pumice.model.volumes import ClaimUse, Disk, in_tree
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class Constraints(msgspec.Struct, frozen=True, kw_only=True):
     disks: tuple[Disk, ...] = ()
     resource_claims: tuple[str, ...] = ()
     strategy: tuple[str, ...] = ()  # how the pod wants its resources scored: a type, and weights as written
+    revocable: bool = False  # whether the pod may be on nodes that are taken back in given hours
 
     @property
     def has_volumes(self) -> bool:
@@ -184,6 +185,7 @@ def blueprint_of(pod: core.Pod) -> bytes | None:
         spec.resources,
         spec.resource_claims,
         _strategy(pod.metadata.annotations),
+        marks.is_revocable(pod.metadata.annotations),
         status.container_statuses,
         requests.is_resize_infeasible(pod) if status.container_statuses else False,
     )
@@ -210,6 +212,7 @@ def constraints_of(pod: core.Pod) -> Constraints:
         disks=tuple(disk for volume in spec.volumes if (disk := in_tree(volume)) is not None),
         resource_claims=tuple(claim.name for claim in spec.resource_claims),
         strategy=_strategy(pod.metadata.annotations),
+        revocable=marks.is_revocable(pod.metadata.annotations),
     )
 
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.api import duration, names, timestamp
-from pumice.model import requests, shape, statuses
+from pumice.model import marks, requests, shape, statuses
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Hashable
 
     from pumice.api import core
     from pumice.model.job import Job, SubJob, Tally
     from pumice.model.kinship import Bond
     from pumice.model.nodes import NodeRecord
 
-_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
-_FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 _INT32 = 2**31
 
 
@@ -65,7 +63,7 @@ class Task:
         self.priority = _priority(pod)
         self.shape = interned
         self.best_effort = interned.request.best_effort
-        self.preemptable = is_preemptable(annotations, meta.labels, default=True)
+        self.preemptable = marks.is_preemptable(annotations, meta.labels, default=True)
         gates = [gate.name for gate in pod.spec.scheduling_gates]
         self.gated = bool(gates)
         self.externally_gated = self.gated and gates != [names.QUEUE_GATE]
@@ -113,21 +111,6 @@ def build(pod: core.Pod, shapes: shape.Shapes) -> Task:
         if blueprint is not None:
             shapes.remember(blueprint, interned)
     return Task(pod, interned)
-
-
-def truth(text: str) -> bool | None:
-    """Read a boolean the way Kubernetes tools write it; None if it is not one."""
-    if text in _TRUE:
-        return True
-    return False if text in _FALSE else None
-
-
-def is_preemptable(annotations: Mapping[str, str], labels: Mapping[str, str], *, default: bool) -> bool:
-    """Read the preemptable mark: the annotation, else the label, else the default; unreadable means no."""
-    text = annotations.get(names.PREEMPTABLE)
-    if text is None:
-        text = labels.get(names.PREEMPTABLE)
-    return default if text is None else truth(text) is True
 
 
 def name_index(name: str) -> int | None:
