@@ -136,7 +136,7 @@ def _real_capability(seen, rooms, name, key):
     if above is None:
         return own
     kept = sum(rooms.guarantees[child].get(key, 0) for child in rooms.children(parent))
-    real = max(0, above - kept) + rooms.guarantees[name].get(key, 0)
+    real = max(max(0, above - kept) + rooms.guarantees[name].get(key, 0), rooms.written[name].get(key, 0))
     return real if own is None else min(real, own)
 
 

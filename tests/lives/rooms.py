@@ -166,14 +166,15 @@ class Rooms:
         return facts.total({key: max(0, value) for key, value in room.items()} for room in left.values())
 
     @cached_property
+    def written(self):
+        """What is guaranteed to each queue before siblings' guarantees are scaled down (11)."""
+        return {name: self._wanted(name) for name in self.seen.queues if name != "root"}
+
+    @cached_property
     def guarantees(self):
         """What is guaranteed to each queue, as far as it counts (11)."""
-        wanted = {}
-        for name in self.seen.queues:
-            if name != "root":
-                wanted[name] = self._wanted(name)
         counted = {}
-        self._scale("root", wanted, counted, self._root_room())
+        self._scale("root", self.written, counted, self._root_room())
         return counted
 
     def _wanted(self, name):
@@ -204,16 +205,22 @@ class Rooms:
             self._scale(child, wanted, counted, left)
 
     def room(self, name):
-        """Give how much a queue may hold (11): the smaller of its ceiling and its parent's room less what is guaranteed to, or held by, its siblings."""
+        """Give how much a queue may hold (11): the smaller of its ceiling and its parent's room less what is guaranteed to, or held by, its siblings.
+
+        Up to its guarantee as written, where that was scaled down, only what they hold counts.
+        """
         if name == "root":
             return self._root_room()
-        parent = self.parents[name]
-        left = dict(self.room(parent))
-        for sibling in self.children(parent):
-            if sibling != name:
-                left = {key: value - self._taken(sibling, key) for key, value in left.items()}
-        own = self.seen.queues[name].capability
-        return {key: min(value, own.get(key, value)) for key, value in left.items()}
+        parent, own = self.parents[name], self.seen.queues[name].capability
+        siblings = [sibling for sibling in self.children(parent) if sibling != name]
+        found = {}
+        for key, above in self.room(parent).items():
+            left = above - sum(self._taken(sibling, key) for sibling in siblings)
+            written = self.written[name].get(key, 0)
+            if written > self.guarantees[name].get(key, 0):
+                left = max(left, min(written, above - sum(self.held[each].get(key, 0) for each in siblings)))
+            found[key] = min(left, own.get(key, left))
+        return found
 
     def _taken(self, name, key):
         """Give what a queue keeps from its siblings: what one child has borrowed is not what another is guaranteed, so that borrowers never take that together (11)."""
@@ -237,7 +244,7 @@ class Rooms:
 
         One that stays within its own guarantee is not refused by this, and not by those above it either.
         """
-        judged = {key for kept in self.guarantees.values() for key, value in kept.items() if value} & set(asked)
+        judged = {key for kept in self.written.values() for key, value in kept.items() if value} & set(asked)
         found = []
         for name in self.branch(queue):
             held, kept, room = self.held[name], self.guarantees[name], self.room(name)
@@ -256,6 +263,7 @@ class Rooms:
             others = facts.total(self.guarantees.values())
             for key, value in queue.deserved.items():
                 most = max(0, self.offered.get(key, 0) - others.get(key, 0)) + kept.get(key, 0)
+                most = max(most, self.written[name].get(key, 0))
                 found[key] = min(value, most, queue.capability.get(key, most))
         return {key: max(found.get(key, 0), kept.get(key, 0)) for key in {**found, **kept}}
 
@@ -269,7 +277,7 @@ class Rooms:
             parts = []
             for name in names:
                 kept = self.guarantees.get(name, {}).get(key, 0)
-                most = max(0, whole[key] - others.get(key, 0)) + kept
+                most = max(max(0, whole[key] - others.get(key, 0)) + kept, self.written.get(name, {}).get(key, 0))
                 most = min(most, self.seen.queues[name].capability.get(key, most), asked[name].get(key, 0))
                 parts.append((name, max(1, self.seen.queues[name].weight), most, kept))
             for name, value in _level(whole[key], parts).items():

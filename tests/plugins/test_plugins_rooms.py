@@ -27,8 +27,8 @@ SHARES = FLAT.replace("{name: capacity}", "{name: proportion}")
 # -- guarantees that count -------------------------------------------------------------------------------------
 
 
-def slow_guarantees(parents, stated, ceilings, cluster):
-    """One dimension, by the letter: own ceiling, absent beyond the cluster, at least the children's sum, scaled down by room(parent)."""
+def slow_written(parents, stated, ceilings, cluster):
+    """One dimension, by the letter: own ceiling, absent beyond the cluster, at least the children's sum."""
     size = len(parents)
     below = {p: [c for c in range(1, size) if parents[c] == p] for p in range(size)}
     given = [min(stated[p], ceilings[p]) if p else 0 for p in range(size)]
@@ -37,6 +37,14 @@ def slow_guarantees(parents, stated, ceilings, cluster):
     def guaranteed(place):
         return min(ceilings[place], max(given[place], sum(guaranteed(child) for child in below[place])))
 
+    return [guaranteed(place) for place in range(size)]
+
+
+def slow_guarantees(parents, stated, ceilings, cluster):
+    """The same, scaled down by room(parent)."""
+    size = len(parents)
+    below = {p: [c for c in range(1, size) if parents[c] == p] for p in range(size)}
+    guaranteed = slow_written(parents, stated, ceilings, cluster).__getitem__
     counted, room = {0: guaranteed(0)}, {0: min(ceilings[0], cluster)}
 
     def descend(place):
@@ -72,6 +80,7 @@ def test_guarantees_that_count_are_those_of_the_rule(drawn):
     column = [np.array(values, dtype=np.int64)[:, None] for values in (stated, ceilings)]
     found = guarantees.counted(parents, *column, np.array([cluster], dtype=np.int64))
     assert found.amounts[:, 0].tolist()[1:] == slow_guarantees(parents, stated, ceilings, cluster)[1:]
+    assert found.written[:, 0].tolist()[1:] == slow_written(parents, stated, ceilings, cluster)[1:]
 
 
 def test_products_of_large_amounts_are_exact():
@@ -94,13 +103,14 @@ class Slow:
         for name in order:
             order += [child for child, parent in self.parents.items() if parent == name]
         index = {name: place for place, name in enumerate(order)}
-        counted = slow_guarantees(
+        stated = (
             [-1, *(index[self.parents[name]] for name in order[1:])],
             [queues[name]["guarantee"] if name != "root" else 0 for name in order],
             [queues[name]["ceiling"] if name != "root" else UNLIMITED for name in order],
             self.free * 1000,
         )
-        self.guaranteed = dict(zip(order, counted, strict=True))
+        self.guaranteed = dict(zip(order, slow_guarantees(*stated), strict=True))
+        self.written = dict(zip(order, slow_written(*stated), strict=True))
 
     def held(self, name):
         below = [child for child, parent in self.parents.items() if parent == name]
@@ -111,7 +121,11 @@ class Slow:
             return self.free * 1000
         parent = self.parents[name]
         siblings = [other for other, its in self.parents.items() if its == parent and other != name]
-        return min(self.queues[name]["ceiling"], self.room(parent) - sum(map(self.taken, siblings)))
+        room = self.room(parent) - sum(map(self.taken, siblings))
+        if self.written[name] > self.guaranteed[name]:
+            # Up to its guarantee as written, only what siblings hold counts against it.
+            room = max(room, min(self.written[name], self.room(parent) - sum(map(self.held, siblings))))
+        return min(self.queues[name]["ceiling"], room)
 
     def taken(self, name):
         below = [child for child, parent in self.parents.items() if parent == name]
@@ -119,7 +133,7 @@ class Slow:
         return max(self.held(name), min(kept, self.queues[name]["ceiling"]))
 
     def refuses(self, leaf, amount):
-        if not any(self.guaranteed[name] for name in self.queues):
+        if not any(self.written[name] for name in self.queues):
             return False
         name = leaf
         while True:
@@ -209,6 +223,8 @@ def test_whoever_is_placed_leaves_others_their_guarantee(seed, text):
     made = Desk(text).feed(node("m", str(total), "64Gi", "1000"), *manifests, *more)
     made.cycle()
     slow = Slow(queues, dict(held), total, foreign)
+    if slow.written != slow.guaranteed:
+        return  # what was scaled down is lent to whoever stays within what was written
     if sum(max(held.get(name, 0), slow.guaranteed[name]) for name in leaves) > slow.room("root"):
         return  # too much was held before
     sums = made.cluster.queue_sums
@@ -216,6 +232,35 @@ def test_whoever_is_placed_leaves_others_their_guarantee(seed, text):
     assert sum(max(now[name], slow.guaranteed[name]) for name in leaves) <= max(slow.room("root"), sum(now.values()))
     if any(slow.guaranteed[name] for name in leaves):
         assert sum(max(now[name], slow.guaranteed[name]) for name in leaves) <= slow.room("root")
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6), text=st.sampled_from([FLAT, TREE]), votes=st.booleans())
+def test_no_idle_room_is_kept_from_a_queue_within_its_guarantee_as_written(seed, text, votes):
+    queues, leaves, _held, total, foreign, manifests = world(seed, tree=text is TREE)
+    minimum = {"minResources": {"cpu": "1"}, "phase": "Pending"} if votes else {"phase": "Inqueue"}
+    more = [
+        part
+        for name in leaves
+        for i in range(3)
+        for part in (group(f"{name}-g{i}", 1, queue=name, **minimum), pod(f"{name}-more-{i}", f"{name}-g{i}", cpu="1"))
+    ]
+    made = Desk(text).feed(node("m", str(total), "64Gi", "1000"), *manifests, *more)
+    for _ in range(6):
+        made.cycle()
+    sums = made.cluster.queue_sums
+    slow = Slow(
+        queues, {name: int(sums.allocated[made.cluster.queues[name].row, 0]) for name in leaves}, total, foreign
+    )
+    if slow.held("root") + 1000 > slow.room("root"):
+        return
+    for name in leaves:
+        branch = [name]
+        while slow.parents[branch[-1]] != "root":
+            branch.append(slow.parents[branch[-1]])
+        within = all(slow.held(each) + 1000 <= slow.written[each] for each in branch)
+        waiting = [t for t in made.cluster.tasks.values() if t.name.startswith(f"{name}-") and t.node is None]
+        assert not (within and waiting), (name, slow.held(name), slow.written[name])
 
 
 # -- words -----------------------------------------------------------------------------------------------------

@@ -61,11 +61,12 @@ def test_ca1_limit_is_the_cluster_without_the_guarantees_of_others():
     assert not limits.refresh(made)
 
 
-def test_guarantees_that_together_exceed_the_cluster_are_scaled_down():
+def test_guarantees_that_together_exceed_the_cluster_are_scaled_down_but_limit_nobody_below_what_was_written():
     made = cluster(*(queue(name, guarantee={"resource": {"cpu": "15"}}) for name in ("a", "b")))
     limits = flat_limits.Limits()
     limits.refresh(made)
-    assert limits.real_capability[made.queues["a"].row, 0] == 10_000
+    assert limits.guarantee[made.queues["a"].row, 0] == 10_000
+    assert limits.real_capability[made.queues["a"].row, 0] == 15_000
     assert limits.real_capability[made.queues["default"].row, 0] == 0
 
 

@@ -53,7 +53,7 @@ class Capacity(Plugin):
 
     A queue may borrow beyond its due up to its limit: its `capability`, and what is left of the cluster without the guarantees of others. A resource that `capability` does
     not list is not limited by it. Guarantees hold jointly: what all borrowers together leave is always enough for the guarantees of the others, as far as these count: at most up to the queue's own
-    capability, not at all if one is larger than the cluster without foreign pods, and scaled down where siblings ask for more than there is. Reclaim gives queues below their due what others hold above theirs. The queue with the higher `spec.priority` comes first,
+    capability, not at all if one is larger than the cluster without foreign pods, and scaled down where siblings ask for more than there is; then a queue within its guarantee as written is refused only by what its siblings hold. Reclaim gives queues below their due what others hold above theirs. The queue with the higher `spec.priority` comes first,
     then the one that holds the smaller part of its due; one that is due nothing comes last.
 
     With `enableHierarchy: true` queues form a tree by `spec.parent`; without one the parent is `root`, which the cluster's size does not limit. Jobs run in queues without children. Limits

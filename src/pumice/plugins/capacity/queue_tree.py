@@ -114,7 +114,7 @@ class CapacityTree:
         leaves = [place for place, account in enumerate(ordered) if account.is_leaf]
         found = rooms.Places([account.queue for account in ordered], parents, leaves)
         self.rooms = rooms.Rooms(cluster, found, root.queue, self.available(cluster))
-        guaranteed = self.rooms.guaranteed
+        guaranteed, written = self.rooms.guaranteed, self.rooms.written
         dues = [_due(cluster, account, guaranteed[place]) for place, account in enumerate(ordered)]
         together: resources.Amounts = {}
         for child in root.children:
@@ -128,7 +128,7 @@ class CapacityTree:
             for child, place in zip(parent.children, members, strict=True):
                 own = self.rooms.ceilings[place]
                 capability = np.where(own < limits.UNLIMITED, own, inherited[parent.queue.name])
-                rest = np.maximum(parent.limit - taken, 0) + guaranteed[place]
+                rest = np.maximum(np.maximum(parent.limit - taken, 0) + guaranteed[place], written[place])
                 room = np.where(parent.limit < limits.UNLIMITED, rest, limits.UNLIMITED)
                 child.grant(cluster, np.minimum(room, capability), guaranteed[place], dues[place])
                 inherited[child.queue.name] = capability

@@ -32,6 +32,7 @@ class Limits:
         "real_capability",
         "rooms",
         "total",
+        "written",
     )
 
     def __init__(self) -> None:
@@ -57,8 +58,10 @@ class Limits:
         self.rooms = rooms.Rooms(cluster, rooms.flat_places(cluster), queues.get(names.ROOT_QUEUE), available)
         self.guarantee: Matrix = np.zeros(shape, dtype=np.int64)
         self.capability: Matrix = np.full(shape, queue_limits.UNLIMITED, dtype=np.int64)
+        self.written: Matrix = np.zeros(shape, dtype=np.int64)
         rows = [queue.row for queue in queues.values()]
         self.guarantee[rows] = self.rooms.guaranteed[1:]
+        self.written[rows] = self.rooms.written[1:]
         self.capability[rows] = self.rooms.ceilings[1:]
         # Queues without jobs keep their guarantee too, so it is off everybody else's limit.
         self.guaranteed: Vector = self.guarantee.sum(axis=0)
@@ -66,6 +69,7 @@ class Limits:
         return True
 
     def within(self, total: Vector) -> Matrix:
-        """Return how much each queue may hold of a total: what the guarantees of the others leave, at most its capability."""
-        limits: Matrix = np.minimum(np.maximum(total - self.guaranteed, 0) + self.guarantee, self.capability)
+        """Return how much each queue may hold of a total: what the guarantees of the others leave, but not less than its own as written, at most its capability."""
+        left = np.maximum(total - self.guaranteed, 0) + self.guarantee
+        limits: Matrix = np.minimum(np.maximum(left, self.written), self.capability)
         return limits

@@ -23,9 +23,13 @@ ROOT = 0
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """What is guaranteed to each place in effect, and where that is less than was stated: `absent` is larger than the cluster, `scaled` too much together."""
+    """What is guaranteed to each place in effect, what was before it was scaled down, and where that is less than was stated.
+
+    `absent` is larger than the cluster and was never guaranteed, `scaled` is too much together.
+    """
 
     amounts: Matrix
+    written: Matrix
     absent: Marks
     scaled: Marks
 
@@ -38,13 +42,14 @@ def counted(parents: Sequence[int], stated: Matrix, ceilings: Matrix, available:
     amounts[absent] = 0
     scaled = np.zeros(amounts.shape, dtype=np.bool_)
     if not amounts.any():
-        return Counted(amounts, absent, scaled)
+        return Counted(amounts, amounts, absent, scaled)
     below = children(parents)
     for place in range(len(parents) - 1, -1, -1):
         if len(below[place]):
             # A parent is guaranteed at least what its children are, as far as its own ceiling lets it hold that.
             together = np.maximum(amounts[place], amounts[below[place]].sum(axis=0))
             amounts[place] = np.minimum(together, ceilings[place])
+    written = amounts.copy()
     room = np.zeros(amounts.shape, dtype=np.int64)
     room[ROOT] = np.minimum(ceilings[ROOT], available)
     for place, members in enumerate(below):
@@ -52,7 +57,7 @@ def counted(parents: Sequence[int], stated: Matrix, ceilings: Matrix, available:
             _share_out(amounts, scaled, members, room[place])
             others = amounts[members].sum(axis=0) - amounts[members]
             room[members] = np.minimum(ceilings[members], room[place] - others)
-    return Counted(amounts, absent, scaled)
+    return Counted(amounts, written, absent, scaled)
 
 
 def _share_out(amounts: Matrix, scaled: Marks, members: npt.NDArray[np.int64], room: Vector) -> None:

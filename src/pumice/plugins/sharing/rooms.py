@@ -2,6 +2,9 @@
 
 room(root) is what the nodes offer less what foreign pods hold, at most the root's ceiling; room(C) is what its parent has room for less the larger of
 guaranteed and held of each sibling, counted below it too, at most C's own ceiling. So two borrowers together never take what is guaranteed to a third.
+
+Where guarantees were scaled down, C has room up to its own as written as far as its siblings hold nothing there: what is only reserved for them does not count
+against it, or a share smaller than a pod would stop everybody.
 """
 
 from __future__ import annotations
@@ -69,10 +72,12 @@ class Rooms:
             self.ceilings[guarantees.ROOT] = queue_limits.ceiling(vocabulary, root.capability)
         self.states_any = bool(stated.any())
         self.counted = guarantees.counted(places.parents, stated, self.ceilings, available)
-        self.guaranteed = self.counted.amounts
+        self.guaranteed, self.written = self.counted.amounts, self.counted.written
+        scaled = np.flatnonzero(self.counted.scaled.any(axis=1)).tolist()
+        self._scaled = {place: self.counted.scaled[place] for place in scaled}
         self.problems = _problems(cluster, places, stated, self.counted)
         # Only dimensions that some guarantee names are judged, and never pods.
-        self.named: npt.NDArray[np.bool_] = self.guaranteed.max(axis=0) > 0
+        self.named: npt.NDArray[np.bool_] = self.written.max(axis=0) > 0
         self.named[PODS] = False
         self.active = bool(self.named.any())
         parents = places.parents
@@ -84,11 +89,6 @@ class Rooms:
         """Tell each queue of which a guarantee does not count in full."""
         for queue, text in self.problems:
             session.findings.warn_queue(queue, text)
-
-    def guarantee(self, queue: Queue) -> Vector:
-        """Return what is guaranteed to a leaf in effect."""
-        amounts: Vector = self.guaranteed[self._place_of[queue.row]]
-        return amounts
 
     # -- what is held ------------------------------------------------------------------------------------------
 
@@ -183,11 +183,14 @@ class Rooms:
         return queue.row in self._place_of
 
     def is_within(self, queue: Queue, amounts: Vector, taken: Vector) -> bool:
-        """Tell whether a queue stays within its guarantee if it takes amounts beside what is taken, in what guarantees name and is asked for; if nothing is, it does not."""
+        """Tell whether a queue stays within its guarantee as written if it takes amounts beside what is taken.
+
+        Only what guarantees name and is asked for counts; if nothing is, it does not stay within.
+        """
         asked = self.named & (amounts > 0)
         if not self.active or not asked.any() or not self.knows(queue):
             return False
-        return bool((taken + amounts <= self.guarantee(queue))[asked].all())
+        return bool((taken + amounts <= self.written[self._place_of[queue.row]])[asked].all())
 
     def branch_ceilings(self, queue: Queue) -> list[tuple[str, Vector]]:
         """Return the ceilings of a queue and of those above it, by name."""
@@ -206,8 +209,12 @@ class Rooms:
         """Return the room of each place from the root down."""
         rooms = [np.minimum(self.ceilings[guarantees.ROOT], self.available)]
         for parent, place in itertools.pairwise(branch):
-            others = self._spent[parent] - self._taken[place]
-            rooms.append(np.minimum(self.ceilings[place], rooms[-1] - others))
+            left = rooms[-1] - (self._spent[parent] - self._taken[place])
+            if place in self._scaled:
+                held = self._held[parent] - self._held[place]
+                own = np.maximum(left, np.minimum(rooms[-1] - held, self.written[place]))
+                left = np.where(self._scaled[place], own, left)
+            rooms.append(np.minimum(self.ceilings[place], left))
         return rooms
 
 
