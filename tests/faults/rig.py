@@ -12,15 +12,13 @@ import threading
 import time
 
 import recount
-from pumice.api import kinds
 from pumice.cache.cache import Cache
-from pumice.fleet.kubelets import Kubelets
+from pumice.fleet import kubelets
 from pumice.framework import configuration, registry
 from pumice.kube.access import connection
 from pumice.kube.access.endpoint import Connection
 from pumice.kube.calls.client import Client
 from pumice.kube.watches.informers import Informers, standard
-from pumice.kube.watches.watching import WatchSpec
 from pumice.kube.writes.world import KubeWorld
 from pumice.model import statuses
 from pumice.scheduler import Scheduler
@@ -121,9 +119,9 @@ class Rig:
     async def _start_kubelets(self, nodes):
         where = connection.load(kubeconfig=str(self.view.server.kubeconfig))
         self._clients.append(client := await Client(where).__aenter__())
-        kubelets = Kubelets(client, nodes)
-        follower = Informers(client, [WatchSpec(kinds.POD, field_selector="spec.nodeName!=")], kubelets)
-        self._tasks += [asyncio.create_task(kubelets.run()), asyncio.create_task(follower.run())]
+        serving = kubelets.Kubelets(client, dict.fromkeys(nodes, "127.0.0.1"))
+        follower = Informers(client, [kubelets.WATCHED], serving)
+        self._tasks += [asyncio.create_task(serving.run()), asyncio.create_task(follower.run())]
 
     # -- looking on --------------------------------------------------------------------------------------------
 

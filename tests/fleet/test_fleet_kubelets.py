@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
@@ -42,10 +43,12 @@ def served(api, *events, at=0.0, seconds=0.05, nodes=("n1",)):
     """Feed pod events to the kubelets of some nodes and let them work; `at` is the second of the builders' day."""
 
     async def run():
-        fleet = kubelets.Kubelets(api, nodes, workers=2, now=lambda: builders.NOW / 1e6 + at)
+        fleet = kubelets.Kubelets(
+            api, dict.fromkeys(nodes, "10.10.0.1"), workers=2, now=lambda: builders.NOW / 1e6 + at
+        )
         task = asyncio.create_task(fleet.run())
         for event, manifest in events:
-            fleet.feed(kinds.POD, event, decoding.decode(manifest))
+            fleet.feed(kinds.POD, event, decoding.decode(manifest), json.dumps(manifest).encode())
         await asyncio.sleep(seconds)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.local_cluster import pools, workloads
+from pumice.local_cluster import pools
+from pumice.sim.kubelets import plans
 
 SECOND = 1_000_000
 
@@ -31,7 +32,7 @@ def container(*command):
     ],
 )
 def test_a_command_says_how_long_a_container_runs_and_how_it_ends(command, seconds, code, lines):
-    plan = workloads.of_container(container(*command))
+    plan = plans.of_container(container(*command))
     if command[:2] == ["bash", "-ec"]:
         assert plan.run_time is None
         return
@@ -54,13 +55,13 @@ def test_a_command_says_how_long_a_container_runs_and_how_it_ends(command, secon
 )
 def test_annotations_count_before_commands(annotations, seconds, code, problems):
     pod = {"metadata": {"annotations": annotations}, "spec": {"containers": [container("sleep", "99")]}}
-    plan, told = workloads.of_pod(pod)
+    plan, told = plans.of_pod(pod)
     assert plan.run_time == (None if seconds is None else seconds * SECOND)
     assert (plan.exit_code, len(told)) == (code, problems)
 
 
 def test_a_pod_ends_with_its_last_container_and_badly_if_one_did():
-    plan, _ = workloads.of_pod(
+    plan, _ = plans.of_pod(
         {"metadata": {}, "spec": {"containers": [container("sleep", "3"), container("sh", "-c", "sleep 9; exit 2")]}}
     )
     assert (plan.run_time, plan.exit_code) == (9 * SECOND, 2)
@@ -123,11 +124,11 @@ def test_a_script_knows_the_environment_of_its_container(script, said):
     by_field = {"INDEX": "metadata.annotations['batch.kubernetes.io/job-completion-index']", "NAME": "metadata.name", "TIER": "metadata.labels['tier']"}  # fmt: skip
     env = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in by_field.items()]
     env += [{"name": "TOTAL", "value": "5"}, {"name": "BAD", "value": "x; exit 1"}]
-    plan = workloads.of_container({**container("sh", "-c", script), "env": env}, pod)
+    plan = plans.of_container({**container("sh", "-c", script), "env": env}, pod)
     assert [text for _, text in plan.lines] == [said]
     assert (plan.run_time, plan.exit_code) == (0, 0)
 
 
 def test_a_command_refers_to_variables_without_a_shell():
     given = {**container("sleep", "$(LONG)"), "env": [{"name": "LONG", "value": "7"}]}
-    assert workloads.of_container(given, {}).run_time == 7_000_000
+    assert plans.of_container(given, {}).run_time == 7_000_000

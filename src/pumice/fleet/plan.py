@@ -59,6 +59,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         """Return the names of all nodes."""
         return [self.name(index) for index in range(self.count)]
 
+    def address(self, index: int, number: int | None = None) -> str:
+        """Return the address of a node."""
+        place = index + 1 if number is None else number
+        return f"10.{10 + place // 65536 % 200}.{place // 256 % 256}.{place % 256}"
+
+    def addresses(self) -> dict[str, str]:
+        """Return the addresses of all nodes, by name."""
+        return {self.name(index): self.address(index) for index in range(self.count)}
+
     def node(self, index: int, now: int, number: int | None = None) -> Manifest:
         """Return the manifest of one node, as its kubelet would register it; `number` makes its address, where several plans are one cluster."""
         name = self.name(index)
@@ -72,10 +81,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     def status(self, index: int, now: int, number: int | None = None) -> Manifest:
         """Return the status of a healthy node."""
-        name, place = self.name(index), index + 1 if number is None else number
+        name, address = self.name(index), self.address(index, number)
         when = timestamp.format_timestamp(now // 1_000_000 * 1_000_000)
         stamps = {"lastHeartbeatTime": when, "lastTransitionTime": when}
-        address = f"10.{10 + place // 65536 % 200}.{place // 256 % 256}.{place % 256}"
         return {
             "capacity": self.offered(),
             "allocatable": self.offered(),

@@ -11,7 +11,7 @@ import msgspec
 from pumice.api import kinds, timestamp
 from pumice.fleet import kubelets, plan
 from pumice.kube import errors
-from pumice.kube.watches import informers, watching
+from pumice.kube.watches import informers
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -91,9 +91,8 @@ async def remove(client: Client, tell: Told) -> int:
 
 async def serve(client: Client, wanted: plan.Plan, tell: Told, *, heartbeat: float = 20.0) -> None:
     """Run the kubelets of registered nodes until cancelled; a heartbeat of 0 sends none."""
-    fleet = kubelets.Kubelets(client, wanted.names())
-    watched = [watching.WatchSpec(kinds.POD, field_selector="spec.nodeName!=")]
-    follower = informers.Informers(client, watched, fleet)
+    fleet = kubelets.Kubelets(client, wanted.addresses())
+    follower = informers.Informers(client, [kubelets.WATCHED], fleet)
     async with asyncio.TaskGroup() as group:
         group.create_task(follower.run())
         group.create_task(fleet.run())

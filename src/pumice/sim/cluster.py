@@ -17,7 +17,7 @@ from pumice.sim import admission, deletion, errors, faults, identity, informer, 
 from pumice.sim.clock import VirtualClock
 from pumice.sim.garbage import GarbageCollector
 from pumice.sim.identity import Key
-from pumice.sim.kubelet import Kubelet
+from pumice.sim.kubelets.serving import Kubelets
 from pumice.sim.priorities import PriorityClasses
 from pumice.sim.store import ObjectStore
 
@@ -69,7 +69,7 @@ class SimulatedCluster:
         self._queue: deque[Effect] = deque()
         self._writer = writes.Writer(self.store, self.clock, self.faults, self._create, observer)
         self._controller_writer = writes.Writer(self.store, self.clock, faults.Faults(), self._create)
-        self._kubelet = Kubelet(self.store, self.clock, self._warn)
+        self._kubelets = Kubelets(self.store, self.clock, self._warn)
         self._garbage = GarbageCollector(self.store)
         self.companions = True  # whether pods without a group are given one
         self._companions = podgroups.CompanionGroups(scheduler_names)
@@ -135,7 +135,7 @@ class SimulatedCluster:
     def settle(self) -> None:
         """Perform what is queued, let kubelets and controllers react, until nothing is left to do; no time passes."""
         for _ in range(_ROUNDS):
-            done = self._perform() + self._kubelet.react()
+            done = self._perform() + self._kubelets.react()
             self.clock.advance(0)
             done += self._reconcile() + self._garbage.collect() + self.pump()
             if not done:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.api import timestamp
+from pumice.api import names, timestamp
 from pumice.sim import structure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Document = dict[str, Any]
+_SIMULATED: Final = "simulated://"
 _READY: Final = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
 
 
@@ -19,6 +20,14 @@ def address(uid: str) -> str:
     """Make up the address of a pod, the same for as long as it lives."""
     digest = hashlib.blake2s(uid.encode(), digest_size=2).digest()
     return f"10.244.{digest[0]}.{digest[1] or 1}"
+
+
+def started(pod: Mapping[str, Any], when: str) -> Document:
+    """Give the status of a pod whose containers run, in short: what schedulers and controllers read of it."""
+    conditions = [_plain(names.CONDITION_READY, when)]
+    if structure.condition(pod, names.CONDITION_POD_SCHEDULED) is None:
+        conditions.insert(0, _plain(names.CONDITION_POD_SCHEDULED, when))
+    return {"phase": names.PHASE_RUNNING, "startTime": when, "conditions": conditions}
 
 
 def running(pod: Mapping[str, Any], when: str, host: str, restarts: int = 0, last: Document | None = None) -> Document:
@@ -36,13 +45,19 @@ def running(pod: Mapping[str, Any], when: str, host: str, restarts: int = 0, las
         "conditions": [condition(name, when) for name in _READY],
         "containerStatuses": [
             _container(each, {"running": {"startedAt": when}}, ready=True, restarts=restarts, last=last)
-            for each in spec.get("containers") or ()
+            for each in _listed(spec, "containers")
         ],
     }
-    if spec.get("initContainers"):
+    if listed := _listed(spec, "initContainers"):
         done = {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": when, "finishedAt": when}}
-        status["initContainerStatuses"] = [_container(each, done, ready=True) for each in spec["initContainers"]]
+        status["initContainerStatuses"] = [_container(each, done, ready=True) for each in listed]
     return status
+
+
+def restarted(pod: Mapping[str, Any], when: str, host: str) -> Document:
+    """Give the status of a pod whose containers were started again."""
+    last = dict(structure.mapping(first_container(pod), "lastState"))
+    return running(pod, when, host, restart_count(pod) + 1, last)
 
 
 def ended(pod: Mapping[str, Any], when: str, exit_code: int) -> Document:
@@ -57,7 +72,7 @@ def ended(pod: Mapping[str, Any], when: str, exit_code: int) -> Document:
         "conditions": over,
         "containerStatuses": [
             _container(each, {"terminated": state}, ready=False, restarts=restart_count(pod))
-            for each in structure.mapping(pod, "spec").get("containers") or ()
+            for each in _listed(structure.mapping(pod, "spec"), "containers")
         ],
     }
 
@@ -78,22 +93,20 @@ def waiting(pod: Mapping[str, Any], when: str, exit_code: int, seconds: int) -> 
                 restarts=restart_count(pod),
                 last={"terminated": terminated(pod, when, exit_code)},
             )
-            for each in structure.mapping(pod, "spec").get("containers") or ()
+            for each in _listed(structure.mapping(pod, "spec"), "containers")
         ],
     }
 
 
 def terminated(pod: Mapping[str, Any], when: str, exit_code: int) -> Document:
     """Give the state of containers that have ended."""
-    found = structure.mapping(pod, "status").get("containerStatuses") or [{}]
-    started = structure.mapping(found[0], "state", "running").get("startedAt") or structure.mapping(pod, "status").get(
-        "startTime", when
-    )
+    ran = structure.mapping(first_container(pod), "state", "running")
+    began = ran.get("startedAt") or structure.mapping(pod, "status").get("startTime", when)
     reason = "Error" if exit_code else "Completed"
     return {
         "exitCode": exit_code,
         "reason": reason,
-        "startedAt": started,
+        "startedAt": began,
         "finishedAt": when,
         "containerID": _container_id(pod),
     }
@@ -101,14 +114,27 @@ def terminated(pod: Mapping[str, Any], when: str, exit_code: int) -> Document:
 
 def restart_count(pod: Mapping[str, Any]) -> int:
     """Give how often a pod's containers were started again."""
-    found = structure.mapping(pod, "status").get("containerStatuses") or ()
-    return max((int(each.get("restartCount", 0)) for each in found), default=0)
+    found = structure.mapping(pod, "status").get("containerStatuses")
+    counts = [structure.mapping(each).get("restartCount") for each in found] if isinstance(found, list) else []
+    return max((each for each in counts if isinstance(each, int)), default=0)
+
+
+def first_container(pod: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Give what the status says of a pod's first container."""
+    found = structure.mapping(pod, "status").get("containerStatuses")
+    return structure.mapping(found[0]) if isinstance(found, list) and found else {}
+
+
+def is_waiting(pod: Mapping[str, Any]) -> bool:
+    """Tell whether containers that a kubelet of ours had started wait to be started again."""
+    first = first_container(pod)
+    ours = str(first.get("containerID", "")).startswith(_SIMULATED)
+    return ours and "waiting" in structure.mapping(first, "state")
 
 
 def previous_run(pod: Mapping[str, Any]) -> tuple[int, int] | None:
     """Give when containers were started and ended before they were started again, None if they never were."""
-    found = structure.mapping(pod, "status").get("containerStatuses") or [{}]
-    last = structure.mapping(found[0], "lastState", "terminated")
+    last = structure.mapping(first_container(pod), "lastState", "terminated")
     try:
         return timestamp.parse(last.get("startedAt", "")), timestamp.parse(last.get("finishedAt", ""))
     except timestamp.TimestampError:
@@ -121,6 +147,15 @@ def condition(name: str, when: str, status: str = "True", reason: str = "") -> D
     return {**found, "reason": reason} if reason else found
 
 
+def _listed(spec: Mapping[str, Any], field: str) -> list[Mapping[str, Any]]:
+    found = spec.get(field)
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def _plain(name: str, when: str) -> Document:
+    return {"type": name, "status": "True", "lastTransitionTime": when}
+
+
 def _container(
     container: Mapping[str, Any], state: Document, *, ready: bool, restarts: int = 0, last: Document | None = None
 ) -> Document:
@@ -128,8 +163,8 @@ def _container(
     return {
         "name": container.get("name", ""),
         "image": image,
-        "imageID": f"simulated://{image}",
-        "containerID": f"simulated://{container.get('name', '')}",
+        "imageID": f"{_SIMULATED}{image}",
+        "containerID": f"{_SIMULATED}{container.get('name', '')}",
         "ready": ready,
         "started": ready and "running" in state,
         "restartCount": restarts,
@@ -139,4 +174,4 @@ def _container(
 
 
 def _container_id(pod: Mapping[str, Any]) -> str:
-    return f"simulated://{pod['metadata']['uid']}"
+    return f"{_SIMULATED}{pod['metadata']['uid']}"

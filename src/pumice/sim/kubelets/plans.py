@@ -1,4 +1,4 @@
-"""What a simulated container does: how long it runs, how it ends and what it says, read from annotations or from its command.
+"""What a simulated container does: how long it runs, how it ends and what it says, read from annotations and, where kubelets do that, from its command.
 
 `sleep 30`, `true`, `false`, `exit 3`, `echo hello`, alone or as a script of `sh -c`, are understood, with variables of the container's
 environment; anything else runs until it is stopped, apart from hooks of helm, which end well after a moment.
@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from pumice.api import duration, names
-from pumice.local_cluster import environment
 from pumice.sim import structure
+from pumice.sim.kubelets import environment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 _SHELLS: Final = frozenset({"sh", "bash", "ash", "dash"})
 _UNITS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -31,53 +32,57 @@ class Plan(msgspec.Struct, frozen=True):
     lines: tuple[tuple[int, str], ...] = ()
 
 
+Read = Callable[[Mapping[str, Any]], tuple[Plan, list[str]]]
+"""Reads what a pod does as a whole, and what is wrong with its annotations."""
 HELM_HOOK: Final = "helm.sh/hook"
 HOOK: Final = Plan(run_time=duration.SECOND)
 """What a hook of helm does whose command is not understood: helm waits until it has ended."""
+_LARGEST_CODE: Final = 255
+_ANNOTATIONS: Final = (names.RUN_TIME, names.EXIT, names.EXIT_CODE)
 
 
 def of_pod(pod: Mapping[str, Any]) -> tuple[Plan, list[str]]:
-    """Give what a pod does as a whole, and what is wrong with its annotations: it ends when its last container does, badly if one ended badly."""
+    """Give what a pod does by its annotations, else by its commands: it ends when its last container does, badly if one ended badly."""
     annotations = structure.mapping(pod, "metadata", "annotations")
-    problems: list[str] = []
-    if (
-        annotations.get(names.RUN_TIME) is not None
-        or annotations.get(names.EXIT_CODE) is not None
-        or annotations.get(names.EXIT) is not None
-    ):
-        return _annotated(annotations, problems), problems
+    if any(annotations.get(each) is not None for each in _ANNOTATIONS):
+        return annotated(pod)
     plans = [of_container(each, pod) for each in structure.mapping(pod, "spec").get("containers") or ()]
     if not plans or any(plan.run_time is None for plan in plans):
-        return Plan(), problems
+        return Plan(), []
     worst = next((plan.exit_code for plan in plans if plan.exit_code), 0)
-    return Plan(max(plan.run_time or 0 for plan in plans), worst), problems
+    return Plan(max(plan.run_time or 0 for plan in plans), worst), []
 
 
-def _annotated(annotations: Mapping[str, Any], problems: list[str]) -> Plan:
-    run_time: int | None = None
-    text = annotations.get(names.RUN_TIME)
-    if text is not None:
-        try:
-            run_time = duration.parse(text)
-        except duration.DurationError as error:
-            problems.append(f"annotation {names.RUN_TIME}: {error}; the pod runs without end")
-    if run_time is not None and run_time < 0:
-        problems.append(f"annotation {names.RUN_TIME}: {text!r} is negative; the pod runs without end")
-        run_time = None
-    code = 1 if annotations.get(names.EXIT) == "failed" else 0
-    if annotations.get(names.EXIT) not in (None, "failed", "succeeded"):
-        problems.append(
-            f"annotation {names.EXIT}: {annotations[names.EXIT]!r} is neither failed nor succeeded; the pod succeeds"
-        )
-    stated = annotations.get(names.EXIT_CODE)
-    if stated is not None:
-        if str(stated).isdecimal() and int(stated) < 256:
-            code = int(stated)
+def annotated(pod: Mapping[str, Any]) -> tuple[Plan, list[str]]:
+    """Give what a pod does by its annotations; one that says only how it ends does so at once."""
+    annotations = structure.mapping(pod, "metadata", "annotations")
+    run_text, exit_text, code_text = (annotations.get(each) for each in _ANNOTATIONS)
+    if run_text is None and exit_text is None and code_text is None:
+        return Plan(), []
+    problems: list[str] = []
+    run_time = _run_time(run_text, problems) if run_text is not None else 0
+    if exit_text not in (None, "failed", "succeeded"):
+        problems.append(f"annotation {names.EXIT}: {exit_text!r} is neither failed nor succeeded; the pod succeeds")
+    code = int(exit_text == "failed")
+    if code_text is not None:
+        if str(code_text).isdecimal() and int(code_text) <= _LARGEST_CODE:
+            code = int(code_text)
         else:
-            problems.append(f"annotation {names.EXIT_CODE}: {stated!r} is no exit code; write a number from 0 to 255")
-    if run_time is None and text is None and (stated is not None or annotations.get(names.EXIT) is not None):
-        run_time = 0
-    return Plan(run_time, code)
+            why = "is no exit code; write a number from 0 to 255"
+            problems.append(f"annotation {names.EXIT_CODE}: {code_text!r} {why}")
+    return Plan(run_time, code), problems
+
+
+def _run_time(text: Any, problems: list[str]) -> int | None:
+    try:
+        found = duration.parse(text)
+    except duration.DurationError as error:
+        problems.append(f"annotation {names.RUN_TIME}: {error}; the pod runs without end")
+        return None
+    if found < 0:
+        problems.append(f"annotation {names.RUN_TIME}: {text!r} is negative; the pod runs without end")
+        return None
+    return found
 
 
 def of_container(container: Mapping[str, Any], pod: Mapping[str, Any] | None = None) -> Plan:
@@ -95,7 +100,7 @@ def of_container(container: Mapping[str, Any], pod: Mapping[str, Any] | None = N
             else next((w for w in words[1:] if not w.startswith("-")), "")
         )
         return _script(environment.expanded(script, known))
-    return _steps([words])
+    return _commands([words])
 
 
 def _script(script: str) -> Plan:
@@ -107,10 +112,10 @@ def _script(script: str) -> Plan:
             return Plan()
         if words:
             commands.append(words)
-    return _steps(commands)
+    return _commands(commands)
 
 
-def _steps(commands: Sequence[list[str]]) -> Plan:
+def _commands(commands: Sequence[list[str]]) -> Plan:
     """Follow commands one by one; one that is not known makes the container run without end."""
     at, code = 0, 0
     lines: list[tuple[int, str]] = []
