@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.actions.placing import (
+    another_way,
     expected_subjects,
     gang_fit,
     held_back,
     inside_domains,
     known_failures,
-    largest_first,
     minimum,
     rounds,
     shared_rounds,
@@ -55,7 +55,8 @@ class Allocate(Action):
 
     A gang that can start is bound at once; one that could start once room that is being released is free keeps that room, and the room it already has, for
     the rest of the cycle. The members that a minimum names, those of each role first, come before surplus. Beyond its minimum a job is served pod by pod,
-    taking turns with the others. Where the members of a gang differ and do not fit in their order, they are tried once more with the largest first. With
+    taking turns with the others. Where the members of a gang differ and it cannot start in their order, it is tried without those
+    for whom there is no free room, and with the largest first: by the largest share of the cluster, then by each requested dimension. With
     `compatibility: volcano` the order of tasks alone decides.
     """
 
@@ -316,36 +317,41 @@ class Allocate(Action):
     def _try(
         self, session: Session, queue: Queue, job: Job, tasks: list[Task], is_next: Callable[[], bool] | None
     ) -> list[Task]:
-        statement = session.statement()
         # Only commit, hold and discard end the attempt; anything still in a statement when the session closes is undone.
-        turn = turns.Turn(session, statement, queue, job)
-        steered = session.topology.steers(job)
-        if steered:
-            left = inside_domains.place(turn, tasks)[1]
-        elif len(tasks) == 1:
-            left = []
-            refusal = task_runs.place_one(turn, tasks[0])
-            if self._held_back.trying is not None:
-                self._held_back.trying.refusal = refusal
-        elif session.job_ready(job):
-            # Beyond its minimum a job gets one pod per turn; the first one that finds a node ends the turn.
-            if is_next is not None:
-                tasks = self._give_ahead(turn, tasks, is_next)
-            left = self._surplus.place_next(turn, tasks)
-        else:
-            left = task_runs.place_minimum(turn, tasks)
-        if (after := self._conclude(session, statement, job, left)) is not None:
-            return after
-        placed = len(statement)
+        statement = session.statement()
+        turn, steered = turns.Turn(session, statement, queue, job), session.topology.steers(job)
+        left = inside_domains.place(turn, tasks)[1] if steered else self._place(turn, tasks, is_next)
+        placed, is_ready = len(statement), session.job_ready(job)
+        if not is_ready and not steered and (other := another_way.place(turn, tasks)) is not None:
+            left, is_ready = other, session.job_ready(job)
+        if is_ready:
+            self._commit(session, statement, job, left)
+            return left
+        if session.is_pipelined(job):
+            session.record.judge(job.key, self.name, _holds_room(job))
+            statement.keep()
+            return []
         statement.discard()
-        if not steered and (after := self._try_largest_first(session, queue, job, tasks)) is not None:
-            return after
         if not placed and not steered:
             self._remember_failure(session, queue, job)
         session.record.judge(job.key, self.name, _shortfall(session, job, placed))
         if session.findings.phase(job) == names.PHASE_INQUEUE:
             session.never_running.say(job)
         return []
+
+    def _place(self, turn: turns.Turn, tasks: list[Task], is_next: Callable[[], bool] | None) -> list[Task]:
+        """Place tasks until their job is ready, or beyond its minimum one of them; returns those for another turn."""
+        if len(tasks) == 1:
+            refusal = task_runs.place_one(turn, tasks[0])
+            if self._held_back.trying is not None:
+                self._held_back.trying.refusal = refusal
+            return []
+        if not turn.session.job_ready(turn.job):
+            return task_runs.place_minimum(turn, tasks)
+        # Beyond its minimum a job gets one pod per turn; the first one that finds a node ends the turn.
+        if is_next is not None:
+            tasks = self._give_ahead(turn, tasks, is_next)
+        return self._surplus.place_next(turn, tasks)
 
     def _give_ahead(self, turn: turns.Turn, tasks: list[Task], is_next: Callable[[], bool]) -> list[Task]:
         """Bind what a job would get in turns of its own before this one; returns the other tasks."""
@@ -355,36 +361,6 @@ class Allocate(Action):
             return tasks
         self._commit(session, statement, turn.job, tasks[given:], apart=True)
         return tasks[given:]
-
-    def _try_largest_first(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> list[Task] | None:
-        """Try a gang of unequal members in another order; if that is no better, None, and what the first order said stays."""
-        if not session.gangs_are_kept or not largest_first.differ(tasks):
-            return None
-        statement = session.statement()
-        turn, everywhere = turns.Turn(session, statement, queue, job), slice(session.cluster.nodes.count)
-        ordered = largest_first.reordered(turn, everywhere, tasks, None, released=True)
-        if ordered is None:
-            return None
-        with statement.trial() as trial:
-            session.findings.forget_fit(job)
-            for task in tasks:
-                session.findings.forget_transaction(task)
-            left = task_runs.place_minimum(turn, tasks, ordered)
-            after = self._conclude(session, statement, job, left)
-            if after is not None:
-                trial.keep()
-        return after
-
-    def _conclude(self, session: Session, statement: Statement, job: Job, left: list[Task]) -> list[Task] | None:
-        """Bind a job that is ready, or hold room for one that soon is; returns the tasks for another turn, None if it is neither."""
-        if session.job_ready(job):
-            self._commit(session, statement, job, left)
-            return left
-        if not session.is_pipelined(job):
-            return None
-        session.record.judge(job.key, self.name, _holds_room(job))
-        statement.keep()
-        return []
 
     def _commit(
         self, session: Session, statement: Statement, job: Job, left: list[Task], *, apart: bool = False

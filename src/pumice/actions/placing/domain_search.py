@@ -20,7 +20,7 @@ from pumice.framework.reasons import FitSummary
 from pumice.model.job import BEST_EFFORT_PENDING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pumice.actions.placing.turns import Turn
     from pumice.framework.job_domains import Groups, Limit
@@ -91,12 +91,16 @@ def _attempt(turn: Turn, goal: Goal, domain: HyperNode, stage: Progress) -> Prog
     turn.session.findings.forget_fit(turn.job, goal.tasks)
     topology = turn.session.topology
     scores = None if turn.points is None or not goal.is_part else topology.order(goal.sub_job, [domain])
-    inside, mark = turn.inside(None if domain is topology.tree.root else domain), turn.statement.checkpoint()
+    # Whoever would have to wait keeps nobody from what is free, while that is what is looked for.
+    now = stage is Progress.READY
+    inside, mark = turn.inside(None if domain is topology.tree.root else domain, now=now), turn.statement.checkpoint()
     progress = goal.attempt(inside, stage, goal.tasks)
     if progress < stage:
         turn.statement.rollback(mark)
-        if other := _largest_first(inside, goal, domain, stage):
+        for other in _largest_first(inside, goal, domain, stage):
             progress = _attempt_again(inside, goal, stage, other)
+            if progress >= stage:
+                break
     if turn.points is not None and scores is not None and progress >= stage:
         turn.points.append(float(foresight.rounded(scores)[0]))
     return progress
@@ -112,10 +116,10 @@ def _attempt_again(turn: Turn, goal: Goal, stage: Progress, tasks: Sequence[Task
     return progress
 
 
-def _largest_first(turn: Turn, goal: Goal, domain: HyperNode, stage: Progress) -> list[Task] | None:
-    """Return another order of the tasks, if one could help in a domain."""
+def _largest_first(turn: Turn, goal: Goal, domain: HyperNode, stage: Progress) -> Iterable[list[Task]]:
+    """Give other orders of the tasks that could help in a domain."""
     if goal.is_part is not bool(turn.job.policies) or (goal.limit is None and turn.scope.domain is None):
-        return None
+        return ()
     part = goal.sub_job if goal.is_part else None
     return largest_first.reordered(turn, domain.rows, goal.tasks, part, released=stage is Progress.WAITS)
 

@@ -28,7 +28,8 @@ def verdict(session: Session, job: Job, tasks: Sequence[Task]) -> GangVerdict | 
         return None
     orders = [minimum.named_first(session, job, tasks)[0]]
     if largest_first.differ(tasks) and not session.topology.steers(job):
-        orders.append(_largest_first(session, tasks))
+        table = session.cluster.nodes
+        orders += largest_first.by_size(table, slice(table.count), list(tasks))
     counts = [_count(session, queue, job, order) for order in orders]
     best = orders[counts.index(max(counts))]
     statement = session.statement()
@@ -43,12 +44,6 @@ def verdict(session: Session, job: Job, tasks: Sequence[Task]) -> GangVerdict | 
             missing=tuple(_missing(session, job, missing)),
         )
     return None
-
-
-def _largest_first(session: Session, tasks: Sequence[Task]) -> list[Task]:
-    table = session.cluster.nodes
-    offered = table.allocatable[: table.count].sum(axis=0).clip(min=1)
-    return sorted(tasks, key=lambda task: -float((task.shape.request.vector / offered).max()))
 
 
 def _count(session: Session, queue: Queue, job: Job, tasks: Sequence[Task]) -> int:

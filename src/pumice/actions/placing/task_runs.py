@@ -217,7 +217,7 @@ def _place_run(turn: Turn, run: list[Task], done: Callable[[], bool]) -> Tried:
         return Tried(0, 0)
     evaluation = session.evaluate(looked_for)
     placed = refused = 0
-    for released in (True,) if scope.waits else (False, True):
+    for released in scope.room:
         while placed < len(run):
             # No more is chosen ahead than the gang still lacks; what turns out to be needed beyond that is chosen in the next round.
             rows = _choose(session, evaluation, run[placed : placed + lacking(run[0])], scope, released=released)

@@ -19,10 +19,16 @@ if TYPE_CHECKING:
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """Where tasks are placed, and how: in one hyper-node or anywhere; if `waits`, on room that evictions make, so that all of them wait for it."""
+    """Where tasks are placed, and how: in one hyper-node or anywhere; if `waits`, on room that evictions make, so that all of them wait for it; if `now`, only on room that is free."""
 
     domain: HyperNode | None = None
     waits: bool = False
+    now: bool = False
+
+    @property
+    def room(self) -> tuple[bool, ...]:
+        """Which room is looked at, one kind after the other: False is what is free now, True what will be."""
+        return (True,) if self.waits else (False,) if self.now else (False, True)
 
     @property
     def within(self) -> Rows | None:
@@ -32,8 +38,8 @@ class Scope(msgspec.Struct, frozen=True):
     def failure(self, evaluation: Evaluation) -> FitSummary:
         """Say why no node here takes a task."""
         if self.domain is None:
-            return evaluation.failure()
-        found = evaluation.failure(within=self.domain.rows)
+            return evaluation.failure(released=not self.now)
+        found = evaluation.failure(released=not self.now, within=self.domain.rows)
         prefix = f"In hyperNode {self.domain.name}: 0/{found.nodes} nodes are unavailable"
         return FitSummary(found.nodes, found.counts, prefix)
 
@@ -48,6 +54,6 @@ class Turn(msgspec.Struct, frozen=True):
     scope: Scope = Scope()
     points: list[float] | None = None
 
-    def inside(self, domain: HyperNode | None) -> Turn:
-        """Return the same turn, with tasks placed inside one hyper-node."""
-        return msgspec.structs.replace(self, scope=msgspec.structs.replace(self.scope, domain=domain))
+    def inside(self, domain: HyperNode | None, *, now: bool = False) -> Turn:
+        """Return the same turn, with tasks placed inside one hyper-node, if `now` only on room that is free."""
+        return msgspec.structs.replace(self, scope=Scope(domain, self.scope.waits, now))
