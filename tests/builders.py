@@ -12,7 +12,7 @@ from pumice.cache.cache import Cache
 from pumice.cache.effects import NOBODY, Bind, Create, Evict, Failure, Note, Outcome, Patch, Read
 from pumice.framework import configuration, registry
 from pumice.framework.engine import Engine
-from pumice.scheduler import Scheduler
+from pumice.scheduler import Options, Scheduler
 
 NOW = 1_767_225_600_000_000
 SECOND = 1_000_000
@@ -202,13 +202,13 @@ def settings(text, *classes):
 class Desk:
     """A cache, a scheduler and a clock; queues `root` and `default` are there."""
 
-    def __init__(self, text=GANG, *classes, options=None, queues=("root", "default")):
+    def __init__(self, text=GANG, *classes, options=None, queues=("root", "default"), plain=False):
         self.world = World()
-        self.cache = Cache(self.world, options)
+        self.cache = Cache(self.world, Options(plain=True) if plain else options)
         self.now = NOW
         loaded, known = settings(text, *classes)
         self.scheduler = Scheduler(self.cache, settings(GANG)[0], lambda: self.now)
-        self.scheduler.engine = Engine(loaded, known, self.cluster)
+        self.scheduler.engine = Engine(loaded, known, self.cluster, taken=self.cache.options.shortcuts)
         self.feed(*(queue(name) for name in queues))
 
     @property

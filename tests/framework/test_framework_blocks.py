@@ -164,8 +164,7 @@ def world(pick):
 
 def decide(text, waves, *, together):
     """Play the waves; give what was sent and what was said."""
-    desk = Desk(text, Loner, Alone, Roomy)
-    desk.scheduler.engine.evaluator.blocks.enabled = together
+    desk = Desk(text, Loner, Alone, Roomy, plain=not together)
     return played(desk, waves)
 
 
@@ -230,8 +229,8 @@ def test_a_wrong_form_over_many_leaves_the_decision_to_the_form_over_one(said):
     ]
 
     def sent(*, together):
-        desk = Desk(text, type("Wrong", (Wrong,), {"said": staticmethod(said) if said else None}))
-        desk.scheduler.engine.evaluator.blocks.enabled = together
+        known = type("Wrong", (Wrong,), {"said": staticmethod(said) if said else None})
+        desk = Desk(text, known, plain=not together)
         desk.feed(*manifests).cycle()
         return [repr(effect) for effect in desk.world.effects]
 

@@ -1,7 +1,8 @@
 """Compare what two checkouts decide in the same lives: `python -m tests.lives.compare PATH_A PATH_B --lives 500`.
 
 Each path is a checkout with its `.venv`; one without is run by this interpreter, with its `src` in front. The lives are those of this checkout. Of each
-life that differs the first cycle that does is printed; `--only bind,evict` looks at these kinds of lines alone.
+life that differs the first cycle that does is printed; `--only bind,evict` looks at these kinds of lines alone. With `--plain` the second takes no shortcuts: of one path given twice
+that says whether any shortcut changes a decision.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ def main():
     parser.add_argument("--policy", default="", help="only policies whose name holds this text")
     parser.add_argument("--only", default="", help="kinds of lines to compare, such as bind,evict,nominate,phase")
     parser.add_argument("--show", type=int, default=20, help="how many lives that differ are shown")
+    parser.add_argument("--plain", action="store_true", help="let the second take no shortcuts")
     options = parser.parse_args()
-    sides = [_decisions(path, options) for path in options.paths]
+    plain = [[], ["plain"] if options.plain else []]
+    sides = [_decisions(path, options, more) for path, more in zip(options.paths, plain, strict=True)]
     kinds = tuple(f"{kind} " for kind in options.only.split(",") if kind)
     count, cycles, different = 0, 0, []
     for (seed, left), (other, right) in zip(*sides, strict=True):
@@ -43,7 +46,7 @@ def main():
     raise SystemExit(1 if different else 0)
 
 
-def _decisions(path, options):
+def _decisions(path, options, more):
     """Start one side, and give its lives one after the other while both run."""
     python = path / ".venv" / "bin" / "python"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -51,7 +54,7 @@ def _decisions(path, options):
         python = Path(sys.executable)
         environment["PYTHONPATH"] = f"{path / 'src'}{os.pathsep}{ROOT}"
     last = options.first + options.lives
-    command = [python.absolute(), "-m", "tests.lives.decisions", str(options.first), str(last), options.policy]
+    command = [python.absolute(), "-m", "tests.lives.decisions", str(options.first), str(last), options.policy, *more]
     running = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
     return _read(running, path)
 

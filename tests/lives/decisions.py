@@ -5,12 +5,14 @@ Run as a program it prints the decisions of some lives as JSON lines, with whate
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import sys
 
 from tests.lives import scripts
 from tests.lives.player import Player
+from tests.lives.stage import Stage
 
 
 def lines(life):
@@ -24,10 +26,10 @@ def lines(life):
     return found
 
 
-def of_seed(seed, wanted=""):
-    """Play a seed and give its decisions; a scheduler that falls over has decided that."""
+def of_seed(seed, wanted="", *, plain=False):
+    """Play a seed, maybe without shortcuts, and give its decisions; a scheduler that falls over has decided that."""
     try:
-        return lines(Player(scripts.draw(seed, wanted)).play())
+        return lines(Player(scripts.draw(seed, wanted), stage=functools.partial(Stage, plain=plain)).play())
     except Exception as error:  # noqa: BLE001  what falls over is compared like everything else
         return [[f"fell over: {type(error).__name__}: {error}"]]
 
@@ -86,10 +88,10 @@ def _conditions(manifest):
 
 
 def main():
-    """Print the decisions of seeds FIRST to LAST."""
+    """Print the decisions of seeds FIRST to LAST, of policies whose name holds a text; `plain` after it takes no shortcuts."""
     first, last, wanted = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else ""
     for seed in range(first, last):
-        print(json.dumps([seed, of_seed(seed, wanted)]), flush=True)  # noqa: T201  the other side reads it
+        print(json.dumps([seed, of_seed(seed, wanted, plain="plain" in sys.argv[4:])]), flush=True)  # noqa: T201  the other side reads it
 
 
 if __name__ == "__main__":

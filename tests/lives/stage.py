@@ -39,8 +39,9 @@ class Objects:
 class Stage:
     """A simulated cluster with a scheduler on it that can be started again."""
 
-    def __init__(self, text, given):
-        self._options = Options()
+    def __init__(self, text, given, *, plain=False):
+        # A checkout that knows no other way than the one with shortcuts is asked for nothing else.
+        self._options = Options(plain=True) if plain else Options()
         self._settings = configuration.load(text, KNOWN.catalog(), "config")
         self._stage = SimulatedStage(self._settings, self._options, KNOWN)
         self._stage.apply(given)

@@ -28,6 +28,11 @@ def test_decisions_and_texts_do_not_depend_on_the_order_of_lists(seed):
     assert not variants.shuffled(scripts.draw(seed))
 
 
+@pytest.mark.parametrize("policy", policies.NAMES)
+def test_shortcuts_change_no_decision(policy):
+    assert not variants.plain(scripts.draw(1, policy))
+
+
 @pytest.mark.parametrize("seed", [900071])  # another could take the hold over as soon as a pod runs that was just bound
 def test_a_life_in_which_a_rule_was_broken_once_breaks_none(seed):
     _, findings = judge.judge(scripts.draw(seed))

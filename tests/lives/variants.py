@@ -1,14 +1,16 @@
-"""The same life lived otherwise: lists in another order, or a scheduler that is started again. Decisions must not depend on either."""
+"""The same life lived otherwise: lists in another order, a scheduler that is started again, or one without shortcuts. Decisions must not depend on any of it."""
 
 from __future__ import annotations
 
 import copy
+import functools
 import random
 from dataclasses import replace
 
 from tests.lives import decisions
 from tests.lives.findings import Finding
 from tests.lives.player import Player
+from tests.lives.stage import Stage
 
 DECIDED = ("bind", "evict", "nominate", "phase", "broke")
 
@@ -41,6 +43,13 @@ def restarted(script):
     return _differences(mine, yours, "restart", DECIDED)
 
 
+def plain(script):
+    """Shortcuts change no decision: whoever takes none does the same. Texts may name those who go for somebody in another order."""
+    mine = decisions.lines(Player(script).play())
+    yours = decisions.lines(Player(script, stage=functools.partial(Stage, plain=True)).play())
+    return _differences(mine, yours, "plain", DECIDED)
+
+
 def _compare(script, straight, other, name, kinds):
     mine, yours = (decisions.lines(Player(script, given=given).play()) for given in (straight, other))
     return _differences(mine, yours, name, kinds)
@@ -62,4 +71,4 @@ def _is_given(script, manifest):
     return (manifest["kind"], manifest["metadata"]["name"]) in names
 
 
-VARIANTS = (shuffled, restarted)
+VARIANTS = (shuffled, restarted, plain)

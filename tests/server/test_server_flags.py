@@ -67,10 +67,10 @@ def test_every_setting_has_its_flag_and_every_flag_that_counts_is_a_setting():
     fields = {field for field in settings.Settings.__struct_fields__ if field not in ("shaping", "unheard")}
     counted = {flag.field for flag in flags.FLAGS if not flag.ignored and not flag.shapes and flag.name != "version"}
     assert fields == counted
-    # Gates turn watches off, which is the process's business, and shape what is decided; the patience with reasons follows from the pace of cycles.
-    assert {flag.field for flag in flags.FLAGS if flag.shapes} | {"feature_gates", "reason_patience"} == set(
-        Options.__struct_fields__
-    )
+    # Gates turn watches off, which is the process's business, and shape what is decided; the patience with reasons follows from the pace of cycles, and
+    # no scheduler is to do without shortcuts.
+    others = {"feature_gates", "reason_patience", "plain"}
+    assert {flag.field for flag in flags.FLAGS if flag.shapes} | others == set(Options.__struct_fields__)
 
 
 def test_defaults_of_flags_that_shape_decisions_are_those_of_the_options():

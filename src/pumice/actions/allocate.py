@@ -307,7 +307,7 @@ class Allocate(Action):
     def _remember_failure(self, session: Session, queue: Queue, job: Job) -> None:
         """Keep the reason of a job that failed with its first task, for its equals."""
         errors = session.findings.errors(job)
-        if session.breakdowns.has(job):
+        if session.breakdowns.has(job) or not session.shortcuts.equal_jobs:
             return  # a breakdown about one says nothing about its equals
         if errors and not session.evaluator.functions.tells_subjects_apart:
             uid, failure = next(iter(errors.items()))

@@ -80,7 +80,7 @@ class Enqueue(Action):
         """
         if not isinstance(asking, HeapQueue) or not session.job_enqueued.takes_many:
             return False
-        if len(asking) < 2 or session.reservations.holds or size.rests():
+        if len(asking) < 2 or session.reservations.holds or not session.shortcuts.admissions or size.rests():
             return False
         entries = asking.lead(size.turns)
         jobs = _asked_about([job for _, _, job in entries])

@@ -85,25 +85,31 @@ class Result(msgspec.Struct):
     missed: list[str]
 
 
-def run(workload: Workload, *, runs: int | None = None, tell: Callable[[str], None] = lambda _: None) -> Result:
-    """Measure a workload."""
+def run(
+    workload: Workload,
+    *,
+    runs: int | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+    plain: bool = False,
+) -> Result:
+    """Measure a workload, with shortcuts or without."""
     interpreter.tune()  # as the running scheduler does
     timed = workload.runs if runs is None else runs
-    counted = _run(workload, tell, counting=True)
+    counted = _run(workload, tell, counting=True, plain=plain)
     done = [counted]
     for number in range(timed):
         tell(f"run {number + 1} of {timed}")
-        done.append(_run(workload, tell, counting=False))
+        done.append(_run(workload, tell, counting=False, plain=plain))
     if any(each.placed != counted.placed for each in done):
         raise RuntimeError(f"{workload.name}: {[each.placed for each in done]} pods were placed in equal runs")
     return _result(workload, done[1:] or done, counted)
 
 
-def _run(workload: Workload, tell: Callable[[str], None], *, counting: bool) -> Measured:
+def _run(workload: Workload, tell: Callable[[str], None], *, counting: bool, plain: bool) -> Measured:
     gc.unfreeze()  # what the last run froze is rubbish by now
     gc.collect()
     found = Measured()
-    stage = Stage(workload, counting=counting, tell=tell)
+    stage = Stage(workload, counting=counting, plain=plain, tell=tell)
     _furnish(stage, found)
     before, changed = stage.cache.cluster.nodes.position, stage.cache.cluster.changed
     portions = workload.portions if workload.arrivals else 0

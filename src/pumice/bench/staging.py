@@ -15,6 +15,7 @@ from pumice.bench.counting import Counters, CountingEngine, CountingScheduler, E
 from pumice.bench.workloads import Jobs, pods_of
 from pumice.cache import effects
 from pumice.cache.cache import Cache
+from pumice.cache.options import Options
 from pumice.cache.reflector import Reflector
 from pumice.framework import configuration, registry
 from pumice.kube.watches import arrivals
@@ -66,12 +67,17 @@ class Stage:
     """One scheduler with its world."""
 
     def __init__(
-        self, workload: Workload, *, counting: bool = False, tell: Callable[[str], None] = lambda _: None
+        self,
+        workload: Workload,
+        *,
+        counting: bool = False,
+        plain: bool = False,
+        tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.workload = workload
         self.counters = Counters()
         self.world = Sink(self.counters)
-        self.cache = Cache(self.world)
+        self.cache = Cache(self.world, Options(plain=plain))
         self.cache.inputs = EventCounter(self.counters)
         catalog = registry.catalog()
         text = workload.configuration

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pumice.api import documents, names
+from pumice.framework import shortcuts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,6 +31,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     feature_gates: tuple[str, ...] = ()
     reason_patience: int = 0
     """Microseconds for which a reason to wait must stand before it is written on a pod or group; for cycles that start at once, to which a gang arrives in parts."""
+    plain: bool = False
+    """Whether no shortcut is taken: the same decisions, the long way."""
 
     @classmethod
     def from_flags(cls, flags: Mapping[str, Any]) -> Options:
@@ -55,6 +58,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         """Whether gates that wait for a queue are taken off once the queue may take a pod on."""
         pairs = [entry.partition("=") for entry in self.feature_gates]
         return [value.lower() == "true" for name, _, value in pairs if name == QUEUE_ADMISSION][-1:] == [True]
+
+    @property
+    def shortcuts(self) -> shortcuts.Shortcuts:
+        """Which shortcuts are taken."""
+        return shortcuts.NONE if self.plain else shortcuts.ALL
 
     def selects(self, labels: Mapping[str, str]) -> bool:
         """Tell whether a node with these labels is ours."""

@@ -26,6 +26,7 @@ Examples:
   pumice bench ones-5000 --scale 0.1      the same world, a tenth as large
   pumice bench churn-140000 -o json       everything that was measured, as JSON
   pumice bench ones-5000 --config scheduler.yaml
+  pumice bench ones-5000 --scale 0.1 --plain   without shortcuts: how much are they worth?
 
 \b
 Columns:
@@ -66,6 +67,7 @@ def _complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -
 @click.option(
     "--config", "config", metavar="FILE", default="", shell_complete=completing.files, help="Use this configuration."
 )
+@click.option("--plain", is_flag=True, help="Take no shortcuts, to see what they are worth.")
 @click.option("--check", is_flag=True, help="Fail if a workload misses what it expects.")
 @click.option("-q", "--quiet", is_flag=True, help="Tell no progress.")
 @click.pass_context
@@ -78,6 +80,7 @@ def command(
     scale: float | None,
     runs: int | None,
     config: str,
+    plain: bool,
     check: bool,
     quiet: bool,
 ) -> None:
@@ -95,7 +98,7 @@ def command(
         click.echo("\n".join(reporting.heading(width)))
     results: list[Result] = []
     for name, workload in found.items():
-        result = _measured(workload, runs, _teller(name, quiet=quiet))
+        result = _measured(workload, runs, _teller(name, quiet=quiet), plain=plain)
         results.append(result)
         if output == "text":
             click.echo(reporting.line(result, width))
@@ -152,7 +155,7 @@ def _check_configuration(text: str, source: str) -> None:
         raise _RefusedError(f"{source} is refused:\n{told}") from None
 
 
-def _measured(workload: Workload, runs: int | None, tell: Callable[[str], None]) -> Result:
+def _measured(workload: Workload, runs: int | None, tell: Callable[[str], None], *, plain: bool) -> Result:
     """Measure in a process of its own: what one world leaves behind must not count for the next."""
     import multiprocessing  # noqa: PLC0415  help does not need it
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415  as above
@@ -160,7 +163,7 @@ def _measured(workload: Workload, runs: int | None, tell: Callable[[str], None])
     from pumice.bench import measuring  # noqa: PLC0415  as above
 
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as alone:
-        return alone.submit(measuring.run, workload, runs=runs, tell=tell).result()
+        return alone.submit(measuring.run, workload, runs=runs, tell=tell, plain=plain).result()
 
 
 class _Teller:

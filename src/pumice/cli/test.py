@@ -24,6 +24,7 @@ Examples:
   pumice test scenarios/ --jobs 4 --junit report.xml
   pumice test policy.yaml --plugins-dir ./plugins
   pumice test policy/ --config deploy/scheduler.yaml   try another configuration on all
+  pumice test policy/ --plain             is a shortcut to blame for a decision?
 
 \b
 Exit status: 0 all passed, 1 a scenario failed, 2 a file is not a valid scenario.
@@ -55,6 +56,7 @@ class _RefusedError(click.ClickException):
     shell_complete=completing.files,
     help="Run every scenario with the configuration in FILE, or in a key of the ConfigMap there, instead of its own.",
 )
+@click.option("--plain", is_flag=True, help="Take no shortcuts: everything is decided the long way, to the same end.")
 @plugins_dir.option
 @click.pass_context
 def command(
@@ -67,6 +69,7 @@ def command(
     json_file: Path | None,
     jobs: int,
     config: str,
+    plain: bool,
     folder: str,
 ) -> None:
     """Run every scenario in the given files and folders on a simulated cluster."""
@@ -83,7 +86,7 @@ def command(
         raise click.UsageError(str(error)) from error
     writer = report.Writer([suite.name_of(item) for item in items], fancy=_is_fancy())
     done: list[Result] = []
-    for result in suite.run(items, jobs, known):
+    for result in suite.run(items, jobs, known, plain=plain):
         done.append(result)
         click.echo(writer.line(result))
         if stop and result.status != "passed":

@@ -269,12 +269,10 @@ class Blocks:
         "_size",
         "_state",
         "_suits",
-        "enabled",
     )
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
-        self.enabled = True
         self._blocks: list[Block] = []
         self._places: dict[Hashable, tuple[Block, int] | None] = {}
         self._expected: dict[Hashable, Subject] = {}
@@ -297,7 +295,8 @@ class Blocks:
             self.clear()
             self._forgotten = evaluator.forgotten
         apart = evaluator.functions.tells_subjects_apart
-        self._suits = self.enabled and evaluator.sampler is None and not apart and _is_small(evaluator.table)
+        usual = evaluator.shortcuts.blocks and evaluator.sampler is None and not apart
+        self._suits = usual and _is_small(evaluator.table)
         self.expect(())
 
     def expect(self, subjects: Iterable[Subject]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.api import names
-from pumice.framework import breakdowns, observing, reservations
+from pumice.framework import breakdowns, observing, reservations, shortcuts
 from pumice.framework.breakdowns import CLOSE, Breakdown
 from pumice.framework.evaluator import Evaluator
 from pumice.framework.reasons import FitSummary, Reasons
@@ -34,11 +34,14 @@ class Engine:
         cluster: Cluster,
         sampler: Sampler | None = None,
         observer: observing.Observer = observing.NOBODY,
+        *,
+        taken: shortcuts.Shortcuts = shortcuts.ALL,
     ) -> None:
         self.configuration = configuration
+        self.shortcuts = taken
         self.observer = observer
         self.cluster = cluster
-        self.evaluator = Evaluator(cluster.nodes, Reasons(), sampler, observer)
+        self.evaluator = Evaluator(cluster.nodes, Reasons(), sampler, observer, taken=taken)
         self.plugins = [
             [registry.plugins[s.name](s.settings, s.switches) for s in tier] for tier in configuration.tiers
         ]
@@ -76,7 +79,7 @@ class Engine:
             reservations=reserved,
             observer=self.observer,
             streaks=self._streaks,
-            lasting=self._lasting,
+            lasting=self._lasting if self.shortcuts.memory else None,
         )
         session.open(self._slots)
         reservations.apply(session, session.reservations)

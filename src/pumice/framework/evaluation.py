@@ -105,6 +105,11 @@ class Evaluation:
         self._scored = (-1, -1, -1)
         self._failure: tuple[tuple[int, int, int, int], FitSummary] | None = None
 
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether nodes for several equal tasks may be chosen at once."""
+        return self._evaluator.shortcuts.runs
+
     def keys(self, count: int, *, released: bool) -> tuple[Floats, int] | None:
         """Return the scores of all nodes in whole thousandths, minus infinity where one does not take the task, and the best node.
 
@@ -145,6 +150,13 @@ class Evaluation:
         self._evaluator.observer.spent("predicate", "", mark)
         return half.mask
 
+    def _half(self, *, released: bool) -> Half:
+        """Return what is known of one view; if nothing is, nodes are asked."""
+        half = self.later if released else self.now
+        if half.structure < 0:
+            self.mask(released=released)
+        return half
+
     def _look_around(self, half: Half) -> None:
         """Ask the filters that look at other nodes."""
         half.fixed, half.moving, half.minds_others = half.local, [], False
@@ -163,16 +175,16 @@ class Evaluation:
 
     def minds_others(self, *, released: bool) -> bool:
         """Tell whether what is on other nodes has a say in which nodes take the task."""
-        return (self.later if released else self.now).minds_others
+        return self._half(released=released).minds_others
 
     def is_by_amounts(self, *, released: bool) -> bool:
         """Tell whether beside Node objects only the amounts of a node decide whether it takes the task."""
-        half = self.later if released else self.now
+        half = self._half(released=released)
         return half.memo is not None and not half.minds_others
 
     def fixed(self, *, released: bool) -> Mask:
         """Return the nodes that take the task as far as placing equal ones on other nodes does not matter."""
-        return (self.later if released else self.now).fixed
+        return self._half(released=released).fixed
 
     def possible(self, *, released: bool) -> Mask:
         """Return the nodes that may come to take the task, whatever is placed on other nodes meanwhile."""
@@ -182,7 +194,7 @@ class Evaluation:
 
     def followers(self, *, released: bool) -> Followers | None:
         """Return what keeps step with placements; None if some function can only be asked again after each."""
-        half = self.later if released else self.now
+        half = self._half(released=released)
         raws = [function for function, moves in zip(self._evaluator.functions.raws, self._moving, strict=True) if moves]
         if half.local_stepwise or self._stepwise_sums or self._evaluator.sampler is not None:
             return None
@@ -213,7 +225,9 @@ class Evaluation:
 
     def is_stepwise(self, *, released: bool) -> bool:
         """Tell whether a placement must be seen by some function before the next one is chosen."""
-        half = self.later if released else self.now
+        half = self._half(released=released)
+        if self._scored[0] < 0:
+            self.refresh_scores()
         return half.local_stepwise or bool(half.moving) or self._stepwise_sums or any(self._moving)
 
     # -- scores ------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pumice.framework import never_running, observing, outlooks
+from pumice.framework import never_running, observing, outlooks, shortcuts
 from pumice.framework.blocks import Blocks
 from pumice.framework.evaluation import Evaluation
 from pumice.framework.functions import JOB, QUEUE, SINGLE, TASK, Functions, answers
@@ -33,8 +33,11 @@ class Evaluator:
         reasons: Reasons,
         sampler: Sampler | None = None,
         observer: observing.Observer = observing.NOBODY,
+        *,
+        taken: shortcuts.Shortcuts = shortcuts.ALL,
     ) -> None:
         self.table = table
+        self.shortcuts = taken
         self.observer = observer
         self.sampler = sampler
         self.reasons = reasons
@@ -54,7 +57,7 @@ class Evaluator:
         """Take over the functions of a new session; what was kept stays if they are the same."""
         self.functions = Functions(filters, scores)
         identity = self.functions.identity()
-        if identity != self._identity:
+        if identity != self._identity or not self.shortcuts.memory:
             self._identity = identity
             self._kept.clear()
             self._scored.clear()
@@ -68,6 +71,8 @@ class Evaluator:
     def evaluate(self, subject: Subject) -> Evaluation:
         """Return the evaluation that a subject shares with its equals."""
         key = self.key(subject)
+        if not self.shortcuts.kept_answers:
+            return Evaluation(self, subject, key)
         evaluation = self._kept.pop(key, None)
         if evaluation is None:
             evaluation = Evaluation(self, subject, key)
@@ -86,7 +91,7 @@ class Evaluator:
 
     def exchange(self, evaluation: Evaluation) -> Evaluation | None:
         """Return who was last scored before of those that ask for the same as a subject, if nothing else of them matters to their scores by amounts."""
-        if not self.functions.scores_by_request:
+        if not self.functions.scores_by_request or not self.shortcuts.kept_answers:
             return None
         shape = evaluation.subject.shape
         key = (shape.request.key, shape.non_zero)
@@ -129,7 +134,7 @@ class Evaluator:
         forgotten = self.forgotten
         for _, answer in ask(self.functions.filters_static, subject, nodes):
             mask &= answer == 0
-        if forgotten == self.forgotten:
+        if forgotten == self.forgotten and self.shortcuts.kept_answers:
             if len(self._masks) >= KEPT:
                 self._masks.clear()
             self._masks[key] = (state, mask)

@@ -36,6 +36,8 @@ def choose(
     With `released`, room that is being released counts as free and the tasks will wait for it. A list shorter than `count` may also mean that
     the next choice has to see the placements first: ask again after applying them.
     """
+    if count > 1 and not evaluation.looks_ahead:
+        count = 1
     if within is None and 1 < count <= SMALL and (rows := evaluation.drafted(count, released=released)) is not None:
         return rows
     found = evaluation.keys(count, released=released) if within is None else None

@@ -88,6 +88,7 @@ class Session(Points):
         self.observer = observer
         self.configuration = configuration
         self.evaluator = evaluator
+        self.shortcuts = evaluator.shortcuts
         self.record = record
         self.number = number
         self.breakdowns = Breakdowns(number, streaks)

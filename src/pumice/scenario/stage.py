@@ -8,6 +8,8 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
+from msgspec import structs
+
 from pumice.api import kinds
 from pumice.cache.cache import Cache
 from pumice.controllers.volcano import registry as controllers
@@ -157,7 +159,7 @@ class SimulatedStage:
     @property
     def rests(self) -> bool:
         """Tell whether the last cycle found nothing to do, so that another one could only repeat it."""
-        return self._record is not None and self._record.skipped
+        return self._scheduler.rests
 
     def next_due(self) -> int | None:
         """Say when something happens by itself: a pod ends or is gone, a controller looks again, the scheduler waits no longer."""
@@ -225,12 +227,15 @@ class SimulatedStage:
         return "\n".join(filter(None, (told, self._explanations.get(group, ""))))
 
 
-def build(scenario: steps.Scenario, known: Registry | None = None) -> SimulatedStage:
-    """Set a scenario's cluster up, with its objects and its policy, before the first cycle."""
+def build(scenario: steps.Scenario, known: Registry | None = None, *, plain: bool = False) -> SimulatedStage:
+    """Set a scenario's cluster up, with its objects and its policy, before the first cycle; `plain` turns shortcuts off."""
     known = known or registry.installed()
     text, catalog = scenario.config, known.catalog()
     settings = configuration.default(catalog) if text is None else configuration.load(text, catalog, "config")
-    made = SimulatedStage(settings, Options.from_flags(scenario.flags), known, controllers=controllers.REGISTERED)
+    options = Options.from_flags(scenario.flags)
+    if plain:
+        options = structs.replace(options, plain=True)
+    made = SimulatedStage(settings, options, known, controllers=controllers.REGISTERED)
     made.breakdowns = scenario.breakdowns
     judged = [step.expectation for step in scenario.steps if isinstance(step, (steps.Expect, steps.Until))]
     made.explained = tuple(dict.fromkeys(group for each in judged for group in each.explained))

@@ -58,9 +58,11 @@ def name_of(item: ScenarioFile | Scenario) -> str:
     return item.file if isinstance(item, ScenarioFile) else item.name
 
 
-def run(items: list[ScenarioFile | Scenario], jobs: int = 1, known: Registry | None = None) -> Iterator[Result]:
+def run(
+    items: list[ScenarioFile | Scenario], jobs: int = 1, known: Registry | None = None, *, plain: bool = False
+) -> Iterator[Result]:
     """Run scenarios with the plugins that are known, those installed if not told, and give their results in order, each as soon as it and all before it are done."""
-    run_one = functools.partial(_run_one, known=known)
+    run_one = functools.partial(_run_one, known=known, plain=plain)
     if jobs <= 1 or len(items) <= 1:
         yield from map(run_one, items)
         return
@@ -69,7 +71,7 @@ def run(items: list[ScenarioFile | Scenario], jobs: int = 1, known: Registry | N
         yield from pool.imap(run_one, items)
 
 
-def _run_one(item: ScenarioFile | Scenario, known: Registry | None) -> Result:
+def _run_one(item: ScenarioFile | Scenario, known: Registry | None, *, plain: bool) -> Result:
     if isinstance(item, ScenarioFile):
         return results.invalid(item)
-    return runner.run(item, functools.partial(stage.build, known=known))
+    return runner.run(item, functools.partial(stage.build, known=known, plain=plain))

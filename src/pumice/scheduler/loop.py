@@ -43,6 +43,7 @@ class Scheduler:
         self.failures: list[Exception] = []
         self._now = now
         self._settled_at: int | None = None
+        self.rests = False  # whether the last cycle could only repeat the one before it
         self._wake: int | None = None
         self._always = False
         self._looked_at: tuple[Configuration, dict[str, scheduling.QueueSpec]] | None = None
@@ -64,7 +65,9 @@ class Scheduler:
         sampler = None
         if options.percentage_nodes_to_find > 0:
             sampler = sampling.Sampler(options.minimum_feasible_nodes, options.percentage_nodes_to_find)
-        return self.engine_type(configuration, self._registry, self.cache.cluster, sampler, self._observer)
+        return self.engine_type(
+            configuration, self._registry, self.cache.cluster, sampler, self._observer, taken=options.shortcuts
+        )
 
     @property
     def configuration(self) -> Configuration:
@@ -101,8 +104,9 @@ class Scheduler:
         """Take the steps of a cycle, which are those of `docs/architecture.md`."""
         now = self._begin()
         self.cache.apply(now)  # 1. what has come in becomes the model
-        if (ask is None or may_skip) and self._is_quiet(now):  # 2. nothing can have changed
-            return self._skip()
+        self.rests = self._is_quiet(now)
+        if self.rests and (ask is None or may_skip) and self.engine.shortcuts.quiet_cycles:
+            return self._skip()  # 2. nothing can have changed
         session = self._open(now)  # 3. plugins register
         if session is not None:
             try:

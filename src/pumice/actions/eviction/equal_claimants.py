@@ -93,7 +93,8 @@ class EqualClaimants:
     def place(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Place the pod of a claimant that is like the last one; False, with nothing done, if it has to be looked for a node in full."""
         order, self._order = self._order, None
-        kind = _kind(plan, tasks) if self._in_vain < IN_VAIN else None
+        usual = self._in_vain < IN_VAIN and plan.session.shortcuts.equal_claimants
+        kind = _kind(plan, tasks) if usual else None
         if kind is None or kind != self._last or plan.excluded or plan.is_small(tasks):
             return False
         self._in_vain += 1

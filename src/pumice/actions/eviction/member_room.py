@@ -78,6 +78,8 @@ class MemberRoom:
 def of(plan: Plan) -> MemberRoom | None:
     """Count the room for the members of a plan; None if they are of several shapes, or ask for nothing."""
     first = plan.members[0].shape
+    if not plan.session.shortcuts.victims_by_numbers:
+        return None
     if any(member.shape is not first for member in plan.members) or not (first.request.needed > 0).any():
         return None
     return MemberRoom(plan)

@@ -27,7 +27,8 @@ FEWEST = 2
 def is_apart(plan: Plan, member: Task, evaluation: Evaluation) -> bool:
     """Tell whether a member finds no room without victims, anywhere, and what is done on one node says nothing about another."""
     return (
-        plan.rules.judges_apart
+        plan.session.shortcuts.victims_by_numbers
+        and plan.rules.judges_apart
         and plan.rules.simulation is None
         and plan.session.evaluator.sampler is None
         and evaluation.is_by_amounts(released=True)

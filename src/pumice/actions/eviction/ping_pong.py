@@ -24,7 +24,7 @@ def is_known_to_be_none(session: Session, victims: Sequence[Task]) -> bool:
 
     A function that reads nothing goes by how many pods of a job are placed, wait for room, and exist: those that go and those that are pending are neither of the first.
     """
-    if any(registered.reads != Reads(0) for registered in session.job_starving):
+    if not session.shortcuts.equal_claimants or any(each.reads != Reads(0) for each in session.job_starving):
         return False
     jobs = {task.job_key: task.job for task in victims if task.job is not None}
     return not any(session.job_starving(job) for job in jobs.values())

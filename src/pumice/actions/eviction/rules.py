@@ -169,6 +169,8 @@ class Rules:
     @functools.cached_property
     def is_blind(self) -> bool:
         """Whether nobody who has a say knows who a job is, since when a pod runs, or who else goes: jobs of equal numbers are judged alike."""
+        if not self.session.shortcuts.equal_claimants:
+            return False
         known = (each.reads for each in self.session.protection)
         return all(each.reads == Reads(0) for each in self.functions()) and all(
             not reads & ~Reads.TASK or reads == Reads.QUEUE for reads in known

@@ -55,7 +55,7 @@ def _is_told_by_numbers(plan: Plan, kinds: Sequence[Task]) -> bool:
 def _are_all_needed(plan: Plan) -> bool:
     """Tell without trying that no unit of a plan with one member can be spared: each leaves it too little room on its node, and no other node has any."""
     member = plan.members[0]
-    if member.node is None:
+    if member.node is None or not plan.session.shortcuts.victims_by_numbers:
         return False
     row, request = member.node.row, member.shape.request
     table = plan.session.cluster.nodes

@@ -96,7 +96,9 @@ class DomainCapacity:
         kinds = self._by_kind()
         for kind in kinds:
             total += np.minimum(self._copies(kind[0], released=released), len(kind))
-        return np.minimum(total, self._together(released=released)) if len(kinds) > 1 else total
+        if len(kinds) == 1 or not self._session.shortcuts.domain_sums:
+            return total
+        return np.minimum(total, self._together(released=released))
 
     def _together(self, *, released: bool) -> Vector:
         """Return how many of the tasks, the smallest first in each resource, each hyper-node can hold by what is free in sum."""

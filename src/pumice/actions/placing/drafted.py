@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 def are_usual(session: Session) -> bool:
     """Tell whether nodes are chosen by scores alone, and whoever follows placements can be told of many at once."""
-    return not (session.best_node.active or session.handlers_may_refuse or session.handlers_look_around)
+    return session.shortcuts.blocks and not (
+        session.best_node.active or session.handlers_may_refuse or session.handlers_look_around
+    )
 
 
 def place(session: Session, statement: Statement, queue: Queue, tasks: Sequence[Task]) -> int:

@@ -131,7 +131,9 @@ def _kind(job: Job, task: Task) -> Hashable:
 
 def _are_equals_refused_alike(session: Session) -> bool:
     """Tell whether limits of queues go by queues and amounts alone, and nobody takes a job without its minimum for ready or soon so."""
-    if not session.minimums_count or session.gates.enabled or session.handlers_may_refuse:
+    if not session.shortcuts.equal_jobs or not session.minimums_count:
+        return False
+    if session.gates.enabled or session.handlers_may_refuse:
         return False
     limits = all(each.reads in (NOTHING, Reads.QUEUE) for each in session.allocatable)
     return limits and all(each.reads == NOTHING for each in session.job_pipelined)

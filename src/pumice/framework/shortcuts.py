@@ -1,0 +1,50 @@
+"""The shortcuts: everything that is only there for speed, each with a switch.
+
+With any of them off the same is decided, the long way; `pumice test --plain` and `pumice bench --plain` turn all of them off, and tests compare whole lives with and without. Whoever adds a shortcut
+adds a field here, named after what is taken for granted, and asks `session.shortcuts` for it where the shortcut begins.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Shortcuts(msgspec.Struct, frozen=True, kw_only=True):
+    """Which shortcuts are taken."""
+
+    quiet_cycles: bool = True
+    """A cycle in which nothing can have changed since one that decided nothing is skipped."""
+
+    memory: bool = True
+    """What was worked out in one cycle is kept for the next, as long as nothing that it depends on changes."""
+
+    kept_answers: bool = True
+    """What nodes answer about a pod is kept for its equals, and only nodes that changed are asked again."""
+
+    blocks: bool = True
+    """Nodes are asked about many shapes at once, and nodes for some pods are chosen before the first of them is placed."""
+
+    runs: bool = True
+    """Nodes for several equal pods are chosen at once, as if each were placed before the next."""
+
+    rounds: bool = True
+    """Turns of several jobs, or several turns of one, are taken together where each gets what it would get alone."""
+
+    admissions: bool = True
+    """Several jobs of a queue are let in at once."""
+
+    equal_jobs: bool = True
+    """What a waiting job was told is told its equals, which then need not look for a node."""
+
+    domain_sums: bool = True
+    """Hyper-nodes that have too little room in sum for the members of a job are not tried."""
+
+    equal_claimants: bool = True
+    """Whom a claimant may evict, and who could take its room again, is taken for the same of its equals."""
+
+    victims_by_numbers: bool = True
+    """Which victims are needed, and for how many equal members, is told by amounts alone where nothing else counts."""
+
+
+ALL = Shortcuts()
+NONE = Shortcuts(**dict.fromkeys(Shortcuts.__struct_fields__, False))
