@@ -2,13 +2,25 @@ import pytest
 
 from pumice.api import kinds
 from pumice.cache import effects
-from pumice.controllers.podgroups import CompanionGroups, Delete
+from pumice.controllers import podgroups
+from pumice.controllers.queueing import engine, requests
+from pumice.sim import structure
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
 MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 
 
-def pod(name="p", *, uid=None, owner=None, annotations=None, labels=None, scheduler="volcano", **spec):
+def pod(
+    name="p",
+    *,
+    uid=None,
+    owner=None,
+    kind=kinds.REPLICA_SET,
+    annotations=None,
+    labels=None,
+    scheduler="volcano",
+    **spec,
+):
     metadata = {
         "name": name,
         "namespace": "a",
@@ -18,7 +30,7 @@ def pod(name="p", *, uid=None, owner=None, annotations=None, labels=None, schedu
     }
     if owner:
         metadata["ownerReferences"] = [
-            {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": owner, "controller": True}
+            {"apiVersion": kind.api_version, "kind": kind.name, "name": "r", "uid": owner, "controller": True}
         ]
     containers = [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]
     return {"metadata": metadata, "spec": {"schedulerName": scheduler, "containers": containers, **spec}}
@@ -33,37 +45,56 @@ def workload(uid="rs", replicas=3, annotations=None, **fields):
 
 
 class World:
-    """Answers a controller as a cluster would: writes come back as events."""
+    """Answers the controllers as a cluster would; `failures` are the codes of the next answers, and nothing is done for those that have one."""
 
     def __init__(self, **options):
-        self.controller = CompanionGroups(**options)
+        self.engine = engine.Engine(podgroups.controllers(**options))
         self.pods, self.groups = {}, {}
+        self.failures = []
+        self.now = 0
+        self._done = []
+        self._version = 0
 
     def add(self, kind, manifest):
-        store = {kinds.POD: self.pods, kinds.POD_GROUP: self.groups}.get(kind, {})
-        store[manifest["metadata"]["name"]] = manifest
-        self.controller.feed(kind, "MODIFIED", manifest)
+        self.engine.feed(kind, "MODIFIED", self.store(kind, manifest))
 
-    def settle(self):
-        done = []
-        while requests := self.controller.reconcile():
-            done += requests
-            for request in requests:
-                self.perform(request)
-                self.controller.settled(request, None)
-        return done
+    def drop(self, kind, manifest):
+        self.engine.feed(kind, "DELETED", self._versioned(manifest))
+
+    def store(self, kind, manifest):
+        stored = self._versioned(manifest)
+        {kinds.POD: self.pods, kinds.POD_GROUP: self.groups}.get(kind, {})[stored["metadata"]["name"]] = stored
+        return stored
+
+    def _versioned(self, manifest):
+        self._version += 1
+        return {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": str(self._version)}}
+
+    def settle(self, *failures, later=0):
+        """Let the controllers do what is due after some seconds, and give what they asked for, reads aside."""
+        self.failures, self._done = list(failures), []
+        self.now += later * 1_000_000
+        while engine.run_due(self.engine, self, lambda: requests.Moment(self.now)):
+            pass
+        return self._done
 
     def perform(self, request):
-        if isinstance(request, Delete):
-            self.controller.feed(kinds.POD_GROUP, "DELETED", self.groups.pop(request.name))
-        elif isinstance(request, effects.Create):
+        if isinstance(request, effects.Read):
+            found = {kinds.POD: self.pods, kinds.POD_GROUP: self.groups}[request.kind].get(request.name)
+            return requests.Answer(object=found) if found else requests.Answer(code="notfound")
+        self._done.append(request)
+        code = self.failures.pop(0) if self.failures else ""
+        if code:
+            return requests.Answer(code=code, message="m")
+        if isinstance(request, requests.Delete):
+            gone = self.groups.pop(request.name)
+            self.drop(kinds.POD_GROUP, gone)
+            return requests.Answer()
+        if isinstance(request, effects.Create):
             metadata = {**request.manifest["metadata"], "uid": "group-uid"}
-            self.add(kinds.POD_GROUP, {**request.manifest, "metadata": metadata})
-        else:
-            from pumice.sim import structure
-
-            store = self.pods if request.kind is kinds.POD else self.groups
-            self.add(request.kind, structure.merged(store[request.name], request.body))
+            return requests.Answer(object=self.store(kinds.POD_GROUP, {**request.manifest, "metadata": metadata}))
+        present = (self.pods if request.kind is kinds.POD else self.groups)[request.name]
+        return requests.Answer(object=self.store(request.kind, structure.merged(present, request.body)))
 
 
 def test_a_bare_pod_gets_a_group_of_its_own():
@@ -138,8 +169,7 @@ def test_pods_of_one_controller_share_its_group():
     world.add(kinds.REPLICA_SET, workload(annotations={MIN_MEMBER: "3", "volcano.sh/x": "y", "other/z": "1"}))
     for index in range(3):
         world.add(kinds.POD, pod(f"p{index}", owner="rs"))
-    requests = world.settle()
-    assert [type(request).__name__ for request in requests] == ["Create", "Patch", "Patch", "Patch"]
+    assert [type(request).__name__ for request in world.settle()] == ["Create", "Patch", "Patch", "Patch"]
     group = world.groups["podgroup-rs"]
     assert group["spec"]["minMember"] == 3
     assert group["spec"]["minResources"]["cpu"] == "3"
@@ -152,7 +182,7 @@ def test_pods_of_one_controller_share_its_group():
 def test_every_sort_of_workload_is_inherited_from(kind):
     world = World()
     world.add(kind, workload(annotations={MIN_MEMBER: "2"}))
-    world.add(kinds.POD, pod(owner="rs"))
+    world.add(kinds.POD, pod(owner="rs", kind=kind))
     world.settle()
     assert world.groups["podgroup-rs"]["spec"]["minMember"] == 2
 
@@ -228,7 +258,8 @@ def test_scaling_to_nothing_deletes_the_group_and_back_creates_it():
     world.add(kinds.POD, pod(owner="rs"))
     world.settle()
     world.add(kinds.REPLICA_SET, workload(replicas=0))
-    assert world.settle() == [Delete(kind=kinds.POD_GROUP, namespace="a", name="podgroup-rs", uid="group-uid")]
+    deletion = requests.Delete(kind=kinds.POD_GROUP, namespace="a", name="podgroup-rs", uid="group-uid", policy="")
+    assert world.settle() == [deletion]
     assert world.settle() == []
     world.add(kinds.REPLICA_SET, workload(replicas=2))
     assert [type(request).__name__ for request in world.settle()] == ["Create"]
@@ -278,8 +309,10 @@ def test_a_workload_whose_first_pod_has_a_foreign_group_is_left_alone():
 
 def test_a_stateful_set_looks_at_pods_of_its_update_revision():
     world = World()
-    world.add(kinds.POD, pod("s-0", owner="rs", labels={"controller-revision-hash": "old"}, priorityClassName="old"))
-    world.add(kinds.POD, pod("s-1", owner="rs", labels={"controller-revision-hash": "new"}, priorityClassName="new"))
+    for index, revision in enumerate(("old", "new")):
+        labels = {"controller-revision-hash": revision}
+        made = pod(f"s-{index}", owner="rs", kind=kinds.STATEFUL_SET, labels=labels, priorityClassName=revision)
+        world.add(kinds.POD, made)
     world.add(kinds.STATEFUL_SET, workload(status={"updateRevision": "new"}))
     world.settle()
     assert world.groups["podgroup-rs"]["spec"]["priorityClassName"] == "new"
@@ -288,24 +321,62 @@ def test_a_stateful_set_looks_at_pods_of_its_update_revision():
 # ---- failures
 
 
+def names_of(found):
+    return [type(request).__name__ for request in found]
+
+
 def test_a_request_is_made_once_until_its_answer():
-    controller = CompanionGroups()
-    controller.feed(kinds.POD, "ADDED", pod())
-    assert len(controller.reconcile()) == 2
-    assert controller.reconcile() == []
+    world = World()
+    world.add(kinds.POD, pod())
+    turn = world.engine.take(requests.Moment(0))
+    assert len(turn.left) == 2
+    assert world.engine.take(requests.Moment(0)) is None
 
 
-@pytest.mark.parametrize(
-    ("code", "failing", "again"),
-    [("unavailable", 0, 2), ("conflict", 1, 1), ("unavailable", 1, 1), ("notfound", 1, 0), ("notfound", 0, 2)],
-)
-def test_what_failed_is_tried_again_unless_its_object_is_gone(code, failing, again):
-    controller = CompanionGroups()
-    controller.feed(kinds.POD, "ADDED", pod())
-    requests = controller.reconcile()
-    for index, request in enumerate(requests):
-        controller.settled(request, effects.Failure(code, "m") if index == failing else None)
-    assert len(controller.reconcile()) == again
+@pytest.mark.parametrize("code", ["unavailable", "unknown", "refused", "conflict"])
+@pytest.mark.parametrize(("failing", "first", "again"), [(0, 1, 2), (1, 2, 1)])
+def test_what_failed_is_tried_again_and_no_pod_names_a_group_that_could_not_be_created(code, failing, first, again):
+    world = World()
+    world.add(kinds.POD, pod())
+    assert len(world.settle(*[""] * failing, code)) == first
+    assert world.settle() == []
+    assert len(world.settle(later=1)) == again
+    assert world.pods["p"]["metadata"]["annotations"] == {GROUP_NAME: "podgroup-uid-p"}
+
+
+def test_a_group_that_is_there_though_nobody_told_of_it_is_used():
+    world = World()
+    world.store(kinds.POD_GROUP, {"metadata": {"name": "podgroup-uid-p", "namespace": "a", "uid": "x"}, "spec": {}})
+    world.add(kinds.POD, pod())
+    assert names_of(world.settle("exists")) == ["Create"]
+    assert names_of(world.settle(later=1)) == ["Patch"]
+
+
+def test_a_pod_that_is_gone_when_it_is_written_to_is_left_alone():
+    world = World()
+    world.add(kinds.POD, pod())
+    del world.pods["p"]
+    assert names_of(world.settle("", "notfound")) == ["Create", "Patch"]
+    assert world.settle(later=60) == []
+
+
+def test_the_next_pod_creates_the_group_of_an_owner_if_the_first_one_is_gone():
+    world = World()
+    world.add(kinds.POD, pod("p0", owner="rs"))
+    world.add(kinds.POD, pod("p1", owner="rs"))
+    assert names_of(world.settle("refused")) == ["Create"]
+    world.drop(kinds.POD, world.pods.pop("p0"))
+    assert names_of(world.settle()) == ["Create", "Patch"]
+    assert world.pods["p1"]["metadata"]["annotations"] == {GROUP_NAME: "podgroup-rs"}
+
+
+def test_a_pod_that_cannot_be_written_to_keeps_no_other_of_its_owner_from_its_group():
+    world = World()
+    for index in range(4):
+        world.add(kinds.POD, pod(f"p{index}", owner="rs"))
+    world.settle("", "refused")
+    named = [each["metadata"]["annotations"].get(GROUP_NAME) for each in world.pods.values()]
+    assert sorted(map(str, named)) == ["None", *["podgroup-rs"] * 3]
 
 
 def test_a_failed_update_or_delete_of_a_group_is_tried_again():
@@ -314,21 +385,27 @@ def test_a_failed_update_or_delete_of_a_group_is_tried_again():
     world.add(kinds.POD, pod(owner="rs"))
     world.settle()
     world.add(kinds.REPLICA_SET, workload(annotations={MIN_MEMBER: "2"}))
-    (patch,) = world.controller.reconcile()
-    world.controller.settled(patch, effects.Failure("unavailable", "m"))
-    assert world.controller.reconcile() == [patch]
+    (patch,) = world.settle("unavailable")
+    assert world.settle(later=1) == [patch]
     world.add(kinds.REPLICA_SET, workload(replicas=0))
-    (delete,) = world.controller.reconcile()
-    world.controller.settled(delete, effects.Failure("unavailable", "m"))
-    world.controller.feed(kinds.POD_GROUP, "MODIFIED", world.groups["podgroup-rs"])
-    assert world.controller.reconcile() == [delete]
+    (delete,) = world.settle("unavailable")
+    assert world.settle(later=1) == [delete]
+
+
+def test_a_group_that_others_delete_while_its_workload_is_scaled_up_again_is_made_anew():
+    world = World()
+    world.add(kinds.REPLICA_SET, workload())
+    world.add(kinds.POD, pod(owner="rs"))
+    world.settle()
+    world.drop(kinds.POD_GROUP, world.groups.pop("podgroup-rs"))
+    assert names_of(world.settle()) == ["Create"]
 
 
 def test_a_pod_that_is_gone_asks_for_nothing():
     world = World()
     world.add(kinds.POD, pod())
-    world.controller.feed(kinds.POD, "DELETED", pod())
+    world.drop(kinds.POD, pod())
     assert world.settle() == []
     world.add(kinds.REPLICA_SET, workload())
-    world.controller.feed(kinds.REPLICA_SET, "DELETED", workload())
+    world.drop(kinds.REPLICA_SET, workload())
     assert world.settle() == []

@@ -16,11 +16,11 @@ from audited import RELEASE, granted
 from pumice.api import kinds
 from pumice.cache import effects
 from pumice.cache.options import Options
-from pumice.kube import election, lease, lease_holders, rivals
+from pumice.kube import election, grouping, lease, lease_holders, rivals
 from pumice.kube.access import connection
 from pumice.kube.calls.client import Client
 from pumice.kube.watches import informers
-from pumice.kube.writes import binding, companions, eventing, evicting, updating, volumes
+from pumice.kube.writes import binding, eventing, evicting, updating, volumes
 from pumice.manifests import resources, text
 from pumice.model.volumes import VolumeDecision
 from pumice.server.configuration import sources
@@ -77,25 +77,25 @@ class Exercise:
         owned = pod(self.namespace, "owned")
         owned["metadata"]["ownerReferences"] = [reference]
         self.make(owned)
-        controller = companions.Companions(self.client)
+        controller = grouping.Grouping(self.client)
         watches = informers.Informers(
-            self.client, informers.standard(Options(), raw=companions.WATCHED), controller, rng=RNG
+            self.client, informers.standard(Options(), raw=grouping.WATCHED), controller, rng=RNG
         )
         async with asyncio.TaskGroup() as tasks:
             running = [tasks.create_task(watches.run())]
             await watches.wait_synced()
             running.append(tasks.create_task(controller.run()))
-            await waiting.soon(lambda: controller.written == 4)
+            await waiting.soon(lambda: controller.reconciler.engine.writes == 4)
             await asyncio.to_thread(self.make, replica_set(self.namespace, 0))
-            await waiting.soon(lambda: controller.written == 5)
+            await waiting.soon(lambda: controller.reconciler.engine.writes == 5)
             for task in running:
                 task.cancel()
-        assert controller.failed == 0
+        assert controller.failures.count == 0
 
     async def lists(self):
         """Follow everything as on a server that does not stream lists."""
-        specs = informers.standard(Options(), raw=companions.WATCHED)
-        idle = companions.Companions(self.client, wanted=lambda: False)
+        specs = informers.standard(Options(), raw=grouping.WATCHED)
+        idle = grouping.Grouping(self.client, wanted=lambda: False)
         watches = informers.Informers(self.client, specs, idle, rng=RNG, streaming=False)
         running = asyncio.create_task(watches.run())
         await watches.wait_synced()

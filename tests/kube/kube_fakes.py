@@ -98,7 +98,7 @@ class FakeApi:
         found["metadata"]["resourceVersion"] = str(next(self._versions))
         return copy.deepcopy(found)
 
-    async def delete(self, kind, namespace, name, *, uid="", grace_seconds=None):
+    async def delete(self, kind, namespace, name, *, uid="", grace_seconds=None, policy=""):
         await self._enter("delete", kind.plural, name, grace_seconds)
         if uid not in ("", self.find(kind, namespace, name)["metadata"]["uid"]):
             raise conflict("uid")

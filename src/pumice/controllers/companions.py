@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pumice.api import kinds, names
 from pumice.controllers import usage
+from pumice.controllers.queueing import observed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,18 +55,9 @@ def changes(present: Mapping[str, Any], wanted: Mapping[str, Any]) -> Manifest:
     return body
 
 
-def controller(pod: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Give the owner reference of a pod's controller."""
-    references = _map(pod, "metadata").get("ownerReferences")
-    if not isinstance(references, list):
-        return None
-    found = (each for each in references if isinstance(each, dict) and each.get("controller") is True)
-    return next((each for each in found if isinstance(each.get("uid"), str) and each["uid"]), None)
-
-
 def owner_uid(pod: Mapping[str, Any]) -> str:
     """Give the uid that names a pod's companion group: its controller's, else its own."""
-    owner = controller(pod)
+    owner = observed.controller(pod)
     uid: str = pod["metadata"].get("uid", "") if owner is None else owner["uid"]
     return uid
 
@@ -106,7 +98,7 @@ def _map(value: Any, *path: str) -> Mapping[str, Any]:
 
 def _owners(metadata: Mapping[str, Any]) -> list[Manifest]:
     """Give the pod's own list if one of them is a controller, else the pod."""
-    if controller({"metadata": metadata}) is not None:
+    if observed.controller({"metadata": metadata}) is not None:
         return [dict(each) for each in metadata["ownerReferences"] if isinstance(each, dict)]
     pod = {"apiVersion": kinds.POD.api_version, "kind": kinds.POD.name, "name": metadata["name"]}
     return [{**pod, "uid": metadata.get("uid", ""), "controller": True, "blockOwnerDeletion": True}]

@@ -1,184 +1,195 @@
 """Companion PodGroups: a group for every pod of ours that nobody grouped, so that it can be scheduled.
 
-A pod under a controller shares the group of that controller, any other pod has one of its own. The controller only ever creates or
-updates groups named `podgroup-<uid>` and sets the group annotation of pods that have none.
+A pod under a controller shares the group of that controller, any other pod has one of its own. The controllers only ever create, update or
+delete groups named `podgroup-<uid>` and set the group annotation of pods that have none.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds, names
 from pumice.cache import effects
 from pumice.controllers import companions
+from pumice.controllers.queueing import observed as knowing
+from pumice.controllers.queueing import requests
+from pumice.controllers.queueing.requests import Reconciled, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from pumice.cache.reflector import EventType
+    from pumice.controllers.queueing.engine import Controller
+    from pumice.controllers.queueing.observed import Observed
+    from pumice.controllers.queueing.requests import Moment
 
 Manifest = dict[str, Any]
-_Name = tuple[str, str]
 
-_WORKLOADS = (kinds.REPLICA_SET, kinds.STATEFUL_SET, kinds.DAEMON_SET, kinds.BATCH_JOB)
-_SCALED = (kinds.REPLICA_SET, kinds.STATEFUL_SET)
-WATCHED = (kinds.POD, kinds.POD_GROUP, *_WORKLOADS)
-
-
-class Delete(msgspec.Struct, frozen=True, kw_only=True):
-    """Delete an object, if it still has this uid."""
-
-    kind: kinds.Kind
-    namespace: str
-    name: str
-    uid: str
+SCALED: Final = (kinds.REPLICA_SET, kinds.STATEFUL_SET)
+_WORKLOADS: Final = (*SCALED, kinds.DAEMON_SET, kinds.BATCH_JOB)
+WATCHED: Final = (kinds.POD, kinds.POD_GROUP, *_WORKLOADS)
 
 
-Request = effects.Create | effects.Patch | Delete
+def controllers(scheduler_names: Sequence[str] = (names.SCHEDULER,), *, inherit: bool = True) -> list[Controller]:
+    """Make the controllers of companion groups; `inherit` says whether groups take over what the owners of pods are annotated with."""
+    members = Members(tuple(scheduler_names), inherit=inherit)
+    return [GroupedPods(members), *(ScaledGroups(kind, members) for kind in SCALED)]
 
 
-class CompanionGroups:
-    """Fed with watch events of `WATCHED`, asked by `reconcile` what to write, told by `settled` how each write went."""
+class Members:
+    """Whose pods get groups, and what a group says by them."""
 
-    def __init__(self, scheduler_names: Sequence[str] = (names.SCHEDULER,), *, inherit: bool = True) -> None:
-        self._scheduler_names = tuple(scheduler_names)
+    def __init__(self, scheduler_names: tuple[str, ...], *, inherit: bool) -> None:
+        self._scheduler_names = scheduler_names
         self._inherit = inherit
-        self._pods: dict[_Name, Mapping[str, Any]] = {}  # ours that have no group, or have an owner that may be scaled
-        self._workloads: dict[str, tuple[kinds.Kind, Mapping[str, Any]]] = {}  # by uid
-        self._members: dict[str, dict[_Name, None]] = {}  # uid of an owner -> its pods in `_pods`
-        self._groups: dict[_Name, Mapping[str, Any]] = {}  # companion groups that exist
-        self._ungrouped: dict[_Name, None] = {}
-        self._changed: dict[str, None] = {}  # workloads, by uid
 
-    def feed(self, kind: kinds.Kind, event_type: EventType, manifest: Mapping[str, Any]) -> None:
-        """Take a watch event."""
-        metadata = manifest["metadata"]
-        name = (metadata.get("namespace", ""), metadata["name"])
-        deleted = event_type == "DELETED"
-        if kind is kinds.POD:
-            self._feed_pod(name, None if deleted else manifest)
-        elif kind is kinds.POD_GROUP:
-            self._groups.pop(name, None)
-            if not deleted and name[1].startswith(names.POD_GROUP_PREFIX):
-                self._groups[name] = manifest
-        elif kind in _WORKLOADS:
-            self._feed_workload(kind, metadata["uid"], None if deleted else manifest)
+    def are_ours(self, pod: Mapping[str, Any]) -> bool:
+        """Tell whether a pod is to be scheduled by us."""
+        return companions.scheduler_name(pod) in self._scheduler_names
 
-    def reconcile(self) -> list[Request]:
-        """Give the writes that are needed now; each is given once, until an event or a failure asks for it again."""
-        requests: list[Request] = []
-        changed, self._changed = self._changed, {}
-        for uid in changed:
-            requests += self._scaled(uid)
-        ungrouped, self._ungrouped = self._ungrouped, {}
-        for name in ungrouped:
-            requests += self._grouped(name)
-        return requests
+    def waits(self, pod: Mapping[str, Any]) -> bool:
+        """Tell whether a pod needs a group."""
+        return self.are_ours(pod) and not companions.group_name(pod)
 
-    def settled(self, request: Request, failure: effects.Failure | None) -> None:
-        """Take the answer to a write: what failed, unless its object is gone, is tried again at the next reconcile."""
-        if isinstance(request, Delete) and (failure is None or failure.code == "notfound"):
-            # Whoever was scaled up again meanwhile needs another one.
-            self._groups.pop((request.namespace, request.name), None)
-            self._again(request.name.removeprefix(names.POD_GROUP_PREFIX))
-        elif failure is None:
-            return
-        elif isinstance(request, effects.Create):
-            metadata = request.manifest["metadata"]
-            self._groups.pop((metadata["namespace"], metadata["name"]), None)
-            self._again(metadata["name"].removeprefix(names.POD_GROUP_PREFIX))
-        elif failure.code == "notfound":
-            return
-        elif request.kind is kinds.POD:
-            self._ungrouped[request.namespace, request.name] = None
-        else:
-            self._again(request.name.removeprefix(names.POD_GROUP_PREFIX))
+    def first(self, uid: str, workload: Mapping[str, Any] | None, observed: Observed) -> Mapping[str, Any] | None:
+        """Give the pod of a controller that its group follows: the first by name, of a StatefulSet that is updated the first of the new ones."""
+        revision = companions.update_revision(workload) if workload is not None else ""
+        pods = (pod for pod in observed.owned(kinds.POD, uid) if self.are_ours(pod))
+        return next((pod for pod in pods if companions.at_revision(pod, revision)), None)
 
-    # ---- events
+    def group(self, pod: Mapping[str, Any], uid: str, workload: Mapping[str, Any] | None) -> Manifest:
+        """Give the group that a pod, and the workload that owns it, ask for."""
+        return companions.group(pod, uid, workload if self._inherit else None)
 
-    def _feed_pod(self, name: _Name, pod: Mapping[str, Any] | None) -> None:
-        old = self._pods.pop(name, None)
-        if old is not None:
-            self._leave(companions.owner_uid(old), name)
-        self._ungrouped.pop(name, None)
-        if pod is None or companions.scheduler_name(pod) not in self._scheduler_names:
-            return
-        ungrouped = not companions.group_name(pod)
-        if not ungrouped and companions.controller(pod) is None:
-            return
-        self._pods[name] = pod
-        self._members.setdefault(companions.owner_uid(pod), {})[name] = None
-        if ungrouped:
-            self._ungrouped[name] = None
 
-    def _leave(self, owner: str, name: _Name) -> None:
-        members = self._members[owner]
-        del members[name]
-        if not members:
-            del self._members[owner]
+class GroupedPods:
+    """Gives pods their groups. Of several pods that wait for the group of their controller one creates it, and the others name it when it is there."""
 
-    def _feed_workload(self, kind: kinds.Kind, uid: str, workload: Mapping[str, Any] | None) -> None:
-        if workload is None:
-            self._workloads.pop(uid, None)
-            return
-        self._workloads[uid] = (kind, workload)
-        if kind in _SCALED:
-            self._changed[uid] = None
+    kind: Final = kinds.POD
+    watched: Final = WATCHED
 
-    def _again(self, uid: str) -> None:
-        self._ungrouped.update(
-            {name: None for name in self._members.get(uid, {}) if not companions.group_name(self._pods[name])}
-        )
-        if uid in self._workloads:
-            self._changed[uid] = None
+    def __init__(self, members: Members) -> None:
+        self._members = members
 
-    # ---- what is wanted
+    def is_same(self, kind: kinds.Kind, _: Mapping[str, Any], __: Mapping[str, Any]) -> bool:
+        """Tell whether a change is none: of a group only that it comes or goes counts, of workloads nothing."""
+        return kind is not kinds.POD
 
-    def _grouped(self, name: _Name) -> list[Request]:
-        """Give a pod its group: create that if it is absent, then annotate the pod."""
-        pod = self._pods.get(name)
-        if pod is None or companions.group_name(pod):
+    def concerns(self, kind: kinds.Kind, manifest: Mapping[str, Any], observed: Observed) -> Iterable[tuple[str, str]]:
+        """Name the pods that wait for a group which has come, or the one that is to create it if there is none."""
+        owner = knowing.controller(manifest) if kind in (kinds.POD, kinds.POD_GROUP) else None
+        if owner is None:
             return []
+        namespace = manifest["metadata"].get("namespace", "")
+        if kind is kinds.POD_GROUP and owner.get("kind") == kinds.POD.name:
+            return [(namespace, str(owner.get("name")))]
+        if not observed.has(kinds.POD_GROUP, namespace, _group_name(owner["uid"])):
+            creating = observed.first_owned(kinds.POD, owner["uid"], self._members.waits)
+            return [] if creating is None else [_place(creating)]
+        pods = observed.owned(kinds.POD, owner["uid"]) if kind is kinds.POD_GROUP else []
+        return [_place(pod) for pod in pods if self._members.waits(pod)]
+
+    def reconcile(self, namespace: str, name: str, observed: Observed, _: Moment) -> Reconciled:
+        """Create the group of a pod that has none, and let the pod name it."""
+        pod = observed.find(kinds.POD, namespace, name)
+        if pod is None or not self._members.waits(pod):
+            return Reconciled()
         uid = companions.owner_uid(pod)
-        requests = self._present(pod, uid, update=False)
-        annotation = {names.GROUP_NAME: f"{names.POD_GROUP_PREFIX}{uid}"}
-        body: Manifest = {"metadata": {"annotations": annotation}}
-        patch = effects.Patch(kind=kinds.POD, namespace=name[0], name=name[1], uid=pod["metadata"]["uid"], body=body)
-        return [*requests, patch]
+        group = observed.find(kinds.POD_GROUP, namespace, _group_name(uid))
+        steps = []
+        if group is None:
+            if not self._creates(pod, uid, observed):
+                return Reconciled()
+            steps.append(Step(request=self._creation(pod, uid, observed)))
+        elif group["metadata"].get("deletionTimestamp"):
+            return Reconciled()
+        body: Manifest = {"metadata": {"annotations": {names.GROUP_NAME: _group_name(uid)}}}
+        own = pod["metadata"].get("uid", "")
+        patch = effects.Patch(kind=kinds.POD, namespace=namespace, name=name, uid=own, body=body)
+        return Reconciled(steps=[*steps, Step(request=patch)])
 
-    def _scaled(self, uid: str) -> list[Request]:
-        """Follow a workload's scale: none left, no group; otherwise the group is what its first pod asks for."""
-        if uid not in self._workloads:
+    def _creates(self, pod: Mapping[str, Any], uid: str, observed: Observed) -> bool:
+        if knowing.controller(pod) is None:
+            return True
+        creating = observed.first_owned(kinds.POD, uid, self._members.waits)
+        return creating is not None and _place(creating) == _place(pod)
+
+    def _creation(self, pod: Mapping[str, Any], uid: str, observed: Observed) -> effects.Create:
+        workload = _workload(pod, observed)
+        first = self._members.first(uid, workload, observed) if workload is not None else None
+        return effects.Create(kind=kinds.POD_GROUP, manifest=self._members.group(first or pod, uid, workload))
+
+
+class ScaledGroups:
+    """Lets the groups of workloads of a kind follow these: none left, no group; otherwise the group is what its first pod asks for."""
+
+    watched: Final = (kinds.POD, kinds.POD_GROUP)
+
+    def __init__(self, kind: kinds.Kind, members: Members) -> None:
+        self.kind = kind
+        self._members = members
+
+    def is_same(self, _: kinds.Kind, __: Mapping[str, Any], ___: Mapping[str, Any]) -> bool:
+        """Tell whether a change is none: it is the workload that groups follow."""
+        return True
+
+    def concerns(self, kind: kinds.Kind, manifest: Mapping[str, Any], observed: Observed) -> Iterable[tuple[str, str]]:
+        """Name the workload of a group that is gone: it may have been scaled up again meanwhile."""
+        metadata = manifest["metadata"]
+        owner = knowing.controller(manifest) if kind is kinds.POD_GROUP else None
+        if owner is None or owner.get("kind") != self.kind.name or observed.has(kind, *_place(manifest)):
             return []
-        kind, workload = self._workloads[uid]
-        name = (workload["metadata"].get("namespace", ""), f"{names.POD_GROUP_PREFIX}{uid}")
+        return [(metadata.get("namespace", ""), str(owner.get("name")))]
+
+    def reconcile(self, namespace: str, name: str, observed: Observed, _: Moment) -> Reconciled:
+        """Follow a workload's scale."""
+        workload = observed.find(self.kind, namespace, name)
+        if workload is None:
+            return Reconciled()
+        uid = workload["metadata"].get("uid", "")
+        group = observed.find(kinds.POD_GROUP, namespace, _group_name(uid))
+        if group is not None and group["metadata"].get("deletionTimestamp"):
+            return Reconciled()
         if companions.replicas(workload) == 0:
-            group = self._groups.get(name)
-            if group is None:
-                return []
-            return [Delete(kind=kinds.POD_GROUP, namespace=name[0], name=name[1], uid=group["metadata"].get("uid", ""))]
-        revision = companions.update_revision(workload) if kind is kinds.STATEFUL_SET else ""
-        members = (self._pods[member] for member in sorted(self._members.get(uid, {})))
-        first = next((pod for pod in members if companions.at_revision(pod, revision)), None)
-        if first is None or companions.group_name(first) not in ("", name[1]):
-            return []
-        return self._present(first, uid, update=True)
+            return Reconciled(steps=[] if group is None else [Step(request=_deletion(group))])
+        first = self._members.first(uid, workload if self.kind is kinds.STATEFUL_SET else None, observed)
+        if first is None or companions.group_name(first) not in ("", _group_name(uid)):
+            return Reconciled()
+        wanted = self._members.group(first, uid, workload)
+        if group is None:
+            # Whoever waits for it creates it.
+            waits = observed.first_owned(kinds.POD, uid, self._members.waits) is not None
+            creation = effects.Create(kind=kinds.POD_GROUP, manifest=wanted)
+            return Reconciled(steps=[] if waits else [Step(request=creation)])
+        body = companions.changes(group, wanted)
+        return Reconciled(steps=[Step(request=_change(group, body))] if body else [])
 
-    def _present(self, pod: Mapping[str, Any], uid: str, *, update: bool) -> list[Request]:
-        """Want a companion group to exist, and if asked to be as its pod and its owner say."""
-        workload = self._workloads.get(uid)
-        inherited = workload[1] if workload is not None and self._inherit else None
-        wanted = companions.group(pod, uid, inherited)
-        metadata = wanted["metadata"]
-        name = (metadata["namespace"], metadata["name"])
-        present = self._groups.get(name)
-        if present is None:
-            self._groups[name] = wanted
-            return [effects.Create(kind=kinds.POD_GROUP, manifest=wanted)]
-        body = companions.changes(present, wanted) if update else {}
-        if not body:
-            return []
-        group_uid = present["metadata"].get("uid", "")
-        return [effects.Patch(kind=kinds.POD_GROUP, namespace=name[0], name=name[1], uid=group_uid, body=body)]
+
+def _group_name(uid: str) -> str:
+    return f"{names.POD_GROUP_PREFIX}{uid}"
+
+
+def _place(manifest: Mapping[str, Any]) -> tuple[str, str]:
+    metadata = manifest["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]
+
+
+def _workload(pod: Mapping[str, Any], observed: Observed) -> Mapping[str, Any] | None:
+    """Give the workload that a pod is controlled by, if it is of a kind that is followed."""
+    owner = knowing.controller(pod)
+    if owner is None:
+        return None
+    kind = kinds.find(str(owner.get("apiVersion")), str(owner.get("kind")))
+    found = observed.find(kind, _place(pod)[0], str(owner.get("name"))) if kind in _WORKLOADS else None
+    return found if found is not None and found["metadata"].get("uid") == owner["uid"] else None
+
+
+def _deletion(group: Mapping[str, Any]) -> requests.Delete:
+    namespace, name = _place(group)
+    uid = group["metadata"].get("uid", "")
+    return requests.Delete(kind=kinds.POD_GROUP, namespace=namespace, name=name, uid=uid, policy="")
+
+
+def _change(group: Mapping[str, Any], body: Manifest) -> effects.Patch:
+    namespace, name = _place(group)
+    uid = group["metadata"].get("uid", "")
+    return effects.Patch(kind=kinds.POD_GROUP, namespace=namespace, name=name, uid=uid, body=body)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pumice.kube.permissions import Permission
 
 _WORLD: Final = "kube.reconciling:ApiWorld.perform"
-_GROUPER: Final = "kube.writes.companions:Companions"
+_GROUPER: Final = "kube.grouping:Grouping"
 
 
 def _watched() -> tuple[kinds.Kind, ...]:

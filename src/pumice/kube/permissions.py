@@ -88,8 +88,8 @@ PERMISSIONS: Final = (
     # Only with the feature gate SchedulingGatesQueueAdmission.
     may(kinds.POD, "patch", "kube.writes.updating:ApiUpdater.patch"),
     may(kinds.POD, "delete", "kube.writes.evicting:ApiEvictor.evict"),
-    may(kinds.POD, "patch", "kube.writes.companions:Companions"),
-    may(kinds.POD_GROUP, "create delete get", "kube.writes.companions:Companions"),
+    may(kinds.POD, "patch", "kube.grouping:Grouping"),
+    may(kinds.POD_GROUP, "create delete get patch", "kube.grouping:Grouping"),
     # Volcano's definition has no status apart; one that has it is served as well.
     may(kinds.POD_GROUP, "patch", "kube.writes.updating:ApiUpdater.patch"),
     may(kinds.POD_GROUP, "patch", "kube.writes.updating:ApiUpdater.patch", of="status"),

@@ -11,7 +11,7 @@ import msgspec
 
 from pumice.api.meta import KubeObject
 from pumice.cache import effects
-from pumice.controllers.queueing import engine, requests
+from pumice.controllers.queueing import engine, requests, work_queue
 from pumice.kube import errors
 from pumice.kube.watches.informers import Informers
 from pumice.kube.watches.watching import WatchSpec
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 Manifest = dict[str, Any]
 WORKERS: Final = 16
 LOOK: Final = 1.0  # seconds after which somebody looks at what waits though nobody has said that anything has come
+_UNWANTED: Final = 0.5  # seconds between two looks whether they are wanted again
 _EXISTS: Final = "AlreadyExists"
 _INVALID: Final = 422
 
@@ -100,8 +101,14 @@ class Reconciler:
         packed: Sequence[kinds.Kind] = (),
         narrowed: Mapping[kinds.Kind, str] | None = None,
         observer: Observer | None = None,
+        wanted: Callable[[], bool] = lambda: True,
+        longest_pause: int = work_queue.LONGEST_PAUSE,
     ) -> None:
-        """Put them together; `narrowed` gives label selectors of kinds of which not all is wanted, `trim` and `packed` say what is kept of an object."""
+        """Put them together; `narrowed` gives label selectors of kinds of which not all is wanted, `trim` and `packed` say what is kept of an object.
+
+        While they are not `wanted` nothing is written.
+        """
+        self._wanted = wanted
         self._world = ApiWorld(client)
         self._observer = observer if observer is not None else Observer()
         self._events = events
@@ -110,10 +117,13 @@ class Reconciler:
         self._packed = frozenset(packed)
         self._stirred = asyncio.Event()
         self._ending = False
+        self.held_back = 0  # looks at which nothing was wanted
         self.looks = 0  # at what waits; there is one every second unless everybody is at work
         self.is_held = True  # no look can be expected: it has not begun, it ends, or everybody is at work
         tell = events.put if events is not None else _unsaid
-        self.engine = engine.Engine(controllers, tell=tell, complain=complain, trim=trim, packed=packed)
+        self.engine = engine.Engine(
+            controllers, tell=tell, complain=complain, trim=trim, packed=packed, longest_pause=longest_pause
+        )
         self.specs = [
             WatchSpec(
                 kind,
@@ -146,7 +156,13 @@ class Reconciler:
         self._observer.noticed(kind, event_type, manifest)
         # One that was squeezed is read as no more than an object with metadata.
         squeezed = packed and type(found) is KubeObject
-        self.engine.feed(kind, event_type, manifest, trimmed=squeezed)
+        self.take_in(kind, event_type, manifest, trimmed=squeezed)
+
+    def take_in(
+        self, kind: kinds.Kind, event_type: EventType, manifest: Mapping[str, Any], *, trimmed: bool = False
+    ) -> None:
+        """Take a change as an object, `trimmed` if that is what is kept of it already."""
+        self.engine.feed(kind, event_type, manifest, trimmed=trimmed)
         self._stirred.set()
 
     def _is_echo(self, kind: kinds.Kind, metadata: ObjectMeta) -> bool:
@@ -177,6 +193,11 @@ class Reconciler:
 
     async def _take_turns(self, running: asyncio.TaskGroup, slots: asyncio.Semaphore) -> None:
         while not self._ending:
+            if not self._wanted():  # a lease that runs out rings no bell; somebody else may do the work meanwhile
+                self.is_held = True
+                self.held_back += 1
+                await asyncio.sleep(_UNWANTED)
+                continue
             self.is_held = slots.locked()
             await slots.acquire()
             self.is_held = False
@@ -197,6 +218,9 @@ class Reconciler:
         """Take the steps of a turn."""
         try:
             while turn.left and not self._ending:
+                if not self._wanted():
+                    turn.doubtful = True
+                    break
                 steps = self.engine.next_steps(turn)
                 if len(steps) == 1:
                     await self._step(turn, steps[0])

@@ -17,11 +17,10 @@ from pumice.cache.cache import Cache
 from pumice.cache.options import Options
 from pumice.framework import registry
 from pumice.framework.configuration import ConfigurationError
-from pumice.kube import election, errors, lease_holders, rivals
+from pumice.kube import election, errors, grouping, lease_holders, rivals
 from pumice.kube.access import connection
 from pumice.kube.calls import client as clients
 from pumice.kube.watches import informers
-from pumice.kube.writes import companions
 from pumice.kube.writes.world import KubeWorld
 from pumice.scheduler import Scheduler
 from pumice.server import dump, reporting
@@ -125,7 +124,7 @@ class Process:
         self._work = controller_settings.beside_scheduler(settings)
         self._controllers = self._beside() if self._work is not None else None
         self._holders = lease_holders.LeaseHolders(self._client, rivals.CONTROLLING, monotonic)
-        self._companions = companions.Companions(
+        self._groups = grouping.Grouping(
             self._client,
             wanted=self._groups_pods,
             scheduler_names=self._options.scheduler_name,
@@ -221,9 +220,9 @@ class Process:
             workloads=gates.get("WorkLoadSupport", True),
             disruption_budgets=gates.get("PodDisruptionBudgetsSupport", True),
             numatopology=gates.get("ResourceTopology", True),
-            raw=companions.WATCHED,
+            raw=grouping.WATCHED,
         )
-        sink = watch_feed.WatchFeed(self._cache, self._companions, self._reporter.meter.noticed, self._box)
+        sink = watch_feed.WatchFeed(self._cache, self._groups, self._reporter.meter.noticed, self._box)
         return informers.Informers(self._client, specs, sink)
 
     def _parts(self) -> io_thread.Parts:
@@ -238,7 +237,7 @@ class Process:
             [self._client, self._lease_client],
             self._informers,
             self._world,
-            watch_feed.WhenWanted(self._companions.run, self._groups_pods),
+            watch_feed.WhenWanted(self._groups.run, self._groups_pods),
             election=self._election,
             alone=lambda: self._lookout.wait(
                 lambda text: self._log.warning("others may serve the same pods", reason=text)

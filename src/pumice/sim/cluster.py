@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pumice.api import duration, kinds
 from pumice.cache import effects
 from pumice.controllers import podgroups
-from pumice.sim import admission, deletion, errors, faults, identity, informer, structure, volcano, writes
+from pumice.sim import admission, deletion, faults, identity, informer, reconciling, structure, volcano, writes
 from pumice.sim.clock import VirtualClock
 from pumice.sim.garbage import GarbageCollector
 from pumice.sim.identity import Key
@@ -68,15 +68,15 @@ class SimulatedCluster:
         self.faults = faults.Faults()
         self._queue: deque[Effect] = deque()
         self._writer = writes.Writer(self.store, self.clock, self.faults, self._create, observer)
-        self._controller_writer = writes.Writer(self.store, self.clock, faults.Faults(), self._create)
         self._kubelets = Kubelets(self.store, self.clock, self._warn)
         self._garbage = GarbageCollector(self.store)
         self.companions = True  # whether pods without a group are given one
-        self._companions = podgroups.CompanionGroups(scheduler_names)
+        self._companions = reconciling.Reconciler(
+            self.store, self.clock, podgroups.controllers(scheduler_names), create=self._create
+        )
         self._volcano = volcano.VolcanoControllers(
             self.store, self.clock, registered, create=self._create, tell=self._writer.record
         )
-        self._companion_informers = [informer.Informer(self.store, kind) for kind in podgroups.WATCHED]
         self._client: Client | None = None
         self._informers: list[Informer] = []
         self._last_created = 0
@@ -176,12 +176,8 @@ class SimulatedCluster:
             self._client.settled(outcome)
 
     def _reconcile(self) -> int:
-        for _, kind, event_type, manifest in informer.merge(self._companion_informers):
-            self._companions.feed(kind, event_type, manifest)
-        wanted = self._companions.reconcile() if self.companions else []
-        for request in wanted:
-            self._companions.settled(request, self._control(request))
-        return len(wanted) + self._volcano.react()
+        self._companions.hear()
+        return (self._companions.act() if self.companions else 0) + self._volcano.react()
 
     def _flush(self) -> None:
         self._garbage.collect()
@@ -268,17 +264,6 @@ class SimulatedCluster:
         return next((each for each in same_name if self.store.find(each) is not None), key)
 
     # ---- what the parts of the cluster tell it
-
-    def _control(self, request: podgroups.Request) -> effects.Failure | None:
-        """Perform a write of a controller: no fault is meant for it, and no count is kept of it."""
-        if not isinstance(request, podgroups.Delete):
-            return self._controller_writer.perform(request).failure
-        key = Key(request.kind, request.namespace, request.name)
-        try:
-            self.store.delete(key, uid=request.uid)
-        except errors.ApiError as error:
-            return writes.failure(error)
-        return None
 
     def _warn(self, key: Key, manifest: Mapping[str, Any], reason: str, message: str) -> None:
         namespace, name, uid = key.namespace, key.name, manifest["metadata"]["uid"]

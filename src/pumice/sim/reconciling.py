@@ -80,11 +80,19 @@ class Reconciler:
         self._informers = [informer.Informer(store, kind) for kind in self._engine.watched]
         self._woken = -1
 
-    def react(self) -> int:
-        """Take what has changed, do what is due, and give how many requests there were."""
+    def hear(self) -> None:
+        """Take what has changed."""
         for _, kind, event_type, manifest in informer.merge(self._informers):
             self._engine.feed(kind, event_type, manifest)
-        count = engine.run_due(self._engine, self._world, lambda: requests.Moment(self._clock.now()))
+
+    def act(self) -> int:
+        """Do what is due, and give how many requests there were."""
+        return engine.run_due(self._engine, self._world, lambda: requests.Moment(self._clock.now()))
+
+    def react(self) -> int:
+        """Take what has changed, do what is due, say when more is, and give how many requests there were."""
+        self.hear()
+        count = self.act()
         due = self._engine.queue.next_due(self._clock.now())
         if due is not None and due != self._woken:
             self._woken = due

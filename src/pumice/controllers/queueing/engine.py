@@ -137,7 +137,7 @@ def _nobody(*_: object) -> bool:
 
 
 class Engine:
-    """Runs controllers for whoever brings events, time and answers; `tell` takes events about objects, `complain` what broke down; `trim` gives what is kept of an object, as JSON if `packed` has its kind; `spares` tells which objects are left alone."""
+    """Runs controllers for whoever brings events, time and answers; `tell` takes events about objects, `complain` what broke down; `trim` gives what is kept of an object, as JSON if `packed` has its kind; `spares` tells which objects are left alone, `longest_pause` how long one that fails waits at the most."""
 
     def __init__(
         self,
@@ -148,6 +148,7 @@ class Engine:
         trim: Callable[[kinds.Kind, dict[str, Any]], dict[str, Any]] | None = None,
         packed: Iterable[kinds.Kind] = (),
         spares: Callable[[kinds.Kind, str, str, Mapping[str, Any] | None], bool] = _nobody,
+        longest_pause: int = work_queue.LONGEST_PAUSE,
     ) -> None:
         self._controllers = tuple(controllers)
         self._spares = spares
@@ -161,7 +162,7 @@ class Engine:
         pairs = zip(self._controllers, self._remembered, strict=True)
         kept = ((each.kind, kind) for each, remembered in pairs for kind in remembered)
         self.observed = knowing.Observed(kept, trim, packed)
-        self.queue: work_queue.WorkQueue[Key] = work_queue.WorkQueue()
+        self.queue: work_queue.WorkQueue[Key] = work_queue.WorkQueue(longest_pause=longest_pause)
         self._doubts: dict[Key, dict[knowing.Reference, None]] = {}
         self._written: dict[Key, dict[knowing.Reference, int]] = {}  # not confirmed by a watch, and when to read it
         self._refusals: dict[Key, int] = {}  # in a row

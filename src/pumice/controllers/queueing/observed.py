@@ -76,6 +76,12 @@ class Observed:
         homes = self._objects.get(kind, {})
         return [_unpacked(homes[namespace][name]) for namespace, name in sorted(self._owned.get((kind, uid), ()))]
 
+    def first_owned(self, kind: kinds.Kind, uid: str, suits: Callable[[Manifest], bool]) -> Manifest | None:
+        """Give one of the objects of a kind whose controller has a uid that suits: the one that has not changed for longest."""
+        homes = self._objects.get(kind, {})
+        found = (_unpacked(homes[namespace][name]) for namespace, name in self._owned.get((kind, uid), ()))
+        return next((each for each in found if suits(each)), None)
+
     def orphans(self, kind: kinds.Kind, namespace: str) -> list[Manifest]:
         """Give the objects of a kind in a namespace that have no controller, by name."""
         home = self._objects.get(kind, {}).get(namespace, {})

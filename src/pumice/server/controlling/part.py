@@ -19,12 +19,11 @@ from pumice.api import core, kinds, names
 from pumice.controllers.volcano import registry, trimming
 from pumice.controllers.volcano.hyper_nodes import controlling as hyper_nodes
 from pumice.controllers.volcano.hyper_nodes import settings
-from pumice.kube import reconciling, rivals, ufm
+from pumice.kube import grouping, reconciling, rivals, ufm
 from pumice.kube.access import connection
 from pumice.kube.calls.client import Client
 from pumice.kube.watches.informers import Informers
 from pumice.kube.watches.watching import WatchSpec
-from pumice.kube.writes import companions
 from pumice.kube.writes.eventing import EventRecorder
 from pumice.server.health import overdue
 from pumice.server.logs import watch_log
@@ -122,9 +121,9 @@ class ControllersPart:
             rests=lambda: self.reconciler.is_held,
         )
         self.watched = (self._beating, turning)
-        self._companions = self._grouper(work, companions_wanted) if work.companions else None
+        self._grouping = self._grouper(work, companions_wanted) if work.companions else None
         self.specs = self._specs(work)
-        self.informers = Informers(self._client, self.specs, Feed(self.reconciler, self._companions))
+        self.informers = Informers(self._client, self.specs, Feed(self.reconciler, self._grouping))
 
     def _chosen(self, work: Work) -> list[Controller]:
         place = settings.place(os.environ)
@@ -143,8 +142,8 @@ class ControllersPart:
         """Say how many seconds a write may take: without an election any number, else as long as the lease is surely ours."""
         return math.inf if self.election is None else self.election.allowance()
 
-    def _grouper(self, work: Work, wanted: Callable[[], bool]) -> companions.Companions:
-        return companions.Companions(
+    def _grouper(self, work: Work, wanted: Callable[[], bool]) -> grouping.Grouping:
+        return grouping.Grouping(
             self._client,
             wanted=lambda: self._allowance() > 0 and wanted(),
             scheduler_names=work.scheduler_names,
@@ -154,10 +153,10 @@ class ControllersPart:
 
     def _specs(self, work: Work) -> list[WatchSpec]:
         found = list(self.reconciler.specs)
-        if self._companions is None:
+        if self._grouping is None:
             return found
         left_out = (kinds.POD, *(() if work.workloads else _SCALED), *(spec.kind for spec in found))
-        found += [WatchSpec(kind, keep_raw=True) for kind in companions.WATCHED if kind not in left_out]
+        found += [WatchSpec(kind, keep_raw=True) for kind in grouping.WATCHED if kind not in left_out]
         others = f"!{names.JOB_NAME}"  # pods of Jobs have a group from the start
         selectors = [f"spec.schedulerName={name}" for name in work.scheduler_names]
         return found + [WatchSpec(kinds.POD, each, others, keep_raw=True) for each in selectors]
@@ -220,8 +219,8 @@ class ControllersPart:
         works = [asyncio.create_task(self.reconciler.work())]
         if self._fabric is not None:
             works.append(asyncio.create_task(self._fabric.run()))
-        if self._companions is not None:
-            works.append(asyncio.create_task(self._companions.run()))
+        if self._grouping is not None:
+            works.append(asyncio.create_task(self._grouping.run()))
         try:
             done, _ = await asyncio.wait(works, return_when=asyncio.FIRST_COMPLETED)
             for work in done:
@@ -235,7 +234,7 @@ class ControllersPart:
 class Feed:
     """Hands what the watches bring to the controllers, and to whoever groups pods."""
 
-    def __init__(self, reconciler: reconciling.Reconciler, grouper: companions.Companions | None) -> None:
+    def __init__(self, reconciler: reconciling.Reconciler, grouper: grouping.Grouping | None) -> None:
         self._reconciler = reconciler
         self._grouper = grouper
         self._wanted = frozenset(reconciler.engine.watched)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pumice.api.meta import KubeObject
     from pumice.cache.cache import Cache
     from pumice.cache.reflector import EventType
-    from pumice.kube.writes.companions import Companions
+    from pumice.kube.grouping import Grouping
     from pumice.server.threads.mailbox import Mailbox
 
 
@@ -38,18 +38,18 @@ class WhenWanted:
 
 
 class WatchFeed:
-    """Feeds the cache, the companion controller, and whoever watches the watching."""
+    """Feeds the cache, whoever groups pods, and whoever watches the watching."""
 
     def __init__(
         self,
         cache: Cache,
-        companions: Companions,
+        groups: Grouping,
         noticed: Callable[[kinds.Kind, EventType, KubeObject | decoding.Malformed], None],
         box: Mailbox,
     ) -> None:
         self._urgency = urgency.Urgency(cache.cluster)
         self._feed = cache.feed
-        self._companions = companions
+        self._groups = groups
         self._noticed = noticed
         self._box = box
 
@@ -59,7 +59,7 @@ class WatchFeed:
         """Take a change."""
         self._feed(kind, event_type, found)
         if raw or event_type == "DELETED":
-            self._companions.feed(kind, event_type, found, raw)
+            self._groups.feed(kind, event_type, found, raw)
         self._noticed(kind, event_type, found)
         if wait := self._urgency.wait(event_type, found):
             self._box.hint(wait)

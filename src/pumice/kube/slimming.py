@@ -1,4 +1,4 @@
-"""What the companion controller keeps of an object: the few fields it reads, instead of the whole manifest.
+"""What the controllers of companion groups keep of an object: the few fields it reads, instead of the whole manifest.
 
 A cluster has many pods and replica sets, and of most of them the controller needs nothing at all: a pod that has a group matters only if the
 group follows the scale of its owner.
@@ -31,6 +31,8 @@ class _Metadata(_Part, frozen=True, kw_only=True):
     name: str
     namespace: str = ""
     uid: str = ""
+    resource_version: str = ""
+    deletion_timestamp: Any = None
     labels: Any = None
     annotations: Any = None
     owner_references: Any = None
@@ -73,23 +75,31 @@ class _Group(_Part, frozen=True):
     spec: Any = None
 
 
-_PODS = msgspec.json.Decoder(_Pod)
-_GROUPS = msgspec.json.Decoder(_Group)
-_OWNERS = msgspec.json.Decoder(_Workload)
+_DECODERS: dict[type[_Part], msgspec.json.Decoder[Any]] = {
+    each: msgspec.json.Decoder(each) for each in (_Pod, _Group, _Workload)
+}
 
 
 def slim(kind: kinds.Kind, raw: bytes) -> Manifest | None:
     """Give the part of a manifest that is needed, None if it cannot be read."""
-    decoder: msgspec.json.Decoder[Any] = _OWNERS
-    if kind is kinds.POD:
-        decoder = _PODS
-    elif kind is kinds.POD_GROUP:
-        decoder = _GROUPS
     try:
-        manifest: Manifest = msgspec.to_builtins(decoder.decode(raw))
+        manifest: Manifest = msgspec.to_builtins(_DECODERS[_read_as(kind)].decode(raw))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return manifest
+
+
+def trimmed(kind: kinds.Kind, manifest: Manifest) -> Manifest:
+    """Give the part of a manifest that is needed, the whole if it cannot be read."""
+    try:
+        found: Manifest = msgspec.to_builtins(msgspec.convert(manifest, _read_as(kind)))
+    except msgspec.ValidationError:
+        return manifest
+    return found
+
+
+def _read_as(kind: kinds.Kind) -> type[_Part]:
+    return {kinds.POD: _Pod, kinds.POD_GROUP: _Group}.get(kind, _Workload)
 
 
 def matters(

@@ -8,8 +8,7 @@ import pytest
 from kube_fakes import FakeApi, conflict, until
 
 from pumice.api import decoding, kinds, names
-from pumice.kube import errors
-from pumice.kube.writes import companions, slimming
+from pumice.kube import errors, grouping, slimming
 
 GROUP = names.GROUP_NAME
 
@@ -47,16 +46,18 @@ class Stage:
         self.api = FakeApi()
         self.wanted = True
         self.told = []
-        self.companions = companions.Companions(
-            self.api, wanted=lambda: self.wanted, first_pause=0.001, tell=self.told.append
-        )
+        self.grouping = grouping.Grouping(self.api, wanted=lambda: self.wanted, tell=self.told.append)
 
     def feed(self, manifest, event_type="ADDED"):
         kind = kinds.find(manifest["apiVersion"], manifest["kind"])
         if kind.plural == "pods" and event_type == "ADDED":
             self.api.add(kind, manifest)
+        manifest["metadata"].setdefault("resourceVersion", str(next(self.api._versions)))
         raw = msgspec.json.encode(manifest)
-        self.companions.feed(kind, event_type, decoding.decode_json(kind, raw), raw)
+        self.grouping.feed(kind, event_type, decoding.decode_json(kind, raw), raw)
+
+    def writes(self):
+        return [verb for verb in self.api.verbs() if verb != "get"]
 
     def groups(self):
         return {name: m for (plural, _, name), m in self.api.objects.items() if plural == "podgroups"}
@@ -68,7 +69,7 @@ class Stage:
 def play(scene):
     async def performance():
         stage = Stage()
-        task = asyncio.create_task(stage.companions.run())
+        task = asyncio.create_task(stage.grouping.run())
         try:
             await scene(stage)
         finally:
@@ -107,8 +108,9 @@ def test_pods_of_others_and_pods_with_a_group_are_left_alone():
     async def scene(stage):
         stage.feed(pod("x", scheduler="default-scheduler"))
         stage.feed(pod("y", annotations={GROUP: "g"}))
-        await asyncio.sleep(0.01)
-        assert stage.api.calls == []
+        stage.feed(pod())
+        await until(lambda: stage.group_of("p"))
+        assert stage.api.verbs() == ["create", "patch"]
 
     play(scene)
 
@@ -143,7 +145,7 @@ def test_no_pod_names_a_group_that_could_not_be_created():
         stage.api.fail["create"] = [errors.UnreachableError("x")] * 3
         stage.feed(pod())
         await until(lambda: stage.group_of("p"))
-        assert stage.api.verbs() == ["create", "create", "create", "create", "patch"]
+        assert stage.writes() == ["create", "create", "create", "create", "patch"]
 
     play(scene)
 
@@ -165,11 +167,18 @@ def test_a_pod_that_is_gone_is_forgotten():
         stage.feed(pod())
         await until(lambda: stage.api.verbs() == ["create"])
         stage.feed(pod(), "DELETED")
-        stage.api.hold["create"].set()
-        await asyncio.sleep(0.02)
-        assert stage.api.verbs() == ["create"]
+        stage.api.hold.pop("create").set()
+        stage.feed(pod("another"))
+        await until(lambda: stage.group_of("another") and is_idle(stage))
+        assert list(stage.groups()) == ["podgroup-uid-another"]
 
     play(scene)
+
+
+def is_idle(stage):
+    """Tell whether nothing is done and nothing waits, not even for the end of a pause."""
+    engine = stage.grouping.reconciler.engine
+    return engine.queue.load == 0 and engine.queue.next_due(0) is None
 
 
 def test_failures_of_what_is_wanted_no_longer_are_forgotten():
@@ -177,11 +186,10 @@ def test_failures_of_what_is_wanted_no_longer_are_forgotten():
         stage.api.fail["create"] = [errors.UnreachableError("x")] * 100
         for number in range(5):
             stage.feed(pod(f"p{number}"))
-        await until(lambda: len(stage.companions._failures) == 5)
+        await until(lambda: stage.grouping.failures.count >= 5)
         for number in range(5):
             stage.feed(pod(f"p{number}"), "DELETED")
-        await until(lambda: not stage.companions._failures)
-        assert not stage.companions._paused
+        await until(lambda: is_idle(stage))
 
     play(scene)
 
@@ -190,7 +198,7 @@ def test_while_groups_are_not_wanted_nothing_is_written_and_nobody_complains():
     async def scene(stage):
         stage.wanted = False
         stage.feed(pod())
-        await until(lambda: stage.companions.held_back > 1)
+        await until(lambda: stage.grouping.reconciler.held_back > 1)
         assert stage.api.calls == []
         assert stage.told == []
         stage.wanted = True
@@ -203,8 +211,8 @@ def test_without_the_lease_nothing_is_written():
     async def scene(stage):
         stage.api.leading = False
         stage.feed(pod())
-        await until(lambda: stage.companions.failed > 2)
-        assert stage.api.calls == []
+        await until(lambda: stage.grouping.failures.count > 2)
+        assert stage.writes() == []
         stage.api.leading = True
         await until(lambda: stage.group_of("p"))
 
@@ -228,29 +236,17 @@ def test_a_write_that_takes_long_holds_up_its_own_group_alone():
 
 @pytest.mark.parametrize("error", [errors.UnreachableError("x"), errors.ApiError(404, "NotFound", "no such kind")])
 def test_no_pod_names_a_group_that_could_not_be_created_yet(error):
-    """The second pod comes while the first one's write pauses; its owner is of a kind that is not followed."""
+    """The second pod comes when the first one's write has failed; its owner is of a kind that is not followed."""
 
     async def scene(stage):
-        loop, paused = asyncio.get_running_loop(), []
-        later = loop.call_later
-
-        def hold(delay, function, *given, **options):
-            if function.__name__ == "_again":
-                return paused.append((function, given))
-            return later(delay, function, *given, **options)
-
-        loop.call_later = hold
         stage.api.fail["create"] = [error]
         stage.feed(owned("first"))
-        await until(lambda: paused)
+        await until(lambda: not stage.api.fail["create"])
         for label in ("", "again", "once more"):
             stage.feed(owned("second", labels={"x": label}))
-            await until(lambda: not stage.companions._stirred.is_set() and not stage.companions._lines)
-        assert stage.api.verbs() == ["create"]
-        assert len(paused) == 1
-        for function, given in paused:
-            function(*given)
         await until(lambda: stage.group_of("first") and stage.group_of("second"))
+        assert stage.writes()[0] == "create"
+        assert stage.writes().index("patch") > stage.writes().index("create", 1)
         assert list(stage.groups()) == ["podgroup-uid-r"]
 
     play(scene)
@@ -263,7 +259,7 @@ def test_failures_are_told_of_now_and_then_with_their_number(monkeypatch):
             stage.feed(pod(f"p{number}"))
         await until(lambda: len(stage.groups()) == 4)
         assert stage.told == ["podgroups a/podgroup-uid-p0: nobody listens"]
-        monkeypatch.setattr(companions, "_TELLING", 0.0)
+        monkeypatch.setattr(grouping, "_TELLING", 0.0)
         stage.api.fail["create"] = [errors.UnreachableError("nobody listens")]
         stage.feed(pod("p4"))
         await until(lambda: len(stage.told) > 1)
