@@ -218,6 +218,14 @@ CASES = [
         },
     ),
     (
+        kinds.NODE_USAGE,
+        {
+            "time": "2026-01-01T00:00:00Z",
+            "interval": "1m",
+            "nodes": {"n1": {"cpu": "40.125", "memory": 20, "time": "2026-01-01T00:00:01Z"}},
+        },
+    ),
+    (
         kinds.POD_DISRUPTION_BUDGET,
         {
             "spec": {"selector": {}, "minAvailable": "50%", "maxUnavailable": 1},

@@ -108,7 +108,9 @@ ARGUMENTS = [
 @pytest.mark.parametrize(("plugin", "line", "values", "warning"), ARGUMENTS, ids=[case[1] for case in ARGUMENTS])
 def test_arguments_have_their_declared_type_and_range(plugin, line, values, warning):
     rest = "  - name: gang\n" + ("" if plugin == "predicates" else "  - name: predicates\n")
-    found = load(f"{TIERED}- plugins:\n  - name: {plugin}\n    arguments:\n      {line}\n{rest}")
+    found = load(
+        f"{TIERED}- plugins:\n  - name: {plugin}\n    arguments:\n      {line}\n{rest}metrics: {{type: prometheus}}\n"
+    )
     setting = found.tiers[0][0]
     assert setting.name == plugin.replace("numaaware", "numa-aware")
     declared = {

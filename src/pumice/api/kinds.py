@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from pumice.api import apps, coordination, core, policy, scheduling, storage, topology, workloads
+from pumice.api import apps, coordination, core, policy, scheduling, storage, topology, usage, workloads
 from pumice.api.meta import KubeObject
 
 
@@ -87,6 +87,7 @@ RESOURCE_SLICE: Final = _kind("resource.k8s.io/v1", "ResourceSlice", "resourcesl
 DEVICE_CLASS: Final = _kind("resource.k8s.io/v1", "DeviceClass", "deviceclasses", cluster=True)
 
 NUMATOPOLOGY: Final = _kind("nodeinfo.volcano.sh/v1alpha1", "Numatopology", "numatopologies", cluster=True)
+NODE_USAGE: Final = _kind("pumice.dev/v1alpha1", "NodeUsage", "nodeusages", usage.NodeUsage, cluster=True)
 NODE_SHARD: Final = _kind("shard.volcano.sh/v1alpha1", "NodeShard", "nodeshards", cluster=True)
 JOB: Final = _kind("batch.volcano.sh/v1alpha1", "Job", "jobs", workloads.Job)
 CRON_JOB: Final = _kind("batch.volcano.sh/v1alpha1", "CronJob", "cronjobs", workloads.CronJob)
@@ -142,6 +143,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     RESOURCE_SLICE,
     DEVICE_CLASS,
     NUMATOPOLOGY,
+    NODE_USAGE,
     NODE_SHARD,
     JOB,
     CRON_JOB,

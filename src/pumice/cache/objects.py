@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from pumice.api import core, decoding, kinds, meta, names, quantity, scheduling
+from pumice.api import core, decoding, kinds, meta, names, quantity, scheduling, usage
 from pumice.cache import hypernodes, unserved
 from pumice.model import resources, volumes
 
 if TYPE_CHECKING:
     from pumice.cache.cache import Cache, EventType
     from pumice.model.queue import Queue
+
+_MOST_PERCENT: Final = 100
 
 
 class Objects:
@@ -185,7 +187,7 @@ class Objects:
         key = f"{metadata.namespace}/{metadata.name}" if kind.namespaced else metadata.name
         kept = self._cluster.objects.setdefault(kind.name, {})
         before = kept.get(key)
-        problem = found.message if isinstance(found, decoding.Malformed) else _bad_quota(found)
+        problem = found.message if isinstance(found, decoding.Malformed) else _bad_quota(found) or _bad_load(found)
         if gone or problem or isinstance(found, decoding.Malformed | decoding.Opaque):
             kept.pop(key, None)
         else:
@@ -232,6 +234,21 @@ def _bad_quota(found: meta.KubeObject) -> str:
             except quantity.QuantityError as error:
                 return f"{field}[{name}]: {error}"
             return f"{field}[{name}] is {text}, which is negative"
+    return ""
+
+
+def _bad_load(found: meta.KubeObject) -> str:
+    """Say which load of a node makes no sense."""
+    if not isinstance(found, usage.NodeUsage):
+        return ""
+    for node, load in found.nodes.items():
+        for name, text in (("cpu", load.cpu), ("memory", load.memory)):
+            try:
+                if 0 <= quantity.parse(text) <= _MOST_PERCENT:
+                    continue
+            except quantity.QuantityError as error:
+                return f"nodes[{node}].{name}: {error}"
+            return f"nodes[{node}].{name} is {text}, which is no percentage from 0 to {_MOST_PERCENT}"
     return ""
 
 

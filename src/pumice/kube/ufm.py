@@ -11,12 +11,9 @@ import base64
 import binascii
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-import aiohttp
-
 from pumice.api import duration, kinds
 from pumice.controllers.volcano.hyper_nodes import settings, ufm
-from pumice.kube import errors
-from pumice.kube.calls.farewells import Farewells
+from pumice.kube import errors, outside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +21,6 @@ if TYPE_CHECKING:
 LARGEST: Final = 100 << 20
 TIMEOUT: Final = 30.0  # seconds
 _LOOK: Final = 5.0  # seconds between two looks at the settings
-_CHUNK: Final = 1 << 16
 
 
 class Getter(Protocol):
@@ -99,36 +95,18 @@ async def fetch(
     timeout: float = TIMEOUT,  # noqa: ASYNC109  a part of the request
 ) -> bytes:
     """Read the ports of a fabric manager; whatever goes wrong is a `UfmError` that names no secret."""
-    limit, farewells = aiohttp.ClientTimeout(total=timeout), Farewells()
-    connector = aiohttp.TCPConnector(socket_factory=farewells.make)
-    url = source.endpoint + ufm.PATH
     try:
-        async with (
-            aiohttp.ClientSession(
-                connector=connector, timeout=limit, headers={"Authorization": credentials}
-            ) as session,
-            session.get(url, ssl=not source.insecure, allow_redirects=False) as response,
-        ):
-            if response.status != 200:
-                raise ufm.UfmError(f"GET {ufm.PATH} is answered with status {response.status}, not 200")
-            return await _bounded(response, largest)
-    except TimeoutError:
-        raise ufm.UfmError(f"GET {ufm.PATH} took longer than {timeout:g} s") from None
-    except (aiohttp.ClientError, ValueError, OSError) as error:
-        if isinstance(error, ufm.UfmError):
-            raise
-        raise ufm.UfmError(f"GET {ufm.PATH} failed: {type(error).__name__}") from None
-    finally:
-        await farewells.end()
-
-
-async def _bounded(response: aiohttp.ClientResponse, largest: int) -> bytes:
-    body = bytearray()
-    async for chunk in response.content.iter_chunked(_CHUNK):
-        body += chunk
-        if len(body) > largest:
-            raise ufm.UfmError(f"the answer to GET {ufm.PATH} is larger than {largest} bytes")
-    return bytes(body)
+        return await outside.ask(
+            "GET",
+            source.endpoint + ufm.PATH,
+            f"GET {ufm.PATH}",
+            headers={"Authorization": credentials},
+            largest=largest,
+            timeout=timeout,
+            insecure=source.insecure,
+        )
+    except outside.OutsideError as error:
+        raise ufm.UfmError(str(error)) from None
 
 
 def _decoded(value: object) -> str | None:

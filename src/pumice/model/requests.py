@@ -36,6 +36,16 @@ def of_pod(pod: core.Pod) -> resources.Amounts:
     return amounts
 
 
+def limits_of(pod: core.Pod) -> resources.Amounts:
+    """Return what the pod may use at most, as far as its containers, or the pod as a whole, say."""
+
+    def allowed(container: core.Container, field: str) -> resources.Amounts:
+        return resources.parse(container.resources.limits, f"{field}.resources.limits")
+
+    level = resources.parse(pod.spec.resources.limits if pod.spec.resources else {}, "spec.resources.limits")
+    return {**_aggregate(pod, allowed), **level}
+
+
 def non_zero(pod: core.Pod, amounts: Mapping[str, int]) -> tuple[int, int]:
     """Return cpu and memory with Kubernetes' stand-ins for containers that ask for nothing; used by scores only."""
     if all({"cpu", "memory"} <= container.resources.requests.keys() for container in pod.spec.containers):

@@ -158,6 +158,7 @@ WIRE: Final[Names] = {
         "MemberSelector",
         "RegexMatch",
     ),
+    "pumice.api.usage": ("NodeLoad", "NodeUsage"),
     "pumice.api.volumes": (
         "AWSElasticBlockStoreVolumeSource",
         "AzureDiskVolumeSource",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice import __version__
+from pumice.api import kinds
 from pumice.cache import assignment
 from pumice.cache.cache import Cache
 from pumice.cache.options import Options
@@ -40,10 +41,12 @@ from pumice.server.threads import (
     watchdog,
 )
 from pumice.server.threads.clocks import monotonic, wall
+from pumice.server.usage import polling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
+    from pumice.api import usage
     from pumice.cache.effects import Outcome
     from pumice.framework.configuration import Configuration
     from pumice.recording.recorder import Recorder
@@ -230,6 +233,7 @@ class Process:
             self._serve,
             self._reporter.meter.write_failures.run,
             self._holders.run,
+            self._loads().run,
         ]
         if self._settings.scheduler_conf:
             chores.append(self._follow_configuration)
@@ -245,6 +249,21 @@ class Process:
             prepare=required_queues.Queues(self._client, self._options, self._log, self._may_write).ensure,
             settled=self._settled,
             chores=chores,
+        )
+
+    def _loads(self) -> polling.Poller:
+        """Return whoever asks how busy nodes are, as the configuration in force says."""
+
+        def feed(found: usage.NodeUsage) -> None:
+            self._cache.feed(kinds.NODE_USAGE, "MODIFIED", found)
+            self._box.ring()
+
+        return polling.Poller(
+            self._client,
+            lambda: {} if self._policy.current is None else self._policy.current.metrics,
+            feed,
+            lambda text: self._log.warning("the load of nodes is not known", problem=text),
+            wall,
         )
 
     def _settled(self, outcome: Outcome) -> None:

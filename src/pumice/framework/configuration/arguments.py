@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
-from pumice.api import documents, duration
+from pumice.api import documents, duration, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-Kind = Literal["int", "float", "bool", "string", "duration", "strings", "list", "map"]
+Kind = Literal["int", "float", "bool", "string", "duration", "quantity", "strings", "list", "map"]
 
 EXPECTED: Final[dict[Kind, str]] = {
     "int": "an integer",
@@ -26,6 +26,7 @@ EXPECTED: Final[dict[Kind, str]] = {
     "bool": "true or false",
     "string": "a string",
     "duration": 'a duration such as "30s"',
+    "quantity": 'an integer, or a quantity such as "200Mi"',
     "strings": "one string of names separated by commas",
     "list": "a list",
     "map": "a map",
@@ -37,6 +38,7 @@ _RECEIVED: Final[dict[Kind, tuple[Any, str]]] = {
     "bool": (bool, "a bool"),
     "string": (str, "a str"),
     "duration": (int, "an int of microseconds"),
+    "quantity": ((int, str), "an int, or a str as it was written"),
     "strings": (tuple, "a tuple of str"),
     "list": ((list, tuple), "a list"),
     "map": (dict, "a dict"),
@@ -203,7 +205,7 @@ def _converted(kind: Kind, document: documents.Located, path: documents.Path, *,
         case _, bool():
             if kind == "bool":
                 return value
-        case "int" | "float", int():
+        case "int" | "float" | "quantity", int():
             return _whole(kind, value)
         case _, str():
             return _from_text(kind, value, lenient=lenient)
@@ -226,11 +228,21 @@ def _from_text(kind: Kind, text: str, *, lenient: bool) -> Any:
             return tuple(part for piece in text.split(",") if (part := piece.strip()))
         case "duration":
             return duration.parse(text)
+        case "quantity":
+            return _quantity(text)
         case "bool" if (truth := parse_bool(text)) is not None:
             return truth
         case "int" | "float":
             return _number(kind, text, lenient=lenient)
     raise _WrongType
+
+
+def _quantity(text: str) -> str:
+    try:
+        quantity.parse(text)
+    except quantity.QuantityError as error:
+        raise _WrongType(f": {error}") from None
+    return text
 
 
 def _number(kind: Literal["int", "float"], text: str, *, lenient: bool) -> int | Fraction:

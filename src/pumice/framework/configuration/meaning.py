@@ -20,6 +20,8 @@ _VICTIM_POINT: Final = {
 }
 _DEVICE_QUOTAS: Final = ("capacity.DynamicResourceAllocationEnable", "capacity.DRAConsumableCapacityEnable")
 _ACTIONS: Final = ("actions",)
+_SHUFFLED: Final = ("tdm", "rescheduling")
+_MEASURED: Final = ("usage", "rescheduling")
 
 
 class Meaning:
@@ -39,6 +41,8 @@ class Meaning:
         self._check_order()
         self._check_gangs()
         self._check_eviction()
+        self._check_shuffle()
+        self._check_metrics()
         if "predicates" not in self._plugins and "allocate" in self._actions:
             self._warn(
                 'plugin "predicates" is in no tier: node selectors, affinity, taints and ports are ignored', "tiers"
@@ -110,6 +114,18 @@ class Meaning:
         for name in dict.fromkeys(evicting):
             if not self._provided(_VICTIM_POINT[name]):
                 self._warn(f'no plugin offers victims ({_VICTIM_POINT[name]}), so action "{name}" will do nothing')
+
+    def _check_shuffle(self) -> None:
+        naming = [name for name in _SHUFFLED if name in self._plugins]
+        if naming and "shuffle" not in self._actions:
+            self._warn(f'action "shuffle" is not listed: nobody is evicted whom {", ".join(naming)} would name')
+
+    def _check_metrics(self) -> None:
+        source = self._draft.document.data.get("metrics")
+        for name in _MEASURED:
+            if name in self._plugins and not (isinstance(source, dict) and source.get("type")):
+                text = f"plugin {name!r} (line {self._plugins[name].line}) goes by the load of nodes, and metrics names no source (type, address): it will do nothing"
+                self._warn(text.replace("'", '"'), "tiers")
 
 
 def _deep(line: int) -> str:

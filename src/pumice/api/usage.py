@@ -1,0 +1,21 @@
+"""How busy nodes were measured to be: what a source of metrics said, as an object that is fed, kept, recorded and dumped like any other."""
+
+import msgspec
+
+from pumice.api.meta import KubeObject, Wire
+
+
+class NodeLoad(Wire, frozen=True, kw_only=True):
+    """The averages of one node in percent, and when they were measured if that is not when the rest was."""
+
+    cpu: str | int | float = 0
+    memory: str | int | float = 0
+    time: str = ""
+
+
+class NodeUsage(KubeObject, frozen=True, kw_only=True):
+    """The averages of all nodes at a time, by the names of the nodes; `interval` is how often they are asked for."""
+
+    time: str = ""
+    interval: str = "30s"
+    nodes: dict[str, NodeLoad] = msgspec.field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""How busy nodes are, asked of a source of metrics beside the cycle."""
