@@ -309,7 +309,7 @@ class Allocate(Action):
         errors = session.findings.errors(job)
         if session.breakdowns.has(job) or not session.shortcuts.equal_jobs:
             return  # a breakdown about one says nothing about its equals
-        if errors and not session.evaluator.functions.tells_subjects_apart:
+        if errors and session.independence.equals_share_answers:
             uid, failure = next(iter(errors.items()))
             self._failures.begin(queue, session.cluster.nodes.position)
             self._failures.add(job.tasks[uid], failure)

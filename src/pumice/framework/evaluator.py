@@ -68,6 +68,21 @@ class Evaluator:
         self._cycle = cycle
         self.blocks.open()
 
+    @property
+    def looks_at_all_nodes(self) -> bool:
+        """Whether a search does not stop where enough nodes were found."""
+        return self.sampler is None
+
+    @property
+    def tells_subjects_apart(self) -> bool:
+        """Whether any function reads more of a subject than its shape."""
+        return self.functions.tells_subjects_apart
+
+    @property
+    def tells_tasks_apart(self) -> bool:
+        """Whether any function reads more of a task than its shape, its job and its queue."""
+        return self.functions.tells_tasks_apart
+
     def evaluate(self, subject: Subject) -> Evaluation:
         """Return the evaluation that a subject shares with its equals."""
         key = self.key(subject)

@@ -235,7 +235,7 @@ def put_back(session: Session, reservations: Reservations, tasks: Iterable[Task]
 
 def _are_put_back_together(session: Session, places: Sequence[tuple[Task, NodeRecord]]) -> bool:
     """Put tasks back in one go; False, with nobody put back, if some might not fit beside each other, or a handler has to be told of each before the next."""
-    if session.handlers_may_refuse or session.handlers_look_around or not _have_room(session.cluster.nodes, places):
+    if not session.independence.placements_are_told_together or not _have_room(session.cluster.nodes, places):
         return False
     statement = session.statement()
     tasks = [task for task, _ in places]

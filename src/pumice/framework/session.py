@@ -16,6 +16,7 @@ from pumice.framework.attempts import Attempt
 from pumice.framework.breakdowns import HANDLER, OPEN, Breakdowns, PluginBreakdownError
 from pumice.framework.findings import Findings, LastTransaction
 from pumice.framework.gates import Gates
+from pumice.framework.independence import Independence
 from pumice.framework.job_domains import JobDomains
 from pumice.framework.kept_runs import KeptRuns
 from pumice.framework.never_running import NeverRunning
@@ -128,12 +129,18 @@ class Session(Points):
         roster = Roster(len(configuration.tiers), final_veto=configuration.rules == "kube-batch")
         roster.breakdowns, roster.evaluator = self.breakdowns, evaluator
         self.declare(roster)
+        self.independence = Independence(self, evaluator)
 
     @property
     def now(self) -> int:
         """The time of this cycle. Whoever reads it makes the cycle depend on time; `wake_at` then says when to look again."""
         self.reads_time = True
         return self.started
+
+    @property
+    def names_nodes(self) -> bool:
+        """Whether a plugin names the node of a task."""
+        return self.best_node.active
 
     @property
     def progressed(self) -> bool:

@@ -10,7 +10,6 @@ import itertools
 from typing import TYPE_CHECKING
 
 from pumice.framework import subject
-from pumice.framework.functions import SINGLE
 from pumice.model.shape import Shape
 
 if TYPE_CHECKING:
@@ -24,9 +23,8 @@ if TYPE_CHECKING:
 
 def are_usual(session: Session) -> bool:
     """Tell whether nodes are chosen by scores alone, and whoever follows placements can be told of many at once."""
-    return session.shortcuts.blocks and not (
-        session.best_node.active or session.handlers_may_refuse or session.handlers_look_around
-    )
+    facts = session.independence
+    return session.shortcuts.blocks and facts.nodes_are_chosen_by_scores and facts.placements_are_told_together
 
 
 def place(session: Session, statement: Statement, queue: Queue, tasks: Sequence[Task]) -> int:
@@ -59,7 +57,7 @@ def _is_usual(task: Task) -> bool:
 def _welcome(session: Session, asking: Sequence[subject.Subject]) -> int:
     """Count the first of some subjects whom nobody refuses before nodes are looked at; where only shapes count, equal ones are asked about once."""
     refusals, known = session.pre_predicate, dict[Shape, None]()
-    by_shape = not any(registered.bits & SINGLE for registered in refusals)
+    by_shape = session.independence.refusals_go_by_shape
     for number, each in enumerate(asking):
         if by_shape and each.shape in known:
             continue

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.framework.reads import NOTHING, Reads
 from pumice.framework.subject import Subject
 from pumice.model.statuses import Status
 
@@ -83,7 +82,9 @@ class HeldBack:
     def end(self) -> None:
         """Keep what became of the job that was tried, if it is back where it was."""
         tried, self.trying = self.trying, None
-        if tried is None or self._session.breakdowns.has(tried.job) or self._session.handlers_may_refuse:
+        if tried is None or self._session.breakdowns.has(tried.job):
+            return
+        if not self._session.independence.placements_stand:
             return
         if self._waits_on(tried.job, [tried.task]) is not tried.node:
             return
@@ -117,7 +118,8 @@ class HeldBack:
     def _nodes_by_amounts(self, subject: Subject) -> Mask | None:
         """Return the nodes that their objects open to a subject; None unless beside these amounts alone decide, and all nodes are looked at."""
         evaluator = self._session.evaluator
-        if evaluator.functions.tells_subjects_apart or evaluator.sampler is not None:
+        facts = self._session.independence
+        if not (facts.equals_share_answers and facts.all_nodes_are_looked_at):
             return None
         evaluation = self._session.evaluate(subject)
         if evaluation.is_by_amounts(released=False) and evaluation.is_by_amounts(released=True):
@@ -133,7 +135,6 @@ def _are_equals_refused_alike(session: Session) -> bool:
     """Tell whether limits of queues go by queues and amounts alone, and nobody takes a job without its minimum for ready or soon so."""
     if not session.shortcuts.equal_jobs or not session.minimums_count:
         return False
-    if session.gates.enabled or session.handlers_may_refuse:
-        return False
-    limits = all(each.reads in (NOTHING, Reads.QUEUE) for each in session.allocatable)
-    return limits and all(each.reads == NOTHING for each in session.job_pipelined)
+    facts = session.independence
+    usual = facts.placements_stand and not session.gates.enabled
+    return usual and facts.limits_go_by_queues and facts.waiting_goes_by_numbers

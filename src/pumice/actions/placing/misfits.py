@@ -91,7 +91,7 @@ class MisfitKinds:
     def add(self, task: Task) -> None:
         """Remember that no node takes a task, and whether that stays so when others are placed."""
         session = self._turn.session
-        if session.evaluator.functions.tells_tasks_apart:
+        if not session.independence.siblings_share_answers:
             return
         evaluation = session.evaluate(subject.Subject(task, self._turn.queue))
         opens = evaluation.minds_others(released=True)

@@ -39,5 +39,5 @@ class RoundSize:
 def may_be_played(session: Session) -> bool:
     """Tell whether nobody names nodes, has a say before binds or has room held, each of which is for turns of their own."""
     return session.shortcuts.rounds and not (
-        session.best_node.active or session.pre_bind.active or session.reservations.holds
+        not session.independence.nodes_are_chosen_by_scores or session.pre_bind.active or session.reservations.holds
     )

@@ -37,7 +37,7 @@ class Surplus:
 
     def place_ahead(self, turn: Turn, tasks: Sequence[Task], is_next: Callable[[], bool]) -> int:
         """Place the first of a job's tasks that it would get in turns right before this one, as long as the next turn would be its own; returns how many."""
-        if tasks[0].gated or turn.session.handlers_may_refuse or not turn.session.shortcuts.rounds:
+        if tasks[0].gated or not turn.session.independence.placements_stand or not turn.session.shortcuts.rounds:
             return 0
         run = self._run(turn, tasks)
         # One task is left: its turn says what is to be said of those for whom there is no room.

@@ -167,7 +167,7 @@ def next_run(session: Session, tasks: Sequence[Task], start: int = 0) -> list[Ta
     A task with a nominated node stands alone, and so does every task if some function tells equal ones apart. Plugins may divide tasks further.
     """
     first, divisions = tasks[start], session.divisions
-    if first.nominated or session.evaluator.functions.tells_tasks_apart:
+    if first.nominated or not session.independence.siblings_share_answers:
         return [first]
     parts = [part(first) for part in divisions]
     end = start + 1
@@ -272,7 +272,7 @@ def _choose(session: Session, evaluation: Evaluation, run: list[Task], scope: Sc
         )
         if rows:
             return rows
-    if session.best_node.active:
+    if not session.independence.nodes_are_chosen_by_scores:
         return _best_node(session, evaluation, within, released=released)
     return selection.choose(evaluation, table, len(run), released=released, within=within)
 
