@@ -68,6 +68,19 @@ def test_job_list_shows_what_the_controller_wrote(either):
     assert either.namespace in {line.split()[0] for line in first[1:]}
 
 
+def test_job_list_says_in_one_line_why_a_job_waits(either, monkeypatch):
+    cause = "no node has 64 cpu free: the freest of 4, node-2, has 12 cpu"
+    either.job("train", state={"phase": "Pending", "reason": "Unschedulable", "message": cause}, minAvailable=2)
+    for name in ("pumice", "vcctl"):
+        heading, row = either.printed("job", "list", "-n", either.namespace, name=name).splitlines()
+        assert heading.split()[-2:] == ["RetryCount", "Reason"]
+        assert row.endswith(cause)
+    monkeypatch.setattr("pumice.cli.volcano.listing.terminal", lambda: 80)
+    heading, row = either.printed("job", "list", "-n", either.namespace).splitlines()
+    assert heading.split() == ["Name", "Phase", "Min", "Running", "Reason"]
+    assert row.endswith(cause)
+
+
 def test_hundreds_of_jobs_come_in_pages_and_all_are_shown(either, monkeypatch):
     asked = []
     monkeypatch.setattr("pumice.cli.volcano.calls.PAGE", 50)

@@ -87,6 +87,45 @@ def test_job_table_as_it_is_printed():
     )
 
 
+CAUSE = "queue research holds 16 of its 20 nvidia.com/gpu, the job asks for 8 more"
+
+
+def waiting_jobs():
+    waits = objects.job("bert", phase="Pending", status={"minAvailable": 4})
+    waits["status"]["state"]["message"] = CAUSE
+    return [objects.job("a-much-longer-name"), waits]
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_cause_stands_behind_the_columns_of_vcctl_and_moves_none(everywhere):
+    jobs = waiting_jobs()
+    table = job_rows.table(jobs, everywhere=everywhere, terminal=0)
+    first = (job_rows.NAMESPACE,) if everywhere else ()
+    before = columns.text((*first, *job_rows.COLUMNS), jobs, objects.NOW)
+    lines = columns.text(table, jobs, objects.NOW)
+    assert all(line.startswith(alone.rstrip()) for line, alone in zip(lines, before, strict=True))
+    assert [line[len(before[0]) :].strip() for line in lines] == ["Reason", "", CAUSE]
+    nobody = job_rows.table(jobs[:1], everywhere=everywhere, terminal=80)
+    assert nobody == (*first, *job_rows.COLUMNS), "where nothing waits the table is vcctl's, on a terminal too"
+
+
+def test_terminal_of_eighty_characters_shows_the_cause_before_its_edge():
+    jobs = waiting_jobs()
+    lines = columns.text(job_rows.table(jobs, everywhere=False, terminal=80), jobs, objects.NOW)
+    assert [line.rstrip() for line in lines] == [
+        "Name                Phase    Min  Running  Reason",
+        "a-much-longer-name  Running  0    0",
+        f"bert                Pending  4    0        {CAUSE}",
+    ]
+    assert job_rows.table(jobs, everywhere=False, terminal=300) == (*job_rows.COLUMNS, job_rows.REASON)
+
+
+@given(st.lists(objects.jobs(), min_size=1, max_size=5), st.booleans(), st.integers(0, 300), st.booleans())
+def test_no_job_however_odd_breaks_the_choice_of_columns(made, everywhere, terminal, follows):
+    table = job_rows.table(made, everywhere=everywhere, terminal=terminal, follows=follows)
+    assert len(columns.text(table, made, objects.NOW)) == len(made) + 1
+
+
 @given(st.lists(objects.jobs(), min_size=1, max_size=5))
 def test_no_job_however_odd_breaks_the_table_or_the_terminal(made):
     lines = columns.text((job_rows.NAMESPACE, *job_rows.COLUMNS, *job_rows.WIDE), made, objects.NOW)

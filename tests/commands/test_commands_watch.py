@@ -10,7 +10,7 @@ import command_objects as objects
 import pytest
 
 from pumice.api import kinds
-from pumice.cli.volcano import calls, failing, job_rows, listing, queue_rows, watching
+from pumice.cli.volcano import calls, failing, job_rows, job_verbs, listing, queue_rows, watching
 from pumice.kube import errors
 from testbed import waiting
 
@@ -33,6 +33,17 @@ def test_row_is_printed_again_when_it_changes_and_not_because_time_passes():
     assert shown(page, [[objects.job("a"), objects.job("b")]], objects.NOW + 10**9) == []
     changed = shown(page, [[objects.job("a"), objects.job("b", phase="Completed")]])
     assert [cells[0:3:2] for cells in changed] == [["b", "Completed"]]
+
+
+def test_columns_stay_when_a_job_begins_to_wait():
+    table = job_verbs.Table(lambda found: found[0], everywhere=False, wide=False, follows=True)
+    page = watching.Page(listing.Listing((listing.Read(kinds.JOB),), table), "")
+    heading, _ = shown(page, [[objects.job("a")]])
+    assert heading[-1] == "Reason"
+    waits = objects.job("a", phase="Pending")
+    waits["status"]["state"]["message"] = "no node is there"
+    (row,) = shown(page, [[waits]])
+    assert row[-4:] == ["no", "node", "is", "there"]
 
 
 def test_object_that_is_gone_is_printed_once_more_as_deleted():

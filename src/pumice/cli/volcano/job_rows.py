@@ -10,7 +10,7 @@ from pumice.cli.volcano.columns import Column
 from pumice.sim import structure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 BATCH: Final = "Batch"
 
@@ -54,14 +54,38 @@ COLUMNS: Final = (
     Column("Unknown", columns.count("status", "unknown"), 12),
     Column("RetryCount", columns.count("status", "retryCount"), 10),
 )
+REASON: Final = Column("Reason", columns.field("status", "state", "message"))
+"""While a Job waits its message is the cause, which the scheduler says of its group; it is long, and last."""
 WIDE: Final = (
     Column("Queue", queue, gap=3),
     Column("Scheduler", columns.field("spec", "schedulerName", otherwise=columns.NONE), gap=3),
     Column("Priority", columns.field("spec", "priorityClassName", otherwise=columns.NONE), gap=3),
     Column("Age", columns.age, moves=True, gap=3),
-    # While a Job waits its message is the cause, which the scheduler says of its group; it is long, and last.
-    Column("Reason", columns.field("status", "state", "message")),
+    REASON,
 )
+NARROW: Final = (
+    Column("Name", columns.name, gap=2),
+    Column("Phase", columns.field("status", "state", "phase"), gap=2, is_state=True),
+    Column("Min", columns.count("status", "minAvailable"), gap=2),
+    Column("Running", columns.count("status", "running"), gap=2),
+    REASON,
+)
+"""What is shown where a person looks and the whole table would push the cause off the terminal."""
+
+
+def table(
+    jobs: Sequence[Mapping[str, Any]], *, everywhere: bool, terminal: int, follows: bool = False
+) -> tuple[Column, ...]:
+    """Choose the columns: vcctl's, and the cause after them as soon as a job has one, or may get one while the list `follows`.
+
+    On a terminal that is too narrow for that, given by its width, there are few others before the cause; a script is nowhere narrow.
+    """
+    first = (NAMESPACE,) if everywhere else ()
+    if not follows and not any(REASON.cell(job, 0) for job in jobs):
+        return (*first, *COLUMNS)
+    whole = (*first, *COLUMNS, REASON)
+    needed = sum(columns.widths(whole, [columns.row(whole, job, 0) for job in jobs]))
+    return (*first, *NARROW) if 0 < terminal < needed else whole
 
 
 def chosen(

@@ -10,7 +10,9 @@ from pumice.api import kinds
 from pumice.cli.volcano import calls, columns, failing, files, job_rows, job_text, listing, making, printing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from pumice.cli.volcano.columns import Column
 
 Manifest = dict[str, Any]
 
@@ -51,9 +53,6 @@ def _wanted(given: dict[str, Any]) -> list[Manifest]:
 def show_list(place: calls.Place, given: dict[str, Any]) -> None:
     """List jobs."""
     everywhere = given["all_namespaces"]
-    table = (*((job_rows.NAMESPACE,) if everywhere else ()), *job_rows.COLUMNS)
-    if given["output"] == "wide":
-        table += job_rows.WIDE
 
     def chosen(found: Sequence[list[Manifest]]) -> list[Manifest]:
         return list(
@@ -62,10 +61,36 @@ def show_list(place: calls.Place, given: dict[str, Any]) -> None:
 
     wanted = listing.Listing(
         reads=(listing.Read(kinds.JOB, "" if everywhere else given["namespace"]),),
-        table=lambda _: table,
+        table=Table(chosen, everywhere=everywhere, wide=given["output"] == "wide", follows=given["watch"]),
         chosen=chosen,
     )
     listing.show(place, wanted, given["output"] or "", watch=given["watch"])
+
+
+class Table:
+    """The columns of a list of jobs, which stay from the first row on."""
+
+    def __init__(
+        self,
+        chosen: Callable[[Sequence[list[Manifest]]], list[Manifest]],
+        *,
+        everywhere: bool,
+        wide: bool,
+        follows: bool,
+    ) -> None:
+        self._chosen, self._everywhere, self._follows = chosen, everywhere, follows
+        namespace = (job_rows.NAMESPACE,) if everywhere else ()
+        self._table: Sequence[Column] = (*namespace, *job_rows.COLUMNS, *job_rows.WIDE) if wide else ()
+
+    def __call__(self, found: Sequence[list[Manifest]]) -> Sequence[Column]:
+        """Choose columns for what was found first, and stay with them."""
+        if self._table:
+            return self._table
+        jobs = self._chosen(found)
+        table = job_rows.table(jobs, everywhere=self._everywhere, terminal=listing.terminal(), follows=self._follows)
+        if jobs:
+            self._table = table
+        return table
 
 
 def view(place: calls.Place, namespace: str, name: str, form: str | None) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -20,8 +22,6 @@ Manifest = dict[str, Any]
 EMPTY: Final = "No resources found"
 UNKNOWN: Final[Manifest] = {}
 """Stands in place of objects that may not be read."""
-REFUSED: Final = 3
-"""The exit status where something of a list is unknown for want of rights."""
 
 
 def _first(found: Sequence[list[Manifest]]) -> list[Manifest]:
@@ -95,7 +95,9 @@ def is_unknown(listed: list[Manifest]) -> bool:
 def end(found: Sequence[list[Manifest]]) -> None:
     """End with another status where something that was shown is unknown."""
     if any(is_unknown(listed) for listed in found):
-        raise click.exceptions.Exit(REFUSED)
+        from pumice.study import rights  # noqa: PLC0415  who may read everything does without
+
+        raise click.exceptions.Exit(rights.STATUS)
 
 
 async def read(cluster: calls.Cluster, listing: Listing) -> list[list[Manifest]]:
@@ -117,3 +119,8 @@ async def read_one(cluster: calls.Cluster, each: Read) -> list[Manifest]:
 def now() -> int:
     """Give the time in microseconds."""
     return time.time_ns() // 1000
+
+
+def terminal() -> int:
+    """Give the width of the terminal that is printed to; 0 where a script reads."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
