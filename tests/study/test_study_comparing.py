@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 from study_worlds import KNOWN, lived, played, policy_of, seen
 
 from pumice.api import duration, kinds
@@ -10,7 +11,8 @@ from pumice.cache.cache import Cache
 from pumice.framework import configuration
 from pumice.scenario.stage import SimulatedStage
 from pumice.scheduler import Options, Scheduler
-from pumice.study import comparing
+from pumice.study import comparing, files
+from pumice.study.state import State
 from tests.lives import policies
 
 CYCLES = 5
@@ -147,3 +149,63 @@ def waiting_for_a_victim(grace):
     stage = SimulatedStage(configuration.load(text, KNOWN.catalog(), "config"), Options(), KNOWN)
     stage.apply([NODE, first, *low, *high])
     return seen(stage)
+
+
+# -- Jobs of Volcano, whose controller is run, too
+
+
+def job(name, replicas, cpu, **spec):
+    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}
+    task = {"name": "w", "replicas": replicas, "template": {"spec": {"containers": [container]}}}
+    spec = {"minAvailable": replicas, "schedulerName": "volcano", "queue": "default", "tasks": [task], **spec}
+    metadata = {"name": name, "namespace": "a"}
+    return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+
+def cluster_of(tmp_path, *given):
+    """A cluster with two nodes of 4 cpu, in which controllers have seen to what is given."""
+    amounts = {"cpu": "4", "memory": "8Gi", "pods": "10"}
+    nodes = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"allocatable": amounts}}
+        for name in ("n1", "n2")
+    ]
+    file = tmp_path / "cluster.yaml"
+    file.write_text(yaml.safe_dump_all([*nodes, *given]), encoding="utf-8")
+    state = files.read(str(file), KNOWN)
+    stage = comparing.staged(state, policy_of(state), KNOWN)
+    for _ in range(4):
+        stage.cycle(duration.SECOND)
+    objects, jobs = files.stored(stage.cluster), files.jobs_of(stage.cluster.store.scan(kinds.JOB))
+    return State(source="a cluster", now=stage.cluster.clock.now(), objects=objects, jobs=jobs)
+
+
+def test_a_new_job_of_volcano_is_seen_by_the_pods_that_its_controller_makes(tmp_path):
+    state = cluster_of(tmp_path)
+    made = job("train", 3, "2")
+    for filled_in in ("minAvailable", "schedulerName", "queue"):
+        del made["spec"][filled_in]
+    change = comparing.Change(apply=(made,))
+    found = comparing.compare(state, policy_of(state), policy_of(state), KNOWN, change=change)
+    (seen_job,) = found.jobs
+    assert (seen_job.job, seen_job.after.standing, seen_job.after.placed) == ("a/train", "starts", 3)
+    assert sorted(seen_job.after.nodes) == ["train-w-0", "train-w-1", "train-w-2"]
+    assert found.settled
+
+
+def test_pods_of_a_job_that_waits_are_made_once_the_change_lets_it_in(tmp_path):
+    state = cluster_of(tmp_path, job("train", 3, "4"))
+    assert not list(state.pods())
+    change = comparing.Change(apply=(NODE,))
+    (found,) = comparing.compare(state, policy_of(state), policy_of(state), KNOWN, change=change).jobs
+    assert (found.job, found.before.standing, found.after.standing) == ("a/train", "has no pods", "starts")
+    assert (found.after.placed, found.after.pods) == (3, 3)
+
+
+def test_pods_of_a_drained_node_are_made_anew_once_by_the_controller_of_their_job(tmp_path):
+    policies = [{"event": "PodEvicted", "action": "RestartTask"}]
+    state = cluster_of(tmp_path, job("train", 2, "2", minAvailable=1, policies=policies))
+    on_it = {pod.spec.node_name for pod in state.pods()}
+    change = comparing.Change(drain=(min(on_it),))
+    after = comparing.run(state, policy_of(state), change, KNOWN)
+    assert (after.jobs["a/train"].placed, after.jobs["a/train"].pods) == (2, 2)
+    assert min(on_it) not in after.jobs["a/train"].nodes.values()

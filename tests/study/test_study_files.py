@@ -176,14 +176,13 @@ def test_two_policies_are_compared_by_exit_status(dumped, tmp_path):
     assert run("config", "diff", old, new, "--on", tmp_path / "none").exit_code == 2
 
 
-def test_a_volcano_job_is_tried_as_the_group_and_the_pods_of_its_controller():
-    task = {"name": "w", "replicas": 3, "minAvailable": 2, "template": {"spec": {"containers": []}}}
-    spec = {"minAvailable": 2, "queue": "q", "schedulerName": "other", "tasks": [task]}
-    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "j"}, "spec": spec}
-    _, group, *pods = expanding.expand(job)
-    assert group["spec"] == {"minMember": 2, "queue": "q", "minTaskMember": {"w": 2}}
-    assert [pod["metadata"]["name"] for pod in pods] == ["j-w-0", "j-w-1", "j-w-2"]
-    assert {pod["spec"]["schedulerName"] for pod in pods} == {"other"}
+def test_workloads_are_taken_apart_and_what_has_a_controller_here_is_not():
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": []}}
+    made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}
+    pods = expanding.expand({**made, "spec": {"replicas": 2, "template": template}})
+    assert [pod["metadata"] for pod in pods] == [{"name": f"d-{index}", "labels": {"a": "b"}} for index in range(2)]
+    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"tasks": []}}
+    assert expanding.expand(job) == [job]
     assert expanding.expand({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}) is None
 
 

@@ -65,13 +65,13 @@ def waiting(empty_api_server):
 
 
 @pytest.fixture
-def methods(monkeypatch):
-    """Record the method of every request that leaves."""
+def requests(monkeypatch):
+    """Record every request that leaves, its method and its path."""
     seen = []
     exchange = Transport.exchange
 
     async def recorded(self, request, limit):
-        seen.append(request.method)
+        seen.append((request.method, request.path))
         return await exchange(self, request, limit)
 
     monkeypatch.setattr(Transport, "exchange", recorded)
@@ -82,7 +82,7 @@ def asked(server, *arguments):
     return CliRunner().invoke(program, [*arguments, "--kubeconfig", str(server.kubeconfig)])
 
 
-def test_a_cluster_without_our_scheduler_is_explained_and_only_read(waiting, methods):
+def test_a_cluster_without_our_scheduler_is_explained_and_only_read(waiting, requests):
     server, space = waiting
     result = asked(server, "explain", "job", "llama", "-n", space, "-o", "json")
     assert result.exit_code == 0, result.output
@@ -90,10 +90,13 @@ def test_a_cluster_without_our_scheduler_is_explained_and_only_read(waiting, met
     assert answer["explanation"]["gang"]["fit"] == 1
     assert answer["search"]["smallest"] == "lower its minMember from 2 to 1"
     assert "add 1 more node like n1 (cpu 4)" in [trial["change"] for trial in answer["search"]["enough"]]
-    assert set(methods) == {"GET"}
+    assert {method for method, _ in requests} == {"GET"}
+    lists = [path for _, path in requests if "limit=" in path and "fieldSelector" not in path]
+    assert lists
+    assert [path for path in set(lists) if lists.count(path) > 1] == []
 
 
-def test_what_would_be_is_asked_of_a_live_cluster_that_is_only_read(waiting, methods, tmp_path):
+def test_what_would_be_is_asked_of_a_live_cluster_that_is_only_read(waiting, requests, tmp_path):
     server, space = waiting
     more = tmp_path / "node.yaml"
     more.write_text(yaml.safe_dump(node("n2", "4")), encoding="utf-8")
@@ -101,7 +104,7 @@ def test_what_would_be_is_asked_of_a_live_cluster_that_is_only_read(waiting, met
     assert result.exit_code == 0, result.output
     (job,) = json.loads(result.stdout)["jobs"]
     assert (job["job"], job["before"]["standing"], job["after"]["placed"]) == (f"{space}/llama", "waits", 2)
-    assert set(methods) == {"GET"}
+    assert {method for method, _ in requests} == {"GET"}
 
 
 def test_who_may_not_list_everything_gets_what_is_written_and_the_missing_right(waiting, tmp_path):

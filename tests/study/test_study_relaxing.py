@@ -59,6 +59,11 @@ def pod(name="g-0", of="g", cpu="2", on="", labels=None, **spec):
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": body}
 
 
+def in_role(made, role):
+    made["metadata"]["annotations"]["volcano.sh/task-spec"] = role
+    return made
+
+
 def queue(name, state="Open", **spec):
     metadata = {"name": name}
     return {
@@ -207,6 +212,26 @@ CASES = {
         ],
         "raise capability cpu of queue team from 1 to 2",
     ),
+    "asks for nothing": (
+        PLAIN.replace(", backfill", ""),
+        [node(), group(), pod(containers=[{"name": "c", "image": "x"}])],
+        "let its pods ask for cpu (100m): the policy has no action backfill, which places pods that ask for nothing",
+    ),
+    "pods are missing and a quota has no room for them": (
+        PLAIN,
+        [node(), QUOTA, group(minimum=2, minResources={"cpu": "4"})],
+        "create the 2 pods that are missing below its minMember of 2 and raise cpu of ResourceQuota a/small from 1 to 4",
+    ),
+    "pods are missing and no node has room for them": (
+        PLAIN,
+        [node(cpu="3"), group(minimum=3, minResources={"cpu": "6"})],
+        "create the 3 pods that are missing below its minMember of 3 and add 2 more nodes like n1 (cpu 3)",
+    ),
+    "a role has no pods": (
+        PLAIN,
+        [node(cpu="8"), group(minimum=2, minTaskMember={"ps": 1, "worker": 1}), in_role(pod(), "worker")],
+        "create the 1 pod that is missing below its minMember of 2, of role ps",
+    ),
 }
 
 
@@ -242,6 +267,32 @@ def test_a_policy_that_takes_too_long_is_not_asked_for_ever():
     cluster.apply([node(), *RUNNING, group(), pod()])
     settings = configuration.load(PLAIN, KNOWN.catalog(), "config")
     rehearsal = Rehearsal(files.stored(cluster), settings, Options(), cluster.clock.now(), KNOWN)
+    everything = search.search(rehearsal, search.Target("a/g"))
     seconds = iter(range(0, 10_000, 15))
     result = search.search(rehearsal, search.Target("a/g"), clock=lambda: float(next(seconds)))
-    assert result.untried
+    tried = len(result.enough) + len(result.not_enough)
+    assert tried < len(everything.enough) + len(everything.not_enough)
+    question = search.question_of(rehearsal, search.Target("a/g"), search.Verdict(standing="waits"))
+    assert tried + result.untried == len(list(search.relaxations(question)))
+
+
+def test_making_less_of_what_is_enough_counts_as_nothing_untried():
+    """Time runs out while two changes are made smaller: what they are is known, and no other is left."""
+    cluster = SimulatedCluster()
+    cluster.apply([node(cpu="3"), group(minimum=3, minResources={"cpu": "6"})])
+    settings = configuration.load(PLAIN, KNOWN.catalog(), "config")
+    rehearsal = Rehearsal(files.stored(cluster), settings, Options(), cluster.clock.now(), KNOWN)
+    looks = []
+
+    def clock():
+        looks.append(1)
+        return 0.0
+
+    search.search(rehearsal, search.Target("a/g"), clock=clock)
+    whole, short = len(looks), []
+    for last in range(2, whole):
+        turns = iter([0.0] * last)
+        short.append(search.search(rehearsal, search.Target("a/g"), clock=lambda turns=turns: next(turns, 1e9)))
+    cut = [each for each in short if each.enough and each.enough[0].sort == "together"]
+    assert cut
+    assert not [each for each in cut if each.untried]

@@ -22,3 +22,7 @@ def test_a_change_is_enough_exactly_if_making_it_starts_the_job(policy, seed):
 
 def test_trials_that_evict_use_up_no_budget_of_those_after_them():
     assert not [found for found in changes.findings(154) if found.wrong]
+
+
+def test_a_quota_that_is_raised_is_enough_though_other_jobs_make_their_pods_first():
+    assert not [found for found in changes.findings(600, most=3) if found.wrong]

@@ -18,8 +18,9 @@ Examples:
 
 \b
 The cluster, live or from a file, is simulated twice, as it is and with the change, until nothing
-more happens; nothing is written to it. Volcano Jobs and workloads with a pod template are taken
-apart into their pods. Pods of a drained node are made anew if somebody owns them.
+more happens; nothing is written to it. Volcano Jobs get their pods from their controller, other
+workloads with a pod template are taken apart into theirs. Pods of a drained node are made anew if
+somebody owns them.
 Exit status: 0 compared, 1 it cannot be read or the change is refused, 2 wrong usage, 3 refused
 for want of rights: the answer could be wrong without what you may not read.
 """

@@ -1,4 +1,7 @@
-"""What a change makes different: the same cluster simulated twice until nothing more happens, once as it is and once with the change."""
+"""What a change makes different: the same cluster simulated twice until nothing more happens, once as it is and once with the change.
+
+The controller of Volcano's Jobs is there, too: what becomes of a Job is seen by its pods, which are made when its group is let in.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from pumice.admission import requests
+from pumice.admission.jobs import completing
 from pumice.api import duration, kinds, names
+from pumice.controllers.volcano import registry as controllers
 from pumice.framework.configuration import ConfigurationError
 from pumice.model import resources
 from pumice.model.statuses import ALLOCATED_LIKE, FINISHED
@@ -19,6 +25,7 @@ from pumice.study.state import StudyError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pumice.cache.options import Options
     from pumice.framework.registry import Registry
     from pumice.model.job import Job
     from pumice.study.configuring import Policy
@@ -29,6 +36,7 @@ MOST: Final = 1000
 HORIZON: Final = duration.HOUR
 """What is due later than this is not waited for."""
 LATELY: Final = 10
+_CONTROLLERS: Final = {"job-controller": controllers.REGISTERED["job-controller"]}
 
 Standing = Literal["starts", "runs", "partly runs", "waits", "ends", "has no pods", "is not there"]
 
@@ -134,7 +142,7 @@ def run(state: State, policy: Policy, change: Change, known: Registry, cycles: i
     """Simulate a cluster, a second for each cycle, and say what came of it."""
     stage = staged(state, policy, known)
     running = _running(stage)
-    _make(stage, change)
+    _make(stage, change, policy.options)
     stage.cluster.settle()
     try:
         ran = _run(stage, MOST if cycles is None else cycles)
@@ -175,7 +183,7 @@ def _wait(stage: SimulatedStage, begun: int) -> bool:
 
 def staged(state: State, policy: Policy, known: Registry) -> SimulatedStage:
     """Put a cluster that was read on a stage, with a scheduler that knows it and has decided nothing yet."""
-    stage = SimulatedStage(policy.configuration, policy.options, known, VirtualClock(state.now))
+    stage = SimulatedStage(policy.configuration, policy.options, known, VirtualClock(state.now), _CONTROLLERS)
     stage.breakdowns = True  # as a running scheduler bears them
     try:
         stage.apply(state.manifests())
@@ -216,15 +224,27 @@ def difference(source: str, before: Outcome, after: Outcome) -> Comparison:
 # -- changes ---------------------------------------------------------------------------------------------------
 
 
-def _make(stage: SimulatedStage, change: Change) -> None:
+def _make(stage: SimulatedStage, change: Change, options: Options) -> None:
     """Do to the cluster what is asked; what it refuses is told."""
     try:
-        stage.apply(change.apply)
+        stage.apply([_admitted(each, options) for each in change.apply])
         for node in change.drain:
             _drain(stage, node)
         stage.delete(list(change.delete), None)
     except StepError as error:
         raise StudyError(str(error).removeprefix("delete: ").removeprefix("apply: ")) from error
+
+
+def _admitted(manifest: Manifest, options: Options) -> Manifest:
+    """Fill in a Job what admission would."""
+    spec = manifest.get("spec")
+    if kinds.find(str(manifest.get("apiVersion")), str(manifest.get("kind"))) is not kinds.JOB or not isinstance(
+        spec, dict
+    ):
+        return manifest
+    spec = copy.deepcopy(spec)
+    completing.complete_spec(spec, requests.Settings(scheduler_names=tuple(options.scheduler_name)))
+    return {**manifest, "spec": spec}
 
 
 def _drain(stage: SimulatedStage, name: str) -> None:
@@ -236,7 +256,8 @@ def _drain(stage: SimulatedStage, name: str) -> None:
     on_it = [pod for pod in stage.cluster.store.scan(kinds.POD) if (pod.get("spec") or {}).get("nodeName") == name]
     going = [copy.deepcopy(dict(pod)) for pod in on_it if not _stays(pod) and not _is_finished(pod)]
     stage.delete([f"pod/{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in going], None)
-    stage.apply([_anew(pod) for pod in going if _is_made_anew(pod)])
+    stage.cluster.settle()  # a Job's controller makes its own
+    stage.apply([_anew(pod) for pod in going if _is_made_anew(pod) and not _job_of(stage, pod)])
 
 
 def _stays(pod: Any) -> bool:
@@ -272,6 +293,26 @@ def _jobs(stage: SimulatedStage) -> list[tuple[str, Job]]:
     return [(key, job) for key, job in stage.model.jobs.items() if job.group is not None]
 
 
+def _job_of(stage: SimulatedStage, found: Mapping[str, Any]) -> str:
+    """Return the namespace and name of the Volcano Job that an object belongs to; empty if there is none."""
+    for owner in found["metadata"].get("ownerReferences") or ():
+        key = stage.cluster.store.owner(str(owner.get("uid")))
+        if key is not None and key.kind is kinds.JOB:
+            return f"{key.namespace}/{key.name}"
+    return ""
+
+
+def _shown(stage: SimulatedStage) -> dict[str, str]:
+    """Return the names under which groups are told, by their keys: the group of a Job is told by the name of the Job, unless another group has that."""
+    keys = {key for key, _ in _jobs(stage)}
+    named = {key: key for key in keys}
+    for found in stage.cluster.store.scan(kinds.POD_GROUP):
+        key, job = f"{found['metadata']['namespace']}/{found['metadata']['name']}", _job_of(stage, found)
+        if job and job not in keys:
+            named[key] = job
+    return named
+
+
 def _running(stage: SimulatedStage) -> Counter[str]:
     """Count the pods of each job that have a node."""
     counted: Counter[str] = Counter()
@@ -291,7 +332,11 @@ def _outcome(stage: SimulatedStage, running: Counter[str]) -> Outcome:
     for pod in stage.cluster.evicted.values():
         evicted.setdefault(_group_of(pod), []).append(pod["metadata"]["name"])
     seen = stage.view(stage.counts())
-    jobs = {key: _job_outcome(job, running[key], evicted.get(key, []), seen.explain(key)) for key, job in _jobs(stage)}
+    shown = _shown(stage)
+    jobs = {
+        shown[key]: _job_outcome(job, running[key], evicted.get(key, []), seen.explain(key))
+        for key, job in _jobs(stage)
+    }
     counts = stage.counts()
     return Outcome(jobs=jobs, queues=_queues(stage), binds=counts.binds, evictions=counts.evictions)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pumice.api import core, kinds, names
+from pumice.api import core, decoding, kinds, names
 from pumice.cache import reflector
 from pumice.cache.options import Options
 from pumice.framework.configuration import config_maps
@@ -24,7 +24,7 @@ from pumice.kube.watches.watching import WatchSpec
 from pumice.study.state import Denied, State, StudyError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pumice.kube.watches.watching import Source
     from pumice.study.state import Found, Manifest
@@ -66,7 +66,7 @@ def read(access: Access, told: Told = lambda _kind, _count: None, namespace: str
 async def _read(access: Access, told: Told, namespace: str) -> State:
     where = connection.load(access.kubeconfig, access.context, access.master)
     async with Client(where) as client:
-        specs = informers.standard(Options(), csi_storage=True)
+        specs = informers.standard(Options(), csi_storage=True, raw=(kinds.JOB,))
         wanted = [spec for spec in specs if spec.kind is not kinds.POD]
         # All pods in one list: whose scheduler is meant is known only when they are there.
         wanted.insert(0, WatchSpec(kinds.POD))
@@ -74,13 +74,12 @@ async def _read(access: Access, told: Told, namespace: str) -> State:
         reading = _Reading(client, told, turns, namespace)
         found = await asyncio.gather(*(reading.kind(spec) for spec in wanted))
         objects = [(spec.kind, each) for spec, listed in zip(wanted, found, strict=True) for each in listed]
-        jobs = await _jobs(client, namespace)
         text, place, unread = await _configuration(client)
     return State(
         source=f"cluster {where.server}",
         now=time.time_ns() // 1000,
         objects=objects,
-        jobs=jobs,
+        jobs=reading.jobs,
         text=text,
         configuration_source=place,
         denied=tuple(sorted([*reading.denied, *unread], key=lambda each: each.right)),
@@ -97,30 +96,6 @@ class _Served(msgspec.Struct):
     resources: list[_Resource] = []
 
 
-async def _jobs(client: Client, namespace: str) -> dict[str, Manifest]:
-    """Read the Jobs of Volcano whole, by uid: what their controllers make of them; none where they may not be read."""
-    for place in dict.fromkeys(("", namespace)):
-        try:
-            return await _listed_jobs(client, place)
-        except errors.ApiError as error:
-            if error.status not in (403, 404):
-                raise
-    return {}
-
-
-async def _listed_jobs(client: Client, namespace: str) -> dict[str, Manifest]:
-    found: dict[str, Manifest] = {}
-    query: dict[str, str | int | bool] = {"limit": PAGE}
-    while True:
-        page = arrivals.page(await client.list_page(kinds.JOB, namespace=namespace, query=query))
-        for raw in page.items:
-            job = msgspec.json.decode(raw)
-            found[job["metadata"]["uid"]] = {"apiVersion": kinds.JOB.api_version, "kind": kinds.JOB.name, **job}
-        if not page.token:
-            return found
-        query["continue"] = page.token
-
-
 class _Reading:
     """Lists kind after kind."""
 
@@ -130,6 +105,7 @@ class _Reading:
         self._told = told
         self._turns = turns
         self.denied: list[Denied] = []
+        self.jobs: dict[str, Manifest] = {}  # those of Volcano, whole, by uid: what their controllers make of them
 
     async def kind(self, spec: WatchSpec) -> list[Found]:
         """List a kind, as far as the user may."""
@@ -172,6 +148,8 @@ class _Reading:
     async def _pages(self, source: Source, spec: WatchSpec) -> list[Found]:
         listing, _ = await lists.PagedList(source, spec, PAGE).read(lambda: _Listing(spec, self._told))
         self._told(spec.kind.plural, len(listing.found))
+        if spec.kind is kinds.JOB:
+            self.jobs = dict(_whole(listing.changed.values()))
         return [each.object for each in listing.changed.values() if not _is_done(each.object)]
 
 
@@ -202,6 +180,13 @@ class _Listing(reflector.Listing[arrivals.Arrival]):
         super().add(listed)
         if len(self.found) % STEP == 0:
             self._told(self._plural, len(self.found))
+
+
+def _whole(jobs: Iterable[arrivals.Arrival]) -> Iterator[tuple[str, Manifest]]:
+    for each in jobs:
+        if not isinstance(each.object, decoding.Malformed):
+            job = msgspec.json.decode(each.raw)
+            yield job["metadata"]["uid"], {"apiVersion": kinds.JOB.api_version, "kind": kinds.JOB.name, **job}
 
 
 def _is_done(found: Found) -> bool:

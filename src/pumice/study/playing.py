@@ -43,9 +43,9 @@ _GRACE: Final = 30
 class Play:
     """One run of a rehearsal into the future of one job."""
 
-    def __init__(self, rehearsal: Rehearsal, target: Target, staff: Staff | None = None) -> None:
+    def __init__(self, rehearsal: Rehearsal, target: Target, staff: Staff | None = None, *, last: bool = False) -> None:
         self._rehearsal, self._target = rehearsal, target
-        self._crew = staffing.Crew(rehearsal, target.job, staff)
+        self._crew = staffing.Crew(rehearsal, target.job, staff, last=last)
         self._ledger = Ledger(rehearsal)
         self._quotas = quotas.Quotas(rehearsal.cluster)
         self._now = rehearsal.now
@@ -71,6 +71,11 @@ class Play:
         finally:
             self._ledger.undo()
             cluster.disruptions = disruptions
+
+    @property
+    def races(self) -> bool:
+        """Whether others might have made pods before those of the job, for which a quota has no more room then."""
+        return self._crew.races
 
     def _run(self) -> Verdict:
         for pod, ends in going(self._rehearsal):

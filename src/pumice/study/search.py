@@ -14,6 +14,7 @@ from pumice.api import timestamp
 from pumice.model import task as tasks
 from pumice.study import playing, quotas, staffing
 from pumice.study.relaxing import (
+    missing_pods,
     of_claims,
     of_groups,
     of_nodes,
@@ -27,8 +28,9 @@ from pumice.study.relaxing import (
 from pumice.study.verdicts import Standing, Target, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from pumice.api import core
     from pumice.model.task import Task
     from pumice.study.rehearsal import Rehearsal
     from pumice.study.relaxing.relaxation import Question, Relaxation
@@ -82,12 +84,13 @@ _EVICTING: Final = frozenset({"preempt", "reclaim", "gangpreempt", "gangreclaim"
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One relaxation, and what came of it."""
+    """One relaxation, and what came of it; `chancy` is one with which the job starts only if its pods are made before those of other Jobs."""
 
     change: str
     sort: str
     enough: bool
     verdict: Verdict
+    chancy: bool = False
 
 
 class Search(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -165,8 +168,13 @@ def question_of(rehearsal: Rehearsal, target: Target, base: Verdict) -> Question
     """Say for whom relaxations are sought, and how far it comes without."""
     job = rehearsal.cluster.jobs[target.job]
     waiting = sorted(job.pending.values(), key=lambda task: (task.uid != target.pod, task.key))
-    policy = rehearsal.configuration
+    policy, scheduler = rehearsal.configuration, rehearsal.cache.options.scheduler_name[0]
     owner = staffing.job_of(rehearsal, job)
+    to_be_made = _staff(rehearsal, target, owner, imagine=base.standing == "waits")
+    backfills = "backfill" in policy.action_names
+    missing: list[core.Pod] = []
+    if owner is None and to_be_made is None:
+        missing = missing_pods.find(rehearsal.cluster, job, rehearsal.now, scheduler, backfills=backfills)
     return relaxation.Question(
         cluster=rehearsal.cluster,
         job=job,
@@ -175,17 +183,18 @@ def question_of(rehearsal: Rehearsal, target: Target, base: Verdict) -> Question
         evicts=bool(_EVICTING.intersection(policy.action_names)),
         fitting=base.placed,
         base=base.reason,
-        to_be_made=tuple(_previewed(rehearsal, _staff(rehearsal, target, owner, imagine=base.standing == "waits"))),
+        backfills=backfills,
+        to_be_made=_nowhere(rehearsal, to_be_made.preview() if to_be_made is not None else ()),
+        missing=_nowhere(rehearsal, missing),
         rivals=tuple(_rivals(rehearsal, target)),
         owner=owner,
         now=rehearsal.now,
-        scheduler=rehearsal.cache.options.scheduler_name[0],
     )
 
 
-def _previewed(rehearsal: Rehearsal, staff: staffing.Staff | None) -> list[Task]:
-    """Return the pods that somebody has yet to make, as tasks that are nowhere."""
-    found = [tasks.build(pod, rehearsal.cluster.shapes) for pod in (staff.preview() if staff is not None else ())]
+def _nowhere(rehearsal: Rehearsal, pods: Iterable[core.Pod]) -> tuple[Task, ...]:
+    """Return pods that are yet to be made as tasks that are nowhere."""
+    found = tuple(tasks.build(pod, rehearsal.cluster.shapes) for pod in pods)
     for each in found:
         each.shape.request.lay(rehearsal.cluster.vocabulary)
     return found
@@ -196,10 +205,10 @@ def _rivals(rehearsal: Rehearsal, target: Target) -> list[Task]:
     namespace = target.job.partition("/")[0]
     if not quotas.Quotas(rehearsal.cluster).of(namespace):
         return []
-    jobs = [rehearsal.cluster.jobs[key] for key in staffing.behind(rehearsal) if key != target.job]
+    jobs = [rehearsal.cluster.jobs[key] for key in staffing.lacking(rehearsal) if key != target.job]
     owners = [(job.key, staffing.job_of(rehearsal, job)) for job in jobs if job.namespace == namespace]
     makers = [staffing.Controller(rehearsal, key, owner) for key, owner in owners if owner is not None]
-    return [task for maker in makers[: staffing.MOST_OTHERS] for task in _previewed(rehearsal, maker)]
+    return [task for maker in makers[: staffing.MOST_OTHERS] for task in _nowhere(rehearsal, maker.preview())]
 
 
 def _staff(rehearsal: Rehearsal, target: Target, owner: Manifest | None, *, imagine: bool) -> staffing.Staff | None:
@@ -218,23 +227,31 @@ def _staff(rehearsal: Rehearsal, target: Target, owner: Manifest | None, *, imag
 
 
 def relaxations(question: Question) -> Iterator[Relaxation]:
-    """Walk over everything that is worth trying."""
+    """Walk over everything that is worth trying: what would change nothing, since no pod is there yet, is not."""
     for each in (of_groups, of_pods, of_claims, of_queues, of_quotas, of_others, of_nodes, of_requests):
-        yield from each.find(question)
+        yield from (found for found in each.find(question) if found.edits or found.job is not None)
 
 
 def attempt(rehearsal: Rehearsal, target: Target, tried: Relaxation | None, *, imagine: bool = True) -> Trial:
     """See what becomes of a job with a relaxation in force, and leave everything as it was."""
-    owner = staffing.job_of(rehearsal, rehearsal.cluster.jobs.get(target.job))
-    if owner is not None and tried is not None and tried.job is not None:
-        staff = _staff(rehearsal, target, tried.job(owner), imagine=False)
-    else:
-        job = rehearsal.cluster.jobs.get(target.job)
-        complete = owner is not None and job is not None and len(job.tasks) >= staffing.replicas(owner)
-        staff = None if complete else _staff(rehearsal, target, owner, imagine=imagine)
-    verdict = playing.Play(rehearsal, target, staff).run(relaxation.replaced(tried.edits) if tried is not None else ())
+    changes = relaxation.replaced(tried.edits) if tried is not None else ()
+    play = playing.Play(rehearsal, target, _maker(rehearsal, target, tried, imagine=imagine))
+    verdict = play.run(changes)
     said, sort = (tried.said, tried.sort) if tried is not None else ("", "")
-    return Trial(change=said, sort=sort, enough=verdict.starts, verdict=verdict)
+    if not (verdict.starts and play.races):
+        return Trial(change=said, sort=sort, enough=verdict.starts, verdict=verdict)
+    late = playing.Play(rehearsal, target, _maker(rehearsal, target, tried, imagine=imagine), last=True).run(changes)
+    return Trial(change=said, sort=sort, enough=late.starts, chancy=not late.starts, verdict=late)
+
+
+def _maker(rehearsal: Rehearsal, target: Target, tried: Relaxation | None, *, imagine: bool) -> staffing.Staff | None:
+    """Return who makes the pods that a job lacks with a relaxation in force."""
+    job = rehearsal.cluster.jobs.get(target.job)
+    owner = staffing.job_of(rehearsal, job)
+    if owner is not None and tried is not None and tried.job is not None:
+        return _staff(rehearsal, target, tried.job(owner), imagine=False)
+    complete = owner is not None and job is not None and len(job.tasks) >= staffing.replicas(owner)
+    return None if complete else _staff(rehearsal, target, owner, imagine=imagine)
 
 
 class _Search:
@@ -260,11 +277,11 @@ class _Search:
         found = sorted(relaxations(self._question), key=lambda each: _RANKS.index(each.sort))  # as they go furthest
         done: set[str] = set()
         for number, each in enumerate(found):
-            if not self._may_go_on():
-                self._untried += len(found) - number
-                break
             if each.sort in done or _LARGER.get(each.sort) in done:
                 continue
+            if not self._may_go_on():
+                self._untried += sum(1 for left in found[number:] if left.sort not in done)
+                break
             self._told(f"trying {number + 1} of {len(found)}: {each.said}")
             if self._single(each):
                 done.add(each.sort)
@@ -279,10 +296,7 @@ class _Search:
         """Where nothing but new nodes would do, look for what would once another job ends: the cure of what keeps the job off nodes that are full."""
         cured = [each for each, trial in self._trials if each.sort in _CURES and not trial.enough]
         ends = [each for each in found if each.sort == "end"]
-        for pair in [(each, end) for each in cured[:CURES] for end in ends[:CURES]]:
-            if self._is_enough(pair):
-                self._keep(list(pair))
-                return
+        self._first_enough([(each, end) for each in cured[:CURES] for end in ends[:CURES]])
 
     def _attempt(self, tried: Relaxation) -> Trial:
         return attempt(self._rehearsal, self._target, tried, imagine=self._imagine)
@@ -294,12 +308,12 @@ class _Search:
             search=Search(
                 smallest=enough[0][1].change if enough else "",
                 enough=tuple(trial for _, trial in enough),
-                not_enough=tuple(trial for _, trial in self._trials if not trial.enough),
+                not_enough=tuple(trial for _, trial in self._trials if not trial.enough and not trial.chancy),
                 untried=self._untried,
                 together=self._together,
             ),
             smallest=enough[0][0] if enough else None,
-            trials=tuple(self._trials),
+            trials=tuple((each, trial) for each, trial in self._trials if not trial.chancy),
         )
 
     def _single(self, tried: Relaxation) -> bool:
@@ -332,24 +346,33 @@ class _Search:
         self._together = len(kept)
         if len(kept) < 2:
             return
-        self._told("trying everything together")
-        if self._is_enough(kept):
-            for each in reversed(kept[:]):
-                without = [other for other in kept if other is not each]
-                if len(without) > 0 and self._is_enough(without):
-                    kept = without
-            self._keep(kept)
-            return
-        for pair in list(self._pairs(kept))[:PAIRS]:
-            self._told(f"trying together: {pair[0].said} and {pair[1].said}")
-            if self._is_enough(pair):
-                self._keep(list(pair))
-                return
+        if not self._first_enough([kept]):
+            self._first_enough(list(self._pairs(kept))[:PAIRS])
+
+    def _first_enough(self, combined: Sequence[Sequence[Relaxation]]) -> bool:
+        """Try combinations until one is enough, and keep what is needed of it; what there is no time for is counted."""
+        for number, parts in enumerate(combined):
+            if not self._may_go_on():
+                self._untried += len(combined) - number
+                return False
+            self._told(
+                "trying " + (" and ".join(each.said for each in parts) if len(parts) < 3 else "everything together")
+            )
+            if self._is_enough(parts):
+                self._keep(self._needed(parts))
+                return True
+        return False
+
+    def _needed(self, parts: Sequence[Relaxation]) -> list[Relaxation]:
+        """Leave out what is not needed, the largest first."""
+        kept = list(parts)
+        for each in reversed(parts if len(parts) > 2 else ()):  # what either of two does alone was tried
+            without = [other for other in kept if other is not each]
+            if without and self._may_go_on() and self._is_enough(without):
+                kept = without
+        return kept
 
     def _is_enough(self, parts: Sequence[Relaxation]) -> bool:
-        if not self._may_go_on():
-            self._untried += 1
-            return False
         return self._attempt(relaxation.joined(parts)).enough
 
     def _pairs(self, listed: Sequence[Relaxation]) -> Iterator[tuple[Relaxation, Relaxation]]:

@@ -141,7 +141,7 @@ def imagined(job: Job, now: int, scheduler: str, count: int | None = None) -> li
 class Controller:
     """The controller of one Job, and what it sees."""
 
-    def __init__(self, rehearsal: Rehearsal, key: str, job: Manifest) -> None:
+    def __init__(self, rehearsal: Rehearsal, key: str, job: Manifest, *, refused: bool | None = None) -> None:
         self._rehearsal = rehearsal
         self._key = key
         self._uid = job["metadata"]["uid"]
@@ -161,7 +161,7 @@ class Controller:
         self._begun = self._lenient = self._stopped = False
         # A controller that was refused a pod before goes on one by one, so what comes after a pod that is refused is not made.
         known = rehearsal.cluster.jobs.get(key)
-        self._one_by_one = known is not None and is_let_in(known)
+        self._one_by_one = (known is not None and is_let_in(known)) if refused is None else refused
         self._roused = False
 
     def follow(self, changes: Iterable[Replaced], now: int) -> list[Replaced]:
@@ -279,10 +279,14 @@ class Controller:
 
 
 class Crew:
-    """Everybody who makes pods while a job is played: whoever makes its own, and the controllers of other Jobs that are let in and lack some."""
+    """Everybody who makes pods while a job is played: whoever makes its own, and the controllers of other Jobs that are let in and lack some.
 
-    def __init__(self, rehearsal: Rehearsal, key: str, own: Staff | None) -> None:
+    They race for what a quota allows. Who comes first is not known; `last` lets whoever makes the job's own pods come after all others.
+    """
+
+    def __init__(self, rehearsal: Rehearsal, key: str, own: Staff | None, *, last: bool = False) -> None:
         self._rehearsal = rehearsal
+        self._last = last
         self._own = own
         self._members: dict[str, Staff] = {} if own is None else {key: own}
         self._key = key
@@ -297,23 +301,31 @@ class Crew:
         """Return who looks at changes: those who did before, and whose group was let in by them."""
         if not self._begun:
             self._begun = True
-            self._hire(behind(self._rehearsal))
+            self._hire(behind(self._rehearsal), refused=not self._last)
         else:
             groups = [after.metadata for kind, _, after in changes if kind is kinds.POD_GROUP and after is not None]
-            self._hire(f"{each.namespace}/{each.name}" for each in groups)
-        return [staff for _, staff in sorted(self._members.items())]
+            self._hire((f"{each.namespace}/{each.name}" for each in groups), refused=False)
+        ranked = sorted(self._members.items(), key=lambda entry: (self._last and entry[0] == self._key, entry[0]))
+        return [staff for _, staff in ranked]
+
+    @property
+    def races(self) -> bool:
+        """Whether others make pods in the same namespace, for which a quota may lack room."""
+        namespace = self._key.partition("/")[0]
+        others = [key for key in self._members if key != self._key and key.partition("/")[0] == namespace]
+        return bool(others and self._own is not None and quotas.Quotas(self._rehearsal.cluster).of(namespace))
 
     def makes(self, key: str) -> bool:
         """Tell whether one of them makes the pods of a group anew."""
         return isinstance(self._members.get(key), Controller)
 
-    def _hire(self, keys: Iterable[str]) -> None:
+    def _hire(self, keys: Iterable[str], *, refused: bool) -> None:
         for key in keys:
             if len(self._members) < MOST_OTHERS and key not in self._members and key != self._key:
                 job = self._rehearsal.cluster.jobs.get(key)
                 owner = job_of(self._rehearsal, job)
                 if owner is not None and job is not None and _is_behind(job, owner):
-                    self._members[key] = Controller(self._rehearsal, key, owner)
+                    self._members[key] = Controller(self._rehearsal, key, owner, refused=refused)
 
     def next_due(self) -> int | None:
         """Return when one of them looks again; one that was refused something tries again in vain as long as nothing else happens."""
@@ -323,12 +335,17 @@ class Crew:
 
 def behind(rehearsal: Rehearsal) -> list[str]:
     """Return the groups of Jobs that are let in and lack pods."""
+    return [key for key in lacking(rehearsal) if is_let_in(rehearsal.cluster.jobs[key])]
+
+
+def lacking(rehearsal: Rehearsal) -> list[str]:
+    """Return the groups of Jobs that lack pods, let in or not."""
     if not rehearsal.jobs:
         return []
     return [
         job.key
         for job in rehearsal.cluster.jobs.values()
-        if (owner := job_of(rehearsal, job)) is not None and _is_behind(job, owner)
+        if (owner := job_of(rehearsal, job)) is not None and len(job.tasks) < replicas(owner)
     ]
 
 

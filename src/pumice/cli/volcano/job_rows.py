@@ -54,7 +54,7 @@ COLUMNS: Final = (
     Column("Unknown", columns.count("status", "unknown"), 12),
     Column("RetryCount", columns.count("status", "retryCount"), 10),
 )
-REASON: Final = Column("Reason", columns.field("status", "state", "message"))
+REASON: Final = Column("Reason", columns.field("status", "state", "message"), gap=0)
 """While a Job waits its message is the cause, which the scheduler says of its group; it is long, and last."""
 WIDE: Final = (
     Column("Queue", queue, gap=3),

@@ -161,7 +161,8 @@ def standard(
     wanted += (kinds.PRIORITY_CLASS,) if options.priority_class else ()
     wanted += (kinds.POD_DISRUPTION_BUDGET,) if disruption_budgets else ()
     wanted += (kinds.NUMATOPOLOGY,) if numatopology else ()
-    later = [*_SERVED_BY_OTHERS, *(kind for kind in raw if kind not in wanted and kind is not kinds.POD)]
+    known = (*wanted, *_SERVED_BY_OTHERS, kinds.POD)
+    later = [*_SERVED_BY_OTHERS, *(kind for kind in raw if kind not in known)]
     own = [f"spec.schedulerName={_escaped(name)}" for name in options.scheduler_name]
     others = [f"spec.schedulerName!={_escaped(name)}" for name in options.scheduler_name]
     others += ["spec.nodeName!=", "status.phase!=Succeeded", "status.phase!=Failed"]

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import structs
 
-from pumice.api import core, kinds, names, scheduling, timestamp
+from pumice.api import kinds, names, scheduling, timestamp
 from pumice.api.meta import ObjectMeta
-from pumice.study import staffing
-from pumice.study.relaxing import of_pods, of_quotas, relaxation
+from pumice.study.relaxing import of_pods, relaxation
 from pumice.study.relaxing.relaxation import Edit, Relaxation
 
 if TYPE_CHECKING:
@@ -78,36 +77,18 @@ def _created(question: Question) -> Iterator[Relaxation]:
 
 
 def _missing_pods(question: Question) -> Iterator[Relaxation]:
-    """Create the pods that are missing below minMember, like those that are there or as minResources say."""
-    job = question.job
-    there = job.tally.valid
-    lacking = job.min_member - there
-    if question.owner is not None or question.to_be_made or lacking <= 0:
+    """Create the pods that are missing below minMember."""
+    pods = [task.pod for task in question.missing]
+    if not pods:
         return
-    task = next(iter(job.tasks.values()), None)
-    pods = (
-        of_quotas.completed(question, staffing.imagined(job, question.now, question.scheduler, lacking))
-        if task is None
-        else [_another(task.pod, index, question.now) for index in range(lacking)]
+    what = "is" if len(pods) == 1 else "are"
+    said = (
+        f"create the {relaxation.pods(len(pods))} that {what} missing below its minMember of {question.job.min_member}"
     )
-    what = "is" if lacking == 1 else "are"
-    said = f"create the {relaxation.pods(lacking)} that {what} missing below its minMember of {job.min_member}"
+    roles = sorted({pod.metadata.annotations.get(names.TASK_SPEC, "") for pod in pods} - {""})
+    said += f", of {'roles' if len(roles) > 1 else 'role'} {', '.join(roles)}" if roles else ""
     edits = tuple(Edit(kinds.POD, None, lambda _found, pod=pod: pod) for pod in pods)  # type: ignore[misc]
     yield Relaxation(sort="pods", said=said, edits=edits)
-
-
-def _another(pod: core.Pod, index: int, now: int) -> core.Pod:
-    """Return a pod like one that is there, under a name that nobody has."""
-    metadata = structs.replace(
-        pod.metadata,
-        name=f"{pod.metadata.name}-more-{index}",
-        uid=f"{pod.metadata.uid}-more-{index}",
-        creation_timestamp=timestamp.format_timestamp(now),
-        deletion_timestamp=None,
-        resource_version="",
-    )
-    spec = structs.replace(pod.spec, node_name="")
-    return core.Pod(metadata=metadata, spec=spec, status=core.PodStatus(phase=names.PHASE_PENDING))
 
 
 def _missing_class(question: Question) -> Iterator[Relaxation]:

@@ -9,7 +9,7 @@ from msgspec import structs
 from pumice.api import core, kinds
 from pumice.model import tolerations
 from pumice.study import staffing
-from pumice.study.relaxing import relaxation
+from pumice.study.relaxing import missing_pods, relaxation
 from pumice.study.relaxing.relaxation import Edit, Relaxation
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ _OF_THE_SYSTEM: Final = "node.kubernetes.io/"
 def find(question: Question) -> Iterator[Relaxation]:
     """Walk over everything that the pods could do without."""
     if question.members:
+        yield from _requests(question)
         yield from _gates(question)
         yield from _tolerations(question)
         yield from _constraints(question)
@@ -41,6 +42,19 @@ def of_specs(question: Question, sort: str, said: str, change: Callable[[core.Po
     edits = tuple(Edit(kinds.POD, task.pod, changed) for task in question.waiting)
     job = staffing.changed_template(change) if question.owner is not None else None
     return Relaxation(sort=sort, said=said, edits=edits, job=job)
+
+
+def _requests(question: Question) -> Iterator[Relaxation]:
+    """Let pods ask for something where the policy has no action that places those that ask for nothing."""
+    pods = [task.pod for task in (*question.waiting, *question.to_be_made)]
+    if not question.backfills and any(missing_pods.asks_for_nothing(pod) for pod in pods):
+        said = f"let its pods ask for cpu ({missing_pods.AMOUNTS['cpu']}): the policy has no action backfill, which places pods that ask for nothing"
+        yield of_specs(question, "statement", said, _asking)
+
+
+def _asking(spec: core.PodSpec) -> core.PodSpec:
+    asks = any(each.resources.requests or each.resources.limits for each in spec.containers)
+    return spec if asks else missing_pods.stating(spec, ("cpu",))
 
 
 def _gates(question: Question) -> Iterator[Relaxation]:

@@ -8,19 +8,17 @@ from msgspec import structs
 
 from pumice.api import core, kinds
 from pumice.study import quotas
-from pumice.study.relaxing import of_pods, relaxation
+from pumice.study.relaxing import missing_pods, of_pods, relaxation
 from pumice.study.relaxing.relaxation import Edit, Relaxation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pumice.api.meta import KubeObject
     from pumice.study.relaxing.relaxation import Question
 
 _STEPS: Final = 8
 _WHOLE: Final = 1000
-_AMOUNTS: Final = {name: "64Mi" if name.endswith("memory") else "100m" for name in sorted(quotas.MUST_STATE)}
-"""What pods state that stated nothing."""
 
 
 def find(question: Question) -> Iterator[Relaxation]:
@@ -31,41 +29,14 @@ def find(question: Question) -> Iterator[Relaxation]:
 
 def _stated(question: Question) -> Iterator[Relaxation]:
     """Let pods that are yet to be made state what a quota limits."""
-    lacking = _unstated(question, [task.pod for task in question.to_be_made])
+    lacking = missing_pods.unstated_of(
+        question.cluster, question.job.namespace, [task.pod for task in question.to_be_made]
+    )
     if not lacking:
         return
-    listed = ", ".join(f"{name} ({_AMOUNTS[name]})" for name in lacking)
+    listed = ", ".join(f"{name} ({missing_pods.AMOUNTS[name]})" for name in lacking)
     said = f"let its pods state {listed}, which ResourceQuota {', '.join(dict.fromkeys(lacking.values()))} limits"
-    yield of_pods.of_specs(question, "statement", said, lambda spec: _stating(spec, lacking))
-
-
-def completed(question: Question, pods: Sequence[core.Pod]) -> list[core.Pod]:
-    """Let pods that somebody makes by hand state what quotas limit."""
-    lacking = _unstated(question, pods)
-    return [structs.replace(pod, spec=_stating(pod.spec, lacking)) for pod in pods]
-
-
-def _unstated(question: Question, pods: Sequence[core.Pod]) -> dict[str, str]:
-    """Return what quotas limit and some pods do not state, each with a quota that does."""
-    return {
-        name: f"{quota.metadata.namespace}/{quota.metadata.name}"
-        for quota in quotas.Quotas(question.cluster).of(question.job.namespace)
-        for pod in pods
-        for name in quotas.unstated_of(quota, quotas.charges(pod))
-    }
-
-
-def _stating(spec: core.PodSpec, lacking: Iterable[str]) -> core.PodSpec:
-    def stating(container: core.Container) -> core.Container:
-        requests, bounds = dict(container.resources.requests), dict(container.resources.limits)
-        for name in lacking:
-            target = bounds if name.startswith("limits.") else requests
-            target.setdefault(name.rpartition(".")[2], _AMOUNTS[name])
-        return structs.replace(
-            container, resources=structs.replace(container.resources, requests=requests, limits=bounds)
-        )
-
-    return structs.replace(spec, containers=tuple(map(stating, spec.containers)))
+    yield of_pods.of_specs(question, "statement", said, lambda spec: missing_pods.stating(spec, lacking))
 
 
 def _limits(question: Question) -> Iterator[Relaxation]:
@@ -91,8 +62,9 @@ def _limits(question: Question) -> Iterator[Relaxation]:
 def _higher(question: Question, quota: core.ResourceQuota, steps: int) -> dict[str, int]:
     """Return what a quota would have to allow, of each resource of which it allows too little, with so many parts of what others want of it."""
     hard, used = quotas.limits(quota), quotas.used_of(quota)
-    lacking = _unstated(question, [task.pod for task in question.to_be_made])
-    made = _charges([structs.replace(task.pod, spec=_stating(task.pod.spec, lacking)) for task in question.to_be_made])
+    pods = [task.pod for task in (*question.to_be_made, *question.missing)]
+    lacking = missing_pods.unstated_of(question.cluster, question.job.namespace, pods)
+    made = _charges([structs.replace(pod, spec=missing_pods.stating(pod.spec, lacking)) for pod in pods])
     theirs = _charges([task.pod for task in question.rivals])
     stated: Mapping[str, int] = {}
     group = question.job.group

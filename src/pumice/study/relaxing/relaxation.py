@@ -52,21 +52,22 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     evicts: bool  # whether some action evicts
     fitting: int  # members that would find a place as things are
     base: str  # why the others do not
+    backfills: bool = True  # whether some action places pods that ask for nothing
     to_be_made: tuple[Task, ...] = ()
+    missing: tuple[Task, ...] = ()  # below the minimum, and nobody makes them
     rivals: tuple[Task, ...] = ()  # pods of the same namespace that controllers of other Jobs have yet to make
     owner: Manifest | None = None  # the Volcano Job that the group belongs to
     now: int = 0
-    scheduler: str = ""
 
     @property
     def members(self) -> tuple[Task, ...]:
         """The pods that should start, the largest first."""
-        return tuple(sorted((*self.waiting, *self.to_be_made), key=_size, reverse=True))
+        return tuple(sorted((*self.waiting, *self.to_be_made, *self.missing), key=_size, reverse=True))
 
     @property
     def lacking(self) -> int:
         """How many of them have to start at least."""
-        members = len(self.waiting) + len(self.to_be_made)
+        members = len(self.waiting) + len(self.to_be_made) + len(self.missing)
         return max(1, min(members or 1, self.job.min_member - self.job.tally.ready))
 
     @property
