@@ -16,6 +16,7 @@ from pumice.api import names
 from pumice.framework import wrong_answers
 from pumice.framework.breakdowns import PluginBreakdownError, WrongAnswerError
 from pumice.framework.extensions import PERMIT, Extension, Registered, Vote
+from pumice.framework.reads import NOTHING
 from pumice.framework.reasons import Invalid
 from pumice.model.task import Task
 
@@ -41,6 +42,12 @@ class Refusals(Extension[P, R | None]):
     refuses = True
 
     __slots__ = ()
+
+    def add(
+        self, function: Callable[P, R | None], *, reads: Reads | None = None, basis: Callable[[], object] | None = None
+    ) -> None:
+        """Register a function; with a basis, its refusals are remembered as long as that is the same (`framework/refusals.py`)."""
+        self._enter(Registered("", function, NOTHING, basis=basis), reads)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R | None:
         """Return the first reason given, or None."""
@@ -208,6 +215,16 @@ class Intersection(Extension[[S, "Sequence[Task]"], "Sequence[Task] | None"], Ge
     def __init__(self, point: Point[Any], roster: Roster) -> None:
         super().__init__(point, roster)
         self.final_veto = roster.final_veto
+
+    def add(
+        self,
+        function: Callable[[S, Sequence[Task]], Sequence[Task] | None],
+        *,
+        reads: Reads | None = None,
+        basis: Callable[[], object] | None = None,
+    ) -> None:
+        """Register a function; with a basis, that it offers nobody is remembered as long as that is the same (`framework/refusals.py`)."""
+        self._enter(Registered("", function, NOTHING, basis=basis), reads)
 
     @classmethod
     def taken(cls, arguments: tuple[Any, ...]) -> tuple[Any, ...]:

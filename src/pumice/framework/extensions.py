@@ -124,7 +124,13 @@ def _named(kind: object) -> str:
     return text
 
 
-class Registered(msgspec.Struct, Generic[P, R]):
+class _Based(msgspec.Struct, kw_only=True):
+    """What the answers of a function rest on beside the pods that are placed, to be compared; None if nobody says."""
+
+    basis: Callable[[], object] | None = None
+
+
+class Registered(_Based, Generic[P, R]):
     """A function with the plugin it belongs to, and what its answers depend on."""
 
     plugin: str

@@ -10,6 +10,9 @@ class Reads(Flag):
 
     JOB and QUEUE mean who they are and what their objects say. Whoever reads what they hold, which every placement changes, declares
     OTHER_NODES. An answer of None ("this is not for me") may depend on the subject and on Node objects only, unless OTHER_NODES is declared.
+
+    Whoever answers about victims knows of a claimant its queue and its priority, and of a candidate the numbers of its job, its priority and its shape. Beyond that
+    COLUMNS means what the claimant asks for and its job holds, JOB who the claimant is, QUEUE what queues hold, TASK more of a candidate, OTHER_NODES what jobs hold or who else goes.
     """
 
     NODE = auto()  # labels, taints, conditions: what the Node object says

@@ -33,10 +33,15 @@ class DisruptionBudgets(Plugin):
         """Register the rule wherever victims are chosen, and follow evictions."""
         self._cluster = session.cluster
         self._matches: dict[str, list[policy.PodDisruptionBudget]] = {}
-        session.preemptable.add(self.within_budgets)
-        session.reclaimable.add(self.within_budgets)
-        session.protection.add(self.protection, reads=Reads.TASK | Reads.OTHER_NODES)
+        reads = Reads.TASK | Reads.OTHER_NODES
+        session.preemptable.add(self.within_budgets, reads=reads, basis=self._basis)
+        session.reclaimable.add(self.within_budgets, reads=reads, basis=self._basis)
+        session.protection.add(self.protection, reads=reads, basis=self._basis)
         session.add_handler(self.follow)
+
+    def _basis(self) -> object:
+        """Return the budgets, and what was used up of them."""
+        return list(self._cluster.objects.get("PodDisruptionBudget", {}).values()), dict(self._cluster.disruptions)
 
     def within_budgets(self, _claimant: object, candidates: Sequence[Task]) -> list[Task]:
         """Keep candidates, in the given order, while their budgets last; a refused one uses up what it asked for."""

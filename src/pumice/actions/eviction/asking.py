@@ -12,7 +12,7 @@ import numpy as np
 from pumice.actions.placing import minimum
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pumice.actions.eviction.planning import Plan
     from pumice.actions.eviction.rules import Rules
@@ -41,16 +41,14 @@ class Wanted(msgspec.Struct, frozen=True):
         return self.tasks[0]
 
 
-def is_anybody_offered(rules: Rules, claimant: Task, *, ask: bool) -> bool:
-    """Tell whether anybody may go for a job for which one of its members stands, and, if the plugins are asked, whether they offer anybody.
+def is_anybody_offered(rules: Rules, claimant: Task, sources: Iterable[Job], *, ask: bool) -> bool:
+    """Tell whether anybody of some jobs may go for a job for which one of its members stands, and, if the plugins are asked, whether they offer anybody.
 
     Whom they refuse with nobody gone yet they refuse with others gone too, so that asking about many at a time is enough to find that there is nobody.
     """
     pending = () if claimant.job is None else claimant.job.pending.values()
     kinds = list({(task.priority, *task.likeness): task for task in pending}.values())
-    unprotected = (
-        task for source in rules.sources(claimant) for task in source.tasks.values() if rules.may_go(claimant, task)
-    )
+    unprotected = (task for source in sources for task in source.tasks.values() if rules.may_go(claimant, task))
     if not ask or len(kinds) > FEW:
         return next(unprotected, None) is not None
     size = FEW  # as a rule one of the first is offered

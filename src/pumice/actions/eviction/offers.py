@@ -7,6 +7,7 @@ Members that nothing can tell apart share their bounds, which are brought up to 
 from __future__ import annotations
 
 import functools
+import operator
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -200,11 +201,19 @@ class Market:
         self._rules = rules
         self._shelves: dict[Hashable, Shelf] = {}
         self._refused: dict[Hashable, RefusedJobs] = {}
-        self._by_priority = all(not f.reads & Reads.JOB for f in rules.functions())
+        reads = functools.reduce(operator.or_, (each.reads for each in rules.functions()), Reads(0))
+        self._by_priority = not reads & (Reads.JOB | Reads.QUEUE | Reads.OTHER_NODES | Reads.COLUMNS)
+        self._by_job = bool(reads & Reads.JOB) or rules.within
+        self._by_amounts = bool(reads & Reads.COLUMNS)
 
     def kind_of_job(self, job: Job) -> Hashable:
-        """Return what the candidates for a job depend on."""
-        return (job.queue, job.priority) if self._by_priority and not self._rules.within else job.key
+        """Return what the candidates for a job depend on: who it is, or its numbers, as far as those who decide read them."""
+        if self._by_job:
+            return job.key
+        if not self._by_amounts:
+            return job.queue, job.priority
+        asked = frozenset([(task.priority, *task.likeness) for task in job.pending.values()])
+        return job.queue, job.priority, self._session.cluster.job_sums.held(job.row).tobytes(), asked
 
     def cheapest(self, plan: Plan, member: Task) -> Offer | None:
         """Return the cheapest offer for a member as things stand."""

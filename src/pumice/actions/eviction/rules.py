@@ -47,6 +47,7 @@ class Rules:
         self.keeps_gangs = session.gangs_are_kept and asked.keeps_gangs
         self.hold_for = asked.hold_for
         self._spare_for = asked.spare_for
+        self.has_spared = False  # whether somebody was no candidate because of the time
         self.most_domains = asked.most_domains
         settings = session.configuration
         self._guarded = settings.plugin("capacity") is not None or settings.plugin("proportion") is not None
@@ -129,6 +130,7 @@ class Rules:
         if refused is None or refused + self._spare_for <= self.session.started:
             return False
         self.session.wake_at(refused + self._spare_for)
+        self.has_spared = True
         return True
 
     def leaving(self, claimant: Task) -> list[Task]:

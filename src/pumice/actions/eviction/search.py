@@ -14,6 +14,7 @@ from pumice.actions.eviction.offers import Market
 from pumice.actions.eviction.planning import Plan
 from pumice.actions.placing import task_runs
 from pumice.api import names
+from pumice.framework import refusals
 from pumice.framework.job_domains import Purpose
 from pumice.model.statuses import Status
 
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 ROUNDS = 8
-# Of so many kinds of claimants the plugins are asked about everybody; where there are more, whoever is not protected is enough to begin a search.
-KINDS_ASKED = 20
 NO_DOMAIN = "no hyper-node that its network topology allows holds the members that run and has room enough, even with everybody gone who may go"
 
 
@@ -62,6 +61,8 @@ class Search:
         self._market = Market(session, rules)
         self._equals = EqualClaimants(session, self._market)
         self._anybody: dict[object, str | None] = {}
+        # Of whom it is known, from earlier cycles too, that nobody may go for them: the job that asked, until another has asked about its pods, and what was said.
+        self._refused: dict[Hashable, tuple[str, str]] = {}
         self._considered: dict[object, str] = {}
         settings = session.configuration
         # kube-batch knew no admission: without enqueue its actions look at every group.
@@ -70,6 +71,7 @@ class Search:
     def starving_jobs(self) -> dict[str, list[Job]]:
         """Return the jobs that may ask for room, by queue: let in, somebody to take from, valid, starving."""
         session = self.session
+        self._refused = refusals.remembered(session, self.rules.name, [*self.rules.functions(), *session.protection])
         found: dict[str, list[Job]] = {}
         for job in list(session.cluster.pending_jobs.values()):
             if self.rules.within and len(job.pending) == len(job.tasks):
@@ -128,23 +130,46 @@ class Search:
         claimant = _first_to_ask(job)
         if claimant is None:
             return telling.NOBODY
-        key = (self._market.kind_of_job(job), claimant.best_effort)
-        if key not in self._anybody:
-            # Where a plan stays inside a hyper-node the plugins are asked with it.
-            ask = len(self._anybody) < KINDS_ASKED and self.session.topology.limit(job) is None
-            anybody = asking.is_anybody_offered(self.rules, claimant, ask=ask)
-            self._anybody[key] = None if anybody else self._with_those_considered(job, telling.NOBODY)
+        # Where a plan stays inside a hyper-node the plugins are asked with it.
+        ask = self.session.topology.limit(job) is None
+        key = (self._market.kind_of_job(job), claimant.best_effort, ask)
+        if key not in self._anybody or self._is_first_to_meet(job, key):
+            self._anybody[key] = self._refusal(job, claimant, key)
         return self._anybody[key]
 
-    def _with_those_considered(self, job: Job, refused: str) -> str:
+    def _is_first_to_meet(self, job: Job, key: Hashable) -> bool:
+        """Tell whether nobody of a kind was asked yet about the pods of the first that asked, who did not look at its own."""
+        return key in self._refused and self._refused[key][0] not in ("", job.key)
+
+    def _refusal(self, job: Job, claimant: Task, key: tuple[Hashable, bool, bool]) -> str | None:
+        """Ask whether anybody may go for claimants of a kind, unless it is known that nobody may."""
+        first, text = self._refused.get(key, ("", ""))
+        if key not in self._refused:
+            first, sources = job.key, self.rules.sources(claimant)
+        elif first not in ("", job.key):
+            first, sources = "", [self.session.cluster.jobs[first]] if first in self.session.cluster.jobs else []
+        else:
+            sources = []
+        if sources and asking.is_anybody_offered(self.rules, claimant, sources, ask=key[2]):
+            self._refused.pop(key, None)
+            return None
+        text = self._with_those_considered(job, telling.NOBODY, text)
+        if self.rules.has_spared or self.session.breakdowns.found:
+            self._refused.pop(key, None)
+        else:
+            self._refused[key] = (first, text)
+        return text
+
+    def _with_those_considered(self, job: Job, refused: str, known: str = "") -> str:
         claimant = _first_to_ask(job)
         if claimant is None:
             return refused
         key = (refused, self._market.kind_of_job(job), claimant.best_effort)
         if key not in self._considered:
             # Where hardly two jobs are alike, looking at many pods for each of them would cost more than the search.
-            told = telling.considered(self.rules, claimant) if len(self._considered) < telling.MOST_KINDS else ""
-            self._considered[key] = f"{refused}: {told}" if told else refused
+            is_told = len(self._considered) < telling.MOST_KINDS
+            told = telling.considered(self.rules, claimant) if is_told and not known else ""
+            self._considered[key] = known if is_told and known else f"{refused}: {told}" if told else refused
         return self._considered[key]
 
     def seek(self, queue: Queue, job: Job, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:

@@ -89,6 +89,7 @@ class Capacity(Plugin):
         self.accounts: dict[str, Account] = {}
         self.rooms: rooms.Rooms | None = None
         self._seen: list[object] = []
+        self._opened = 0  # how often accounts were opened anew
 
     def open(self, session: Session) -> None:
         """Bring limits and dues up to date and register the rules."""
@@ -111,9 +112,10 @@ class Capacity(Plugin):
         session.queue_accounts = self.account
         session.allocatable.add(self.refuse, reads=Reads.QUEUE)
         session.preemptive.add(self.may_not_reclaim)
-        session.reclaimable.add(self.victims.reclaimable)
-        session.unified_evictable.add(self.evictable)
-        session.protection.add(self.victims.protection, reads=Reads.QUEUE)
+        # Which resources a claimant asks for, and whether its queue is due any of them, says whom it may take.
+        session.reclaimable.add(self.victims.reclaimable, reads=Reads.QUEUE | Reads.COLUMNS, basis=self._basis)
+        session.unified_evictable.add(self.evictable, reads=Reads.QUEUE, basis=self._basis)
+        session.protection.add(self.victims.protection, reads=Reads.QUEUE, basis=self._basis)
         session.due.add(self.due)
         session.job_enqueueable.add(self.vote, many=self.permitted)
         session.job_enqueued.add(self.let_in, many=self.let_all_in)
@@ -122,6 +124,7 @@ class Capacity(Plugin):
         """Bring accounts up to date, opening them anew only if some queue, the cluster's size or what foreign pods hold says something else."""
         if not self.switches["enableHierarchy"]:
             if self.limits.refresh(cluster) or not self.accounts:
+                self._opened += 1
                 self.accounts = accounts.flat(cluster, self.limits)
                 self.rooms = self.limits.rooms
             return
@@ -136,10 +139,15 @@ class Capacity(Plugin):
                 self.tree.count(cluster)
                 return
         self._seen = seen
+        self._opened += 1
         self.tree = queue_tree.CapacityTree(cluster)
         self.accounts = self.tree.accounts
         self.rooms = self.tree.rooms
         self.tree.count(cluster)
+
+    def _basis(self) -> object:
+        """Return what tells that dues, limits and guarantees are what they were."""
+        return self._opened
 
     # -- tree --------------------------------------------------------------------------------------------------
 

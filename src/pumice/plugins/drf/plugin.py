@@ -8,6 +8,7 @@ import numpy as np
 
 from pumice.api import names
 from pumice.framework.plugin import Plugin
+from pumice.framework.points import Reads
 from pumice.model.resources import PODS
 from pumice.plugins.drf import weight_tree
 from pumice.plugins.sharing import queue_limits
@@ -90,7 +91,7 @@ class Drf(Plugin):
         self._unknown.update((job.key, job) for job in cluster.phases.jobs(names.PHASE_PENDING))
         self._tree: weight_tree.WeightTree | None = None
         session.job_order.add(self.share)
-        session.preemptable.add(self.preemptable)
+        session.preemptable.add(self.preemptable, reads=Reads.COLUMNS | Reads.OTHER_NODES, basis=total.tobytes)
         self._left: weight_tree.WeightTree | None = None
         self._total = total
         if self.switches["enableHierarchy"]:

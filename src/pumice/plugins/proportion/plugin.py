@@ -94,6 +94,7 @@ class Proportion(Plugin):
         if legacy:
             kube_batch.register(session, self.deserved, self.share)
             return
+        self._dues = victims.Dues(session.cluster, lambda: self.reclaim_due)
         self.limits.rooms.open(session.cluster)
         self.limits.rooms.warn(session)
         session.never_running.ceilings = self.limits.rooms.branch_ceilings
@@ -104,8 +105,8 @@ class Proportion(Plugin):
         session.overused.add(self.overused)
         session.allocatable.add(self.refuse, reads=Reads.QUEUE)
         session.preemptive.add(self.beyond_share)
-        session.reclaimable.add(self.above)
-        session.protection.add(self.protection, reads=Reads.QUEUE)
+        session.reclaimable.add(self.above, reads=Reads.QUEUE, basis=self._basis)
+        session.protection.add(self.protection, reads=Reads.QUEUE, basis=self._basis)
         session.due.add(self.due)
         session.job_enqueueable.add(lambda job: self.vote(session, job), many=self.permitted)
         session.job_enqueued.add(self.admitted.enter, many=self.admitted.enter_all)
@@ -189,9 +190,13 @@ class Proportion(Plugin):
         whole = ", which is all there is" if (deserved >= self.limits.total)[beyond].all() else ""
         return f"{asked} for {pods} goes beyond its share{whole}: {victims.told(names, held, deserved)}"
 
+    def _basis(self) -> object:
+        """Return what decides who may be reclaimed, beside what queues hold."""
+        return self.reclaim_due.tobytes(), self.limits.guarantee.tobytes()
+
     def _victims(self) -> victims.Victims:
         """Return the victim rules for one question, in the state the plan has reached."""
-        return victims.Victims(self.cluster, self.reclaim_due, self.limits.guarantee, whole=self._keeps_gangs)
+        return victims.Victims(self.cluster, self._dues, self.limits.guarantee, whole=self._keeps_gangs)
 
     def above(self, _claimant: Task, candidates: Sequence[Task]) -> list[Task]:
         """Offer candidates while their queue holds more than it deserves of some resource, and none that would break a guarantee."""
@@ -202,7 +207,10 @@ class Proportion(Plugin):
         """Protect pods of other queues that hold no more than they deserve, or no more than they are guaranteed."""
         if claimant is None or claimant.job is None or victim.job is None or victim.job.queue == claimant.job.queue:
             return None
-        return self._victims().judge(victim)
+        owner = self.cluster.queues.get(victim.job.queue)
+        # Asked about thousands of pods, of which a settled cluster keeps every one.
+        kept = None if owner is None else self._dues.keeps(owner)
+        return kept or self._victims().judge(victim)
 
     def due(self, job: Job) -> Matrix:
         """Return what every queue would deserve, of what foreign pods leave, if a job's minimum were asked for by its queue."""

@@ -11,19 +11,53 @@ from pumice.model import resources
 from pumice.plugins.sharing.gang_units import Units
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pumice.model.cluster import Cluster
+    from pumice.model.queue import Queue
     from pumice.model.resources import Matrix, Vector
     from pumice.model.task import Task
+
+
+class Dues:
+    """What queues are due in one cycle, and which of them hold no more: that is found out once until a step changes what somebody holds."""
+
+    def __init__(self, cluster: Cluster, due: Callable[[], Matrix]) -> None:
+        self._cluster = cluster
+        self._sums = cluster.queue_sums
+        self._of_all = due
+        self._read = -1
+        self._kept: dict[int, str | None] = {}
+
+    def of(self, queue: Queue) -> Vector:
+        """Return what a queue is due."""
+        due: Vector = self._of_all()[queue.row]
+        return due
+
+    def keeps(self, queue: Queue) -> str | None:
+        """Say that a queue holds no more than it is due, as things stand; None if it holds more of something."""
+        if self._read != len(self._sums.changes):
+            self._read = len(self._sums.changes)
+            self._kept.clear()
+        if queue.row not in self._kept:
+            self._kept[queue.row] = self.is_kept(queue, self._sums.held(queue.row))
+        return self._kept[queue.row]
+
+    def is_kept(self, queue: Queue, held: Vector) -> str | None:
+        """Say that a queue would be due all of some amounts; None if it would not."""
+        due = self.of(queue)
+        # Lists of a few resources are looked through sooner than arrays.
+        if True in (held > due).tolist():
+            return None
+        return f"queue {queue.name} holds no more than it deserves: {told(self._cluster.vocabulary.names, held, due)}"
 
 
 class Victims:
     """The victim rules of one question: what queues hold with the victims accepted so far gone."""
 
-    def __init__(self, cluster: Cluster, due: Matrix, guarantee: Matrix, *, whole: bool) -> None:
+    def __init__(self, cluster: Cluster, dues: Dues, guarantee: Matrix, *, whole: bool) -> None:
         self._cluster = cluster
-        self._due = due
+        self._dues = dues
         self._guarantee = guarantee
         self._units = Units(whole=whole)
         self._left: dict[str, Vector] = {}
@@ -36,12 +70,10 @@ class Victims:
         if self._units.is_gone(task):
             return None
         held = self._left.get(queue.name)
+        kept = self._dues.keeps(queue) if held is None else self._dues.is_kept(queue, held)
+        if kept is not None:
+            return kept
         held = self._cluster.queue_sums.held(queue.row) if held is None else held
-        due = self._due[queue.row]
-        names = self._cluster.vocabulary.names
-        # Asked about thousands of pods: lists of a few resources are looked through sooner than arrays.
-        if True not in (held > due).tolist():
-            return f"queue {queue.name} holds no more than it deserves: {told(names, held, due)}"
         unit = self._units.unit(task)
         amounts: Vector = (
             task.shape.request.vector
@@ -50,7 +82,7 @@ class Victims:
         )
         guarantee, left = self._guarantee[queue.row], held - amounts
         if True in ((amounts > 0) & (left < guarantee)).tolist():
-            numbers = told(names, left, guarantee, "guaranteed")
+            numbers = told(self._cluster.vocabulary.names, left, guarantee, "guaranteed")
             return f"queue {queue.name} would hold less than is guaranteed to it: {numbers}"
         self._left[queue.name] = left
         self._units.take(unit)
