@@ -203,7 +203,7 @@ class Market:
         self._refused: dict[Hashable, RefusedJobs] = {}
         reads = functools.reduce(operator.or_, (each.reads for each in rules.functions()), Reads(0))
         self._by_priority = not reads & (Reads.JOB | Reads.QUEUE | Reads.OTHER_NODES | Reads.COLUMNS)
-        self._by_job = bool(reads & Reads.JOB) or rules.within
+        self._by_job = bool(reads & Reads.JOB) or rules.within or not session.shortcuts.equal_claimants
         self._by_amounts = bool(reads & Reads.COLUMNS)
 
     def kind_of_job(self, job: Job) -> Hashable:
