@@ -111,6 +111,15 @@ def test_a_run_of_another_version_is_read_from_its_start_and_its_states_are_refu
         rig.replay(paths[1:])
 
 
+def test_a_run_with_a_plugin_that_asks_somebody_is_refused_and_nobody_is_asked(tmp_path):
+    listed = "  - {name: extender, arguments: {extender.urlPrefix: 'http://127.0.0.1:1', extender.predicateVerb: p}}"
+    stage = rig.stage(f'actions: "allocate"\ntiers:\n- plugins:\n  - name: predicates\n{listed}\n', [_pod()], tmp_path)
+    stage.decide()
+    stage.end()
+    with pytest.raises(segments.RecordingError, match="lists plugin extender on line 5, which asks somebody"):
+        rig.replay(rig.files(tmp_path))
+
+
 def test_recordings_are_for_their_owner_alone(tmp_path):
     stage = rig.stage(CONFIG, [], tmp_path / "new")
     stage.decide()

@@ -21,12 +21,13 @@ class Plugin:
 
     `settings` declares what it may be told, and holds what it is told (see configuration.settings); `points` names where it may register functions.
     `reads` says what its answers about nodes depend on, unless a function says so itself when it is registered. The default is everything, which is always
-    right and never fast.
+    right and never fast. One that asks somebody else says that it is not `pure`: what it was told is in no recording, so it is in no replay and no study either.
     """
 
     name: ClassVar[str] = ""
     points: ClassVar[frozenset[str]] = frozenset()
     reads: ClassVar[Reads] = EVERYTHING
+    pure: ClassVar[bool] = True  # whether it decides by what it sees of the session alone
     if not TYPE_CHECKING:  # else a type checker would take this for what every subclass is told
         settings = Configured(Settings)
 

@@ -237,11 +237,17 @@ class Player:
     def load(self, text: str, source: str) -> Configuration:
         """Read a configuration of the recording."""
         try:
-            return configuration.load(text, self.known.catalog(), source)
+            loaded = configuration.load(text, self.known.catalog(), source)
         except configuration.ConfigurationError as error:
             raise segments.RecordingError(
                 f"the configuration that was recorded ({source}) is refused: {'; '.join(map(str, error.problems))}"
             ) from error
+        for plugin in loaded.plugins:
+            if not self.known.plugins[plugin.name].pure:
+                raise segments.RecordingError(
+                    f"the configuration that was recorded ({source}) lists plugin {plugin.name} on line {plugin.line}, which asks somebody whose answers are in no recording: it cannot be replayed"
+                )
+        return loaded
 
     def _start(self, loaded: Configuration) -> Scheduler:
         cache: Any = self.inputs.cache

@@ -24,7 +24,7 @@ from pumice.kube.calls import client as clients
 from pumice.kube.watches import informers
 from pumice.kube.writes.world import KubeWorld
 from pumice.scheduler import Scheduler
-from pumice.server import dump, reporting
+from pumice.server import dump, extending, reporting
 from pumice.server.configuration import plugin_files, policy, refusals, sources
 from pumice.server.flags import controller_settings
 from pumice.server.health import api_silence, overdue
@@ -95,6 +95,7 @@ class Process:
         self._known = registry.installed()
         if settings.plugins_dir:
             self._known = plugin_files.extend(self._known, settings.plugins_dir)
+        self._known = extending.asking(self._known)
         plugin_files.tell(self._known, settings.plugins_dir, log)
         self._policy = policy.Policy(self._known.catalog(), log)
         self._first = self._first_configuration()

@@ -105,7 +105,8 @@ def load(text: str, known: Registry, source: str) -> Configuration:
 
 
 def provided(text: str, known: Registry) -> tuple[str, tuple[str, ...]]:
-    """Leave out of the configuration that another scheduler runs with what is not provided here, and say what that is; one that cannot be read stays as it is."""
+    """Leave out of the configuration that another scheduler runs with what is not provided here, or would ask somebody, and say what that is; one that cannot be read stays as it is."""
+    usable = {name for name, plugin in known.plugins.items() if plugin.pure}
     try:
         (document,) = documents.load_all(text, "config")
     except (documents.DocumentError, ValueError):
@@ -122,13 +123,13 @@ def provided(text: str, known: Registry) -> tuple[str, tuple[str, ...]]:
     for tier in data["tiers"]:
         for plugin in manifests.sequence(manifests.dig(tier, "plugins")):
             name = manifests.dig(plugin, "name")
-            left_out += [f"plugin {name}"] if isinstance(name, str) and name not in known.plugins else []
+            left_out += [f"plugin {name}"] if isinstance(name, str) and name not in usable else []
     if not left_out:
         return text, ()
     data["actions"] = ", ".join(name for name in actions if name in known.actions)
     for tier in data["tiers"]:
         listed = manifests.sequence(manifests.dig(tier, "plugins"))
-        tier["plugins"] = [plugin for plugin in listed if manifests.dig(plugin, "name") in known.plugins]
+        tier["plugins"] = [plugin for plugin in listed if manifests.dig(plugin, "name") in usable]
     data["tiers"] = [tier for tier in data["tiers"] if tier["plugins"]]
     written: str = yaml.safe_dump(data, sort_keys=False)
     return written, tuple(left_out)
