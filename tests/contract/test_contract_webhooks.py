@@ -118,6 +118,7 @@ def test_webhooks_change_objects_in_the_order_of_their_names_and_judges_see_the_
     assert webhook.requests("/c")[-1]["object"]["data"] == expected
 
 
+BINDING = {"metadata": {"name": "b"}, "target": {"kind": "Node", "name": "n"}}
 REVIEWED = ("kind", "resource", "requestKind", "requestResource", "name", "namespace", "operation", "dryRun")
 
 
@@ -140,6 +141,11 @@ def test_reviews_say_the_same_as_those_of_kubernetes(definitions, up_server, tmp
                 server.call("PATCH", f"/api/v1/namespaces/{namespace}/pods/p/status", ready, content_type=MERGE)
                 server.call("POST", f"/api/v1/namespaces/{namespace}/pods/p/eviction", {"metadata": {"name": "p"}})
                 server.call("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": "r"}})
+                bound = {**POD, "metadata": {**POD["metadata"], "name": "b"}}
+                server.call("POST", f"/api/v1/namespaces/{namespace}/pods", bound)
+                server.call("POST", f"/api/v1/namespaces/{namespace}/bindings", BINDING)
+                found = server.call("GET", f"/api/v1/namespaces/{namespace}")
+                server.call("PUT", f"/api/v1/namespaces/{namespace}/finalize", found)
                 server.call("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts/r/token", {"spec": {}})
             asked = [seen(request, namespace) for request in webhook.requests("/r")]
             told.append([each for each in asked if each["resource"]["resource"] != "events"])

@@ -6,6 +6,7 @@ time to look.
 
 from __future__ import annotations
 
+import asyncio
 import math
 import selectors
 import sys
@@ -14,13 +15,21 @@ import time
 from pathlib import Path
 
 from pumice.cli import main
-from pumice.local_cluster import journal
+from pumice.fleet import kubelets
+from pumice.kube import reconciling
+from pumice.local_cluster import api_thread, controlling, journal
 from pumice.recording import segments
 from pumice.scheduler import Scheduler
 from pumice.server.health import overdue
 from pumice.server.threads import mailbox
 
-LOOPS = {"io": "io", "api": "api", "webhooks": "MainThread", "controllers": "MainThread"}
+LOOPS = {"io": "io", "api": "api", "webhooks": "MainThread", "controllers": "MainThread", "nodes": "MainThread"}
+WAITS = {
+    "kubelets": (api_thread, "_stirring"),
+    "local-controllers": (controlling.Controlling, "look"),
+    "turns": (reconciling.Reconciler, "_idle"),
+    "fleet": (kubelets.Kubelets, "_given"),
+}
 SOONER = {"LATE_TOLD": 4.0, "LATE_ENDED": math.inf, "BUSY_TOLD": 4.0}
 ENDED = 12.0
 
@@ -37,6 +46,18 @@ def stall_at_will(owner, name, file, whose=lambda: True):
     setattr(owner, name, stalling)
 
 
+def wait_at_will(owner, name, file):
+    """Let a coroutine wait for ever once the file is there, while its loop goes on."""
+    coroutine = getattr(owner, name)
+
+    async def waiting(*arguments):
+        if file.exists():
+            await asyncio.Event().wait()
+        return await coroutine(*arguments)
+
+    setattr(owner, name, waiting)
+
+
 def end_at_will(file):
     """Let whoever watches end the process once the file is there."""
     while not file.exists():
@@ -46,7 +67,9 @@ def end_at_will(file):
 
 def prepare(part, file):
     """Let a part stall at will."""
-    if part in LOOPS:
+    if part in WAITS:
+        wait_at_will(*WAITS[part], file)
+    elif part in LOOPS:
         thread = LOOPS[part]
         whose = lambda: threading.current_thread().name == thread  # noqa: E731
         stall_at_will(selectors.DefaultSelector, "select", file, whose)

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from running_cluster import RunningCluster
 
+from pumice.apiserver import cluster
+from pumice.local_cluster import journal
+from pumice.sim.store import ObjectStore
 from testbed.waiting import until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -93,3 +96,16 @@ def test_a_file_that_is_no_database_is_named(tmp_path):
     (tmp_path / "data" / "state.db").write_bytes(b"nonsense" * 1000)
     with pytest.raises(AssertionError, match=r"state\.db: .*not a database.*move it away"):
         RunningCluster(tmp_path, *arguments(tmp_path)).start()
+
+
+def test_a_journal_that_is_stuck_before_its_first_turn_is_not_taken_for_resting(tmp_path, monkeypatch):
+    released = threading.Event()
+    monkeypatch.setattr(journal.Journal, "_run", lambda _: released.wait())
+    store = ObjectStore(lambda: 0)
+    kept = journal.open_journal(tmp_path, store)
+    assert kept.rests
+    kept.restore(cluster.Cluster(store, lambda: 0))
+    assert (kept.turns, kept.rests) == (0, False)
+    released.set()
+    kept.close()
+    assert kept.rests

@@ -111,6 +111,33 @@ def test_whichever_thread_of_a_local_cluster_stands_still_it_ends_with_an_error_
             each.__exit__()
 
 
+def test_kubelets_and_controllers_that_wait_for_ever_end_a_local_cluster_though_its_loop_goes_on(tmp_path):
+    made = {}
+    try:
+        for part, told in (("kubelets", "kubelets"), ("local-controllers", "controllers")):
+            made[told] = Stalling(tmp_path, part, "up", "--nodes", "1", "--scheduler", "none").printed("Ctrl-C ends it")
+        for each in made.values():
+            each.end().stall()
+        for told, each in made.items():
+            assert each.ended() == 1
+            assert f"msg=ending part={told} problem=" in each.text
+            assert "msg=ending part=api" not in each.text
+    finally:
+        for each in made.values():
+            each.__exit__()
+
+
+@pytest.mark.parametrize(("part", "told"), [("nodes", "nodes"), ("fleet", "kubelets")])
+def test_simulated_nodes_that_do_not_go_on_end_with_an_error(bare, tmp_path, part, told):
+    flags = ("nodes", "--prefix", f"n-{part}", "--kubeconfig", bare.kubeconfig)
+    with Stalling(tmp_path, part, *flags) as process:
+        process.printed("stop with Ctrl-C")
+        process.end().stall()
+        assert process.ended() == 1
+        assert f"msg=ending part={told} problem=" in process.text
+        assert "msg=stack thread=MainThread innermost_first=" in process.text
+
+
 def test_a_leader_that_stops_deciding_says_so_and_gives_its_lease_to_the_standby(bare, tmp_path):
     """The lease would last for five minutes: the standby leads because it is released."""
     flags = serving(bare, "scheduler", *METRICS, *elections.flags("default"))
@@ -173,6 +200,7 @@ def _overdue(process, part):
     ("part", "flags"),
     [
         ("controllers", ("controllers", "--leader-elect=false")),
+        ("turns", ("controllers", "--leader-elect=false")),
         ("webhooks", ("admission", "--port=0", "--webhook-url=https://127.0.0.1", "--webhook-namespace=default")),
     ],
 )

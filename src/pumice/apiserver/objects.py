@@ -232,17 +232,20 @@ class Objects:
             manifest, created = await self._done(writing.patching(target, patch, options, call.warnings))
             return manifest, 201 if created else 200
         if target.resource.kind_name == "Binding":
-            wanted = body.decoded()
-            named = structure.mapping(wanted, "metadata").get("name", "")
-            return self._cluster.subresources.bind(
-                msgspec.structs.replace(target, name=named), wanted, dry_run=options.dry_run
-            ), 201
+            return await self._bound(call, body, options), 201
         if target.resource.kind is kinds.POD and body.is_json:
             try:
                 return await self._done(writing.creating_pod(target, body.data, options, call.warnings)), 201
             except (msgspec.MsgspecError, RecursionError) as error:
                 raise bodies.unreadable(error) from None
         return await self._done(writing.creating(target, body.decoded(), options, call.warnings)), 201
+
+    async def _bound(self, call: Call, body: Body, options: Options) -> Document:
+        """Bind the pod that a Binding names."""
+        doors, wanted = self._cluster.subresources, body.decoded()
+        named = msgspec.structs.replace(call.target, name=structure.mapping(wanted, "metadata").get("name", ""))
+        wanted = await self._done(doors.asking(named, wanted, options, call.warnings))
+        return doors.bind(named, wanted, dry_run=options.dry_run)
 
     async def _door(self, call: Call, body: Body, options: Options) -> web.Response:
         doors, method, target = self._cluster.subresources, call.request.method, call.target
@@ -258,7 +261,8 @@ class Objects:
                 asked = await self._through(call, body, options)
                 return answers.json(self._cluster.token_requests.issue(target, asked), 201)
             case ("PUT", "finalize"):
-                return answers.json(doors.finalize(target, body.decoded(), dry_run=dry_run))
+                finalizing = doors.finalizing(target, body.decoded(), options, call.warnings)
+                return answers.json(await self._done(finalizing))
         raise call.not_allowed()
 
     async def _through(self, call: Call, body: Body, options: Options) -> Any:

@@ -56,9 +56,8 @@ class Subresources:
         return asked.new
 
     def _asked(self, operation: str, target: Target, body: Document, old: Document | None, options: Options) -> Asked:
-        kind = target.resource.doors[target.subresource]["responseKind"]
-        group, version = kind.get("group", ""), kind.get("version", "")
-        body = {"apiVersion": f"{group}/{version}" if group else version, "kind": kind["kind"], **body}
+        group, version, kind = _sort(target)
+        body = {"apiVersion": f"{group}/{version}" if group else version, "kind": kind, **body}
         body["metadata"] = {"name": target.name, "namespace": target.namespace, **structure.mapping(body, "metadata")}
         return Asked(
             operation=operation,
@@ -66,7 +65,7 @@ class Subresources:
             name=target.name,
             new=body,
             old=old,
-            kind=(group, version, kind["kind"]),
+            kind=(group, version, kind),
             user=options.user,
             options={
                 "kind": "CreateOptions" if operation == "CREATE" else "UpdateOptions",
@@ -198,23 +197,41 @@ class Subresources:
 
     # ---- namespaces
 
-    def finalize(self, target: Target, body: Any, *, dry_run: bool) -> Mapping[str, Any]:
+    def finalizing(self, target: Target, body: Any, options: Options, warnings: list[str]) -> Steps[Mapping[str, Any]]:
         """Write the finalizers of a namespace; the last one lets a terminating one go."""
         key = Key(kinds.NAMESPACE, "", target.name)
         old = self._store.find(key)
         if old is None:
             raise statuses.not_found("namespaces", "", target.name)
-        finalizers = structure.mapping(body, "spec").get("finalizers") or []
-        new = {**old, "spec": {**structure.mapping(old, "spec"), "finalizers": list(finalizers)}}
-        if not finalizers:
-            new["spec"].pop("finalizers")
-        if dry_run:
+        asking = self.asking(target, _finalized(old, body), options, warnings, old=dict(old))
+        finalizers = structure.mapping((yield from asking), "spec").get("finalizers") or []
+        old = self._store.find(key)
+        if old is None:
+            raise statuses.not_found("namespaces", "", target.name)
+        new = _finalized(old, {"spec": {"finalizers": finalizers}})
+        if options.dry_run:
             return new
         self._store.overwrite(key, new)
         left = self._store.find(key)
         if left is not None and deletion.is_terminating(left) and not finalizers and not deletion.finalizers(left):
             self._store.remove(key)
         return new
+
+
+def _sort(target: Target) -> tuple[str, str, str]:
+    """Give group, version and kind of what comes through a door."""
+    own = (target.resource.group, target.resource.version, target.resource.kind_name)
+    kind = target.resource.doors[target.subresource]["responseKind"] if target.subresource else {}
+    return (kind.get("group", ""), kind["version"], kind["kind"]) if kind.get("version") else own
+
+
+def _finalized(namespace: Mapping[str, Any], body: Any) -> Document:
+    """Give a namespace with the finalizers that a body states."""
+    finalizers = structure.mapping(body, "spec").get("finalizers") or []
+    spec = {**structure.mapping(namespace, "spec"), "finalizers": list(finalizers)}
+    if not finalizers:
+        spec.pop("finalizers")
+    return {**namespace, "spec": spec}
 
 
 def scale_of(manifest: Mapping[str, Any], resource: Resource) -> Document:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +12,7 @@ import click
 from pumice.cli import kube_options
 
 if TYPE_CHECKING:
+    from pumice.fleet import kubelets
     from pumice.fleet import plan as plans
     from pumice.kube.calls.client import Client
 
@@ -105,7 +107,7 @@ async def _delete(client: Client) -> None:
 
 
 async def _run(client: Client, wanted: plans.Plan, heartbeat: float, *, kubelet: bool) -> None:
-    from pumice.fleet import running  # noqa: PLC0415
+    from pumice.fleet import kubelets, running  # noqa: PLC0415
 
     async with client:
         created = await running.register(client, wanted, click.echo)
@@ -118,7 +120,26 @@ async def _run(client: Client, wanted: plans.Plan, heartbeat: float, *, kubelet:
         for each in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(each, task.cancel if task is not None else loop.stop)
         click.echo("serving their pods; stop with Ctrl-C")
+        fleet = kubelets.Kubelets(client, wanted.addresses())
+        beating = asyncio.create_task(_watched(fleet))
         try:
-            await running.serve(client, wanted, click.echo, heartbeat=heartbeat)
+            await running.serve(client, wanted, fleet, click.echo, heartbeat=heartbeat)
         except asyncio.CancelledError:
             click.echo("stopped; the nodes stay, `pumice nodes --delete` removes them")
+        finally:
+            beating.cancel()
+
+
+async def _watched(fleet: kubelets.Kubelets) -> None:
+    """Let somebody notice if the kubelets do not go on; it tells on the standard error."""
+    from pumice.server.health import overdue  # noqa: PLC0415  as above
+    from pumice.server.logs import logs  # noqa: PLC0415
+    from pumice.server.threads import watchdog  # noqa: PLC0415
+
+    watching = watchdog.Watchdog(logs.Log(stream=sys.stderr))
+    loop = overdue.Part("nodes", "a turn of the nodes' loop")
+    watching.watch.add(loop)
+    what = "a turn of the kubelets"
+    watching.watch.add(overdue.Turning("kubelets", what, lambda: fleet.turns, rests=lambda: fleet.is_held))
+    watching.start()
+    await watchdog.beat(loop)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pumice.kube.calls.client import Client
 
 WATCHED: Final = WatchSpec(kinds.POD, field_selector="spec.nodeName!=", keep_raw=True)
+LOOK: Final = 0.8  # seconds after which a worker turns though there is nothing to do
 _RETRY = 1.0
 _MANNER: Final = pod_life.Manner()
 
@@ -54,6 +55,13 @@ class Kubelets:
         self._now = now
         self._work: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
         self._planned: dict[str, _Planned] = {}  # by uid
+        self._idle = 0
+        self.turns = 0  # of workers; there is one every second unless all are at work
+
+    @property
+    def is_held(self) -> bool:
+        """Tell whether no turn can be expected: everybody is at work."""
+        return self._idle == 0
 
     def feed(
         self, kind: kinds.Kind, event_type: EventType, found: meta.KubeObject | decoding.Malformed, raw: bytes
@@ -89,10 +97,14 @@ class Kubelets:
 
     async def _serve(self) -> None:
         while True:
-            uid, cause = await self._work.get()
-            planned = self._planned.get(uid)
-            if planned is None or planned.cause != cause:
+            self.turns += 1
+            self._idle += 1
+            found = await self._given()
+            self._idle -= 1
+            planned = self._planned.get(found[0]) if found is not None else None
+            if found is None or planned is None or planned.cause != found[1]:
                 continue
+            uid, cause = found
             pod = msgspec.json.decode(planned.pod)
             try:
                 await self._perform(pod, self._next(pod))
@@ -100,6 +112,14 @@ class Kubelets:
                 if not isinstance(error, errors.ApiError) or error.status not in (404, 409):
                     self.counts.failed += 1
                     self._at(int((self._now() + _RETRY) * duration.SECOND), uid, cause)
+
+    async def _given(self) -> tuple[str, Any] | None:
+        """Wait for something to do, and not for ever."""
+        try:
+            async with asyncio.timeout(LOOK):
+                return await self._work.get()
+        except TimeoutError:
+            return None
 
     async def _perform(self, pod: Mapping[str, Any], wanted: pod_life.Next) -> None:
         metadata = pod["metadata"]

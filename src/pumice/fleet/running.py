@@ -89,9 +89,10 @@ async def remove(client: Client, tell: Told) -> int:
     return len(found)
 
 
-async def serve(client: Client, wanted: plan.Plan, tell: Told, *, heartbeat: float = 20.0) -> None:
+async def serve(
+    client: Client, wanted: plan.Plan, fleet: kubelets.Kubelets, tell: Told, *, heartbeat: float = 20.0
+) -> None:
     """Run the kubelets of registered nodes until cancelled; a heartbeat of 0 sends none."""
-    fleet = kubelets.Kubelets(client, wanted.addresses())
     follower = informers.Informers(client, [kubelets.WATCHED], fleet)
     async with asyncio.TaskGroup() as group:
         group.create_task(follower.run())

@@ -101,6 +101,7 @@ class Journal:
         self._version = 0
         self._wake = threading.Condition()
         self._ending = False
+        self._begun = False
         self.turns = 0
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
 
@@ -115,6 +116,7 @@ class Journal:
         self.durability.start(version)
         self._version = version
         self._store.observe(self._seen)
+        self._begun = True
         self._thread.start()
 
     def _restored_version(self) -> int:
@@ -137,7 +139,7 @@ class Journal:
     @property
     def rests(self) -> bool:
         """Tell whether no turn is to be expected: it has not begun, or it ends."""
-        return self._ending or not self.turns
+        return self._ending or not self._begun
 
     def close(self) -> None:
         """Write what is left and close."""
