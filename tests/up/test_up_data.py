@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import threading
 from pathlib import Path
@@ -101,11 +102,15 @@ def test_a_file_that_is_no_database_is_named(tmp_path):
 def test_a_journal_that_is_stuck_before_its_first_turn_is_not_taken_for_resting(tmp_path, monkeypatch):
     released = threading.Event()
     monkeypatch.setattr(journal.Journal, "_run", lambda _: released.wait())
-    store = ObjectStore(lambda: 0)
-    kept = journal.open_journal(tmp_path, store)
-    assert kept.rests
-    kept.restore(cluster.Cluster(store, lambda: 0))
-    assert (kept.turns, kept.rests) == (0, False)
-    released.set()
-    kept.close()
-    assert kept.rests
+
+    async def play():
+        store = ObjectStore(lambda: 0)
+        kept = journal.open_journal(tmp_path, store)
+        assert kept.rests
+        kept.restore(cluster.Cluster(store, lambda: 0))
+        assert (kept.turns, kept.rests) == (0, False)
+        released.set()
+        kept.close()
+        assert kept.rests
+
+    asyncio.run(play())
