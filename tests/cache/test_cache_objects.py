@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import Desk, group, node, pod, priority_class, queue
-from pumice.cache.effects import Bind, Create, Evict
+from pumice.cache.effects import Bind, Create, Evict, Read
 from pumice.model.statuses import Status
 from pumice.scheduler import Options
 
@@ -348,4 +348,63 @@ def test_an_object_that_breaks_the_machinery_costs_nobody_else_a_cycle(monkeypat
     record = desk.cycle()
     assert desk.world.binds == {"good": "n1"}
     assert "Pod a/bad could not be taken in: RuntimeError: no such luck" in "\n".join(record.trace())
+    assert [str(failure) for failure in desk.scheduler.failures] == ["no such luck"]
+
+
+def test_an_answer_that_breaks_the_machinery_costs_no_other_answer(monkeypatch):
+    desk = Desk().feed(node("n1"), group("g", 2), pod("a", "g", cpu="1"), pod("b", "g", cpu="1"))
+    desk.cycle()
+    settle_bind = desk.cache.assumptions.settle_bind
+
+    def broken(effect, outcome, now):
+        if effect.name == "a":
+            raise RuntimeError("no such luck")
+        settle_bind(effect, outcome, now)
+
+    monkeypatch.setattr(desk.cache.assumptions, "settle_bind", broken)
+    for bind in desk.world.of(Bind):
+        desk.settle(bind)
+    record = desk.cycle()
+    assert [name for name, reason, _ in desk.world.notes if reason == "Scheduled"] == ["b"]
+    assert "the answer to Bind a/a could not be taken in: RuntimeError: no such luck" in "\n".join(record.trace())
+    assert [str(failure) for failure in desk.scheduler.failures] == ["no such luck"]
+
+
+@pytest.mark.parametrize("part", ["assumptions", "publisher", "pods", "unserved"])
+def test_a_part_that_breaks_down_in_its_review_costs_no_other_its_own(monkeypatch, part):
+    desk = Desk().feed(node("n1"))
+    desk.cycle()
+    looked = []
+
+    def look(name):
+        def review(_now):
+            looked.append(name)
+            if name == part:
+                raise RuntimeError("no such luck")
+
+        return review
+
+    parts = ("assumptions", "publisher", "pods", "unserved")
+    for name in parts:
+        monkeypatch.setattr(getattr(desk.cache, name), "review", look(name))
+    desk.feed(group("g"), pod("p", "g", cpu="1"))
+    desk.cycle()
+    assert looked == list(parts)
+    assert desk.world.binds == {"p": "n1"}
+    assert [str(failure) for failure in desk.scheduler.failures] == ["no such luck"]
+
+
+def test_a_bind_that_breaks_us_when_it_is_looked_after_costs_the_next_nothing(monkeypatch):
+    desk = Desk().feed(node("n1"), group("g", 2), pod("a", "g", cpu="1"), pod("b", "g", cpu="1"))
+    desk.cycle(31)
+    send = desk.world.send
+
+    def broken(effect):
+        if isinstance(effect, Read) and effect.name == "a":
+            raise RuntimeError("no such luck")
+        send(effect)
+
+    monkeypatch.setattr(desk.world, "send", broken)
+    desk.cycle()
+    assert desk.world.reads == ["b"]
     assert [str(failure) for failure in desk.scheduler.failures] == ["no such luck"]

@@ -124,6 +124,60 @@ def test_an_eviction_is_repeated_as_long_as_the_pod_is_there(code):
     assert len(desk.world.evictions) in (sent, sent + 1)
 
 
+def _evicting():
+    """Send an eviction of `old-0`."""
+    desk = builders.Desk(PREEMPTING)
+    desk.feed(builders.priority_class("low", 1), builders.priority_class("high", 9), builders.node("n1", cpu="1"))
+    desk.feed(builders.group("old", priorityClassName="low"), builders.pod("old-0", "old", cpu="1", node="n1"))
+    desk.feed(builders.group("new", priorityClassName="high"), builders.pod("new-0", "new", cpu="1"))
+    desk.cycle()
+    assert desk.world.evictions == ["old-0"]
+    return desk
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_an_eviction_of_which_nothing_is_seen_for_half_a_minute_is_asked_about(answered):
+    desk = _evicting()
+    if answered:
+        desk.settle(desk.world.of(Evict)[-1])
+    assert desk.cache.next_wake() <= desk.now + 30 * builders.SECOND
+    desk.cycle(28)
+    desk.cycle()
+    assert desk.world.reads == []
+    desk.cycle()
+    desk.cycle()
+    assert desk.world.reads == ["old-0"]
+    assert desk.world.evictions == ["old-0"]
+
+
+@pytest.mark.parametrize(
+    ("found", "again"),
+    [("there", True), ("going", False), ("gone", False), ("ended", False)],
+)
+def test_an_eviction_is_repeated_if_the_pod_that_was_read_is_not_going(found, again):
+    desk = _evicting()
+    desk.cycle(31)
+    desk.cycle()
+    read = desk.world.of(Read)[-1]
+    if found == "gone":
+        desk.settle(read, "notfound")
+    else:
+        more = {"going": {"deleting": True}, "ended": {"phase": "Failed"}}.get(found, {})
+        desk.settle(read, read=builders.pod("old-0", "old", cpu="1", node="n1", **more))
+    desk.cycle(10)
+    desk.cycle()
+    assert desk.world.evictions == ["old-0"] * (2 if again else 1)
+
+
+def test_a_read_of_an_evicted_pod_that_fails_is_made_again_soon():
+    desk = _evicting()
+    desk.cycle(31)
+    desk.cycle()
+    desk.settle(desk.world.of(Read)[-1], "unavailable").cycle(2)
+    desk.cycle()
+    assert desk.world.reads == ["old-0"] * 2
+
+
 @pytest.mark.parametrize(("kind", "name"), [("PodGroup", "g"), ("Pod", "large-0"), ("Queue", "default")])
 def test_a_status_that_is_refused_is_written_again_ever_more_rarely(kind, name):
     desk = gang(builders.Desk(), members=1)

@@ -33,12 +33,18 @@ OUTRUN = 5
 
 
 class Eviction(msgspec.Struct):
-    """An eviction that is to be repeated until the pod is going."""
+    """An eviction that is to be repeated until the pod is going; `deadline` is when to look whether it arrived, `due` when to send one again that did not."""
 
     effect: Evict
+    deadline: int
     tries: int = 0
     due: int | None = None
     refused: bool = False
+
+    @property
+    def next_look(self) -> int:
+        """When something is to be done about it."""
+        return self.deadline if self.due is None else self.due
 
 
 class Binding(msgspec.Struct):
@@ -104,7 +110,7 @@ class Assumptions:
     def evict(self, task: Task, reason: str) -> None:
         """Send an eviction, with the events that tell of it."""
         effect = Evict(namespace=task.namespace, name=task.name, uid=task.uid, reason=reason)
-        self._evictions[task.uid] = Eviction(effect)
+        self._evictions[task.uid] = Eviction(effect, self._now + PATIENCE)
         self._cache.world.send(effect)
         self._cache.note(
             kinds.POD, task.pod.metadata, "Warning", names.EVENT_EVICT, f"Pod is evicted, because of {reason}"
@@ -219,12 +225,17 @@ class Assumptions:
         if outcome.failure.code == "notfound":
             # If it is gone, the read or the watch ends the matter; if not, it was somebody else's write that came between.
             self._read(effect.namespace, effect.name, effect.uid)
+        self._eviction_failed(eviction, outcome.failure.message, outcome.failure.code, now)
+
+    def _eviction_failed(self, eviction: Eviction, text: str, code: FailureCode, now: int) -> None:
+        """Send an eviction again after a pause that grows with every failure."""
+        effect = eviction.effect
         eviction.tries += 1
-        eviction.refused = outcome.failure.code == "refused"
-        eviction.due = now + max(retry_pauses.FIRST_DELAY, retry_pauses.delay(eviction.tries, outcome.failure.code))
+        eviction.refused = code == "refused"
+        eviction.due = now + max(retry_pauses.FIRST_DELAY, retry_pauses.delay(eviction.tries, code))
         self._cache.record.say(
             "evict",
-            f"{effect.namespace}/{effect.name}: {outcome.failure.message}; attempt {eviction.tries} failed, it will be repeated",
+            f"{effect.namespace}/{effect.name}: {text}; attempt {eviction.tries} failed, it will be repeated",
         )
 
     def settle_read(self, effect: Read, outcome: Outcome) -> None:
@@ -239,12 +250,19 @@ class Assumptions:
             if unbound and binding is not None and binding.due is None and task.status == Status.BINDING:
                 self._bind_failed(task, "the bind did not arrive", "unavailable", self._now)
             self._cache.pods.apply("MODIFIED", found, self._now)
+            # One that was going, or has ended, is not kept any more.
+            eviction = self._evictions.get(task.uid)
+            if eviction is not None and eviction.due is None:
+                self._eviction_failed(eviction, "the delete did not arrive", "unavailable", self._now)
         elif outcome.failure is not None and outcome.failure.code == "notfound":
             # Only the pod that was asked about: one that was created meanwhile under the same name is there.
             self._cache.pods.forget(effect.uid)
-        elif (binding := self._bindings.get(effect.uid)) is not None:
-            binding.deadline = self._now + ASK_AGAIN
-            self._first_look = min(self._first_look, binding.next_look)
+        else:
+            if (eviction := self._evictions.get(effect.uid)) is not None:
+                eviction.deadline = self._now + ASK_AGAIN
+            if (binding := self._bindings.get(effect.uid)) is not None:
+                binding.deadline = self._now + ASK_AGAIN
+                self._first_look = min(self._first_look, binding.next_look)
 
     def _read(self, namespace: str, name: str, uid: str) -> None:
         self._cache.world.send(Read(kind=kinds.POD, namespace=namespace, name=name, uid=uid))
@@ -252,36 +270,48 @@ class Assumptions:
     # -- time --------------------------------------------------------------------------------------------------
 
     def review(self, now: int) -> None:
-        """Repeat evictions that are due, and ask after binds that nobody has confirmed for long."""
+        """Repeat what is due, and ask after what nobody has confirmed for long."""
         self._now = now
-        self._review_evictions(now)
+        for uid, eviction in list(self._evictions.items()):
+            if eviction.next_look <= now or eviction.refused:
+                try:
+                    self._review_eviction(uid, eviction, now)
+                except Exception as error:  # noqa: BLE001  one pod that breaks us must not cost the next
+                    self._cache.broke(f"the eviction of {uid} could not be looked after", error)
         if len(self._bindings) <= FEW or self._first_look <= now:
             self._review_bindings(now)
 
     def _review_bindings(self, now: int) -> None:
         for uid, binding in list(self._bindings.items()):
-            task = self._cluster.tasks.get(uid)
-            if task is None:
-                del self._bindings[uid]
-            elif binding.due is not None:
-                if binding.due <= now:
-                    self._repeat(task, binding, now)
-            elif binding.deadline <= now:
-                binding.deadline = now + PATIENCE
-                self._read(binding.effect.namespace, binding.effect.name, binding.effect.uid)
+            try:
+                self._review_binding(uid, binding, now)
+            except Exception as error:  # noqa: BLE001  as above
+                self._cache.broke(f"the bind of {uid} could not be looked after", error)
         self._first_look = min((binding.next_look for binding in self._bindings.values()), default=now + PATIENCE)
 
-    def _review_evictions(self, now: int) -> None:
-        for uid, eviction in list(self._evictions.items()):
-            if eviction.due is None:
-                continue
-            task = self._cluster.tasks.get(uid)
-            if task is None:
-                del self._evictions[uid]
-            elif eviction.refused and self._cache.is_given_up(self._cluster, uid):
-                self._withdraw(task, eviction, now)
-            elif eviction.due <= now:
-                eviction.due = None
+    def _review_binding(self, uid: str, binding: Binding, now: int) -> None:
+        task = self._cluster.tasks.get(uid)
+        if task is None:
+            del self._bindings[uid]
+        elif binding.due is not None:
+            if binding.due <= now:
+                self._repeat(task, binding, now)
+        elif binding.deadline <= now:
+            binding.deadline = now + PATIENCE
+            self._read(binding.effect.namespace, binding.effect.name, uid)
+
+    def _review_eviction(self, uid: str, eviction: Eviction, now: int) -> None:
+        task = self._cluster.tasks.get(uid)
+        if task is None:
+            del self._evictions[uid]
+        elif eviction.due is not None and eviction.refused and self._cache.is_given_up(self._cluster, uid):
+            self._withdraw(task, eviction, now)
+        elif eviction.next_look <= now:
+            asks = eviction.due is None
+            eviction.due, eviction.deadline = None, now + PATIENCE
+            if asks:
+                self._read(eviction.effect.namespace, eviction.effect.name, uid)
+            else:
                 self._cache.world.send(eviction.effect)
 
     def _withdraw(self, task: Task, eviction: Eviction, now: int) -> None:
@@ -298,7 +328,7 @@ class Assumptions:
 
     def next_wake(self) -> int | None:
         """Return when the next repetition or question is due; of many binds, when one may be."""
-        times = [e.due for e in self._evictions.values() if e.due is not None]
+        times = [eviction.next_look for eviction in self._evictions.values()]
         if len(self._bindings) > FEW:
             times.append(self._first_look)
         else:

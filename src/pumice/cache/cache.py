@@ -29,6 +29,7 @@ from pumice.model.cluster import Cluster
 
 if TYPE_CHECKING:
     from pumice.cache.assignment import Assignment
+    from pumice.cache.effects import Answerable
     from pumice.framework.session import Session
     from pumice.model.task import Task
 
@@ -104,17 +105,22 @@ class Cache:
             try:
                 self._apply_event(kind, event_type, found, now)
             except Exception as error:  # noqa: BLE001  one object that breaks us must not cost anybody else a cycle
-                self._broke(kind, found, error)
+                name = f"{found.metadata.namespace}/{found.metadata.name}" if kind.namespaced else found.metadata.name
+                self.broke(f"{kind.name} {name} could not be taken in", error)
         self.inputs.settling()
         for _ in range(len(self._outcomes)):
             outcome = self._outcomes.popleft()
             self.inputs.settled(outcome)
-            self._settle(outcome, now)
+            try:
+                self._settle(outcome, now)
+            except Exception as error:  # noqa: BLE001  nor must one answer cost the next
+                self.broke(f"the answer to {_named(outcome.effect)} could not be taken in", error)
         if not standby:
-            self.assumptions.review(now)
-            self.publisher.review(now)
-            self.pods.review(now)
-            self.unserved.review(now)
+            for part in (self.assumptions, self.publisher, self.pods, self.unserved):
+                try:
+                    part.review(now)
+                except Exception as error:  # noqa: BLE001  nor one part the others
+                    self.broke(f"{type(part).__name__} could not be looked at", error)
             self._ensure_queues()
         self._forget_jobs()
         if len(self.failures) > known:
@@ -146,10 +152,10 @@ class Cache:
         else:
             self.objects.apply(kind, event_type, found)
 
-    def _broke(self, kind: kinds.Kind, found: meta.KubeObject | decoding.Malformed, error: Exception) -> None:
+    def broke(self, what: str, error: Exception) -> None:
+        """Note that something broke down, and go on with what comes next."""
         self.failures.append(error)
-        name = f"{found.metadata.namespace}/{found.metadata.name}" if kind.namespaced else found.metadata.name
-        self.record.say("cache", f"{kind.name} {name} could not be taken in: {type(error).__name__}: {error}")
+        self.record.say("cache", f"{what}: {type(error).__name__}: {error}")
 
     def _settle(self, outcome: Outcome, now: int) -> None:
         """Give an answer to whoever sent the effect."""
@@ -279,6 +285,13 @@ class Cache:
     def publish(self, session: Session) -> None:
         """Write what the cycle found out, as far as it is news."""
         self.publisher.publish(session)
+
+
+def _named(effect: Answerable) -> str:
+    """Name an effect, and what it is about."""
+    if isinstance(effect, Create):
+        return f"Create {effect.kind.name} {effect.manifest['metadata']['name']}"
+    return f"{type(effect).__name__} {effect.namespace}/{effect.name}"
 
 
 def _told_of(kind: kinds.Kind, metadata: meta.ObjectMeta) -> str:

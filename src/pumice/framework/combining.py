@@ -193,11 +193,26 @@ class FirstAnswer(Extension[P, R | None]):
             try:
                 answer = registered.function(*args, **kwargs)
                 if answer is not None:
-                    wrong_answers.check_instance(answer, self.point.given)
+                    self._check(answer, args)
                     return answer
             except Exception as error:
                 raise self.broke(registered, error, args) from error
         return None
+
+    def _check(self, answer: R, args: tuple[Any, ...]) -> None:
+        """Refuse what cannot be an answer."""
+        del args
+        wrong_answers.check_instance(answer, self.point.given)
+
+
+class Position(FirstAnswer[P, R]):
+    """The first answer that is not None, a position among the nodes that were asked about."""
+
+    __slots__ = ()
+
+    def _check(self, answer: R, args: tuple[Any, ...]) -> None:
+        super()._check(answer, args)
+        wrong_answers.check_position(answer, len(args[1]))
 
 
 class Intersection(Extension[[S, "Sequence[Task]"], "Sequence[Task] | None"], Generic[S]):

@@ -15,6 +15,7 @@ from pumice.framework.combining import (
     ContextOrder,
     FirstAnswer,
     Intersection,
+    Position,
     Refusals,
     Sum,
     Union,
@@ -164,7 +165,7 @@ class Points:
     )
     best_node = Point(
         "BestNode",
-        FirstAnswer[[Subject, Nodes, Floats], int],
+        Position[[Subject, Nodes, Floats], int],
         "subject, nodes, scores",
         "enableBestNode",
         says="Choose among the candidates, as a position in the view.",

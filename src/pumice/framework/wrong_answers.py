@@ -66,6 +66,12 @@ def check_instance(answer: object, wanted: type) -> None:
         raise WrongAnswerError(f"it gives {_shown(answer)} instead of {wanted.__name__}")
 
 
+def check_position(answer: Any, length: int) -> None:
+    """Check that a position is one among so many."""
+    if not 0 <= answer < length:
+        raise WrongAnswerError(f"asked about {length} nodes, it chooses the one at position {answer}")
+
+
 def check_chosen(answer: object, asked: Sequence[Task]) -> None:
     """Check that a choice among tasks names only those that were asked about."""
     if not isinstance(answer, (list, tuple)):

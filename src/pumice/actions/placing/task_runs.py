@@ -287,6 +287,4 @@ def _best_node(session: Session, evaluation: Evaluation, within: Rows | None, *,
     evaluation.refresh_scores()
     scores = evaluation.plain[candidates] + evaluation.normalised(candidates)
     named = session.best_node(evaluation.subject, table.view(candidates, released=released), scores)
-    if named is not None and named in candidates:
-        return [named]
-    return [selection.best(evaluation, candidates)]
+    return [selection.best(evaluation, candidates) if named is None else int(candidates[named])]
