@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import sysconfig
+import traceback
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
+
+import pumice
+from pumice.framework import observing
+from pumice.framework.breakdowns import PluginBreakdownError
 
 pytest_plugins = ["testbed.pytest_plugin"]
 
@@ -16,3 +24,33 @@ settings.load_profile("new" if os.environ.get("PUMICE_FUZZ") else "same")
 # Whoever is started in the background ignores Ctrl-C, and so would every process that tests start and end with it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# ---- no fast way is left in silence
+
+OURS = (str(Path(pumice.__file__).parent), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
+RETREATS = []
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "retreats: a fast way may be left here, because of something that the test does")
+    observing.Observer.retreated = lambda _observer, way, error: RETREATS.append((way, error))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Fail a test in which our own code broke down on a fast way: the long one hides it, and costs time for ever."""
+    RETREATS.clear()
+    result = yield
+    unwanted = [(way, error) for way, error in RETREATS if not is_of_the_test(error)]
+    if unwanted and item.get_closest_marker("retreats") is None:
+        way, error = unwanted[0]
+        told = "".join(traceback.format_exception(error))
+        pytest.fail(f"the fast way of {way} was left; mark the test with `retreats` if it means that\n{told}")
+    return result
+
+
+def is_of_the_test(error):
+    """Tell whether an exception comes from a plugin that the test has made."""
+    error = error.breakdown.error if isinstance(error, PluginBreakdownError) else error
+    return any(not frame.filename.startswith((*OURS, "<")) for frame in traceback.extract_tb(error.__traceback__))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from contextlib import contextmanager
 from unittest import mock
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_actions_surplus import asked, configuration, merged
 
 from builders import Desk, group, node, played, pod, priority_class, queue
-from pumice.actions.placing import rounds, shared_rounds, surplus
+from pumice.actions.placing import drafted, rounds, shared_rounds, surplus
 from pumice.framework.plugin import Plugin
 
 ANYTHING = st.randoms(use_true_random=True)
@@ -285,3 +286,14 @@ def test_many_jobs_of_one_pod_are_played_in_few_rounds():
     assert len(desk.world.binds) == len(names)
     assert sum(played) >= 90
     assert len(played) <= 10
+
+
+@pytest.mark.retreats
+def test_jobs_whose_round_breaks_down_are_served_turn_by_turn():
+    names = [f"j{number}" for number in range(10)]
+    objects = [each for name in names for each in (group(name, 1), pod(f"{name}-0", name, cpu="100m"))]
+    desk = Desk().feed(node("n", cpu="64"), *objects)
+    with mock.patch.object(drafted, "place", side_effect=ValueError("ours")):
+        desk.cycle()
+    assert len(desk.world.binds) == len(names)
+    assert not desk.scheduler.failures

@@ -407,3 +407,27 @@ def test_buckets_are_those_of_the_peer(name, first, last, number):
     assert len(bounds) == number
     assert bounds[0] == pytest.approx(first)
     assert bounds[-1] == pytest.approx(last)
+
+
+class Unordered(Plugin):
+    """Breaks down about the order of the tasks of some jobs."""
+
+    name = "unordered"
+    points = frozenset({"TaskOrder"})
+
+    def open(self, session):
+        session.task_order.add(lambda task: 1 / (task.name != "p0"))
+
+
+def test_a_fast_way_that_is_left_is_counted_each_time_and_its_cause_is_logged_once(monkeypatch):
+    bench = Bench()
+    known = registry.installed()
+    extended = registry.Registry({**known.plugins, "unordered": Unordered}, known.actions)
+    monkeypatch.setattr(bench.scheduler, "_registry", extended)
+    text = 'actions: "allocate"\ntiers: [{plugins: [{name: gang}, {name: unordered}]}]\n'
+    bench.scheduler.reconfigure(configuration.load(text, extended.catalog()))
+    bench.feed(builders.node("n1", cpu="8"), *gang())
+    bench.cycle().cycle()
+    assert bench.samples()['pumice_retreats_total{way="task order"}'] == 2
+    told = [line for line in bench.lines.all if "task order" in line["msg"]]
+    assert [line["cause"] for line in told] == ["ZeroDivisionError: division by zero"]

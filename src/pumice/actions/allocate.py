@@ -410,8 +410,13 @@ def _tried(session: Session, waiting: Iterable[Task]) -> list[Task]:
 
 def _put_in_order(session: Session, members: dict[str, list[Job]], work: dict[str, list[Task]]) -> None:
     """Put the tasks of every job in order, of all jobs at once if nobody breaks down; a job whose tasks cannot be ordered is not served."""
-    if not session.reserved and session.task_order.sort_each([tasks for tasks in work.values() if len(tasks) > 1]):
-        return
+    if not session.reserved:
+        try:
+            session.task_order.sort_each([tasks for tasks in work.values() if len(tasks) > 1])
+        except Exception as error:  # noqa: BLE001  whatever it is, it comes again where the tasks of one job are put in order
+            session.observer.retreated("task order", error)
+        else:
+            return
     for name, jobs in list(members.items()):
         for job in jobs:
             work[job.key] = _in_order(session, job, work[job.key])

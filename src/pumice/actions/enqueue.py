@@ -84,7 +84,11 @@ class Enqueue(Action):
             return False
         entries = asking.lead(size.turns)
         jobs = _asked_about([job for _, _, job in entries])
-        permitted = session.job_enqueueable.permitted(jobs)
+        try:
+            permitted = session.job_enqueueable.permitted(jobs)
+        except Exception as error:  # noqa: BLE001  whatever it is, it comes again where the job is asked about, which it is put on
+            permitted = 0
+            session.observer.retreated("letting in", error)
         entered = asking.leave_together(entries[:permitted])
         asking.put_back(entries[entered:])
         size.adapt(entered)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pumice.framework import fitting
+from pumice.framework.breakdowns import WrongAnswerError
 from pumice.framework.drafting import FARTHEST, REFUSED, Draft
 from pumice.framework.foresight import PRECISION
 from pumice.framework.functions import answers_about_many, bare_answers, speaks
@@ -303,8 +304,8 @@ class Blocks:
         """Name, in their order, those of whom each will look for a node soon."""
         try:
             self._expected = {self._evaluator.key(subject): subject for subject in subjects} if self._suits else {}
-        except Exception:  # noqa: BLE001  as in `_found`
-            self.give_up()
+        except Exception as error:  # noqa: BLE001  as in `_found`
+            self.give_up(error)
         self._order = list(self._expected)
         self._ranks = {key: rank for rank, key in enumerate(self._order)}
         self._size = FIRST
@@ -320,7 +321,7 @@ class Blocks:
         # A number that is none, or has no end, would be the best.
         if row[best] < math.inf:
             return row, best
-        self.give_up()
+        self.give_up(WrongAnswerError(f"the score of node {self._evaluator.table.records[best].name} is {row[best]}"))
         return None
 
     def rows(self, evaluation: Evaluation, count: int) -> list[int] | None:
@@ -331,8 +332,8 @@ class Blocks:
         block, position = place
         try:
             return Draft(block, self._evaluator.table, [position] * count).rows()
-        except Exception:  # noqa: BLE001  as below
-            self.give_up()
+        except Exception as error:  # noqa: BLE001  as below
+            self.give_up(error)
             return None
 
     def _found(self, evaluation: Evaluation) -> tuple[Block, int] | None:
@@ -344,8 +345,8 @@ class Blocks:
             if place is None:
                 return None
             place[0].catch_up()
-        except Exception:  # noqa: BLE001  whatever a plugin raises is raised again, and put on it, where the subject is asked about alone
-            self.give_up()
+        except Exception as error:  # noqa: BLE001  whatever a plugin raises is raised again, and put on it, where the subject is asked about alone
+            self.give_up(error)
             return None
         place[0].used.add(place[1])
         return place
@@ -364,8 +365,8 @@ class Blocks:
             block.catch_up()
             block.used.update(members)
             return Draft(block, self._evaluator.table, members).rows(), alike
-        except Exception:  # noqa: BLE001  as above
-            self.give_up()
+        except Exception as error:  # noqa: BLE001  as above
+            self.give_up(error)
             return [], []
 
     def _members(self, subjects: Iterable[Subject]) -> tuple[Block | None, list[int], list[Subject]]:
@@ -406,8 +407,9 @@ class Blocks:
             self._state = state
         return True
 
-    def give_up(self) -> None:
+    def give_up(self, error: Exception) -> None:
         """Make no blocks any more in this session."""
+        self._evaluator.observer.retreated("blocks", error)
         self.clear()
         self._suits, self._expected = False, {}
 

@@ -46,15 +46,12 @@ class AdmissionVotes(_AboutMany, Votes[[Job]]):
     __slots__ = ()
 
     def permitted(self, jobs: Sequence[Job]) -> int:
-        """Return how many of the first of some jobs of one queue are permitted for sure if each is let in before the next; about the others one has to ask."""
+        """Return how many of the first of some jobs of one queue are permitted for sure if each is let in before the next; about the others one has to ask, as about all of them if somebody breaks down."""
         deciding = next((tier for tier in self.tiers if tier), [])
         for registered in deciding:
             if not jobs or (many := _many(registered)) is None:
                 return 0
-            try:
-                jobs = jobs[: many(jobs)]
-            except Exception:  # noqa: BLE001  whatever it is, it comes again where the job is asked about, which it is put on
-                return 0
+            jobs = jobs[: many(jobs)]
         return len(jobs)
 
 

@@ -25,5 +25,8 @@ class Observer:
     def took(self, reason: str, queue: str, claimant_queue: str) -> None:
         """Take note of one pod that is evicted: by which action, from which queue, and for which; empty if for nobody."""
 
+    def retreated(self, way: str, error: Exception) -> None:
+        """Take note that a fast way was left because of an exception, and the long one is gone instead: `rounds`, `blocks`, `letting in` or `task order`."""
+
 
 NOBODY = Observer()

@@ -275,26 +275,22 @@ class TaskOrdering(Ordering[Task]):
             return [(*key[:-fallback], task.index, *key[-fallback:]) for key, task in zip(keys, items, strict=True)]
         return keys
 
-    def sort_each(self, groups: Sequence[list[Task]]) -> bool:
-        """Put the tasks of many jobs in order, each job's among themselves; False, with everything as it was, if a part breaks down, which is for the job that it is about."""
+    def sort_each(self, groups: Sequence[list[Task]]) -> None:
+        """Put the tasks of many jobs in order, each job's among themselves; what a part raises is for the job that it is about, and leaves everything as it was."""
         items = [task for group in groups for task in group]
         places = [place for place, group in enumerate(groups) for _ in group]
-        try:
-            columns: list[list[Any]] = [list(map(registered.function, items)) for registered in self]
-            for column in columns:
-                wrong_answers.check_keys(column)
-            fallback = [map(function, items) for function in self._fallback]
-            # The group comes first, so that tasks are compared with those of their own only.
-            keys = list(zip(places, *columns, _numbers(items, groups), *fallback, strict=True))
-            ordered = [items[at] for at in sorted(range(len(items)), key=keys.__getitem__)]
-        except Exception:  # noqa: BLE001  whatever a plugin raises
-            return False
+        columns: list[list[Any]] = [list(map(registered.function, items)) for registered in self]
+        for column in columns:
+            wrong_answers.check_keys(column)
+        fallback = [map(function, items) for function in self._fallback]
+        # The group comes first, so that tasks are compared with those of their own only.
+        keys = list(zip(places, *columns, _numbers(items, groups), *fallback, strict=True))
+        ordered = [items[at] for at in sorted(range(len(items)), key=keys.__getitem__)]
         start = 0
         for group in groups:
             end = start + len(group)
             group[:] = ordered[start:end]
             start = end
-        return True
 
 
 def _numbers(items: Sequence[Task], groups: Sequence[Sequence[Task]]) -> list[int]:

@@ -173,12 +173,7 @@ class Reporter:
         yield "pumice_configuration_valid", (), int(not self._policy.problem)
         yield "pumice_leading", (), int(self._decider is not None and self._decider.deciding)
         yield "pumice_api_server_silence_seconds", (), self._api_silence.silence()
-        for outcome, count in self._cycles.items():
-            yield "pumice_cycles_total", (outcome,), count
-        for names, count in list(self._breakdowns.items()):
-            yield "pumice_breakdowns_total", names, count
-        for names, count in list(self._broken.items()):
-            yield "pumice_broken_functions", names, count
+        yield from self._of_cycles()
         if self._informers is not None:
             yield from of_watches(self._informers)
         if self.recorder is not None:
@@ -188,6 +183,17 @@ class Reporter:
             yield "pumice_write_failures_total", (verb,), writes.failed
         if self._world is not None:
             yield from _of_world(self._world)
+
+    def _of_cycles(self) -> Iterator[Sample]:
+        """Give how cycles ended, and what broke down in them."""
+        for outcome, count in self._cycles.items():
+            yield "pumice_cycles_total", (outcome,), count
+        for names, count in list(self._breakdowns.items()):
+            yield "pumice_breakdowns_total", names, count
+        for way, count in list(self.meter.retreats.items()):
+            yield "pumice_retreats_total", (way,), count
+        for names, count in list(self._broken.items()):
+            yield "pumice_broken_functions", names, count
 
     def _of_progress(self) -> Iterator[Sample]:
         """Give what tells that the process goes on."""

@@ -89,8 +89,9 @@ class Rounds:
                 if served and not session.handlers_may_refuse:
                     trial.keep()
                     return served
-        except Exception:  # noqa: BLE001  whatever it is, it comes again in a turn of the job's own, which it is put on
+        except Exception as error:  # noqa: BLE001  whatever it is, it comes again in a turn of the job's own, which it is put on
             self._enabled = False
+            session.observer.retreated("rounds", error)
         finally:
             session.breakdowns.trying = trying
         return []

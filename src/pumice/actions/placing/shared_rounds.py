@@ -121,8 +121,9 @@ class SharedRounds:
                 if served and not session.handlers_may_refuse:
                     trial.keep()
                     kept = True
-        except Exception:  # noqa: BLE001  whatever it is, it comes again in a turn of the job's own, which it is put on
+        except Exception as error:  # noqa: BLE001  whatever it is, it comes again in a turn of the job's own, which it is put on
             self._enabled = False
+            session.observer.retreated("rounds", error)
         finally:
             session.breakdowns.trying = trying
             order.end(kept=kept)

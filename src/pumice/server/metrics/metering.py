@@ -13,7 +13,7 @@ import msgspec
 
 from pumice.api import core, kinds
 from pumice.cache import effects
-from pumice.framework import observing
+from pumice.framework import breakdowns, observing
 from pumice.model.task import instant
 from pumice.server.logs import logs, write_failures
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pumice.server.metrics.exposition import Exposition
 
 MILLISECOND: Final = 1000
+MOST_CAUSES: Final = 100  # of retreats that are logged
 _STAGES: Final = {"plugin open": "OnSessionOpen", "plugin close": "OnSessionClose"}
 _SEARCH: Final = {"predicate": "Predicate", "scoring": "Scoring"}
 _PREEMPTION: Final = ("preempt", "gangpreempt")
@@ -53,6 +54,8 @@ class Meter(observing.Observer, effects.EffectObserver):
         self.victims = 0
         self.transactions: dict[str, int] = {}
         self.evictions: dict[tuple[str, str, str], int] = {}  # by action, queue and the claimant's queue
+        self.retreats: dict[str, int] = {}  # by the fast way that was left
+        self._retreats: dict[tuple[str, str], None] = {}  # those that were logged, with their cause
         self.placed: dict[str, tuple[float, float]] = {}  # by group: milliseconds it took, and when
         self.begun = False
         self.writes: dict[Verb, Writes] = {verb: Writes() for verb in get_args(effects.Verb)}
@@ -108,6 +111,15 @@ class Meter(observing.Observer, effects.EffectObserver):
         """Count an eviction; what follows the name of the action says which plugin asked for it."""
         key = (reason.partition(" ")[0], queue, claimant_queue)
         self.evictions[key] = self.evictions.get(key, 0) + 1
+
+    def retreated(self, way: str, error: Exception) -> None:
+        """Count that a fast way was left, and log each cause once."""
+        super().retreated(way, error)
+        self.retreats[way] = self.retreats.get(way, 0) + 1
+        cause = breakdowns.said(error)
+        if (way, cause) not in self._retreats and len(self._retreats) < MOST_CAUSES:
+            self._retreats[way, cause] = None
+            self._log.warning(f"the fast way of {way} was left; what it is for is done one by one", cause=cause)
 
     # -- effects -----------------------------------------------------------------------------------------------
 

@@ -146,6 +146,12 @@ SERIES: Final[tuple[Series, ...]] = (
         "exceptions and wrong answers of actions and plugins, once per cycle for each function and each job it was asked about; a name is empty where it is not known",
     ),
     Series(
+        "pumice_retreats_total",
+        "counter",
+        ("way",),
+        "fast ways that were left because of an exception, with the same decisions at the cost of time: rounds (turns taken together), blocks (many shapes evaluated at once), letting in (groups voted on together), task order (tasks of all jobs sorted at once); each cause is logged once",
+    ),
+    Series(
         "pumice_broken_functions",
         "gauge",
         ("plugin", "point"),
