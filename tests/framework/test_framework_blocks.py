@@ -207,6 +207,7 @@ class Wrong(Plugin):
         return self.said(len(subjects), len(nodes))
 
 
+@pytest.mark.retreats
 @pytest.mark.parametrize(
     "said",
     [

@@ -6,12 +6,15 @@ from typing import ClassVar
 
 import faulty
 import numpy as np
+import pytest
 from faulty import ATTRIBUTES, FAULTS, Faulty
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recount
 from builders import Desk, group, node, pod, priority_class, queue
+
+pytestmark = pytest.mark.retreats  # plugins that go wrong in every way also go wrong where many are asked about at once
 
 CONFIG = """
 actions: "enqueue, allocate, preempt, backfill"
