@@ -48,7 +48,8 @@ class Bundle(msgspec.Struct, frozen=True):
     def units(self) -> list[Unit]:
         """Return what can be spared on its own: each pod of a safe bundle, a whole bundle only whole."""
         if self.whole:
-            return [Unit(self.tasks, whole=True, breaks=not self.broken and self.job.min_member > 1)]
+            ends = not self.broken
+            return [Unit(self.tasks, whole=True, breaks=ends and self.job.min_member > 1, ends=ends)]
         return [Unit((task,), whole=False) for task in self.tasks]
 
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from pumice.actions.eviction import ranking, units
 from pumice.actions.eviction.queue_protections import QueueProtections
-from pumice.actions.eviction.rules import Reclaim
 from pumice.model.statuses import ALLOCATED_LIKE
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ class Columns:
         self._losses = ranking.losses(session)
         self.table: NodeTable = session.cluster.nodes
         self._singles_only = not rules.keeps_gangs or rules.within
-        self._no_wholes = _keeps_every_minimum(session, rules)
+        self._no_wholes = _keeps_every_minimum(rules)
         # Grows whenever everything was laid out anew, and whenever somebody who had gone is back.
         self.epoch = 0
         self.revivals = 0
@@ -128,7 +127,7 @@ class Columns:
                 self._rows.setdefault(row, {})[job.key] = standing
 
     def _allot(self, length: int, width: int) -> None:
-        self.digits = max(1, -(-(self._losses.denominator.bit_length() + 20) // DIGIT))
+        self.digits = max(1, -(-(self._losses.end_of_a_job.bit_length() + ranking.PODS_BITS) // DIGIT))
         self.alive: Mask = np.zeros(length, dtype=np.bool_)
         self.priority: Rows = np.zeros(length, dtype=np.int64)
         self.breaks: Mask = np.zeros(length, dtype=np.bool_)
@@ -278,8 +277,8 @@ class Columns:
             if not known:
                 return None
             highest = max(known)
-        breaks = job.min_member > 1 and units.keeps_its_minimum(job)
-        return self._codes[highest], breaks, len(placed), self._losses.sum(placed)
+        ends = units.keeps_its_minimum(job)
+        return self._codes[highest], job.min_member > 1 and ends, len(placed), self._losses.sum(placed, ends=ends)
 
     def can_spare_more(self, task: Task) -> bool:
         """Tell whether a job without one of its pods could still spare all that it has on any one node, so that nothing else of it changes if that pod goes."""
@@ -428,10 +427,9 @@ def columns(session: Session, rules: Rules, claimant: Task) -> Columns:
     return kept
 
 
-def _keeps_every_minimum(session: Session, rules: Rules) -> bool:
-    """Tell whether gang votes about victims and nobody decides before or after it, so that no pod is offered that its job cannot spare."""
-    point = session.reclaimable if isinstance(rules, Reclaim) else session.preemptable
-    voting = [tier for tier in point.tiers if tier]
+def _keeps_every_minimum(rules: Rules) -> bool:
+    """Tell whether gang votes about victims and nobody decides before or after it, so that no pod is offered that its job cannot spare; to the gang forms it offers everybody."""
+    voting = [tier for tier in rules.extension().tiers if tier] if rules.node_by_node else []
     return len(voting) == 1 and any(registered.plugin == "gang" for registered in voting[0])
 
 

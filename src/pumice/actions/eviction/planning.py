@@ -140,11 +140,11 @@ class Plan:
         return all(job is self.job or not job.tally.ready or units.keeps_its_minimum(job) for job in jobs.values())
 
     def loose_units(self) -> list[Unit]:
-        """Return the units that do not start on the node of any member, where victims are offered node by node."""
+        """Return the units of which nobody is on the node of a member, where victims are offered node by node."""
         if not self.rules.node_by_node:
             return []
         nodes = {id(member.node) for member in self.members}
-        return [unit for unit in self.units if id(unit.tasks[0].node) not in nodes]
+        return [unit for unit in self.units if not any(id(task.node) in nodes for task in unit.tasks)]
 
     def offered_beside(self, tasks: Sequence[Task]) -> list[Task]:
         """Return who is offered on the nodes of some tasks as things stand."""

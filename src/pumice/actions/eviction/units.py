@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
 
 class Unit(msgspec.Struct, frozen=True):
-    """Victims that go or stay together; it `breaks` a gang if one that is complete, and no job with a minimum of one, is lost with them."""
+    """Victims that go or stay together; a job that is complete `ends` if it is lost with them, and that `breaks` a gang unless its minimum is one."""
 
     tasks: tuple[Task, ...]
     whole: bool
     breaks: bool = False
+    ends: bool = False
 
     @property
     def is_job_of_one(self) -> bool:
@@ -70,7 +71,8 @@ def rest_of(job: Job, tasks: Sequence[Task]) -> list[Task]:
 
 def whole_job(job: Job, tasks: tuple[Task, ...]) -> Unit:
     """Return all that is left of a job as one unit."""
-    return Unit(tasks, whole=True, breaks=job.min_member > 1 and keeps_its_minimum(job))
+    ends = keeps_its_minimum(job)
+    return Unit(tasks, whole=True, breaks=job.min_member > 1 and ends, ends=ends)
 
 
 def may_all_go(plan: Plan, claimant: Task | None, tasks: Sequence[Task]) -> bool:

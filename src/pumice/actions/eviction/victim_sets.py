@@ -191,7 +191,7 @@ class VictimSets:
     def _of(self, unit: Unit, row: int) -> Choice:
         here = [t.shape.request.vector for t in unit.tasks if t.node is not None and t.node.row == row]
         freed = here[0] if len(here) == 1 else np.sum(here, axis=0)
-        return Choice(unit, freed, unit.priority, len(unit.tasks), self._losses.sum(unit.tasks))
+        return Choice(unit, freed, unit.priority, len(unit.tasks), self._losses.sum(unit.tasks, ends=unit.ends))
 
     # -- what may go together ----------------------------------------------------------------------------------
 
