@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pumice.actions.eviction import (
     equal_rivals,
     gang_rules,
+    judge,
     member_room,
     node_ahead,
     offers,
@@ -23,7 +24,6 @@ from pumice.actions.eviction import (
     takeover,
     trimming,
     units,
-    victim_sets,
 )
 from pumice.framework.runs import Step
 from pumice.framework.statement import Statement
@@ -54,7 +54,7 @@ class Watched:
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(equal_rivals, "is_one", self._rivals(equal_rivals.is_one))
             patched.setattr(ping_pong, "is_known_to_be_none", self._starving(ping_pong.is_known_to_be_none))
-            patched.setattr(victim_sets.VictimSets, "_go_apart", self._sets(victim_sets.VictimSets._go_apart))
+            patched.setattr(judge.Door, "_go_apart", self._sets(judge.Door._go_apart))
             self.equals = decided(name)
             for seed in range(SEEDS):
                 crowd(seed, name).cycle()
@@ -92,19 +92,19 @@ class Watched:
         return checked
 
     def _sets(self, go_apart):
-        def checked(market, chosen):
-            told = go_apart(market, chosen)
-            if told and len(chosen) > 1:
-                plan, row = market._plan, chosen[0].unit.tasks[0].node.row
+        def checked(door, going):
+            told = go_apart(door, going)
+            if told and len(going) > 1:
+                plan, row = door._plan, going[0].tasks[0].node.row
                 with plan.statement.trial():
                     may_go = True
-                    for choice in chosen:
-                        may_go &= units.may_all_go(plan, market._member, choice.unit.tasks)
-                        plan.statement.evict(choice.unit.tasks, plan.rules.name)
-                    may_go &= plan.leaves_gangs_whole([choice.unit for choice in chosen])
-                    fits = plan.fits(market._member, row)
-                alike = not market._by_numbers or market._passes(row, chosen) == fits
-                self._note("sets", may_go and alike, market._member.key, chosen, count=fits)
+                    for unit in going:
+                        may_go &= units.may_all_go(plan.rules, plan.statement, door._member, unit.tasks)
+                        plan.statement.evict(unit.tasks, plan.rules.name)
+                    may_go &= plan.leaves_gangs_whole(going)
+                    fits = plan.fits(door._member, row)
+                alike = not door.by_numbers or door._passes(row, going) == fits
+                self._note("sets", may_go and alike, door._member.key, going, count=fits)
             return told
 
         return checked

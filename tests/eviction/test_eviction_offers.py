@@ -24,7 +24,7 @@ def plain(market, plan, member):
     within = plan.rows(member)
     rows = rows if within is None else np.intersect1d(rows, within)
     scores = foresight.rounded(evaluation.plain[rows] + evaluation.normalised(rows)).tolist() if len(rows) else []
-    sets = victim_sets.VictimSets(plan, member, evaluation)
+    sets = victim_sets.VictimSets(plan, member, None, {})
     best = None
     for row, score in zip(rows.tolist(), scores, strict=True):
         found = sets.cheapest(row)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from eviction_crowds import PLUGINS, crowd
 
-from pumice.actions.eviction import member_room, node_bounds, planning, trimming
+from pumice.actions.eviction import member_room, node_bounds, plan, trimming
 
 SEEDS = 8
 
@@ -87,7 +87,7 @@ def test_who_is_needed_by_numbers_is_not_spared_if_that_is_tried(monkeypatch):
     monkeypatch.setattr(member_room.MemberRoom, "is_too_little_with", of_room)
     for name in PLUGINS:
         cycles(name)
-    monkeypatch.setattr(planning, "SMALL", 0)
+    monkeypatch.setattr(plan, "SMALL", 0)
     for name in PLUGINS:
         cycles(name)
     # Members of several shapes are rare here, and of one shape the others have told everything.
@@ -106,7 +106,7 @@ def test_what_is_told_by_numbers_decides_nothing(name, monkeypatch):
             desk.cycle()
         return [sorted(desk.world.evictions) for desk in desks]
 
-    monkeypatch.setattr(planning, "SMALL", 0)
+    monkeypatch.setattr(plan, "SMALL", 0)
     quick = decided()
     monkeypatch.setattr(trimming, "_is_told_by_numbers", lambda _plan, _kinds: False)
     assert decided() == quick

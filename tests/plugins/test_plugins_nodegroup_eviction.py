@@ -146,9 +146,9 @@ def test_where_the_limit_is_used_up_nobody_is_asked_which_pods_of_others_could_g
     asked = []
     cheapest = VictimSets.cheapest
 
-    def noting(self, row):
+    def noting(self, row, *known):
         asked.append(made.cluster.nodes.records[row].name)
-        return cheapest(self, row)
+        return cheapest(self, row, *known)
 
     monkeypatch.setattr(VictimSets, "cheapest", noting)
     made.cycle()

@@ -12,7 +12,7 @@ from topology_world import ALLOCATE, PREEMPT, hyper_node
 
 from builders import Desk, group, node, pod, priority_class, queue
 from pumice.actions.eviction import gang_rules
-from pumice.actions.eviction.planning import Plan
+from pumice.actions.eviction.plan import Plan
 from pumice.actions.eviction.search import Search
 from pumice.actions.placing.domain_capacity import DomainCapacity
 from pumice.framework import group_choice, node_choice, walking

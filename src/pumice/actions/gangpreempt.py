@@ -31,4 +31,4 @@ class GangPreempt(Action):
     def execute(self, session: Session) -> None:
         """Serve starving jobs, queue by queue."""
         found = gang_rules.GangPreempt(session, self.settings.asked)
-        gangs.serve(session, found, allow_whole=self.settings.allow_whole, reclaims=False)
+        gangs.serve(session, found, reclaims=False)

@@ -31,4 +31,4 @@ class GangReclaim(Action):
     def execute(self, session: Session) -> None:
         """Serve starving jobs, queue by queue."""
         found = gang_rules.GangReclaim(session, self.settings.asked)
-        gangs.serve(session, found, allow_whole=self.settings.allow_whole, reclaims=True)
+        gangs.serve(session, found, reclaims=True)

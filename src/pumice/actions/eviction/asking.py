@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from pumice.actions.eviction import votes
 from pumice.actions.placing import minimum
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from pumice.actions.eviction.planning import Plan
     from pumice.actions.eviction.rules import Rules
     from pumice.framework.session import Session
     from pumice.model.job import Job
@@ -53,7 +53,7 @@ def is_anybody_offered(rules: Rules, claimant: Task, sources: Iterable[Job], *, 
         return next(unprotected, None) is not None
     size = FEW  # as a rule one of the first is offered
     while chunk := list(itertools.islice(unprotected, size)):
-        if any(rules.ask(kind, chunk) for kind in kinds):
+        if any(votes.ask(rules, kind, chunk) for kind in kinds):
             return True
         size = min(2 * size, TOGETHER)
     return False
@@ -115,15 +115,3 @@ def least_need(job: Job, tasks: Sequence[Task]) -> Vector:
     asked = np.sort(np.stack([task.shape.request.vector for task in tasks]), axis=0)
     least: Vector = asked[:lacking].sum(axis=0)
     return least
-
-
-def orders(plan: Plan, tasks: Sequence[Task]) -> Iterator[Sequence[Task]]:
-    """Give the orders in which members of different shapes are placed: their own, the largest first, and, if there are few, every other."""
-    yield tasks
-    if len({id(task.shape) for task in tasks}) == 1:
-        return
-    table = plan.session.cluster.nodes
-    total = np.maximum(table.allocatable[: table.count].sum(axis=0), 1)
-    yield sorted(tasks, key=lambda task: -float((task.shape.request.vector / total).max()))
-    if len(tasks) <= FEW and plan.is_small(tasks):
-        yield from itertools.islice(itertools.permutations(tasks), 1, None)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from pumice.actions.eviction import units
-from pumice.actions.eviction.asking import least_need, members_lacking, orders
+from pumice.actions.eviction import units, votes
+from pumice.actions.eviction.asking import least_need, members_lacking
+from pumice.actions.eviction.plan import orders
 from pumice.actions.eviction.search import Search
 from pumice.actions.eviction.supply import Supply
 from pumice.actions.eviction.units import Unit
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
     from pumice.actions.eviction.gang_rules import GangRules
-    from pumice.actions.eviction.planning import Plan
+    from pumice.actions.eviction.plan import Plan
     from pumice.actions.eviction.successors import Successors
     from pumice.framework.session import Session
     from pumice.model.job import Job
@@ -56,16 +57,13 @@ class Bundle(msgspec.Struct, frozen=True):
 class BundleSearch(Search):
     """Fills plans from bundles: as few as make room for all members."""
 
-    def __init__(
-        self, session: Session, rules: GangRules, successors: Successors | None = None, *, allow_whole: bool
-    ) -> None:
+    def __init__(self, session: Session, rules: GangRules, successors: Successors | None = None) -> None:
         super().__init__(session, rules, successors)
         self._gang_rules = rules
-        self._allow_whole = allow_whole
 
     def fresh(self) -> BundleSearch:
         """Return a search by the same rules that remembers nothing."""
-        return BundleSearch(self.session, self._gang_rules, allow_whole=self._allow_whole)
+        return BundleSearch(self.session, self._gang_rules)
 
     def fill(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Add bundles until the members fit: no more important ones than it takes, the safest of those first."""
@@ -73,7 +71,9 @@ class BundleSearch(Search):
             return True
         # The demand is that of pods with requests; pods without any are for those to ask who have no others.
         asking = [task for task in tasks if not task.best_effort] or list(tasks)
-        if self._allow_whole and any(self._fill_in_order(plan, ordered, done) for ordered in orders(plan, asking)):
+        if self.rules.allows_whole and any(
+            self._fill_in_order(plan, ordered, done) for ordered in orders(plan, asking)
+        ):
             return True
         need = sum(
             (task.shape.request.vector for task in members_lacking(plan.job, asking)),
@@ -107,6 +107,7 @@ class BundleSearch(Search):
         can only help with limits that reach across nodes, and go last.
         """
         mark, count = plan.statement.checkpoint(), len(plan.units)
+        plan.is_admitted = False
         supply = Supply(self.session, plan, tasks)
         waiting: list[Unit] = []
         pause = tries = 0
@@ -153,7 +154,7 @@ class BundleSearch(Search):
 
     def _take(self, plan: Plan, claimant: Task, unit: Unit) -> bool:
         """Evict a unit, unless by now somebody in it is protected or it would leave a part of its gang behind."""
-        if not units.may_all_go(plan, claimant, unit.tasks):
+        if not units.may_all_go(plan.rules, plan.statement, claimant, unit.tasks):
             return False
         plan.evict(unit)
         if plan.leaves_gangs_whole([unit]):
@@ -174,7 +175,7 @@ class BundleSearch(Search):
         """Cut the candidates that the plugins allow into what their jobs can spare and the rest."""
         claimant = asking[0]
         ordered = self.rules.in_order(claimant, [task for task in candidates if task.uid not in plan.excluded])
-        allowed = {task.uid for task in self.rules.ask(claimant, ordered, plan.domain)} if ordered else set()
+        allowed = {task.uid for task in votes.ask(self.rules, claimant, ordered, plan.domain)} if ordered else set()
         by_job: dict[str, list[Task]] = {}
         for task in ordered:
             if task.job is not None and task.uid in allowed:
@@ -218,7 +219,7 @@ class BundleSearch(Search):
         for task in others:
             if task.uid in plan.excluded or self.rules.protection(None, task) is not None:
                 return []
-        if not self._allow_whole and not broken:
+        if not self.rules.allows_whole and not broken:
             return []
         # No part of a gang is left behind outside the domain.
         elsewhere = [task for task in others if not plan.covers(task)] if plan.gangs else []

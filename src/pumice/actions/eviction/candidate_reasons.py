@@ -6,6 +6,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING
 
+from pumice.actions.eviction import votes
 from pumice.framework.explaining.explanations import CandidateGroup, EvictionVerdict
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def verdict(rules: Rules, job: Job) -> EvictionVerdict | None:
             left.append(task)
         else:
             kept.setdefault(reason, []).append(task)
-    offered = {task.uid for task in rules.ask(claimant, rules.in_order(claimant, left))} if left else set()
+    offered = {task.uid for task in votes.ask(rules, claimant, rules.in_order(claimant, left))} if left else set()
     for task in left:
         if task.uid not in offered:
             kept.setdefault(_by_rule(rules, claimant, task), []).append(task)

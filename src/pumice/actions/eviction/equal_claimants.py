@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from pumice.actions.eviction.offers import Market, Outlook, Shelf
-    from pumice.actions.eviction.planning import Plan
+    from pumice.actions.eviction.plan import Plan
     from pumice.actions.eviction.ranking import Rank
     from pumice.actions.eviction.units import Unit
     from pumice.framework.session import Session
@@ -105,9 +105,8 @@ class EqualClaimants:
         found = self._cheapest(order, plan, tasks[0], first)
         if not found:
             return False
-        plan.evict_all(found)
         row = first[2]
-        if not plan.settle(tasks[0], row) or not self._is_full(plan, row) or not done():
+        if not plan.take(tasks[0], row, found) or not self._is_full(plan, row) or not done():
             plan.start_again()
             return False
         plan.is_trimmed = True
@@ -149,7 +148,7 @@ class EqualClaimants:
     ) -> tuple[Unit, ...] | None:
         """Return who goes for a member on the first node, if that is what was expected and changes no other node."""
         columns = order.shelf.columns
-        sets = VictimSets(plan, member, order.evaluation, columns.protections, passed=order.shelf.passed)
+        sets = VictimSets(plan, member, columns.protections, order.shelf.passed)
         found = sets.cheapest(first[2]) if sets.lasts else None
         if found is None or found[0] != first[0]:
             return None

@@ -12,7 +12,7 @@ from pumice.actions.eviction import asking
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from pumice.actions.eviction.planning import Plan
+    from pumice.actions.eviction.plan import Plan
     from pumice.actions.eviction.rules import Rules
     from pumice.model.job import Job
     from pumice.model.task import Task

@@ -169,12 +169,6 @@ class GangRules(Rules):
         """Return what the functions are asked about: the whole gang."""
         return EvictionContext(self.name, claimant.job, domain) if claimant.job is not None else None
 
-    def decided(
-        self, claimant: Task, candidates: Sequence[Task], domain: HyperNode | None = None
-    ) -> tuple[int, list[Task]]:
-        """Offer nobody to a pod without a job."""
-        return super().decided(claimant, candidates, domain) if claimant.job is not None else (-1, [])
-
     def extension(self) -> Intersection[Any]:
         """Return UnifiedEvictable."""
         return self.session.unified_evictable

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from pumice.model.queue import Queue
 
 
-def serve(session: Session, rules: GangRules, *, allow_whole: bool, reclaims: bool) -> None:
+def serve(session: Session, rules: GangRules, *, reclaims: bool) -> None:
     """Serve starving jobs, queue by queue; a queue that reclaims must not be overused."""
-    found = BundleSearch(session, rules, Successors(session, listed.searches), allow_whole=allow_whole)
+    found = BundleSearch(session, rules, Successors(session, listed.searches))
     starving = found.starving_jobs()
     for queue in session.queue_order.sort(session.cluster.queues[name] for name in starving):
         if reclaims and session.overused(queue) is not None:

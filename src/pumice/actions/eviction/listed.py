@@ -27,8 +27,7 @@ def searches(session: Session) -> list[Search]:
         if action.name in _SINGLE and isinstance(told, EvictingSettings):
             found.append(Search(session, _SINGLE[action.name](session, told.asked)))
         elif action.name in _GANGS and isinstance(told, GangSettings):
-            kept = _GANGS[action.name](session, told.asked)
-            found.append(BundleSearch(session, kept, allow_whole=told.allow_whole))
+            found.append(BundleSearch(session, _GANGS[action.name](session, told.asked)))
     for search in found:
         search.rules.look_ahead()
     return found

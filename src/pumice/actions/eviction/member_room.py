@@ -12,7 +12,7 @@ from pumice.framework import subject
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pumice.actions.eviction.planning import Plan
+    from pumice.actions.eviction.plan import Plan
     from pumice.model.nodes import Rows
     from pumice.model.resources import Matrix
     from pumice.model.task import Task

@@ -6,7 +6,7 @@ import itertools
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pumice.actions.eviction import set_order
+from pumice.actions.eviction import offers_ahead, set_order
 from pumice.actions.eviction.units import Unit
 from pumice.actions.eviction.victim_sets import VictimSets
 from pumice.actions.placing import drafted, task_runs
@@ -16,10 +16,40 @@ from pumice.framework.reads import Reads
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pumice.actions.eviction.offers import Shelf
-    from pumice.actions.eviction.planning import Plan
+    from pumice.actions.eviction.offers import Market, Shelf
+    from pumice.actions.eviction.plan import Plan
     from pumice.actions.eviction.set_order import Choice
     from pumice.model.task import Task
+
+
+def place_equals(
+    plan: Plan, market: Market, tasks: Sequence[Task], at: int, done: Callable[[], bool]
+) -> tuple[int, bool]:
+    """Place those that come next and are equal to the member before them, which was placed, as long as it can be told ahead where they go; returns how many were, and whether these are enough."""
+    if at == len(tasks) or not plan.units:
+        return 0, False
+    run = task_runs.next_run(plan.session, tasks, at)
+    if (run[0].likeness, run[0].priority) != (tasks[at - 1].likeness, tasks[at - 1].priority):
+        return 0, False
+    count, enough = 0, False
+    while count < len(run) and not enough:
+        node = _first(plan, market, run[count])
+        placed, enough = (0, False) if node is None else node[0].place(run[count : count + node[1]], done)
+        if not placed:
+            break
+        count += placed
+    return count, enough
+
+
+def _first(plan: Plan, market: Market, member: Task) -> tuple[NodeAhead, int] | None:
+    """Return the node that comes first now, and how many members surely go there."""
+    outlook = market.look_ahead(plan, member)
+    place = None if outlook is None else outlook.shelf.bounds.lowest(outlook.left, outlook.scores)
+    if outlook is None or place is None:
+        return None
+    shelf = outlook.shelf
+    count = offers_ahead.times(shelf, outlook.evaluation, outlook.left, outlook.scores, place)
+    return NodeAhead(plan, shelf, int(shelf.columns.rows[place])), count
 
 
 class NodeAhead:
@@ -59,7 +89,7 @@ class NodeAhead:
             return False
         if plan.session.pre_predicate(subject.Subject(member, plan.queue)) is not None:
             return False
-        sets = VictimSets(plan, member, plan.evaluation(member), shelf.columns.protections, passed=shelf.passed)
+        sets = VictimSets(plan, member, shelf.columns.protections, shelf.passed)
         if not sets.lasts:
             return False
         self._look(sets)
@@ -70,9 +100,8 @@ class NodeAhead:
         if unit.whole or not shelf.columns.can_spare_more(unit.tasks[0]):
             return False
         mark, members = plan.statement.checkpoint(), len(plan.members)
-        plan.evict(unit)
         self._leave_out(unit.tasks)
-        if plan.settle(member, self.row):
+        if plan.take(member, self.row, [unit]):
             return True
         plan.units.pop()
         plan.back_to(mark, members)
@@ -133,18 +162,36 @@ class NodeAhead:
         """Return the pods that go for the first of some members, one for each, all of other jobs."""
         plan, shelf = self.plan, self._shelf
         member, columns = members[0], shelf.columns
-        sets = VictimSets(plan, member, plan.evaluation(member), columns.protections, passed=shelf.passed)
+        sets = VictimSets(plan, member, columns.protections, shelf.passed)
         if not sets.lasts:
             return []
         self._look(sets)
         alike = self._alike()
         jobs = Counter(task.job_key for task in self._known)
-        going = [choice.unit.tasks[0] for choice in alike[: sets.how_many_pass(self.row, alike[: len(members)])]]
+        going = [choice.unit.tasks[0] for choice in alike[: self._how_many_pass(sets, member, alike[: len(members)])]]
         going = list(itertools.takewhile(lambda task: jobs[task.job_key] == 1 and columns.can_spare_more(task), going))
         if not going:
             return []
-        tier = plan.deciding_tier(member, self.row, self._known)
-        return going if len(plan.rules.ask_tier(tier, member, going)) == len(going) else []
+        tier = plan.tier(member, self.row, self._known)
+        return going if len(plan.votes.ask_tier(tier, member, going)) == len(going) else []
+
+    def _how_many_pass(self, sets: VictimSets, member: Task, choices: Sequence[Choice]) -> int:
+        """Return how many single pods of one shape make room for one member each, with those before them gone and as many members there, as far as filters let these in."""
+        if not choices:
+            return 0
+        table, request, row = self.plan.session.cluster.nodes, member.shape.request, self.row
+        serial, asked, given = choices[0].unit.tasks[0].shape.serial, request.asked, choices[0].freed
+        lacking, more = request.vector - table.future_idle_at(row), request.vector - given
+        amounts, step = table.amounts(row), table.exchanged(given, request.vector)
+        for count in range(len(choices)):
+            short = (lacking + count * more)[asked]
+            if not (short > 0).any() or (short > given[asked]).any():
+                return count
+            state = ((amounts + count * step).tobytes(), serial)
+            used, pipelined = table.used[row] - (count + 1) * given, table.pipelined[row] + count * request.vector
+            if not sets.door.is_open(state, row, used, pipelined):
+                return count
+        return len(choices)
 
     def _alike(self) -> list[Choice]:
         """Return the single pods of one shape that are tried first, being as cheap as the bound."""

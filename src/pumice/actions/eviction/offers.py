@@ -13,20 +13,19 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from pumice.actions.eviction import candidate_columns, offers_ahead, refused_jobs
-from pumice.actions.eviction.node_ahead import NodeAhead
+from pumice.actions.eviction import candidate_columns
 from pumice.actions.eviction.node_bounds import Bounds
-from pumice.actions.eviction.refused_jobs import RefusedJobs
 from pumice.actions.eviction.victim_sets import VictimSets
 from pumice.framework import foresight
 from pumice.framework.evaluation import recalled
 from pumice.framework.points import Reads
+from pumice.framework.subject import Subject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Hashable
 
     from pumice.actions.eviction.candidate_columns import Columns
-    from pumice.actions.eviction.planning import Plan
+    from pumice.actions.eviction.plan import Plan
     from pumice.actions.eviction.ranking import Rank
     from pumice.actions.eviction.rules import Rules
     from pumice.actions.eviction.units import Unit
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
 
 # How many nodes are looked at more closely at a time, and how many are asked once there is an offer: the best so far is then good enough.
 BATCH = 1024
-# After so many nodes on which nobody helped, the plugins are asked about all jobs.
-SOME_IN_VAIN = 4
 ASKED = 100
 ENOUGH = f"no more than {ASKED} nodes were asked for a cheaper offer"
 
@@ -56,9 +53,8 @@ class Offer(msgspec.Struct, frozen=True):
 class Shelf:
     """The bounds for members of one kind, and the nodes of which it is known that nobody there helps."""
 
-    def __init__(self, columns: Columns, member: Task, refused: RefusedJobs | None) -> None:
+    def __init__(self, columns: Columns, member: Task) -> None:
         self.columns = columns
-        self.refused = refused  # nothing is known of it before it is asked
         self.request = member.shape.request
         self.bounds = Bounds(columns, self.request.asked)
         self.epoch = columns.epoch
@@ -66,7 +62,6 @@ class Shelf:
         self.revivals = columns.revivals
         self.useless: dict[int, None] = {}
         self.hopeless: dict[int, None] = {}  # the same, whatever filters there are
-        self.in_vain = 0  # nodes on which nobody helped
         self.passed: dict[Hashable, bool] = {}  # see VictimSets
         self.usable: Mask = np.zeros(0, dtype=np.bool_)
         self._open: Mask = np.zeros(0, dtype=np.bool_)
@@ -139,8 +134,6 @@ class Shelf:
         protected = columns.protected(member)
         if protected is not None:
             usable &= ~protected
-        if self.refused is not None and self.in_vain >= SOME_IN_VAIN:
-            usable &= ~self.refused.units(member)
         if plan.excluded:
             usable &= ~columns.having(plan.excluded)
         return usable
@@ -158,11 +151,8 @@ class Shelf:
         self.revivals = self.columns.revivals
         self._last = (plan.job, len(plan.members))
 
-    def leave_out(self, row: int, sets: VictimSets, plan: Plan, member: Task) -> None:
+    def leave_out(self, row: int, sets: VictimSets) -> None:
         """Remember a node on which nobody helped, as long as that is known to stay so."""
-        self.in_vain += 1
-        if self.in_vain == SOME_IN_VAIN:
-            self.refresh(plan, member)
         if sets.lasts or sets.hopeless:
             (self.hopeless if sets.hopeless else self.useless)[row] = None
 
@@ -200,7 +190,6 @@ class Market:
         self._session = session
         self._rules = rules
         self._shelves: dict[Hashable, Shelf] = {}
-        self._refused: dict[Hashable, RefusedJobs] = {}
         reads = functools.reduce(operator.or_, (each.reads for each in rules.functions()), Reads(0))
         self._by_priority = not reads & (Reads.JOB | Reads.QUEUE | Reads.OTHER_NODES | Reads.COLUMNS)
         self._by_job = bool(reads & Reads.JOB) or rules.within or not session.shortcuts.equal_claimants
@@ -233,38 +222,31 @@ class Market:
             return None
         return self._first(shelf, plan, member, among, shelf.scores(evaluation, among))
 
-    def place_again(self, plan: Plan, run: Sequence[Task], done: Callable[[], bool]) -> tuple[int, bool]:
-        """Place members of a run like the one before them, as many on each node as surely go there; returns how many were, and whether these are enough."""
-        count, enough = 0, False
-        while count < len(run) and not enough:
-            placed, enough = self._place_on_one(plan, run[count:], done)
-            if not placed:
-                break
-            count += placed
-        return count, enough
-
-    def _place_on_one(self, plan: Plan, run: Sequence[Task], done: Callable[[], bool]) -> tuple[int, bool]:
-        """Place as many members as surely go to the node that comes first now."""
-        outlook = self.look_ahead(plan, run[0])
-        place = None if outlook is None else outlook.shelf.bounds.lowest(outlook.left, outlook.scores)
-        if outlook is None or place is None:
-            return 0, False
-        shelf = outlook.shelf
-        count = offers_ahead.times(shelf, outlook.evaluation, outlook.left, outlook.scores, place)
-        return NodeAhead(plan, shelf, int(shelf.columns.rows[place])).place(run[:count], done)
+    def place(self, plan: Plan, member: Task) -> bool:
+        """Place a member where it costs least: nothing, else the node with the lowest victims, the fewest, the best score."""
+        if plan.place_freely(member):
+            return True
+        if self._session.pre_predicate(Subject(member, plan.queue)) is not None:
+            return False
+        refusal = self._rules.may_ask(plan.queue, member)
+        if refusal is not None:
+            plan.refusal = f"queue {plan.queue.name} may not take from others: {refusal}"
+            return False
+        offer = self.cheapest(plan, member)
+        return offer is not None and plan.take(member, offer.row, offer.units)
 
     def look_ahead(self, plan: Plan, member: Task) -> Outlook | None:
         """Return what is known of all nodes for a member, where what is done on one of them says nothing about another; None if it may, or if there is room without victims."""
         evaluation = plan.evaluation(member)
         evaluation.mask(released=True)
-        if not self._by_priority or self._rules.within or not offers_ahead.is_apart(plan, member, evaluation):
+        if not self._by_priority or self._rules.within or not _is_apart(plan, member, evaluation):
             return None
         columns = candidate_columns.columns(self._session, self._rules, member)
         shelf = self._shelf(plan, member, columns)
         left = shelf.open_to(evaluation, own_queue=self._rules.own_queue).copy()
         shelf.refresh(plan, member)
         scores = shelf.scores(evaluation, left)
-        if shelf.in_vain or not evaluation.scores_apart():
+        if shelf.useless or shelf.hopeless or not evaluation.scores_apart():
             return None
         return Outlook(shelf, evaluation, left, scores)
 
@@ -275,29 +257,13 @@ class Market:
             key = (*member.likeness, job.queue, job.priority)
         shelf = self._shelves.get(key)
         if shelf is None or shelf.epoch != columns.epoch:
-            shelf = self._shelves[key] = Shelf(columns, member, self._refused_jobs(columns, member))
+            shelf = self._shelves[key] = Shelf(columns, member)
         return shelf
-
-    def _refused_jobs(self, columns: Columns, member: Task) -> RefusedJobs | None:
-        if not self._by_priority or self._rules.within or not refused_jobs.is_enough(self._rules):
-            return None
-        job = member.job
-        key = (job.queue, job.priority, member.priority) if job is not None else ("", 0, member.priority)
-        if key not in self._refused:
-            self._refused[key] = RefusedJobs(columns, self._rules)
-        return self._refused[key]
 
     def _first(self, shelf: Shelf, plan: Plan, member: Task, left: Mask, scores: Rows) -> Offer | None:
         """Ask nodes in the order of their bounds until none that is left can be cheaper."""
         columns, bounds = shelf.columns, shelf.bounds
-        sets = VictimSets(
-            plan,
-            member,
-            plan.evaluation(member),
-            columns.protections,
-            refused=shelf.refused if shelf.in_vain >= SOME_IN_VAIN else None,
-            passed=shelf.passed,
-        )
+        sets = VictimSets(plan, member, columns.protections, shelf.passed)
         shelf.refresh(plan, member)
         if sets.lasts:
             left[[columns.segments[row] for row in shelf.useless]] = False
@@ -318,7 +284,7 @@ class Market:
             asked += 1
             left[place] = False
             if found is None:
-                shelf.leave_out(row, sets, plan, member)
+                shelf.leave_out(row, sets)
             elif best is None or (found[0], -score, row) < best.rank:
                 best = Offer(row, found[1], (found[0], -score, row))
                 if best.rank == bound:
@@ -327,3 +293,17 @@ class Market:
                 # Others are protected like somebody here: no need to find that out node by node.
                 shelf.refresh(plan, member)
         return best
+
+
+def _is_apart(plan: Plan, member: Task, evaluation: Evaluation) -> bool:
+    """Tell whether a member finds no room without victims, anywhere, and what is done on one node says nothing about another."""
+    return (
+        plan.session.shortcuts.victims_by_numbers
+        and plan.rules.judges_apart
+        and plan.rules.simulation is None
+        and plan.session.evaluator.sampler is None
+        and evaluation.is_by_amounts(released=True)
+        and not evaluation.is_stepwise(released=True)
+        and plan.rows(member) is None
+        and not evaluation.mask(released=True).any()
+    )

@@ -15,27 +15,11 @@ from pumice.model.nodes import Nodes
 if TYPE_CHECKING:
     from pumice.actions.eviction.candidate_columns import Item
     from pumice.actions.eviction.offers import Shelf
-    from pumice.actions.eviction.planning import Plan
     from pumice.framework.evaluation import Evaluation, Mask
     from pumice.model.nodes import Rows
-    from pumice.model.task import Task
 
 # For fewer it is not worth looking ahead.
 FEWEST = 2
-
-
-def is_apart(plan: Plan, member: Task, evaluation: Evaluation) -> bool:
-    """Tell whether a member finds no room without victims, anywhere, and what is done on one node says nothing about another."""
-    return (
-        plan.session.shortcuts.victims_by_numbers
-        and plan.rules.judges_apart
-        and plan.rules.simulation is None
-        and plan.session.evaluator.sampler is None
-        and evaluation.is_by_amounts(released=True)
-        and not evaluation.is_stepwise(released=True)
-        and plan.rows(member) is None
-        and not evaluation.mask(released=True).any()
-    )
 
 
 def times(shelf: Shelf, evaluation: Evaluation, left: Mask, scores: Rows, place: int) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pumice.actions.eviction import votes
 from pumice.framework.points import Reads
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pumice.actions.eviction.planning import Plan
+    from pumice.actions.eviction.plan import Plan
     from pumice.framework.session import Session
     from pumice.model.job import Job
     from pumice.model.task import Task
@@ -63,7 +64,7 @@ def _might_ask(plan: Plan, job: Job) -> bool:
         task.job is plan.job
         for victim in asking
         for node in nodes
-        for task in plan.rules.offered(victim, node, plan.domain)
+        for task in votes.offered(plan.rules, victim, node, plan.domain)
     )
 
 
@@ -71,4 +72,4 @@ def _is_offered(plan: Plan, victim: Task, members: Sequence[Task]) -> bool:
     """Ask about all members at once, as if they were on one node."""
     rules = plan.rules
     candidates = [member for member in members if rules.may_go(victim, member)]
-    return bool(candidates) and bool(rules.ask(victim, rules.in_order(victim, candidates), plan.domain))
+    return bool(candidates) and bool(votes.ask(rules, victim, rules.in_order(victim, candidates), plan.domain))

@@ -69,4 +69,9 @@ def rank(session: Session, taken: Sequence[Unit]) -> Rank:
     """Rank the victims of a plan or of an offer."""
     tasks = [task for unit in taken for task in unit.tasks]
     breaks, known = any(unit.breaks for unit in taken), losses(session)
-    return max(unit.priority for unit in taken), breaks, len(tasks), sum(known.sum(unit.tasks, ends=unit.ends) for unit in taken)
+    return (
+        max(unit.priority for unit in taken),
+        breaks,
+        len(tasks),
+        sum(known.sum(unit.tasks, ends=unit.ends) for unit in taken),
+    )

@@ -1,4 +1,4 @@
-"""Who may be evicted for whom: the conditions of each action, the protections, and what the plugins offer."""
+"""Who may be evicted for whom: the conditions of each action, and the protections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pumice.framework.session import Session
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job
-    from pumice.model.nodes import NodeRecord, Rows
+    from pumice.model.nodes import Rows
     from pumice.model.queue import Queue
     from pumice.model.task import Task
 
@@ -32,7 +32,7 @@ def _counts_evictions(reads: Reads) -> bool:
 
 
 class Rules:
-    """The conditions of one action; plugins are asked through `offered`."""
+    """The conditions of one action; what plugins say is for `votes`."""
 
     name: ClassVar[str] = ""
     within: ClassVar[bool] = False
@@ -49,6 +49,7 @@ class Rules:
         self._spare_for = asked.spare_for
         self.has_spared = False  # whether somebody was no candidate because of the time
         self.most_domains = asked.most_domains
+        self.allows_whole = asked.allows_whole  # whether a job that could run may be evicted whole
         settings = session.configuration
         self._guarded = settings.plugin("capacity") is not None or settings.plugin("proportion") is not None
         aware = asked.simulates and simulation.wanted(session)
@@ -90,22 +91,6 @@ class Rules:
         """Tell whether the action may look at a candidate at all."""
         raise NotImplementedError  # pragma: no cover  every action has its own
 
-    def ask(self, claimant: Task, candidates: Sequence[Task], domain: HyperNode | None = None) -> list[Task]:
-        """Ask the plugins which candidates may go, for a plan in one hyper-node or anywhere."""
-        return self.decided(claimant, candidates, domain)[1]
-
-    def decided(
-        self, claimant: Task, candidates: Sequence[Task], domain: HyperNode | None = None
-    ) -> tuple[int, list[Task]]:
-        """Return which tier of plugins decides about some candidates asked together, and who of them may go."""
-        return self.extension().decided(self.asking(claimant, domain), candidates)
-
-    def ask_tier(
-        self, tier: int, claimant: Task, candidates: Sequence[Task], domain: HyperNode | None = None
-    ) -> list[Task]:
-        """Ask the plugins of one tier which candidates may go."""
-        return self.extension().of_tier(tier, self.asking(claimant, domain), candidates)
-
     def asking(self, claimant: Task, _domain: HyperNode | None = None) -> object:
         """Return what the functions are asked about."""
         return claimant
@@ -132,6 +117,16 @@ class Rules:
         self.session.wake_at(refused + self._spare_for)
         self.has_spared = True
         return True
+
+    def candidates(self, claimant: Task, domain: HyperNode | None = None) -> list[Task]:
+        """Return everybody who may go, on the nodes of a domain or anywhere."""
+        rows = None if domain is None else frozenset(domain.rows.tolist())
+        tasks = (task for job in self.sources(claimant) for task in job.tasks.values() if task.node is not None)
+        return [
+            task
+            for task in tasks
+            if (rows is None or (task.node is not None and task.node.row in rows)) and self.may_go(claimant, task)
+        ]
 
     def leaving(self, claimant: Task) -> list[Task]:
         """Return whoever could leave a node for a claimant; where victims are offered node by node, the others of their gangs may go with them."""
@@ -196,15 +191,6 @@ class Rules:
             if column is not None and asked and held[column] - asked < units:
                 return f"queue {owner.name} holds {held[column]} of {name}, {units} are guaranteed to it"
         return None
-
-    def offered(self, claimant: Task, record: NodeRecord, domain: HyperNode | None = None) -> list[Task]:
-        """Return the victims that the plugins offer on a node, the first to go first."""
-        candidates = [task for task in record.tasks.values() if self.may_go(claimant, task)]
-        if not candidates:
-            return []
-        ordered = self.in_order(claimant, candidates)
-        allowed = self.ask(claimant, ordered, domain)
-        return allowed if len(allowed) == len(ordered) else self.in_order(claimant, allowed)
 
     def in_order(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
         """Sort candidates so that the first to go comes first."""

@@ -6,20 +6,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.actions.eviction import asking, ping_pong, ranking, takeover, telling, trimming
+from pumice.actions.eviction import asking, exhaustive, judge, node_ahead, ping_pong, ranking, takeover, telling
 from pumice.actions.eviction.asking import Wanted
 from pumice.actions.eviction.domain_bounds import Cost, DomainBounds
 from pumice.actions.eviction.equal_claimants import EqualClaimants
 from pumice.actions.eviction.offers import Market
-from pumice.actions.eviction.planning import Plan
-from pumice.actions.placing import task_runs
+from pumice.actions.eviction.plan import Plan, orders
 from pumice.api import names
 from pumice.framework import refusals
 from pumice.framework.job_domains import Purpose
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from pumice.actions.eviction.rules import Rules
     from pumice.actions.eviction.successors import Successors
@@ -64,6 +63,7 @@ class Search:
         # Of whom it is known, from earlier cycles too, that nobody may go for them: the job that asked, until another has asked about its pods, and what was said.
         self._refused: dict[Hashable, tuple[str, str]] = {}
         self._considered: dict[object, str] = {}
+        self._few: dict[object, list[Job] | None] = {}
         settings = session.configuration
         # kube-batch knew no admission: without enqueue its actions look at every group.
         self._has_no_admission = settings.rules == "kube-batch" and "enqueue" not in settings.action_names
@@ -277,9 +277,8 @@ class Search:
         """Make a plan in a domain that its victims would not undo; one without members if there is none."""
         plan = self._blank(wanted, domain)
         for _ in range(ROUNDS):
-            if not self.fill(plan, wanted.tasks, wanted.done):
+            if not self._is_made(plan, wanted):
                 break
-            trimming.trim(plan)
             returning = self._those_who_would_undo_it(plan) if plan.units else []
             if not returning:
                 return plan
@@ -309,11 +308,35 @@ class Search:
         for domain in self._first_domains(wanted.job):
             rival = self._blank(wanted, domain)
             rival.excluded.update(dict.fromkeys(member.uid for member in spared.members))
-            found = self.fill(rival, wanted.tasks, wanted.done)
+            found = self._is_made(rival, wanted)
             rival.start_again()
             if found:
                 return True
         return False
+
+    def _is_made(self, plan: Plan, wanted: Wanted) -> bool:
+        """Ask one proposer after the other until a plan passes the judge; if none does, nothing stays."""
+        for _ in self._proposals(plan, wanted.tasks, wanted.done):
+            if judge.passes(plan):
+                return True
+            plan.start_again()
+        return False
+
+    def _proposals(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> Iterator[None]:
+        """Propose plans, each made in the statement: without victims or the cheapest that is found member by member; where little could go, every combination of that."""
+        if self.fill(plan, tasks, done):
+            yield
+        plan.start_again()
+        if (len(tasks) > 1 or not self.rules.node_by_node) and (few := self._few_who_could_go(plan, tasks)):
+            yield from exhaustive.proposals(plan, tasks, done, few)
+
+    def _few_who_could_go(self, plan: Plan, tasks: Sequence[Task]) -> list[Job] | None:
+        """Return the jobs from which somebody could go, if that is little; looked up once for claimants of a kind, since others do not come to it in one action."""
+        kinds = list({(task.priority, *task.likeness): task for task in tasks}.values())
+        key = (self._market.kind_of_job(plan.job), tuple((task.priority, task.best_effort) for task in kinds))
+        if key not in self._few:
+            self._few[key] = exhaustive.those_who_could_go(self.rules, kinds)
+        return self._few[key]
 
     def _carry_out(self, plan: Plan) -> None:
         if plan.units:
@@ -328,7 +351,7 @@ class Search:
         """Place members until the job has what the plan is for; without new victims if that can be done."""
         if self._equals.place(plan, tasks, done) or plan.arrange_enough(tasks, done):
             return True
-        return any(self._fill_in_order(plan, ordered, done) for ordered in asking.orders(plan, tasks))
+        return any(self._fill_in_order(plan, ordered, done) for ordered in orders(plan, tasks))
 
     def _fill_in_order(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Place members one after the other, each where it costs least; if that is not enough, nothing stays."""
@@ -339,29 +362,18 @@ class Search:
             member, at = tasks[at], at + 1
             if member.likeness in hopeless:
                 continue
-            if not plan.place(member, self._market):
+            if not self._market.place(plan, member):
                 hopeless[member.likeness] = None
-            elif done():
+                continue
+            if done():
                 return True
-            else:
-                ahead, enough = self._place_ahead(plan, member, tasks, at, done)
-                at += ahead
-                if enough:
-                    return True
+            ahead, enough = node_ahead.place_equals(plan, self._market, tasks, at, done)
+            at += ahead
+            if enough:
+                return True
         plan.back_to(mark, count)
         plan.units.clear()
         return False
-
-    def _place_ahead(
-        self, plan: Plan, member: Task, tasks: Sequence[Task], at: int, done: Callable[[], bool]
-    ) -> tuple[int, bool]:
-        """Place those that come next and are equal to a member that was placed, as long as it can be told ahead where they go; returns how many were, and whether these are enough."""
-        if at == len(tasks) or not plan.units:
-            return 0, False
-        run = task_runs.next_run(self.session, tasks, at)
-        if (run[0].likeness, run[0].priority) != (member.likeness, member.priority):
-            return 0, False
-        return self._market.place_again(plan, run, done)
 
     def fresh(self) -> Search:
         """Return a search by the same rules that remembers nothing."""
@@ -380,8 +392,7 @@ class Search:
     def _takes_in(self, wanted: Wanted, domain: HyperNode, plan: Plan) -> bool:
         rival = self._blank(wanted, domain)
         members = {member.uid for member in plan.members}
-        if self.fresh().fill(rival, wanted.tasks, wanted.done):
-            trimming.trim(rival)
+        self.fresh()._is_made(rival, wanted)  # noqa: SLF001  a search like this one
         taken = [task for unit in rival.units for task in unit.tasks]
         rival.start_again()
         return any(task.uid in members or (task.job is plan.job and task.job is not wanted.job) for task in taken)

@@ -31,6 +31,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     hold_for: int = HOLD_FOR.argument.default
     spare_for: int = SPARE_FOR.argument.default
     most_domains: int = 8
+    allows_whole: bool = True
     simulates: bool = False
     protects_important: bool = True
 
@@ -63,4 +64,9 @@ class GangSettings(Settings):
     @property
     def asked(self) -> Asked:
         """How victims are looked for."""
-        return Asked(hold_for=self.hold_for, spare_for=self.spare_for, most_domains=self.most_domains)
+        return Asked(
+            hold_for=self.hold_for,
+            spare_for=self.spare_for,
+            most_domains=self.most_domains,
+            allows_whole=self.allow_whole,
+        )

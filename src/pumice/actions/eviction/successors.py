@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pumice.actions.eviction import asking, equal_rivals, takeover
 from pumice.actions.eviction.asking import Wanted
@@ -10,10 +10,10 @@ from pumice.api import names
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
-    from pumice.actions.eviction.planning import Plan
-    from pumice.actions.eviction.search import Search
+    from pumice.actions.eviction.plan import Plan
+    from pumice.actions.eviction.rules import Rules
     from pumice.framework.session import Session
     from pumice.model.cluster import Cluster
     from pumice.model.job import Job
@@ -22,6 +22,20 @@ if TYPE_CHECKING:
 KINDS = 4  # of waiting jobs that are looked at in each queue, the smallest first
 LOOKS = 64  # kinds that are looked at for one plan by the rules of one action
 MORE = f"no more than {LOOKS} kinds of waiting jobs were looked at that could take the room over"
+
+
+class Rival(Protocol):
+    """A search by the rules of an action, as far as it is asked about."""
+
+    @property
+    def rules(self) -> Rules:
+        """The rules that it goes by."""
+
+    def fresh(self) -> Rival:
+        """Return a search by the same rules that remembers nothing."""
+
+    def could_serve(self, wanted: Wanted, spared: Plan) -> bool:
+        """Tell whether a plan for somebody could be made as things stand, without evicting members of another plan."""
 
 
 class EqualJobs:
@@ -48,10 +62,10 @@ class EqualJobs:
 class Successors:
     """Waiting jobs that may take a hold over in the next cycle, by queue, one for each kind; listed once for an action."""
 
-    def __init__(self, session: Session, listed: Callable[[Session], list[Search]]) -> None:
+    def __init__(self, session: Session, listed: Callable[[Session], Sequence[Rival]]) -> None:
         self._session = session
         self._listed = listed
-        self._searches: list[Search] | None = None
+        self._searches: Sequence[Rival] | None = None
         self._waiting: dict[str, list[EqualJobs]] | None = None
 
     def of(self, plan: Plan) -> Job | None:
@@ -68,7 +82,7 @@ class Successors:
         """Tell whether there is anybody who would have to be asked; the plan is left as it stands."""
         return next(self._those_to_ask(plan), None) is not None
 
-    def _those_to_ask(self, plan: Plan) -> Iterator[tuple[Search, Job]]:
+    def _those_to_ask(self, plan: Plan) -> Iterator[tuple[Rival, Job]]:
         """Give one job of each kind that may take over by the rules of an action; those that are like the claimant's own cannot."""
         losing = {t.job_key: t.job.queue for unit in plan.units for t in unit.tasks if t.job is not None}
         for search in self._rivals():
@@ -81,12 +95,12 @@ class Successors:
                 if job is not None and not equal_rivals.is_one(search.rules, plan, job):
                     yield search, job
 
-    def _rivals(self) -> list[Search]:
+    def _rivals(self) -> Sequence[Rival]:
         if self._searches is None:
             self._searches = self._listed(self._session)
         return self._searches
 
-    def _waiting_beside(self, search: Search, plan: Plan, losing: Mapping[str, str]) -> Iterator[EqualJobs]:
+    def _waiting_beside(self, search: Rival, plan: Plan, losing: Mapping[str, str]) -> Iterator[EqualJobs]:
         """Give kinds of waiting jobs, those of the queues first whose due the plan opens; of the claimant's own queue where an action looks there."""
         kinds, own = self._kinds(plan), plan.job.queue
         if search.rules.own_queue:
@@ -96,7 +110,7 @@ class Successors:
             if queue != own:
                 yield from kinds.get(queue, ())
 
-    def _may_ask(self, search: Search, plan: Plan, job: Job) -> bool:
+    def _may_ask(self, search: Rival, plan: Plan, job: Job) -> bool:
         """Tell whether an action would serve a job, and lets it take from the claimant's."""
         claimant = next(iter(job.pending.values()))
         return search.rules.concerns(claimant, plan.members[0]) and self._session.job_starving(job)
@@ -112,7 +126,7 @@ class Successors:
             self._waiting = {queue: sorted(found.values(), key=_size)[:KINDS] for queue, found in kinds.items()}
         return self._waiting
 
-    def _takes_over(self, search: Search, plan: Plan, job: Job) -> bool:
+    def _takes_over(self, search: Rival, plan: Plan, job: Job) -> bool:
         """Tell whether a job could evict the claimant if it ran, not the other way round, and with its room has enough."""
         session = self._session
         queue, tasks = session.queue_of(job), asking.claimants(session, job)

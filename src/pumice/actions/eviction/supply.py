@@ -12,7 +12,7 @@ from pumice.actions.eviction.asking import least_need
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pumice.actions.eviction.planning import Plan
+    from pumice.actions.eviction.plan import Plan
     from pumice.actions.eviction.units import Unit
     from pumice.framework.evaluation import Mask
     from pumice.framework.session import Session

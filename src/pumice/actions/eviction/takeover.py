@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from pumice.actions.eviction import asking, known_holders
+from pumice.actions.eviction import asking, known_holders, votes
 from pumice.actions.eviction.equal_holders import EqualHolders
 from pumice.framework import reservations
 from pumice.model.statuses import Status
@@ -64,7 +64,7 @@ def _where_offered(statement: Statement, rules: Rules, claimant: Task, tasks: Se
     nodes = list({id(task.node): task.node for task in tasks if task.node is not None}.values())
     statement.suppose(tasks, [task.node for task in tasks], Status.RUNNING)
     wanted = {task.uid for task in tasks}
-    return [record for record in nodes if any(t.uid in wanted for t in rules.offered(claimant, record))]
+    return [record for record in nodes if any(t.uid in wanted for t in votes.offered(rules, claimant, record))]
 
 
 def _asking_too(session: Session, claimant: Task) -> list[Task]:
@@ -84,7 +84,7 @@ def _would_be_offered(
     with statement.trial():
         statement.suppose(claimants, [record] * len(claimants), Status.RUNNING)
         kinds = {id(task.shape): task for task in others}.values()
-        return any(task.uid in own for other in kinds for task in rules.offered(other, record))
+        return any(task.uid in own for other in kinds for task in votes.offered(rules, other, record))
 
 
 class Lifted:

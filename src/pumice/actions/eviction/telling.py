@@ -6,12 +6,13 @@ import itertools
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from pumice.actions.eviction import votes
 from pumice.framework.runs import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pumice.actions.eviction.planning import Plan
+    from pumice.actions.eviction.plan import Plan
     from pumice.actions.eviction.rules import Rules
     from pumice.model.task import Task
 
@@ -58,7 +59,7 @@ def considered(rules: Rules, claimant: Task) -> str:
         else:
             refusals[reason.replace(task.key, "the pod")] += 1
     if left:
-        allowed = len(rules.ask(claimant, rules.in_order(claimant, left)))
+        allowed = len(votes.ask(rules, claimant, rules.in_order(claimant, left)))
         refusals[f"refused{judges(rules)}"] += len(left) - allowed
         refusals["offered, but of no help"] += allowed
     listed = [f"{count} {reason}" for reason, count in refusals.most_common() if count]

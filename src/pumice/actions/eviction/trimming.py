@@ -6,14 +6,14 @@ import itertools
 import operator
 from typing import TYPE_CHECKING
 
-from pumice.actions.eviction import member_room, units
+from pumice.actions.eviction import member_room, units, votes
 from pumice.actions.eviction.units import Unit
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pumice.actions.eviction.planning import Plan
+    from pumice.actions.eviction.plan import Plan
     from pumice.model.job import Job
     from pumice.model.nodes import NodeRecord
     from pumice.model.resources import Vector
@@ -118,6 +118,7 @@ def _spare(plan: Plan, unit: Unit, kinds: list[Task]) -> None:
             _restore(plan, returned, homes)
             return
         loose = plan.loose_units() if any(member.node is not home for member, home in homes) else []
+    plan.is_admitted = False
 
 
 def _restore(plan: Plan, returned: Sequence[Unit], homes: Sequence[tuple[Task, NodeRecord | None]]) -> None:
@@ -142,7 +143,9 @@ def _take_a_part(plan: Plan, job: Job, kinds: list[Task], tries: list[int]) -> N
     for task in tasks:
         plan.statement.undo(task)
     plan.units = [unit for unit in plan.units if unit not in whole]
-    offered = [task for task in plan.offered_beside(tasks) if task.job is job]
+    records = {task.node.row: task.node for task in tasks if task.node is not None}
+    given = [votes.offered(plan.rules, plan.members[0], record, plan.domain) for record in records.values()]
+    offered = [task for some in given for task in some if task.job is job]
     room = member_room.of(plan)
     for part in _parts(offered, job.surplus):
         tries[0] -= 1
@@ -151,11 +154,12 @@ def _take_a_part(plan: Plan, job: Job, kinds: list[Task], tries: list[int]) -> N
             break
         if room is not None and room.is_too_little_without(part):
             continue
-        if units.may_all_go(plan, plan.members[0], part):
+        if units.may_all_go(plan.rules, plan.statement, plan.members[0], part):
             taken = [Unit((task,), whole=False) for task in part]
             for unit in taken:
                 plan.evict(unit)
             if units.keeps_its_minimum(job) and _still_fits(plan, tasks, kinds) and not plan.loose_units():
+                plan.is_admitted = False
                 return
             for task in part:
                 plan.statement.undo(task)

@@ -11,7 +11,8 @@ from pumice.model.statuses import ALLOCATED_LIKE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pumice.actions.eviction.planning import Plan
+    from pumice.actions.eviction.rules import Rules
+    from pumice.framework.statement import Statement
     from pumice.model.job import Job
     from pumice.model.task import Task
 
@@ -48,20 +49,6 @@ def keeps_its_minimum(job: Job, without: Sequence[Task] = ()) -> bool:
     return job.roles_reach(pipelined=False, without=without) and job.sub_jobs_reach(pipelined=False, without=without)
 
 
-def unit_of(plan: Plan, claimant: Task, victim: Task) -> Unit | None:
-    """Return what has to go if a victim goes; None if that would take somebody who is protected.
-
-    The victim is still counted as placed when this is asked.
-    """
-    job = victim.job
-    if not plan.gangs or job is None or job is claimant.job or keeps_its_minimum(job, (victim,)):
-        return Unit((victim,), whole=False)
-    rest = rest_of(job, (victim,))
-    if rest and not may_all_go(plan, claimant, (victim, *rest)):
-        return None
-    return whole_job(job, (victim, *rest))
-
-
 def rest_of(job: Job, tasks: Sequence[Task]) -> list[Task]:
     """Return the placed members of a job beside some, in an order that does not depend on how pods were listed: so they are evicted."""
     known = {task.uid for task in tasks}
@@ -75,21 +62,21 @@ def whole_job(job: Job, tasks: tuple[Task, ...]) -> Unit:
     return Unit(tasks, whole=True, breaks=job.min_member > 1 and ends, ends=ends)
 
 
-def may_all_go(plan: Plan, claimant: Task | None, tasks: Sequence[Task]) -> bool:
+def may_all_go(rules: Rules, statement: Statement, claimant: Task | None, tasks: Sequence[Task]) -> bool:
     """Tell whether tasks may go together, each asked about with those before it gone; a gang is judged once, when it cannot stay any more, and then budgets alone count."""
-    if any(plan.rules.protection(claimant, task) is not None for task in tasks):
+    if any(rules.protection(claimant, task) is not None for task in tasks):
         return False
     if len(tasks) == 1:
         return True
     judged: set[str] = set()
-    with plan.statement.trial():
+    with statement.trial():
         for task in tasks:
-            ask = plan.rules.budget if task.job_key in judged else plan.rules.protection
+            ask = rules.budget if task.job_key in judged else rules.protection
             if ask(claimant, task) is not None:
                 return False
-            if plan.gangs and task.job is not None and not keeps_its_minimum(task.job, (task,)):
+            if rules.keeps_gangs and task.job is not None and not keeps_its_minimum(task.job, (task,)):
                 judged.add(task.job_key)
-            plan.statement.evict([task], plan.rules.name)
+            statement.evict([task], rules.name)
     return True
 
 

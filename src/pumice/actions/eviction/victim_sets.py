@@ -14,18 +14,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pumice.actions.eviction import ranking, set_order, units
+from pumice.actions.eviction.judge import Door
 from pumice.actions.eviction.set_order import Choice
 from pumice.actions.eviction.units import Unit
-from pumice.model.nodes import Nodes
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
 
-    from pumice.actions.eviction.planning import Plan
+    from pumice.actions.eviction.plan import Plan
     from pumice.actions.eviction.queue_protections import QueueProtections
     from pumice.actions.eviction.ranking import Rank
-    from pumice.actions.eviction.refused_jobs import RefusedJobs
-    from pumice.framework.evaluation import Evaluation
     from pumice.model.job import Job
     from pumice.model.nodes import NodeRecord
     from pumice.model.resources import Vector
@@ -46,38 +44,21 @@ class VictimSets:
     """The search for one member in the state that a plan has reached."""
 
     def __init__(
-        self,
-        plan: Plan,
-        member: Task,
-        evaluation: Evaluation,
-        protections: QueueProtections | None = None,
-        *,
-        refused: RefusedJobs | None = None,
-        passed: dict[Hashable, bool] | None = None,
+        self, plan: Plan, member: Task, protections: QueueProtections | None, passed: dict[Hashable, bool]
     ) -> None:
         self._plan = plan
-        self._refused = refused
         self._protections = protections
         # Whether nobody on the node that was asked last can help, whatever else is evicted.
         self.hopeless = False
         self._member = member
-        self._evaluation = evaluation
         self._losses = ranking.losses(plan.session)
         self._in_vain = 0
-        # What filters that know nothing but amounts said, by the amounts of a node and the shapes of who would be gone.
-        self._passed = {} if passed is None else passed
-        # Where only room decides, numbers tell whether the member fits.
-        self._by_numbers = (
-            plan.rules.simulation is None
-            and not evaluation.is_stepwise(released=True)
-            and not evaluation.minds_others(released=True)
-            and plan.is_allowed(member)
-        )
+        self.door = Door(plan, member, passed)
 
     @property
     def lasts(self) -> bool:
         """Whether a node where nobody helps stays so, whatever else is evicted."""
-        return self._by_numbers
+        return self.door.by_numbers
 
     def in_order(self, row: int) -> list[Task]:
         """Return the pods of a node that are neither out of reach nor protected, in victim order."""
@@ -96,17 +77,13 @@ class VictimSets:
     def _cheapest(
         self, row: int, ordered: Sequence[Task], choices: Sequence[Choice] | None
     ) -> tuple[Rank, tuple[Unit, ...]] | None:
-        plan, member = self._plan, self._member
-        request = member.shape.request
-        table = plan.session.cluster.nodes
-        free = table.allocatable[row] - table.used[row] + table.releasing[row] - table.pipelined[row]
-        lacking = (request.vector - free)[request.asked]
+        plan, request = self._plan, self._member.shape.request
+        lacking = (request.vector - plan.session.cluster.nodes.future_idle_at(row))[request.asked]
         if request.unoffered or not self._are_enough(ordered, lacking, request.asked):
             self.hopeless = True
             return None
-        if choices is None:
-            choices = self.choices(ordered, row)
-        if not self._by_numbers and not self._could_fit(choices, row):
+        choices = self.choices(ordered, row) if choices is None else choices
+        if not self.door.by_numbers and not self._could_fit(choices, row):
             return None
         taken = self._first_that_works(set_order.sets_by_rank(choices, lacking, request.asked), choices, ordered, row)
         return (set_order.rank(taken), tuple([choice.unit for choice in taken])) if taken else None
@@ -120,7 +97,7 @@ class VictimSets:
             if chosen is None or tries == most:
                 taken = self._taken_in_order(choices, ordered, row)
             else:
-                taken = chosen if self._works(chosen, ordered, row) else []
+                taken = chosen if self.door.lets([choice.unit for choice in chosen], ordered, row) else []
             if taken:
                 return taken
             if tries == most:
@@ -131,7 +108,7 @@ class VictimSets:
     def _could_fit(self, choices: Sequence[Choice], row: int) -> bool:
         """Tell whether the member might fit with everybody gone who could go; who minds others may need one of them to stay."""
         plan = self._plan
-        if plan.rules.simulation is not None or self._evaluation.minds_others(released=True):
+        if plan.rules.simulation is not None or plan.evaluation(self._member).minds_others(released=True):
             return True
         tasks = {task.uid: task for choice in choices for task in choice.unit.tasks}
         with plan.statement.trial():
@@ -151,8 +128,6 @@ class VictimSets:
         """Return the pods of a node that are neither out of reach nor protected."""
         rules, member, excluded, known = self._plan.rules, self._member, self._plan.excluded, self._protections
         tasks = [t for t in record.tasks.values() if t.uid not in excluded and (known is None or not known.is_kept(t))]
-        if (refused := self._refused) is not None:
-            tasks = [task for task in tasks if not refused.holds(task)]
         return [task for task in tasks if rules.may_go(member, task)]
 
     def choices(self, ordered: Sequence[Task], row: int) -> list[Choice]:
@@ -193,107 +168,22 @@ class VictimSets:
         freed = here[0] if len(here) == 1 else np.sum(here, axis=0)
         return Choice(unit, freed, unit.priority, len(unit.tasks), self._losses.sum(unit.tasks, ends=unit.ends))
 
-    # -- what may go together ----------------------------------------------------------------------------------
-
-    def _works(self, chosen: Sequence[Choice], ordered: Sequence[Task], row: int) -> bool:
-        """Tell whether a set may go and the member fits without it."""
-        if not self._is_offered(chosen, ordered, row):
-            return False
-        plan = self._plan
-        if self._by_numbers and self._go_apart(chosen):
-            return self._passes(row, chosen)
-        with plan.statement.trial():
-            for choice in chosen:
-                if not units.may_all_go(plan, self._member, choice.unit.tasks):
-                    return False
-                plan.statement.evict(choice.unit.tasks, plan.rules.name)
-            return plan.leaves_gangs_whole([c.unit for c in chosen]) and plan.fits(self._member, row)
-
-    def _go_apart(self, chosen: Sequence[Choice]) -> bool:
-        """Tell without trying that a set leaves no part of a gang behind and that nobody in it is protected by the others' going: pods that may go one by one."""
-        if any(choice.unit.whole and not choice.unit.is_job_of_one for choice in chosen):
-            return False
-        if len(chosen) == 1:
-            return True
-        if not self._plan.rules.judges_apart:
-            return False
-        if not self._plan.gangs:
-            return True
-        losing: dict[str, list[Task]] = {}
-        for choice in chosen:
-            task = choice.unit.tasks[0]
-            losing.setdefault(task.job_key, []).append(task)
-        return all(len(tasks) == 1 or _is_left_whole(tasks) for tasks in losing.values())
-
-    def _is_offered(self, chosen: Sequence[Choice], ordered: Sequence[Task], row: int) -> bool:
-        """Ask the plugins of the node's tier about a set: all of it must be offered, of a job that goes whole so much that the rest goes with it."""
-        going = {task.uid for choice in chosen for task in choice.unit.tasks}
-        asked = [task for task in ordered if task.uid in going]
-        tier = self._plan.deciding_tier(self._member, row, ordered)
-        offered = {task.uid for task in self._plan.rules.ask_tier(tier, self._member, asked)}
-        if len(offered) == len(asked):
-            return True
-        for choice in chosen:
-            tasks = choice.unit.tasks
-            part = [task for task in tasks if task.uid in offered]
-            job = tasks[0].job
-            if len(part) == len(tasks):
-                continue
-            if not part or not choice.unit.whole or job is None or units.keeps_its_minimum(job, part):
-                return False
-        return True
-
-    def _passes(self, row: int, chosen: Sequence[Choice]) -> bool:
-        """Ask the filters that read amounts about the node with victims gone."""
-        table = self._plan.session.cluster.nodes
-        state = (table.state(row), *(choice.unit.tasks[0].shape.serial for choice in chosen))
-        freed = sum((choice.freed for choice in chosen[1:]), start=chosen[0].freed)
-        return self._is_let_in(state, row, table.used[row] - freed, table.pipelined[row])
-
-    def _is_let_in(self, state: Hashable, row: int, used: Vector, pipelined: Vector) -> bool:
-        """Ask the filters about a node with other amounts, once for all nodes in a state."""
-        known = self._passed.get(state)
-        if known is None:
-            table = self._plan.session.cluster.nodes
-            rows = np.array([row], dtype=np.int64)
-            nodes = Nodes(table, rows, used[None], table.non_zero[rows], pipelined[None], released=True)
-            passed = self._evaluation.passes_ahead(nodes)
-            known = passed is None or bool(passed[0])
-            if self._evaluation.is_by_amounts(released=True):
-                self._passed[state] = known
-        return known
-
-    def how_many_pass(self, row: int, choices: Sequence[Choice]) -> int:
-        """Return how many single pods of one shape make room for one member each, with those before them gone and as many members there, as far as filters let these in."""
-        if not choices:
-            return 0
-        table, request, first = self._plan.session.cluster.nodes, self._member.shape.request, choices[0]
-        serial, asked, given = first.unit.tasks[0].shape.serial, request.asked, first.freed
-        lacking, more = request.vector - table.future_idle_at(row), request.vector - given
-        amounts, step = table.amounts(row), table.exchanged(given, request.vector)
-        for count in range(len(choices)):
-            short = (lacking + count * more)[asked]
-            if not (short > 0).any() or (short > given[asked]).any():
-                return count
-            state = ((amounts + count * step).tobytes(), serial)
-            used, pipelined = table.used[row] - (count + 1) * given, table.pipelined[row] + count * request.vector
-            if not self._is_let_in(state, row, used, pipelined):
-                return count
-        return len(choices)
-
     # -- many --------------------------------------------------------------------------------------------------
 
     def _taken_in_order(self, choices: Sequence[Choice], ordered: Sequence[Task], row: int) -> list[Choice]:
         """Take units, the lowest first and no gang before there is need, until the member fits; then give back whoever is not needed."""
-        plan, taken = self._plan, list[Choice]()
+        plan = self._plan
+        given: list[Choice] = []
+        for choice in sorted(choices, key=lambda c: (c.priority, c.unit.breaks)):
+            gone = {task.uid for other in given for task in other.unit.tasks}
+            if any(task.uid in gone for task in choice.unit.tasks):
+                continue
+            if self.door.are_given([*(other.unit for other in given), choice.unit], ordered, row):
+                given.append(choice)
+        taken: list[Choice] = []
         with plan.statement.trial():
-            for choice in sorted(choices, key=lambda c: (c.priority, c.unit.breaks)):
-                gone = {task.uid for other in taken for task in other.unit.tasks}
-                if any(task.uid in gone for task in choice.unit.tasks):
-                    continue
-                if not self._is_offered([*taken, choice], ordered, row):
-                    continue
-                if not units.may_all_go(plan, self._member, choice.unit.tasks):
+            for choice in given:
+                if not units.may_all_go(plan.rules, plan.statement, self._member, choice.unit.tasks):
                     continue
                 plan.statement.evict(choice.unit.tasks, plan.rules.name)
                 taken.append(choice)
@@ -303,12 +193,6 @@ class VictimSets:
                 return []
         for choice in taken[-2::-1]:
             rest = [other for other in taken if other is not choice]
-            if self._works(rest, ordered, row):
+            if self.door.lets([other.unit for other in rest], ordered, row):
                 taken = rest
-        return taken
-
-
-def _is_left_whole(tasks: Sequence[Task]) -> bool:
-    """Tell whether a job keeps its minimum without some of its pods."""
-    job = tasks[0].job
-    return job is not None and units.keeps_its_minimum(job, tasks)
+        return taken if self.door.lets([choice.unit for choice in taken], ordered, row) else []

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pumice.actions.eviction import units
+from pumice.actions.eviction.votes import Votes
 from pumice.actions.placing import inside_domains, sub_jobs, task_runs, turns
 from pumice.actions.placing.domain_search import Progress
 from pumice.framework import selection, subject
@@ -15,10 +17,9 @@ from pumice.framework.fitting import room
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from pumice.actions.eviction.asking import Wanted
-    from pumice.actions.eviction.offers import Market
     from pumice.actions.eviction.rules import Rules
     from pumice.actions.eviction.units import Unit
     from pumice.actions.placing.turns import Turn
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 SMALL = 8
+FEW = 4  # members of which every order is tried
 EXPANSIONS = 4000
 WAYS = f"no more than {EXPANSIONS} steps were taken to place its members in some way"
 
@@ -63,8 +65,10 @@ class Plan:
         # Whether it is known that no victim can be spared.
         self.is_trimmed = False
         self.gangs = rules.keeps_gangs
-        # The tier that decides about the victims of a node, and when that was found.
-        self._tiers: dict[int, tuple[int, int]] = {}
+        self.votes = Votes(rules, domain)
+        # Whether every step was let through in the state that those before it have reached.
+        self.is_admitted = True
+        self._owners: dict[str, Task] = {}
 
     def with_bounds(self, text: str) -> str:
         """Return what is said of the plan, followed by the bounds that were reached while it was looked for."""
@@ -119,14 +123,10 @@ class Plan:
         simulated = self.rules.simulation
         return simulated is not None and simulated.refuses(self.queue, member, self.session.cluster.nodes.records[row])
 
-    def deciding_tier(self, member: Task, row: int, candidates: Sequence[Task]) -> int:
-        """Return which tier of plugins decides about victims on a node: it follows from all candidates there asked together, before the first of them goes."""
-        known, changed = self._tiers.get(row), self.session.cluster.changed
-        if known is not None and (known[1] == changed or self._takes_from(row)):
-            return known[0]
-        tier, _ = self.rules.decided(member, candidates, self.domain)
-        self._tiers[row] = (tier, changed)
-        return tier
+    def tier(self, member: Task, row: int, candidates: Sequence[Task]) -> int:
+        """Return which tier of plugins decides about victims on a node, of which these are the candidates."""
+        begun = bool(self.units) and (not self.rules.node_by_node or self._takes_from(row))
+        return self.votes.tier(member, row, candidates, begun=begun)
 
     def _takes_from(self, row: int) -> bool:
         """Tell whether somebody goes on a node already."""
@@ -145,13 +145,6 @@ class Plan:
             return []
         nodes = {id(member.node) for member in self.members}
         return [unit for unit in self.units if not any(id(task.node) in nodes for task in unit.tasks)]
-
-    def offered_beside(self, tasks: Sequence[Task]) -> list[Task]:
-        """Return who is offered on the nodes of some tasks as things stand."""
-        records = {task.node.row: task.node for task in tasks if task.node is not None}
-        return [
-            task for record in records.values() for task in self.rules.offered(self.members[0], record, self.domain)
-        ]
 
     # -- placing -----------------------------------------------------------------------------------------------
 
@@ -186,21 +179,16 @@ class Plan:
         count = min(len(run), task_runs.lacking(first))
         return selection.choose(evaluation, nodes, count, released=True, within=self.rows(first))
 
-    def place(self, member: Task, market: Market) -> bool:
-        """Place a member where it costs least: nothing, else the node with the lowest victims, the fewest, the best score."""
-        if self.place_freely(member):
-            return True
-        if self.session.pre_predicate(subject.Subject(member, self.queue)) is not None:
-            return False
-        refusal = self.rules.may_ask(self.queue, member)
-        if refusal is not None:
-            self.refusal = f"queue {self.queue.name} may not take from others: {refusal}"
-            return False
-        offer = market.cheapest(self, member)
-        if offer is None:
-            return False
-        self.evict_all(offer.units)
-        return self.settle(member, offer.row)
+    def take(self, member: Task, row: int, going: Sequence[Unit]) -> bool:
+        """Let units go that were let through for a member, and the member wait on their node."""
+        self.evict_all(going)
+        for unit in going:
+            self._owners[unit.tasks[0].uid] = member
+        return self.settle(member, row)
+
+    def taken_for(self, unit: Unit) -> Task | None:
+        """Return the member that a unit was taken for, if that is known."""
+        return self._owners.get(unit.tasks[0].uid)
 
     def settle(self, member: Task, row: int) -> bool:
         """Let a member wait on a node."""
@@ -229,9 +217,7 @@ class Plan:
             return True
         self.back_to(mark, count)
         wanted = count + len(members)
-        return self.is_small(members) and self._arrange_somehow(
-            list(members), lambda: len(self.members) == wanted, [EXPANSIONS], every=True
-        )
+        return self.arrange_somehow(members, lambda: len(self.members) == wanted)
 
     def arrange_enough(self, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Place as many of the tasks as are enough, without new victims, as allocate would or, if there are few, in every way there is."""
@@ -241,7 +227,13 @@ class Plan:
         if self._arrange_in_order(tasks, done):
             return True
         self.back_to(mark, count)
-        return self.is_small(tasks) and self._arrange_somehow(list(tasks), done, [EXPANSIONS], every=False)
+        return self.arrange_somehow(tasks, done)
+
+    def arrange_somehow(
+        self, tasks: Sequence[Task], done: Callable[[], bool], suits: Callable[[], bool] = lambda: True
+    ) -> bool:
+        """Place as many of the tasks as are enough in some way that suits, of all there are, if there are few."""
+        return self.is_small(tasks) and self._try(list(tasks), done, suits, [EXPANSIONS])
 
     def _arrange_in_order(self, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Place one member after the other until it is enough; those that are like one which finds no room are passed over."""
@@ -293,9 +285,8 @@ class Plan:
         """Tell whether there is so little to place that every way can be tried."""
         return len(members) <= SMALL and self.session.cluster.nodes.count <= SMALL
 
-    def _arrange_somehow(
-        self, members: list[Task], done: Callable[[], bool], budget: list[int], *, every: bool
-    ) -> bool:
+    def _try(self, members: list[Task], done: Callable[[], bool], suits: Callable[[], bool], budget: list[int]) -> bool:
+        """Try every place for the first of some members, and every way for the others; in the end, to do without it."""
         if not members:
             return False
         member = members[0]
@@ -308,12 +299,10 @@ class Plan:
                 if budget[0] < 0:
                     self.bounds[WAYS] = None
                     return False
-                if self.settle(member, row) and (
-                    done() or self._arrange_somehow(members[1:], done, budget, every=every)
-                ):
+                if self.settle(member, row) and (suits() if done() else self._try(members[1:], done, suits, budget)):
                     return True
                 self.back_to(mark, count)
-        return not every and self._arrange_somehow(members[1:], done, budget, every=every)
+        return self._try(members[1:], done, suits, budget)
 
     def back_to(self, mark: int, members: int) -> None:
         """Undo everything after a mark, before which there were that many members and the same victims."""
@@ -325,10 +314,22 @@ class Plan:
         self.statement.rollback(0)
         self.members.clear()
         self.units.clear()
-        self.is_trimmed = False
+        self.is_trimmed, self.is_admitted = False, True
 
     def give_up(self) -> None:
         """Undo everything."""
         self.statement.discard()
         self.members.clear()
         self.units.clear()
+
+
+def orders(plan: Plan, tasks: Sequence[Task]) -> Iterator[Sequence[Task]]:
+    """Give the orders in which members of different shapes are placed: their own, the largest first, and, if there are few, every other."""
+    yield tasks
+    if len({id(task.shape) for task in tasks}) == 1:
+        return
+    table = plan.session.cluster.nodes
+    total = np.maximum(table.allocatable[: table.count].sum(axis=0), 1)
+    yield sorted(tasks, key=lambda task: -float((task.shape.request.vector / total).max()))
+    if len(tasks) <= FEW and plan.is_small(tasks):
+        yield from itertools.islice(itertools.permutations(tasks), 1, None)

@@ -1,0 +1,121 @@
+"""Every combination of what could go, where that is little: tried before it is said that there is no plan."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pumice.actions.eviction import asking, ranking, units
+from pumice.actions.eviction.plan import orders
+from pumice.actions.eviction.units import Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pumice.actions.eviction.plan import Plan
+    from pumice.actions.eviction.rules import Rules
+    from pumice.model.job import Job
+    from pumice.model.resources import Vector
+    from pumice.model.task import Task
+
+MOST = 8  # units: pods that go alone, gangs that go whole
+
+
+def those_who_could_go(rules: Rules, claimants: Sequence[Task]) -> list[Job] | None:
+    """Return the jobs that have somebody who may go for one of some claimants; None if these are more units than are tried in every way."""
+    found: list[Job] = []
+    count = 0
+    for job in rules.sources(claimants[0]):
+        tasks = _those_of(rules, claimants, job)
+        if tasks:
+            found.append(job)
+            count += len(_units(rules, claimants[0], job, tasks))
+            if count > MOST:
+                return None
+    return found
+
+
+def proposals(plan: Plan, tasks: Sequence[Task], done: Callable[[], bool], jobs: Sequence[Job]) -> Iterator[None]:
+    """Make a plan from each combination of what jobs could give, by rank, wherever the members then fit; whoever asks for the next has undone it."""
+    kinds = list({(task.priority, *task.likeness): task for task in tasks}.values())
+    found: list[Unit] = []
+    for job in jobs:
+        here = [task for task in _those_of(plan.rules, kinds, job) if plan.covers(task)]
+        some = _units(plan.rules, tasks[0], job, here) if here else []
+        found += [unit for unit in some if not any(task.uid in plan.excluded for task in unit.tasks)]
+    if len(found) > MOST:
+        return
+    for going in _combinations(plan, tasks, found):
+        if _is_made(plan, tasks, done, going):
+            plan.is_admitted = False
+            yield
+        plan.start_again()
+
+
+def _those_of(rules: Rules, claimants: Sequence[Task], job: Job) -> list[Task]:
+    """Return those of a job who may go for one of some claimants."""
+    return [
+        task
+        for task in job.tasks.values()
+        if task.node is not None and any(rules.may_go(claimant, task) for claimant in claimants)
+    ]
+
+
+def _units(rules: Rules, claimant: Task, job: Job, tasks: Sequence[Task]) -> list[Unit]:
+    """Return what a job could give of some pods: those that it can spare, each alone, and, if it cannot spare all of them, everything."""
+    ordered = rules.in_order(claimant, tasks)
+    if not rules.keeps_gangs or job is claimant.job:
+        return [Unit((task,), whole=False) for task in ordered]
+    found = [Unit((task,), whole=False) for task in ordered if units.keeps_its_minimum(job, (task,))]
+    if not units.keeps_its_minimum(job, ordered) and (rules.allows_whole or not units.keeps_its_minimum(job)):
+        found.append(units.whole_job(job, (*ordered, *units.rest_of(job, ordered))))
+    return found
+
+
+def _combinations(plan: Plan, tasks: Sequence[Task], found: Sequence[Unit]) -> list[tuple[Unit, ...]]:
+    """Return the sets of units in which nobody goes twice and which leave room enough in sum, by rank."""
+    table = plan.session.cluster.nodes
+    rows = table.rows if plan.domain is None else plan.domain.rows
+    room: Vector = np.maximum(table.future_idle_at(rows), 0).sum(axis=0)
+    least = asking.least_need(plan.job, tasks)
+    listed: list[tuple[Unit, ...]] = []
+    for size in range(1, len(found) + 1):
+        for going in itertools.combinations(found, size):
+            gone = [task for unit in going for task in unit.tasks]
+            if len({task.uid for task in gone}) < len(gone) or not _are_spared(plan, going):
+                continue
+            freed = sum((task.shape.request.vector for task in gone if plan.covers(task)), start=room)
+            if (least <= freed).all():
+                listed.append(going)
+    return sorted(listed, key=lambda going: ranking.rank(plan.session, going))
+
+
+def _are_spared(plan: Plan, going: Sequence[Unit]) -> bool:
+    """Tell whether every job can spare the pods of it that go alone."""
+    losing: dict[str, list[Task]] = {}
+    for unit in going:
+        job = unit.tasks[0].job
+        if plan.gangs and not unit.whole and job is not None and job is not plan.job:
+            losing.setdefault(job.key, []).append(unit.tasks[0])
+    return all(
+        len(tasks) == 1 or (tasks[0].job is not None and units.keeps_its_minimum(tasks[0].job, tasks))
+        for tasks in losing.values()
+    )
+
+
+def _is_made(plan: Plan, tasks: Sequence[Task], done: Callable[[], bool], going: Sequence[Unit]) -> bool:
+    """Let units go and place the members as allocate would, on the nodes where victims went if these are offered node by node."""
+    for unit in going:
+        if not units.may_all_go(plan.rules, plan.statement, tasks[0], unit.tasks):
+            return False
+        plan.evict(unit)
+    if not plan.leaves_gangs_whole(going):
+        return False
+    mark = plan.statement.checkpoint()
+    for ordered in orders(plan, tasks):
+        if plan.arrange_enough(ordered, done) and not plan.loose_units():
+            return True
+        plan.back_to(mark, 0)
+    return plan.arrange_somehow(tasks, done, lambda: not plan.loose_units())

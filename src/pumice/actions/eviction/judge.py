@@ -1,0 +1,188 @@
+"""The judge: what a plan does, tried out inside its statement, against every rule. Whatever proposed it, nothing is committed that has not passed.
+
+A step, which is a member on a node with the units that go for it, passes the `Door` when it is made: protections, votes, gangs, filters, limits. A plan that was changed since,
+by sparing somebody or moving a member, is played again from its beginning, step by step, in its order.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from pumice.actions.eviction import trimming, units
+from pumice.framework import subject
+from pumice.model.nodes import Nodes
+from pumice.model.statuses import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from pumice.actions.eviction.plan import Plan
+    from pumice.actions.eviction.units import Unit
+    from pumice.framework.evaluation import Evaluation
+    from pumice.model.nodes import NodeRecord
+    from pumice.model.resources import Vector
+    from pumice.model.task import Task
+
+
+class Door:
+    """Lets sets of victims go for one member, one node after the other, in the state that a plan has reached."""
+
+    def __init__(self, plan: Plan, member: Task, passed: dict[Hashable, bool] | None = None) -> None:
+        self._plan = plan
+        self._member = member
+        self._evaluation: Evaluation = plan.evaluation(member)
+        # What filters that know nothing but amounts said, by the amounts of a node and the shapes of who would be gone.
+        self._passed = {} if passed is None else passed
+        # Where only room decides, numbers tell whether the member fits.
+        self.by_numbers = (
+            plan.rules.simulation is None
+            and not self._evaluation.is_stepwise(released=True)
+            and not self._evaluation.minds_others(released=True)
+            and plan.is_allowed(member)
+        )
+
+    def lets(self, going: Sequence[Unit], ordered: Sequence[Task], row: int) -> bool:
+        """Tell whether units may go from a node, of which these are the candidates in victim order, and whether the member passes everything there without them."""
+        plan, member = self._plan, self._member
+        if not self.are_given(going, ordered, row):
+            return False
+        if self.by_numbers and going and self._go_apart(going):
+            return self._passes(row, going)
+        with plan.statement.trial():
+            for unit in going:
+                if not units.may_all_go(plan.rules, plan.statement, member, unit.tasks):
+                    return False
+                plan.statement.evict(unit.tasks, plan.rules.name)
+            return plan.leaves_gangs_whole(going) and plan.fits(member, row)
+
+    def are_given(self, going: Sequence[Unit], ordered: Sequence[Task], row: int) -> bool:
+        """Ask the tier of the node about those of the units who are there."""
+        if not going:
+            return True
+        uids = {task.uid for unit in going for task in unit.tasks}
+        asked = [task for task in ordered if task.uid in uids]
+        tier = self._plan.tier(self._member, row, ordered)
+        return self._plan.votes.give(tier, self._member, asked, going)
+
+    def _go_apart(self, going: Sequence[Unit]) -> bool:
+        """Tell without trying that a set leaves no part of a gang behind and that nobody in it is protected by the others' going: pods that may go one by one."""
+        if any(unit.whole and not unit.is_job_of_one for unit in going):
+            return False
+        if len(going) == 1:
+            return True
+        if not self._plan.rules.judges_apart:
+            return False
+        if not self._plan.gangs:
+            return True
+        losing: dict[str, list[Task]] = {}
+        for unit in going:
+            losing.setdefault(unit.tasks[0].job_key, []).append(unit.tasks[0])
+        return all(len(tasks) == 1 or _is_left_whole(tasks) for tasks in losing.values())
+
+    def _passes(self, row: int, going: Sequence[Unit]) -> bool:
+        """Ask about the room of a node with units gone, and the filters that read amounts."""
+        table, request = self._plan.session.cluster.nodes, self._member.shape.request
+        freed: Vector = sum(
+            (u.tasks[0].shape.request.vector for u in going[1:]), going[0].tasks[0].shape.request.vector
+        )
+        free = table.future_idle_at(row) + freed
+        if request.unoffered or (free[request.asked] < request.needed).any():
+            return False
+        state = (table.state(row), *(unit.tasks[0].shape.serial for unit in going))
+        return self.is_open(state, row, table.used[row] - freed, table.pipelined[row])
+
+    def is_open(self, state: Hashable, row: int, used: Vector, pipelined: Vector) -> bool:
+        """Ask the filters that read amounts about a node with other amounts, once for all nodes in a state."""
+        known = self._passed.get(state)
+        if known is None:
+            table, rows = self._plan.session.cluster.nodes, np.array([row], dtype=np.int64)
+            nodes = Nodes(table, rows, used[None], table.non_zero[rows], pipelined[None], released=True)
+            passed = self._evaluation.passes_ahead(nodes)
+            known = passed is None or bool(passed[0])
+            if self._evaluation.is_by_amounts(released=True):
+                self._passed[state] = known
+        return known
+
+
+def _is_left_whole(tasks: Sequence[Task]) -> bool:
+    """Tell whether a job keeps its minimum without some of its pods."""
+    job = tasks[0].job
+    return job is not None and units.keeps_its_minimum(job, tasks)
+
+
+class Step(msgspec.Struct, frozen=True):
+    """A member, the node where it waits, and who goes there for it."""
+
+    member: Task
+    record: NodeRecord
+    going: list[Unit]
+
+
+def passes(plan: Plan) -> bool:
+    """Spare whoever can be spared, and tell whether the plan that is left stands against every rule; if it does not, it is undone."""
+    trimming.trim(plan)
+    if plan.is_admitted or not plan.units:
+        return True
+    for steps in (_steps(plan, first=False), _steps(plan, first=True)):
+        if _replayed(plan, steps):
+            plan.is_admitted = True
+            return True
+    plan.start_again()
+    return False
+
+
+def _steps(plan: Plan, *, first: bool) -> list[Step]:
+    """Tell for which member each unit goes: the one that it was taken for, if that is still beside it, or the first that is; in gang forms all go for the first."""
+    steps = [Step(member, member.node, []) for member in plan.members if member.node is not None]
+    for unit in plan.units:
+        rows = {id(task.node) for task in unit.tasks}
+        near = [step for step in steps if id(step.record) in rows] or steps[:1]
+        owner = None if first else plan.taken_for(unit)
+        (next((step for step in near if step.member is owner), near[0])).going.append(unit)
+    return steps
+
+
+def _replayed(plan: Plan, steps: Sequence[Step]) -> bool:
+    """Make a plan again, asking about every step in the state that those before it have reached."""
+    plan.start_again()
+    if not plan.rules.node_by_node:
+        going = [unit for step in steps for unit in step.going]
+        return _are_let_together(plan, steps[0].member, going) and all(_is_placed(plan, step, ()) for step in steps)
+    for step in steps:
+        record, member = step.record, step.member
+        candidates = [task for task in record.tasks.values() if plan.rules.may_go(member, task)]
+        ordered = plan.rules.in_order(member, candidates)
+        if not Door(plan, member).lets(step.going, ordered, record.row) or not _is_placed(plan, step, step.going):
+            return False
+    return True
+
+
+def _is_placed(plan: Plan, step: Step, going: Sequence[Unit]) -> bool:
+    """Let units go and the member wait on its node, if it passes everything there."""
+    member, record = step.member, step.record
+    if member.status != Status.PENDING:
+        return False
+    plan.evict_all(going)
+    if plan.session.pre_predicate(subject.Subject(member, plan.queue)) is not None:
+        return False
+    return plan.fits(member, record.row) and plan.settle(member, record.row)
+
+
+def _are_let_together(plan: Plan, claimant: Task, going: Sequence[Unit]) -> bool:
+    """Let the units of a gang form go: the tier of the domain is asked about all of them at once."""
+    uids = {task.uid for unit in going for task in unit.tasks if plan.covers(task)}
+    candidates = [
+        task for unit in going for task in unit.tasks if task.uid in uids and plan.rules.may_go(claimant, task)
+    ]
+    asked = plan.rules.in_order(claimant, candidates)
+    tier = plan.tier(claimant, 0, asked)
+    if not plan.votes.give(tier, claimant, asked, going):
+        return False
+    for unit in going:
+        if not units.may_all_go(plan.rules, plan.statement, claimant, unit.tasks):
+            return False
+        plan.evict(unit)
+    return plan.leaves_gangs_whole(going)
