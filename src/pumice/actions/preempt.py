@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.actions.allocate import PlacingSettings
-from pumice.actions.eviction import asking, candidate_reasons, listed, rules, search
+from pumice.actions.eviction import candidate_reasons, listed, rules, search
 from pumice.actions.eviction.settings import Asked, EvictingSettings
 from pumice.actions.eviction.successors import Successors
 from pumice.framework.configuration import Configured, settings
@@ -74,9 +74,7 @@ class Preempt(Action):
                         between.serve(queue, job)
             for job in session.job_order.sort(_without_topology(own.get(queue.name, []))):
                 with session.attempt(job):
-                    for task in asking.claimants(session, job):
-                        if not session.job_starving(job) or not within.seek(queue, job, [task], lambda: True):
-                            break
+                    within.serve_each(queue, job)
 
 
 def _without_topology(jobs: list[Job]) -> list[Job]:

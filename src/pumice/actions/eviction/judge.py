@@ -17,7 +17,7 @@ from pumice.model.nodes import Nodes
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from pumice.actions.eviction.plan import Plan
     from pumice.actions.eviction.units import Unit
@@ -121,13 +121,13 @@ class Step(msgspec.Struct, frozen=True):
     going: list[Unit]
 
 
-def passes(plan: Plan) -> bool:
-    """Spare whoever can be spared, and tell whether the plan that is left stands against every rule; if it does not, it is undone."""
+def passes(plan: Plan, done: Callable[[], bool]) -> bool:
+    """Spare whoever can be spared, and tell whether the plan that is left does what it is for and stands against every rule; if it does not, it is undone."""
     trimming.trim(plan)
     if plan.is_admitted or not plan.units:
-        return True
+        return done()
     for steps in (_steps(plan, first=False), _steps(plan, first=True)):
-        if _replayed(plan, steps):
+        if _replayed(plan, steps) and done():
             plan.is_admitted = True
             return True
     plan.start_again()
@@ -164,6 +164,10 @@ def _is_placed(plan: Plan, step: Step, going: Sequence[Unit]) -> bool:
     """Let units go and the member wait on its node, if it passes everything there."""
     member, record = step.member, step.record
     if member.status != Status.PENDING:
+        return False
+    refusal = plan.rules.may_ask(plan.queue, member)
+    if refusal is not None:
+        plan.refusal = f"queue {plan.queue.name} may not take from others: {refusal}"
         return False
     plan.evict_all(going)
     if plan.session.pre_predicate(subject.Subject(member, plan.queue)) is not None:

@@ -163,6 +163,8 @@ class Plan:
                 self.full_at = self.session.cluster.nodes.position if self.rows(member) is None else -1
             return False
         row = rows.pop(0)
+        if self.rules.asks_each:
+            self.is_admitted = False
         return not self._is_refused(member, row) and self.settle(member, row)
 
     def _choose_ahead(self, run: Sequence[Task]) -> list[int]:

@@ -38,6 +38,7 @@ class Rules:
     within: ClassVar[bool] = False
     own_queue: ClassVar[bool] = False  # whether victims are of the claimant's queue
     node_by_node: ClassVar[bool] = True
+    asks_each: ClassVar[bool] = False  # whether its queue must let every member of a plan take from others
     protects_important: bool = False  # whether no tier gives a pod away that is more important than the claimant
     statuses: frozenset[Status] = frozenset({Status.RUNNING})
 
@@ -244,6 +245,7 @@ class Reclaim(Rules):
     """Take from other queues."""
 
     name = "reclaim"
+    asks_each = True
 
     def concerns(self, claimant: Task, candidate: Task) -> bool:
         """Look at jobs of other queues."""

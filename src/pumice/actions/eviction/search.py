@@ -104,6 +104,13 @@ class Search:
             if not session.job_starving(job) or not self.seek(queue, job, members, done):
                 return
 
+    def serve_each(self, queue: Queue, job: Job) -> None:
+        """Make plans for a job one member at a time, each of which leaves it its minimum, until there is none."""
+        session = self.session
+        for task in asking.claimants(session, job):
+            if not session.job_starving(job) or not self.seek(queue, job, [task], lambda: session.is_pipelined(job)):
+                return
+
     def domain_bounds(self, job: Job) -> DomainBounds | None:
         """Return what evictions could do for a job in each hyper-node; None if it may be anywhere, or nobody asks."""
         if self.session.topology.limit(job) is None or not self.session.job_gradient.active:
@@ -317,7 +324,7 @@ class Search:
     def _is_made(self, plan: Plan, wanted: Wanted) -> bool:
         """Ask one proposer after the other until a plan passes the judge; if none does, nothing stays."""
         for _ in self._proposals(plan, wanted.tasks, wanted.done):
-            if judge.passes(plan):
+            if judge.passes(plan, wanted.done):
                 return True
             plan.start_again()
         return False
