@@ -32,7 +32,7 @@ TYPES: dict[type[Any], tuple[Described, str]] = {
             "configuration": ("Configuration", "the configuration in force"),
             "number": ("int", "the number of the cycle"),
         },
-        "only now wake_at add_handler divide_runs queue_of reason",
+        "only now wake_at add_handler follow divide_runs queue_of reason",
     ),
     Subject: (
         {

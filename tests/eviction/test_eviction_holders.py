@@ -10,7 +10,7 @@ from eviction_holders import POLICIES, Life
 from pumice.actions.eviction import equal_holders, known_holders, takeover
 from pumice.actions.placing import held_back
 from pumice.framework import reservations
-from pumice.framework.statement import Statement
+from pumice.framework.handlers import Handlers
 
 SEEDS = 4
 
@@ -20,8 +20,7 @@ LONG_WAYS = [
     (equal_holders.EqualHolders, "_kind", lambda *_: None),
     (known_holders.KnownHolders, "of", lambda *_: None),
     (held_back.HeldBack, "known", lambda *_: None),
-    (reservations, "_are_put_back_together", lambda *_: False),
-    (Statement, "discard_together", Statement.discard),
+    (Handlers, "look_around", property(lambda _: True, lambda *_: None)),
 ]
 
 
@@ -106,7 +105,7 @@ def test_every_short_cut_is_taken_in_these_lives(monkeypatch):
     count(equal_holders.EqualHolders, "_kind")
     count(known_holders.KnownHolders, "_is_current")
     count(held_back.HeldBack, "known", lambda stays: stays.refusal is not None)
-    count(reservations, "_are_put_back_together")
+    count(reservations, "_have_room")
     for seed in range(SEEDS):
         Life(seed, "shared").told()
     assert len(counts) == 5

@@ -208,7 +208,7 @@ class Assumptions:
         """Let a task be pending again."""
         del self._bindings[task.uid]
         task.retry_at = retry_at
-        self._cluster.move([task], [None], Status.PENDING)
+        self._cluster.apply([task], [None], Status.PENDING)
 
     def _repeat(self, task: Task, binding: Binding, now: int) -> None:
         """Send a bind again, unless the ground it was decided on has shifted; volumes may be somebody else's by now."""
@@ -320,7 +320,7 @@ class Assumptions:
         task.eviction_refused = now
         if task.status == Status.EVICTING:
             status = statuses.from_pod(task.pod.status.phase, task.pod.spec.node_name, deleting=False)
-            self._cluster.move([task], [task.node], status)
+            self._cluster.apply([task], [task.node], status)
         self._cache.record.say(
             "evict",
             f"{task.key}: its eviction was refused {eviction.tries} times and nobody waits for its room any more; it stays",

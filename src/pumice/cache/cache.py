@@ -99,7 +99,7 @@ class Cache:
         self._overtaking.clear()
         self.failures, self._early_failures = self._early_failures, []
         known = len(self.failures)
-        self.cluster.gather()
+        self.cluster.accounting.gather()
         while self._seen:
             kind, event_type, found = self._seen.popleft()
             try:

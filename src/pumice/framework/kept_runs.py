@@ -18,11 +18,16 @@ class KeptRuns:
 
     def __init__(self) -> None:
         self._next = 0
-        self._runs: dict[int, Run] = {}
+        # By number, and once a task was taken out of a run by its tasks, each by itself.
+        self._runs: dict[int, Run | dict[str, Run]] = {}
         self._holding: dict[str, int] = {}  # the number of a run by the uid of each of its tasks
 
     def __iter__(self) -> Iterator[Run]:
-        return iter(self._runs.values())
+        for kept in self._runs.values():
+            if isinstance(kept, dict):
+                yield from kept.values()
+            else:
+                yield kept
 
     def add(self, run: Run) -> None:
         """Keep one more."""
@@ -36,12 +41,15 @@ class KeptRuns:
         number = self._holding.pop(task.uid, None)
         if number is None:
             return None
-        run = self._runs[number]
-        if len(run.tasks) == 1:
-            return self._runs.pop(number)
-        index = run.tasks.index(task)
-        single = run.pick([index])
-        run.drop(index, index + 1)
+        kept = self._runs[number]
+        if not isinstance(kept, dict):
+            if len(kept.tasks) == 1:
+                del self._runs[number]
+                return kept
+            kept = self._runs[number] = {each.uid: kept.pick([place]) for place, each in enumerate(kept.tasks)}
+        single = kept.pop(task.uid)
+        if not kept:
+            del self._runs[number]
         return single
 
     def put_last(self, task: Task, *, evicted: bool) -> None:
@@ -52,6 +60,6 @@ class KeptRuns:
 
     def take_all(self) -> list[Run]:
         """Take everything out, in order."""
-        runs, self._runs = list(self._runs.values()), {}
+        runs, self._runs = list(self), {}
         self._holding.clear()
         return runs

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pumice.model.cluster import Cluster
     from pumice.model.job import Job
     from pumice.model.nodes import NodeRecord, NodeTable
+    from pumice.model.resources import Vector
     from pumice.model.task import Task
 
 PATIENCE = 60_000_000
@@ -222,28 +223,29 @@ def put_back(session: Session, reservations: Reservations, tasks: Iterable[Task]
             continue
         if not task.shape.request.unoffered:
             places.append((task, record))
-    if len(places) > 1 and _are_put_back_together(session, places):
-        return
-    for task, record in places:
-        free, request = table.future_idle_at(record.row), task.shape.request
-        if (free[request.asked] >= request.needed).all():
-            statement = session.statement()
-            statement.pipeline([task], [record], evicted=True)
-            session.reserved[task.uid] = task
-            statement.keep()
+    while places:
+        fitting = _fitting(table, places)
+        statement = session.statement()
+        tasks, records = [places[number][0] for number in fitting], [places[number][1] for number in fitting]
+        placed = statement.pipeline(tasks, records, evicted=True)
+        session.reserved.update({task.uid: task for task in tasks[:placed]})
+        statement.keep()
+        # Whom a plugin refuses takes no room from those after it.
+        places = places[fitting[placed] + 1 :] if placed < len(fitting) else []
 
 
-def _are_put_back_together(session: Session, places: Sequence[tuple[Task, NodeRecord]]) -> bool:
-    """Put tasks back in one go; False, with nobody put back, if some might not fit beside each other, or a handler has to be told of each before the next."""
-    if not session.independence.placements_are_told_together or not _have_room(session.cluster.nodes, places):
-        return False
-    statement = session.statement()
-    tasks = [task for task, _ in places]
-    if not statement.pipeline_together(tasks, [record for _, record in places], evicted=True):
-        return False
-    session.reserved.update({task.uid: task for task in tasks})
-    statement.keep()
-    return True
+def _fitting(table: NodeTable, places: Sequence[tuple[Task, NodeRecord]]) -> Sequence[int]:
+    """Tell, by their numbers, who finds room on its node beside those before it."""
+    if _have_room(table, places):
+        return range(len(places))
+    free: dict[int, Vector] = {}
+    found: list[int] = []
+    for number, (task, record) in enumerate(places):
+        left, request = free.setdefault(record.row, table.future_idle_at(record.row)), task.shape.request
+        if (left[request.asked] >= request.needed).all():
+            left -= request.vector
+            found.append(number)
+    return found
 
 
 def _have_room(table: NodeTable, places: Sequence[tuple[Task, NodeRecord]]) -> bool:

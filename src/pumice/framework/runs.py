@@ -95,10 +95,46 @@ class Run(msgspec.Struct):
         )
 
 
-def equals(tasks: Sequence[Task]) -> Iterable[list[Task]]:
-    """Split tasks into runs of one job, one shape and one status."""
-    for _, group in itertools.groupby(tasks, key=lambda t: (id(t.job), id(t.shape), t.status)):
-        yield list(group)
+def equals(tasks: Sequence[Task]) -> list[int]:
+    """Split tasks into runs of one job, one shape and one status: returns where each begins, and the end of the last."""
+    found: list[int] = []
+    last: Task | None = None
+    for number, task in enumerate(tasks):
+        if last is None or task.shape is not last.shape or task.job is not last.job or task.status is not last.status:
+            found.append(number)
+            last = task
+    found.append(len(tasks))
+    return found
+
+
+def begun(
+    step: Step,
+    after: Status,
+    tasks: Sequence[Task],
+    targets: Sequence[NodeRecord | None],
+    *,
+    reason: str,
+    evicted: bool,
+    claimant: Task | None,
+) -> list[Run]:
+    """Make the runs of tasks that are about to move, each to the node beside it."""
+    said = (reason, evicted, claimant)
+    if len(tasks) == 1:
+        task = tasks[0]
+        runs = [Run(step, task.status, after, [task], [task.node], [targets[0]], *said)]
+    else:
+        runs = []
+        for start, end in itertools.pairwise(equals(tasks)):
+            group = list(tasks[start:end])
+            sources = [task.node for task in group]
+            runs.append(Run(step, group[0].status, after, group, sources, list(targets[start:end]), *said))
+    if step is Step.SUPPOSE:
+        for run in runs:
+            left = {
+                id(source): source for source, node in zip(run.sources, run.targets, strict=True) if source is not node
+            }
+            run.listed = [(record, list(record.tasks)) for record in left.values() if record is not None]
+    return runs
 
 
 def victims_apart(runs: Iterable[Run]) -> tuple[list[Run], list[Run]]:
@@ -108,14 +144,3 @@ def victims_apart(runs: Iterable[Run]) -> tuple[list[Run], list[Run]]:
     for run in runs:
         (evicting if run.step is Step.EVICT else others).append(run)
     return evicting, others
-
-
-def joined(runs: Iterable[Run]) -> list[Run]:
-    """Put runs together that join those before them: their tasks move, and handlers hear of them, at once."""
-    joined: list[Run] = []
-    for run in runs:
-        if joined and joined[-1].joins(run):
-            joined[-1].append(run)
-        else:
-            joined.append(run)
-    return joined

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
-from pumice.framework import breakdowns, observing, wrong_answers
+from pumice.framework import breakdowns, observing
 from pumice.framework.attempts import Attempt
-from pumice.framework.breakdowns import HANDLER, OPEN, Breakdowns, PluginBreakdownError
+from pumice.framework.breakdowns import OPEN, Breakdowns, PluginBreakdownError
 from pumice.framework.findings import Findings, LastTransaction
 from pumice.framework.gates import Gates
+from pumice.framework.handlers import Follower, Handlers
 from pumice.framework.independence import Independence
 from pumice.framework.job_domains import JobDomains
 from pumice.framework.kept_runs import KeptRuns
@@ -25,26 +25,27 @@ from pumice.framework.points import POINTS, Points
 from pumice.framework.reasons import Code, FitSummary
 from pumice.framework.registration import Roster
 from pumice.framework.reservations import Reservations
-from pumice.framework.runs import Run
 from pumice.framework.statement import Statement
 from pumice.model.job import BEST_EFFORT_PENDING
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
     from pumice.framework.configuration import Configuration
     from pumice.framework.evaluation import Evaluation
     from pumice.framework.evaluator import Evaluator
     from pumice.framework.explaining.queue_accounts import Accounts
+    from pumice.framework.handlers import Handler, ListHandler
     from pumice.framework.plugin import Plugin
     from pumice.framework.record import CycleRecord
     from pumice.framework.registration import Slot
+    from pumice.framework.runs import Run
     from pumice.framework.subject import Subject
     from pumice.model.cluster import Cluster
     from pumice.model.job import Job, SubJob
     from pumice.model.queue import Queue
     from pumice.model.task import Task
-
-Handler = Callable[[Run, int], str | None]
 
 
 class Outlet(Protocol):
@@ -94,10 +95,7 @@ class Session(Points):
         self.number = number
         self.breakdowns = Breakdowns(number, streaks)
         self.attempting: Attempt | None = None
-        self.handlers: list[tuple[str, Handler]] = []
-        self.handlers_of_waiting: list[tuple[str, Handler]] = []
-        self.handlers_may_refuse = False
-        self.handlers_look_around = False  # whether any has to be told of each run before the next is applied
+        self.handlers = Handlers(self.breakdowns, lambda error: breakdowns.culprit(error, self._plugins))
         self.divisions: list[Callable[[Task], object]] = []
         self.findings = Findings(record.journal)
         self.scratch: dict[str, object] = {}  # what is worked out once for this cycle
@@ -175,14 +173,15 @@ class Session(Points):
 
         By its points it says where that may be; one that says nothing may refuse anywhere.
         """
-        handlers, divisions, waiting = len(self.handlers), len(self.divisions), len(self.handlers_of_waiting)
+        handlers, divisions = len(self.handlers), len(self.divisions)
         try:
             if rests := self.breakdowns.resting(plugin.name, OPEN, type(plugin).open):
                 raise PluginBreakdownError(rests[""])  # noqa: TRY301  as if it had been called
             plugin.open(self)
         except Exception as error:  # noqa: BLE001  whatever a plugin raises
             broken = self.breakdowns.note(plugin.name, OPEN, type(plugin).open, error).breakdown
-            del self.handlers[handlers:], self.divisions[divisions:], self.handlers_of_waiting[waiting:]
+            self.handlers.keep(handlers)
+            del self.divisions[divisions:]
 
             def refuse(*_args: object) -> NoReturn:
                 raise PluginBreakdownError(broken)
@@ -193,90 +192,62 @@ class Session(Points):
                 if extension.refuses and (point.name in plugin.points or not plugin.points):
                     extension.stand_in(refuse)
 
+    def follow(
+        self, handler: ListHandler, *, may_refuse: bool = False, waiting: bool = False, one_job: bool = False
+    ) -> None:
+        """Follow placements in lists: called with runs of tasks and 1 when they take room, -1 when they give it back.
+
+        With `may_refuse` it may answer with a reason, and is told of one task at a time; that one is then undone, and every handler, this one too, is told -1. With `waiting` it is also told,
+        with 0, of tasks that merely begin or cease to wait, as victims do where it is supposed that they ask again. With `one_job` it says that it looks at nothing but
+        each run and its job, so that it may be told of the runs of several jobs when all of them are applied.
+        """
+        self._add_follower(handler, by_run=False, may_refuse=may_refuse, waiting=waiting, one_job=one_job)
+
     def add_handler(
         self, handler: Handler, *, may_refuse: bool = False, waiting: bool = False, one_job: bool = False
     ) -> None:
         """Follow placements: called with a run of tasks and 1 when they take room, -1 when they give it back.
 
-        With `may_refuse` it may answer with a reason; the run is then undone, and every handler, this one too, is told -1. With `waiting` it is also told,
-        with 0, of tasks that merely begin or cease to wait, as victims do where it is supposed that they ask again. With `one_job` it says that it looks at nothing but
-        the run and its job, so that it may be told of the runs of several jobs one after the other when all of them are applied.
+        What else is said of it, and what it may answer, is as with `follow`.
         """
+        self._add_follower(handler, by_run=True, may_refuse=may_refuse, waiting=waiting, one_job=one_job)
+
+    def _add_follower(
+        self, handler: ListHandler | Handler, *, by_run: bool, may_refuse: bool, waiting: bool, one_job: bool
+    ) -> None:
         slot = self._roster.slot
-        follower = ("" if slot is None else slot.plugin, handler)
-        self.handlers.append(follower)
-        if waiting:
-            self.handlers_of_waiting.append(follower)
-        self.handlers_may_refuse = self.handlers_may_refuse or may_refuse
-        self.handlers_look_around = self.handlers_look_around or not one_job
+        follower = Follower("" if slot is None else slot.plugin, handler, by_run, waiting)
+        self.handlers.add(follower, may_refuse=may_refuse, one_job=one_job)
+
+    @property
+    def handlers_may_refuse(self) -> bool:
+        """Whether a handler may refuse, or did."""
+        return self.handlers.may_refuse
+
+    @property
+    def handlers_look_around(self) -> bool:
+        """Whether a handler has to be told of each run before the next is applied."""
+        return self.handlers.look_around
 
     def divide_runs(self, question: Callable[[Task], object]) -> None:
         """Let nodes be chosen apart for tasks to which a question has different answers, though they are equal otherwise."""
         self.divisions.append(question)
 
-    def tell(self, run: Run, sign: int) -> str | PluginBreakdownError | None:
-        """Tell the handlers about a run that was applied (sign 1) or undone (-1); evictions count the other way round."""
-        direction = sign * run.direction
-        refusal: str | PluginBreakdownError | None = None
-        seen = run.told()
-        for plugin, handler in self.handlers if direction else self.handlers_of_waiting:
-            answer = self._told(plugin, handler, seen, direction)
-            if answer is not None and refusal is None:
-                refusal = answer
-                self.handlers_may_refuse = True
-        if (job := run.tasks[0].job) is not None:
-            self._touch((job,))
-        return refusal
+    def tell(self, runs: Sequence[Run], sign: int) -> str | PluginBreakdownError | None:
+        """Tell the handlers about runs of one direction that were applied (sign 1) or undone (-1); returns the first refusal.
 
-    def tell_of_all(self, runs: Sequence[Run]) -> int:
-        """Tell the handlers about runs that were applied together and give room to their tasks, one after the other until one is refused; returns how many were not."""
-        accepted = 0
-        for run in runs:
-            refused = False
-            for plugin, handler in self.handlers:
-                try:  # as in `_told`, without a call for each
-                    answer: object = handler(run, 1)
-                except Exception as error:  # noqa: BLE001  as there
-                    answer = self._broke(plugin, handler, error, run)
-                refused |= answer is not None
-            if refused:
-                self.handlers_may_refuse = True
-                break
-            accepted += 1
-        self._touch([job for run in runs[: accepted + 1] if (job := run.tasks[0].job) is not None])
-        return accepted
-
-    def tell_of_undone(self, runs: Sequence[Run]) -> None:
-        """Tell the handlers about runs that had given room to their tasks and were undone together, one after the other."""
-        for run in runs:
-            for plugin, handler in self.handlers:
-                self._told(plugin, handler, run, -1)
-        self._touch([job for run in runs if (job := run.tasks[0].job) is not None])
-
-    def _touch(self, jobs: Iterable[Job]) -> None:
-        """Let jobs and their queues move at once: shares are live, and whoever is ordered by what it holds is so as the handlers know it."""
+        Jobs and their queues then move at once: shares are live, and whoever is ordered by what it holds is so as the handlers know it.
+        """
+        refusal = self.handlers.tell(runs, sign)
         queues: dict[str, None] = {}
-        for job in jobs:
-            self.job_order.touch(job)
-            queues[job.queue] = None
+        for run in runs:
+            if (job := run.tasks[0].job) is not None:
+                self.job_order.touch(job)
+                queues[job.queue] = None
         for name in queues:
             if (queue := self.cluster.queues.get(name)) is not None:
                 self.queue_order.touch(queue)
-
-    def _told(self, plugin: str, handler: Handler, run: Run, direction: int) -> str | PluginBreakdownError | None:
-        """Tell one handler; one that breaks down has refused, and the others are told all the same."""
-        try:
-            answer = handler(run, direction)
-            if answer is not None:
-                wrong_answers.check_instance(answer, str)
-        except Exception as error:  # noqa: BLE001  half a placement must not stay behind
-            return self._broke(plugin, handler, error, run)
-        return answer
-
-    def _broke(self, plugin: str, handler: Handler, error: Exception, run: Run) -> PluginBreakdownError:
-        """Note that a handler broke down."""
-        name = plugin or breakdowns.culprit(error, self._plugins)
-        return self.breakdowns.note(name, HANDLER, handler, error, run.tasks[0].job_key)
+        return refusal
 
     # -- attempts ----------------------------------------------------------------------------------------------
 
@@ -458,7 +429,7 @@ class Session(Points):
         refused = self._outlet.bind(tasks)
         sent = [task for task in tasks if task.uid not in refused] if refused else list(tasks)
         if sent:
-            self.cluster.restate(sent, Status.BINDING)
+            self.cluster.apply(sent, [task.node for task in sent], Status.BINDING)
             self.record.binds += len(sent)
             self.progressed = True
         if self.findings.last_transactions:
@@ -484,7 +455,7 @@ class Session(Points):
                 self._outlet.evict(task, run.why or run.reason)
                 self.observer.took(run.reason, task.job.queue if task.job else "", claimant.queue if claimant else "")
         # A delete may be refused: until the pod is terminating it counts in its queue, for whoever is to be bound.
-        self.cluster.restate(victims, Status.EVICTING)
+        self.cluster.apply(victims, [task.node for task in victims], Status.EVICTING)
         self.record.evictions += len(victims)
         self.progressed = True
 
@@ -531,7 +502,7 @@ class Session(Points):
                 abandoned.discard()
         statement = Statement(self)
         statement.runs = self._kept.take_all()
-        statement.discard_together()
+        statement.discard()
 
 
 def _by_shape(tasks: Iterable[Task]) -> list[list[Task]]:

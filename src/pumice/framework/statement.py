@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Self
 import msgspec
 
 from pumice.framework.breakdowns import PluginBreakdownError
-from pumice.framework.runs import Run, Step, equals, joined, victims_apart
+from pumice.framework.runs import Run, Step, begun, equals, victims_apart
+from pumice.model.pending_order import PendingOrder
 from pumice.model.statuses import PREEMPTABLE, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
 
     from pumice.framework.findings import Journal
@@ -77,12 +78,14 @@ class Trial:
 class Statement:
     """Decisions of one action about one job (or one task), applied at once and reversible until committed."""
 
-    __slots__ = ("_claimant", "_serial", "_session", "runs")
+    __slots__ = ("_claimant", "_orders", "_serial", "_session", "runs")
 
     def __init__(self, session: Session, claimant: Task | None = None) -> None:
         self._session = session
         self._claimant = claimant
         self._serial = 0
+        # How pending tasks were listed before a batch of several runs was moved, with where in the log it begins and ends.
+        self._orders: list[tuple[int, int, PendingOrder]] = []
         self.runs: list[Run] = []
 
     def __len__(self) -> int:
@@ -104,38 +107,7 @@ class Statement:
         self, tasks: Sequence[Task], nodes: Sequence[NodeRecord], until: Callable[[], bool] | None = None
     ) -> int:
         """Place pending tasks on room that is free now; return how many were placed before `until` held or a plugin refused."""
-        return self._place(Step.ALLOCATE, Status.ALLOCATED, tasks, nodes, until)
-
-    def allocate_together(self, tasks: Sequence[Task], nodes: Sequence[NodeRecord]) -> bool:
-        """Place pending tasks of any jobs and shapes on room that is free now, and tell the handlers of one after the other when all are placed; False, with nobody placed, if one refuses.
-
-        Until they are settled (`Cluster.settle`), `take_back` takes them back without a trace.
-        """
-        mark = self.checkpoint()
-        self._session.cluster.place(tasks, nodes, [task.job for task in tasks if task.job is not None])
-        runs = [
-            Run(Step.ALLOCATE, Status.PENDING, Status.ALLOCATED, [task], [None], [node])
-            for task, node in zip(tasks, nodes, strict=True)
-        ]
-        accepted = self._session.tell_of_all(runs)
-        for run in runs[: accepted + 1]:
-            self._log(run)
-        if accepted == len(runs):
-            return True
-        self.take_back(mark, tasks, untold=tasks[accepted + 1 :])
-        # What is refused here is refused again where tasks are placed one by one, and known from then on.
-        self._session.handlers_may_refuse, self._session.handlers_look_around = False, True
-        return False
-
-    def take_back(self, mark: int, tasks: Sequence[Task], untold: Sequence[Task] = ()) -> None:
-        """Undo everything that was logged after a mark, which are tasks that were placed together and not settled; nobody will know that they were placed."""
-        dirty = self._session.cluster.dirty_jobs
-        clean = [task.job_key for task in tasks if task.job_key not in dirty]
-        for task in untold:
-            self._move_back([task], [None], Status.PENDING)
-        self.rollback(mark)
-        for key in clean:
-            dirty.pop(key, None)
+        return self._apply(Step.ALLOCATE, Status.ALLOCATED, tasks, nodes, until)
 
     def pipeline(
         self,
@@ -146,96 +118,22 @@ class Statement:
         evicted: bool = False,
     ) -> int:
         """Let pending tasks wait for room that is being released; `evicted` says that pods were evicted for them."""
-        return self._place(Step.PIPELINE, Status.PIPELINED, tasks, nodes, until, evicted=evicted)
-
-    def pipeline_together(self, tasks: Sequence[Task], nodes: Sequence[NodeRecord], *, evicted: bool) -> bool:
-        """Let pending tasks of any jobs and shapes wait on nodes, each by itself, and tell the handlers of one after the other when all do; False, with nobody placed, if one refuses."""
-        self._session.cluster.move_each(tasks, nodes, Status.PIPELINED)
-        runs = [
-            Run(Step.PIPELINE, Status.PENDING, Status.PIPELINED, [task], [None], [node], evicted=evicted, serials=[at])
-            for at, (task, node) in enumerate(zip(tasks, nodes, strict=True), self._serial)
-        ]
-        accepted = self._session.tell_of_all(runs)
-        if accepted == len(runs):
-            self._serial += len(runs)
-            self.runs += runs
-            return True
-        self._session.cluster.move_each(tasks, None, Status.PENDING)
-        self._session.tell_of_undone(runs[: accepted + 1])
-        # As where tasks are allocated together.
-        self._session.handlers_may_refuse, self._session.handlers_look_around = False, True
-        return False
+        return self._apply(Step.PIPELINE, Status.PIPELINED, tasks, nodes, until, evicted=evicted)
 
     def evict(self, tasks: Sequence[Task], reason: str) -> None:
         """Release tasks from their nodes."""
-        groups = list(equals(tasks))
-        if len(groups) > 1 and not self._session.handlers_look_around:
-            self._evict_together(groups, reason)
-            return
-        for group in groups:
-            self._apply(Step.EVICT, Status.RELEASING, group, [task.node for task in group], None, reason=reason)
-
-    def _evict_together(self, groups: Sequence[list[Task]], reason: str) -> None:
-        """Release runs of tasks, and tell the handlers of one after the other when all are released."""
-        statuses = [group[0].status for group in groups]
-        self._session.cluster.restate([task for group in groups for task in group], Status.RELEASING)
-        for number, (group, before) in enumerate(zip(groups, statuses, strict=True)):
-            nodes = [task.node for task in group]
-            run = Run(Step.EVICT, before, Status.RELEASING, group, nodes, nodes[:], reason, claimant=self._claimant)
-            refusal = self._session.tell(run, 1)
-            self._log(run)
-            if isinstance(refusal, PluginBreakdownError):
-                # As in `_apply`; whoever comes after it has not gone.
-                for later, status in zip(groups[number + 1 :], statuses[number + 1 :], strict=True):
-                    self._move_back(later, [task.node for task in later], status)
-                raise refusal
+        self._apply(Step.EVICT, Status.RELEASING, tasks, [task.node for task in tasks], reason=reason)
 
     def suppose(self, tasks: Sequence[Task], nodes: Sequence[NodeRecord | None], status: Status) -> None:
         """Ask what would be if tasks were somewhere else, or something else: handlers are told, and it never becomes real.
 
         It has to be undone before the statement is committed or kept; a trial sees to it.
         """
-        start = 0
-        for group in equals(tasks):
-            targets = nodes[start : start + len(group)]
-            left = {id(t.node): t.node for t, target in zip(group, targets, strict=True) if t.node is not target}
-            listed = [(record, list(record.tasks)) for record in left.values() if record is not None]
-            known = len(self.runs)
-            try:
-                self._apply(Step.SUPPOSE, status, group, targets, None)
-            finally:
-                if len(self.runs) > known:
-                    self.runs[-1].listed = listed
-            start += len(group)
+        self._apply(Step.SUPPOSE, status, tasks, nodes)
 
     def trial(self) -> Trial:
         """Begin to try something out: `with statement.trial() as trial:`."""
         return Trial(self)
-
-    def _place(
-        self,
-        step: Step,
-        status: Status,
-        tasks: Sequence[Task],
-        nodes: Sequence[NodeRecord],
-        until: Callable[[], bool] | None,
-        *,
-        evicted: bool = False,
-    ) -> int:
-        if len(tasks) == 1:
-            return self._apply(step, status, tasks, nodes, until, evicted=evicted)[0]
-        placed = 0
-        for group in equals(tasks):
-            targets = nodes[placed : placed + len(group)]
-            # A handler that may refuse must be asked task by task.
-            size = 1 if self._session.handlers_may_refuse else len(group)
-            for start in range(0, len(group), size):
-                part = group[start : start + size]
-                moved, refusal = self._apply(step, status, part, targets[start : start + size], until, evicted=evicted)
-                placed += moved
-                if refusal is not None or moved < len(part) or (until is not None and until()):
-                    return placed
-        return placed
 
     def _apply(
         self,
@@ -243,39 +141,74 @@ class Statement:
         status: Status,
         tasks: Sequence[Task],
         targets: Sequence[NodeRecord | None],
-        until: Callable[[], bool] | None,
+        until: Callable[[], bool] | None = None,
         *,
         reason: str = "",
         evicted: bool = False,
-    ) -> tuple[int, str | None]:
-        """Apply one run and tell everybody; a refusal undoes it whole."""
-        before = tasks[0].status
-        sources = [task.node for task in tasks]
-        try:
-            moved = self._session.cluster.move(tasks, targets, status, until)
-        except Exception:
-            self._move_back([task for task in tasks if task.status == status], sources, before)
-            raise
+    ) -> int:
+        """Move tasks, as many at once as those who are told allow; returns how many, fewer if `until` held before the last or somebody refused."""
         claimant = self._claimant if step is Step.EVICT else None
-        run = Run(
-            step, before, status, list(tasks[:moved]), sources[:moved], list(targets[:moved]), reason, evicted, claimant
-        )
-        refusal = self._session.tell(run, 1)
-        if refusal is not None and step not in (Step.EVICT, Step.SUPPOSE):
-            self._move_back(run.tasks, run.sources, before)
-            self._session.tell(run, -1)
-            self._session.refused(run.tasks[0], str(refusal))
-            return 0, str(refusal)
-        if isinstance(refusal, PluginBreakdownError):
-            # Nobody can refuse that somebody goes; but who does not know of it would judge what follows by what is no more.
-            self._log(run)
-            raise refusal
-        self._log(run)
-        return moved, None
+        moved = 0
+        for size in self._batches(step, tasks, until):
+            batch, places = tasks[moved : moved + size], targets[moved : moved + size]
+            runs = begun(step, status, batch, places, reason=reason, evicted=evicted, claimant=claimant)
+            if len(runs) > 1 and step in _PLACING:
+                order = PendingOrder(
+                    self._session.cluster, [job for run in runs if (job := run.tasks[0].job) is not None]
+                )
+                self._orders.append((self._serial, self._serial + size, order))
+            if until is not None and size > 1:
+                self._move_until(runs[0], until)
+            else:
+                self._session.cluster.apply(batch, places, status)
+            if not self._is_accepted(runs):
+                if len(runs) == 1:
+                    return moved
+                return moved + self._apply(step, status, batch, places, reason=reason, evicted=evicted)
+            moved += size if until is None else len(runs[0].tasks)
+            if until is not None and (len(runs[0].tasks) < size or until()):
+                return moved
+        return moved
 
-    def _move_back(self, tasks: Sequence[Task], sources: Sequence[NodeRecord | None], status: Status) -> None:
-        if tasks:
-            self._session.cluster.move(tasks, sources, status)
+    def _batches(self, step: Step, tasks: Sequence[Task], until: Callable[[], bool] | None) -> list[int]:
+        """Return how many tasks are moved, and told of, at once: all, or equal ones where somebody looks at what is there after each, or one where somebody may refuse it."""
+        handlers = self._session.handlers
+        if len(tasks) < 2:
+            return [1] * len(tasks)
+        if handlers.may_refuse and step in _PLACING:
+            return [1] * len(tasks)
+        if until is None and not handlers.look_around and step is not Step.SUPPOSE:
+            return [len(tasks)]
+        return [end - start for start, end in itertools.pairwise(equals(tasks))]
+
+    def _move_until(self, run: Run, until: Callable[[], bool]) -> None:
+        """Move equal tasks until something holds; the run is then of those that were moved."""
+        try:
+            moved = self._session.cluster.apply(run.tasks, run.targets, run.after, until)
+        except Exception:
+            self._take_back([_still_applied(run)])
+            raise
+        run.drop(moved, len(run.tasks))
+
+    def _is_accepted(self, runs: Sequence[Run]) -> bool:
+        """Tell everybody of runs that were moved; a refusal undoes them."""
+        refusal = self._session.tell(runs, 1)
+        if refusal is None:
+            for run in runs:
+                self._log(run)
+            return True
+        if len(runs) == 1 and runs[0].step not in _PLACING:
+            # Nobody can refuse that somebody goes; but who does not know of it would judge what follows by what is no more.
+            self._log(runs[0])
+            if isinstance(refusal, PluginBreakdownError):
+                raise refusal
+            return True
+        self._take_back(runs)
+        self._session.tell(runs, -1)
+        self._list_as_before(self._serial)
+        if len(runs) == 1:
+            self._session.refused(runs[0].tasks[0], str(refusal))
+        return False
 
     def _log(self, run: Run) -> None:
         run.serials = list(range(self._serial, self._serial + len(run.tasks)))
@@ -293,41 +226,34 @@ class Statement:
 
     def rollback(self, mark: int) -> None:
         """Undo everything that was logged after a mark."""
+        undone: list[Run] = []
         while self.runs and self.runs[-1].serials[-1] >= mark:
             run = self.runs[-1]
+            if run.serials[0] >= mark:
+                undone.append(self.runs.pop())
+                continue
             keep = bisect.bisect_left(run.serials, mark)
-            part = run.pick(range(keep, len(run.tasks)))
+            undone.append(run.pick(range(keep, len(run.tasks))))
             run.drop(keep, len(run.tasks))
-            if not run.tasks:
-                self.runs.pop()
-            self._undo(part)
+        self._undo(undone)
+        self._list_as_before(mark)
+
+    def _list_as_before(self, mark: int) -> None:
+        """List those that are pending again as they were before what was logged after a mark."""
+        while self._orders and self._orders[-1][1] > mark:
+            start, _, order = self._orders.pop()
+            order.restore()
+            if start < mark:
+                self._orders.append((start, mark, order))
+                return
 
     def discard(self) -> None:
         """Undo everything, remembering where each task would have gone."""
-        runs, self.runs = self.runs, []
-        for run in joined(reversed(runs)):
-            self._session.remember(run)
-            self._undo(run)
-
-    def discard_together(self) -> None:
-        """Undo everything as `discard` does, placements of all jobs at once unless a handler has to be told of each run before the next is undone."""
-        runs, self.runs = joined(reversed(self.runs)), []
+        runs, self.runs = self.runs[::-1], []
+        self._orders.clear()
         for run in runs:
             self._session.remember(run)
-        still = [part for run in runs if (part := self._still_applied(run)).tasks]
-        tasks = {task.uid: task for run in still for task in run.tasks}
-        if (
-            self._session.handlers_look_around
-            or len(still) < 2
-            or len(tasks) < sum(len(run.tasks) for run in still)
-            or any(run.step not in _PLACING or run.tasks[0].job is None for run in still)
-        ):
-            for run in runs:
-                self._undo(run)
-            return
-        for _, alike in itertools.groupby(still, key=lambda run: run.after):
-            self._session.cluster.move_each([task for run in alike for task in run.tasks], None, Status.PENDING)
-        self._session.tell_of_undone(still)
+        self._undo(runs)
 
     def make_wait(self, mark: int) -> None:
         """Let everything that was placed after a mark wait on its node instead of being bound."""
@@ -349,23 +275,48 @@ class Statement:
                 run.drop(index, index + 1)
                 if not run.tasks:
                     del self.runs[position]
-                self._undo(single)
+                self._undo([single])
                 return
 
-    def _undo(self, run: Run) -> None:
-        """Take a run back, as far as its tasks are still where it put them."""
-        run = self._still_applied(run)
-        if run.tasks:
-            self._session.cluster.move(run.tasks, run.sources, run.before)
-            for record, uids in run.listed:
-                record.list_as(uids)
-            self._session.tell(run, -1)
+    def _undo(self, runs: Sequence[Run]) -> None:
+        """Take runs back in their order, as far as their tasks are still where they put them, as many at once as those who are told allow."""
+        for batch in [runs] if len(runs) < 2 else self._undone_at_once(runs):
+            still = [part for run in batch if (part := _still_applied(run)).tasks]
+            if still:
+                self._take_back(still)
+                self._session.tell(still, -1)
 
-    @staticmethod
-    def _still_applied(run: Run) -> Run:
-        """Return a run without the tasks that are no longer where it put them."""
-        still = [i for i, task in enumerate(run.tasks) if task.status == run.after and task.node is run.targets[i]]
-        return run if len(still) == len(run.tasks) else run.pick(still)
+    def _undone_at_once(self, runs: Sequence[Run]) -> Iterable[Sequence[Run]]:
+        """Put runs together that go back to one status, no task twice."""
+        if self._session.handlers.look_around:
+            yield from ([run] for run in runs)
+            return
+        for _, alike in itertools.groupby(runs, key=lambda run: (run.before, run.direction)):
+            batch: list[Run] = []
+            known: set[str] = set()
+            for run in alike:
+                uids = [task.uid for task in run.tasks]
+                if not known.isdisjoint(uids):
+                    yield batch
+                    batch, known = [], set()
+                batch.append(run)
+                known.update(uids)
+            yield batch
+
+    def _take_back(self, runs: Sequence[Run]) -> None:
+        """Move tasks of runs back to where they were."""
+        if len(runs) == 1 and not runs[0].listed:
+            run = runs[0]
+            if run.tasks:
+                self._session.cluster.apply(run.tasks, run.sources, run.before)
+            return
+        for before, alike in itertools.groupby(runs, key=lambda run: run.before):
+            batch = list(alike)
+            tasks = [task for run in batch for task in run.tasks]
+            if tasks:
+                self._session.cluster.apply(tasks, [node for run in batch for node in run.sources], before)
+            for record, uids in (listed for run in batch for listed in run.listed):
+                record.list_as(uids)
 
     # -- making real -------------------------------------------------------------------------------------------
 
@@ -376,6 +327,7 @@ class Statement:
         """
         self._check_that_all_is_meant()
         runs, self.runs = self.runs, []
+        self._orders.clear()
         leaving = [task for run in runs if run.step is Step.ALLOCATE for task in run.tasks]
         withheld = self._session.withheld(leaving, apart=apart)
         for bound, alike in itertools.groupby(runs, key=lambda run: run.step is Step.ALLOCATE):
@@ -392,13 +344,14 @@ class Statement:
         """Send the binds of some runs together, and undo those that are not sent."""
         leaving = [task for run in runs for task in run.tasks if not withheld or task.uid not in withheld]
         refused = {**withheld, **self._session.send_binds(leaving)} if leaving else withheld
-        for run in runs if refused else ():
-            self._undo(run.pick([i for i, task in enumerate(run.tasks) if task.uid in refused]))
+        if refused:
+            self._undo([run.pick([i for i, task in enumerate(run.tasks) if task.uid in refused]) for run in runs])
 
     def keep(self) -> None:
         """Keep everything applied, and nothing real, until the session ends."""
         self._check_that_all_is_meant()
         runs, self.runs = self.runs, []
+        self._orders.clear()
         self._session.keep(runs)
         self._session.settle_words()
 
@@ -415,6 +368,7 @@ class Statement:
             for run in other.runs:
                 self._log(run)
             other.runs = []
+            other._orders.clear()  # noqa: SLF001  a statement too
 
     def save(self) -> Saved:
         """Return the decisions as a detached copy."""
@@ -439,14 +393,19 @@ class Statement:
                 return False
             if step is Step.EVICT:
                 self.evict(present, reason)
-            elif self._place(
+            elif self._apply(
                 step,
                 Status.ALLOCATED if step is Step.ALLOCATE else Status.PIPELINED,
                 present,
                 found,
-                None,
                 evicted=evicted,
             ) < len(present):
                 self.rollback(mark)
                 return False
         return True
+
+
+def _still_applied(run: Run) -> Run:
+    """Return a run without the tasks that are no longer where it put them."""
+    still = [i for i, task in enumerate(run.tasks) if task.status == run.after and task.node is run.targets[i]]
+    return run if len(still) == len(run.tasks) else run.pick(still)

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from pumice.api import scheduling
-from pumice.model import counted, resources, statuses
+from pumice.model import resources, statuses
+from pumice.model.accounting import Accounting
 from pumice.model.change_log import ChangeLog
-from pumice.model.gathering import GatheredSums, Moved
 from pumice.model.hypertree import HyperNodes
 from pumice.model.job import BEST_EFFORT_PENDING, Job, Tally
 from pumice.model.kinship import Kinship
@@ -22,16 +20,14 @@ from pumice.model.phases import Phases
 from pumice.model.queue import Queue
 from pumice.model.shape import Shapes
 from pumice.model.statuses import Status
-from pumice.model.sums import QueueSums, Sums, add_times
+from pumice.model.sums import QueueSums, Sums
 from pumice.model.volumes import Volumes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from pumice.api import core, meta
-    from pumice.model.counted import Changes
     from pumice.model.nodes import NodeRecord
-    from pumice.model.shape import Shape
     from pumice.model.task import Task
 
 PENDING = Status.PENDING
@@ -66,8 +62,7 @@ class Cluster:
         self.changed = 0
         self.returned = 0  # how often a job without pending tasks came to have some
         self.gone_jobs: dict[str, None] = {}  # jobs that have left; whoever remembers something of them empties it
-        self._recount = False
-        self._gathered: GatheredSums | None = None
+        self.accounting = Accounting(self.nodes, self.job_sums, self.queue_sums)
         self.phases = Phases()
         self.objects: dict[str, dict[str, meta.KubeObject]] = {}
         self.volumes = Volumes(self.nodes)
@@ -92,8 +87,7 @@ class Cluster:
             task.node = record
             self._put(task, record)
         self.kinship.enter(task)
-        self._fix(task, 1)
-        self.account(task.job, task.shape, [task.node.row] if task.node else [], task.status, 1, tasks=1)
+        self.accounting.count(task, 1)
 
     def remove_task(self, task: Task) -> None:
         """Let a task go, with everything it counted for."""
@@ -102,8 +96,7 @@ class Cluster:
         self.nominated.pop(task.uid, None)
         self.gated.pop(task.uid, None)
         self.kinship.leave(task)
-        self._fix(task, -1)
-        self.account(task.job, task.shape, [task.node.row] if task.node else [], task.status, -1, tasks=1)
+        self.accounting.count(task, -1)
         if task.node is not None:
             self._take(task, task.node)
         job = task.job
@@ -185,38 +178,7 @@ class Cluster:
         if task.uid in record.volume_users:
             self.volumes.leave(task, record)
 
-    # -- sums --------------------------------------------------------------------------------------------------
-
-    def account(
-        self, job: Job | None, shape: Shape, rows: Sequence[int], status: Status, sign: int, *, tasks: int
-    ) -> None:
-        """Add (sign 1) or take away (sign -1) what equal tasks of one job contribute in a status to every sum."""
-        if self._recount:
-            # The vocabulary has grown: everything is counted anew, in the new width, before the next cycle.
-            return
-        if self._gathered is not None:
-            queue_row = None if job is None else self.queue_sums.rows[job.queue]
-            self._gathered.add(shape, rows, status, sign, tasks, None if job is None else job.row, queue_row)
-            return
-        if rows and counted.COLUMNS[status]:
-            self._account_nodes(shape, rows, counted.REACHED[status] if sign > 0 else counted.LEFT[status])
-        if job is None:
-            if status in statuses.PLACED and status != Status.RELEASING:
-                for row in rows:
-                    self.nodes.foreign[row] += sign * shape.request.vector
-            return
-        name = counted.SUMMED.get(status)
-        self._account_owners(job, shape, () if name is None else ((name, sign),), tasks)
-
-    def _account_owners(self, job: Job, shape: Shape, changes: Changes, tasks: int) -> None:
-        """Change the sums that equal tasks count in for their job and its queue."""
-        jobs, queues = self.job_sums, self.queue_sums
-        queue_row = queues.rows[job.queue]
-        queues.changes.append(queue_row)
-        vector = shape.request.vector
-        for name, sign in changes:
-            add_times(getattr(jobs, name)[job.row], vector, sign * tasks)
-            add_times(getattr(queues, name)[queue_row], vector, sign * tasks)
+    # -- changes -----------------------------------------------------------------------------------------------
 
     def _note(self, job: Job) -> None:
         """Note that a job has changed."""
@@ -228,95 +190,50 @@ class Cluster:
         self.job_changes.append(job.row)
         self.group_changes.append(job.row)
 
-    def gather(self) -> None:
-        """Gather what events change in the sums until `prepare` enters it all at once; nobody reads sums before that."""
-        if self._gathered is None:
-            self._gathered = GatheredSums()
-
-    def _enter_gathered(self) -> None:
-        """Enter what was gathered."""
-        if self._gathered is not None:
-            if not self._recount:
-                self._gathered.enter(self.nodes, self.job_sums, self.queue_sums)
-            self._gathered.clear()
-
-    def _fix(self, task: Task, sign: int) -> None:
-        """Count a static or daemon pod, which stays with its node whatever is evicted; it counts until it is gone."""
-        if task.stays and task.node is not None and not self._recount:
-            self.nodes.fixed[task.node.row] += sign * task.shape.request.vector
-            self.nodes.fixings += 1
-
-    def _account_nodes(self, shape: Shape, rows: Sequence[int], changes: Changes) -> None:
-        """Change the columns that equal tasks count in for their nodes, a row for each task."""
-        nodes = self.nodes
-        if len(rows) == 1:
-            row = rows[0]
-            for name, sign in changes:
-                if name == "non_zero":
-                    nodes.non_zero[row, 0] += sign * shape.non_zero[0]
-                    nodes.non_zero[row, 1] += sign * shape.non_zero[1]
-                else:
-                    add_times(getattr(nodes, name)[row], shape.request.vector, sign)
-            nodes.touch(row)
-            return
-        times: dict[int, int] = {}
-        for row in rows:
-            times[row] = times.get(row, 0) + 1
-        distinct = np.array(list(times), dtype=np.int64)
-        count = np.array(list(times.values()), dtype=np.int64)[:, None]
-        for name, sign in changes:
-            amounts = np.array(shape.non_zero, dtype=np.int64) if name == "non_zero" else shape.request.vector
-            getattr(nodes, name)[distinct] += sign * count * amounts
-        nodes.touch_all(times)
-
-    def move(
+    def apply(
         self,
         tasks: Sequence[Task],
-        records: Sequence[NodeRecord | None],
+        nodes: Sequence[NodeRecord | None],
         status: Status,
         until: Callable[[], bool] | None = None,
     ) -> int:
-        """Give equal tasks of one job, all in one status, a new status and node; stop early once `until` holds.
+        """Give tasks of any jobs another status, each on the node beside it, and stop early once `until` holds; returns how many were moved.
 
-        Tasks and counts change one by one, so `until` sees each step; the sums follow in one go. Returns how many tasks were moved.
+        Tasks and counts change one by one, so `until` sees each step; the sums follow in one go.
         """
-        first = tasks[0]
         if len(tasks) == 1 and until is None:
-            return self._move_one(first, records[0], status)
-        job, shape, before = first.job, first.shape, first.status
-        left: list[int] = []
-        reached: list[int] = []
-        moved = 0
+            return self._apply_one(tasks[0], nodes[0], status)
+        befores, sources = [task.status for task in tasks], [task.node for task in tasks]
         kinship = self.kinship if self.kinship.counting else None
-        indexed = job if PENDING in (before, status) else None
+        noted: Job | None = None
+        moved = 0
         try:
-            for task, record in zip(tasks, records, strict=False):
-                source = task.node
-                if source is not None:
-                    left.append(source.row)
-                if record is not None:
-                    reached.append(record.row)
+            for task, record, before in zip(tasks, nodes, befores, strict=True):
                 if kinship is not None:
                     kinship.moved(task, record, status)
-                if record is not source:
+                if record is not task.node:
                     self._transfer(task, record)
                 self._change(task, status)
-                if indexed is not None:
-                    self._index(task, indexed)
+                job = task.job
+                if job is not None:
+                    if before is PENDING or status is PENDING:
+                        self._index(task, job)
+                    if job is not noted:
+                        self._note(job)
+                        noted = job
                 moved += 1
                 if until is not None and until():
                     break
         finally:
             # Also when `until`, which asks plugins, breaks down: the sums must agree with the tasks.
             self.changed += 1
-            if job is not None:
-                self._note(job)
-            self._account_moved(job, shape, (left, before), (reached, status), moved)
+            if moved:
+                self.accounting.follow(tasks[:moved], (sources[:moved], nodes[:moved]), befores[:moved], status)
         return moved
 
-    def _move_one(self, task: Task, record: NodeRecord | None, status: Status) -> int:
-        """Give one task a new status and node."""
-        job, before, source = task.job, task.status, task.node
+    def _apply_one(self, task: Task, record: NodeRecord | None, status: Status) -> int:
+        """Move one task; whoever tries something out does this most often."""
+        before, source, job = task.status, task.node, task.job
         if self.kinship.counting:
             self.kinship.moved(task, record, status)
         if record is not source:
@@ -324,128 +241,17 @@ class Cluster:
         self._change(task, status)
         self.changed += 1
         if job is not None:
-            if PENDING in (before, status):
+            if before is PENDING or status is PENDING:
                 self._index(task, job)
             self._note(job)
-        left, reached = [source.row] if source is not None else [], [record.row] if record is not None else []
-        self._account_moved(job, task.shape, (left, before), (reached, status), 1)
+        self.accounting.follow_one(task, source, before)
         return 1
-
-    def place(self, tasks: Sequence[Task], records: Sequence[NodeRecord], jobs: Sequence[Job]) -> None:
-        """Allocate pending tasks of any shapes to nodes, each of the job beside it; the sums of all of them follow in one go.
-
-        They stay listed as pending, so that taking them back leaves no trace, until they are settled one by one.
-        """
-        kinship = self.kinship if self.kinship.counting else None
-        for task, record in zip(tasks, records, strict=True):
-            if kinship is not None:
-                kinship.moved(task, record, Status.ALLOCATED)
-            self._put(task, record)
-            task.node = record
-            self._change(task, Status.ALLOCATED)
-        self._account_each(tasks, jobs, records, counted.REACHED[Status.ALLOCATED], (PENDING, Status.ALLOCATED))
-
-    def move_each(self, tasks: Sequence[Task], records: Sequence[NodeRecord] | None, status: Status) -> None:
-        """Give tasks of any jobs and shapes, all in one status, another: each on the node beside it if they had none, or without the one they had; the sums of all of them follow in one go."""
-        before, kinship = tasks[0].status, self.kinship if self.kinship.counting else None
-        targets: Sequence[NodeRecord | None] = records or [None] * len(tasks)
-        places = records or [task.node for task in tasks if task.node is not None]
-        jobs = [job for task in tasks if (job := task.job) is not None]
-        for task, job, record in zip(tasks, jobs, targets, strict=True):
-            if kinship is not None:
-                kinship.moved(task, record, status)
-            self._transfer(task, record)
-            self._change(task, status)
-            if PENDING in (before, status):
-                self._index(task, job)
-            self._note(job)
-        on_nodes = counted.LEFT[before] if records is None else counted.REACHED[status]
-        self._account_each(tasks, jobs, places, on_nodes, (before, status))
-
-    def _account_each(
-        self,
-        tasks: Sequence[Task],
-        jobs: Sequence[Job],
-        places: Sequence[NodeRecord],
-        on_nodes: counted.Changes,
-        step: tuple[Status, Status],
-    ) -> None:
-        """Bring the sums up to date with tasks of any shapes that went from one status to another, each of the job and on the node beside it."""
-        self.changed += len(tasks)
-        rows, held = self.queue_sums.rows, counted.HELD[step]
-        queue_rows = [rows[job.queue] for job in jobs]
-        moved = Moved([task.shape for task in tasks])
-        moved.enter_nodes(self.nodes, [record.row for record in places], on_nodes)
-        moved.enter_sums(self.job_sums, [job.row for job in jobs], held)
-        moved.enter_sums(self.queue_sums, queue_rows, held)
-        self.queue_sums.changes += queue_rows
-
-    def settle(self, tasks: Iterable[Task]) -> None:
-        """Let tasks that were placed be pending no longer."""
-        for task in tasks:
-            job = task.job
-            if job is not None:
-                if job.pending.pop(task.uid, None) is not None and not job.pending:
-                    self.pending_jobs.pop(job.key, None)
-                self.dirty_jobs[job.key] = job
-                self.job_changes.append(job.row)
-
-    def restate(self, tasks: Sequence[Task], status: Status) -> None:
-        """Give tasks of any jobs, none of them pending, another status; they stay where they are."""
-        self.changed += 1
-        noted: Job | None = None
-        alike: list[int] = []
-        for task in tasks:
-            job, before, record = task.job, task.status, task.node
-            rows = [] if record is None else [record.row]
-            if counted.STAYED[before, status] or counted.HELD[before, status]:
-                if self.kinship.counting:
-                    self.kinship.moved(task, record, status)
-                self._account_moved(job, task.shape, (rows, before), (rows, status), 1)
-            else:
-                alike += rows
-            self._change(task, status)
-            if job is not None and job is not noted:
-                noted = job
-                self._note(job)
-        # Who looks at single tasks has to look again.
-        self.nodes.touch_all(alike)
 
     def progress(self, task: Task, record: NodeRecord | None, status: Status) -> None:
         """Let a task be what its pod says now, on the node it names; who keeps something of the job looks at it again."""
         if task.job is not None:
             task.job.version += 1
-        self._move_one(task, record, status)
-
-    def _account_moved(
-        self,
-        job: Job | None,
-        shape: Shape,
-        origin: tuple[list[int], Status],
-        goal: tuple[list[int], Status],
-        tasks: int,
-    ) -> None:
-        """Bring the sums up to date with tasks that left some rows in one status for others in another."""
-        (left, before), (reached, after) = origin, goal
-        stayed, held = counted.STAYED[before, after], counted.HELD[before, after]
-        if left == reached and not stayed and not held:
-            # Nothing is added up differently; but who looks at single tasks has to look again.
-            self.nodes.touch_all(reached)
-            if job is not None:
-                self.queue_sums.changes.append(self.queue_sums.rows[job.queue])
-            return
-        if job is None or self._recount or self._gathered is not None:
-            self.account(job, shape, left, before, -1, tasks=tasks)
-            self.account(job, shape, reached, after, 1, tasks=tasks)
-            return
-        if left != reached:
-            if left:
-                self._account_nodes(shape, left, counted.LEFT[before])
-            if reached:
-                self._account_nodes(shape, reached, counted.REACHED[after])
-        elif reached:
-            self._account_nodes(shape, reached, stayed)
-        self._account_owners(job, shape, held, tasks)
+        self.apply([task], [record], status)
 
     def _transfer(self, task: Task, record: NodeRecord | None) -> None:
         """List a task under another node."""
@@ -553,15 +359,11 @@ class Cluster:
     def _enter_queue(self, job: Job, name: str) -> None:
         job.queue = name
         self.queue_sums.join(name)
-        if job.tasks:
-            self._enter_gathered()
-            self.queue_sums.carry(name, self.job_sums, job.row, 1)
+        self.accounting.carry(job, 1)
         self.queue_jobs.setdefault(name, {})[job.key] = None
 
     def _leave_queue(self, job: Job) -> None:
-        if job.tasks:
-            self._enter_gathered()
-            self.queue_sums.carry(job.queue, self.job_sums, job.row, -1)
+        self.accounting.carry(job, -1)
         jobs = self.queue_jobs[job.queue]
         del jobs[job.key]
         if not jobs and job.queue not in self.queues:
@@ -611,7 +413,7 @@ class Cluster:
         known = record.object
         position = self.nodes.position
         if self.nodes.register(record, node, allocatable, native):
-            self._recount = True
+            self.accounting.outdated = True
         if known is None or self.nodes.position != position:
             self.changed += 1
         if record.state(known, node):
@@ -627,25 +429,11 @@ class Cluster:
 
     def prepare(self) -> None:
         """Bring everything that events left for later up to date; called between cycles."""
-        if self._recount:
-            self.recount()
-        self._enter_gathered()
-        self._gathered = None
+        self.accounting.prepare(self.tasks.values(), self.vocabulary)
         self.nodes.arrange()
-        self.queue_sums.changes.clear()
         self.kinship.prepare()
         self.hyper_nodes.prepare()
 
     def recount(self) -> None:
         """Compute every sum anew from the tasks."""
-        self._recount = False
-        self._gathered = None
-        self.job_sums.widen()
-        self.queue_sums.widen()
-        nodes = self.nodes
-        for matrix in (nodes.used, nodes.releasing, nodes.pipelined, nodes.foreign, nodes.fixed, nodes.non_zero):
-            matrix[:] = 0
-        for task in self.tasks.values():
-            task.shape.request.lay(self.vocabulary)
-            self._fix(task, 1)
-            self.account(task.job, task.shape, [task.node.row] if task.node else [], task.status, 1, tasks=1)
+        self.accounting.recount(self.tasks.values(), self.vocabulary)

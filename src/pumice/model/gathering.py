@@ -36,7 +36,7 @@ class GatheredSums:
         self._queues: dict[str, Times] = {}
         self._touched: list[int] = []
 
-    def add(  # noqa: PLR0917  as `Cluster.account` has them, with the rows of job and queue
+    def add(  # noqa: PLR0917  as `Accounting` has them, with the rows of job and queue
         self,
         shape: Shape,
         rows: Sequence[int],

@@ -94,7 +94,7 @@ class Outlet:
         """Put every task back, the last one first."""
         for task, node, status in reversed(self._undo):
             self._cache.assumptions.forget(task.uid)
-            self._cache.cluster.move([task], [node], status)
+            self._cache.cluster.apply([task], [node], status)
         self._undo.clear()
 
 

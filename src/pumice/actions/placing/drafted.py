@@ -28,10 +28,7 @@ def are_usual(session: Session) -> bool:
 
 
 def place(session: Session, statement: Statement, queue: Queue, tasks: Sequence[Task]) -> int:
-    """Place the first of some tasks on free room, each where it would go alone after those before it; returns how many, none if they have to be placed one by one.
-
-    They have to be settled (`Cluster.settle`), or taken back (`Statement.take_back`).
-    """
+    """Place the first of some tasks on free room, each where it would go alone after those before it; returns how many, none if they have to be placed one by one."""
     if len(tasks) < 2 or not are_usual(session):
         return 0
     asking = [subject.Subject(task, queue) for task in itertools.takewhile(_is_usual, tasks)]
@@ -40,13 +37,12 @@ def place(session: Session, statement: Statement, queue: Queue, tasks: Sequence[
     count = len(rows)
     if count < 2:
         return 0
-    mark = statement.checkpoint()
-    if not statement.allocate_together(tasks[:count], [table.records[row] for row in rows]):
-        return 0
-    # Who has nothing to say before and after all of them are placed had nothing to say in between.
-    if _welcome(session, asking[:count]) == count and blocks.stand_alone(alike):
-        return count
-    statement.take_back(mark, tasks[:count])
+    with statement.trial() as trial:
+        placed = statement.allocate(tasks[:count], [table.records[row] for row in rows])
+        # Who has nothing to say before and after all of them are placed had nothing to say in between.
+        if placed == count and _welcome(session, asking[:count]) == count and blocks.stand_alone(alike):
+            trial.keep()
+            return count
     return 0
 
 

@@ -119,18 +119,16 @@ class Rounds:
         left = jobs.leave_together(turns)
         placed = firsts[: drafted.place(session, statement, queue, firsts[:left])]
         if not placed or not jobs.unmoved or not self._may_have(queue, placed):
-            statement.take_back(mark, placed)
+            statement.rollback(mark)
             jobs.take_back(turns[:left])
             return []
         served: list[tuple[Job, list[Task]]] = []
-        for number, (entry, task) in enumerate(zip(turns, placed, strict=False)):
+        for number, (entry, _) in enumerate(zip(turns, placed, strict=False)):
             job = session.breakdowns.trying = entry[2]
             if served and not jobs.is_next(entry):
-                statement.take_back(mark + number, placed[number:])
+                statement.rollback(mark + number)
                 break
-            session.cluster.settle([task])
             if not session.job_ready(job):
-                statement.take_back(mark + number + 1, placed[number + 1 :])
                 statement.rollback(mark + number)
                 break
             _, *others = work[job.key]
@@ -145,8 +143,8 @@ class Rounds:
         if session.overused(queue) is None:
             return True
         record, mark = last.node, statement.checkpoint() - 1
-        statement.take_back(mark, [last])
-        return session.overused(queue) is None and record is not None and statement.allocate_together([last], [record])
+        statement.rollback(mark)
+        return session.overused(queue) is None and record is not None and bool(statement.allocate([last], [record]))
 
     def _served_one_by_one(
         self, queue: Queue, jobs: HeapQueue[Job], turns: Sequence[Entry[Job]], work: Mapping[str, list[Task]]

@@ -59,7 +59,6 @@ def _placed_together(turn: Turn, order: Sequence[Task]) -> int:
         return 0
     count = 0
     while more := drafted.place(session, turn.statement, turn.queue, members[count:]):
-        session.cluster.settle(members[count : count + more])
         count += more
     return count
 

@@ -155,21 +155,22 @@ class Capacity(Plugin):
         session.queue_order.add_tree(tree.path)
         session.victim_queue_order.add(self.victims.nearness)
         session.job_valid.add(self.out_of_place)
-        session.add_handler(self._follow, one_job=True)
+        session.follow(self._follow, one_job=True)
         for name, problem in tree.problems.items():
             session.record.say(self.name, f"queue {name} takes no jobs: {problem}")
 
-    def _follow(self, run: Run, sign: int) -> None:
-        """Count a run for the queues above its own."""
-        first = run.tasks[0]
-        account = self.accounts.get(first.job.queue) if first.job is not None else None
-        if account is None or self.tree is None or not account.is_leaf:
-            return
-        change = first.shape.request.vector * (sign * len(run.tasks))
-        for ancestor in account.above:
-            ancestor.add(change)
-        for queue in self.tree.witnesses(account):
-            self.session.queue_order.touch(queue)
+    def _follow(self, runs: Sequence[Run], sign: int) -> None:
+        """Count runs for the queues above their own."""
+        for run in runs:
+            first = run.tasks[0]
+            account = self.accounts.get(first.job.queue) if first.job is not None else None
+            if account is None or self.tree is None or not account.is_leaf:
+                continue
+            change = first.shape.request.vector * (sign * len(run.tasks))
+            for ancestor in account.above:
+                ancestor.add(change)
+            for queue in self.tree.witnesses(account):
+                self.session.queue_order.touch(queue)
 
     def due(self, _job: Job) -> Matrix:
         """Return what every queue is due; it does not depend on who asks."""

@@ -99,7 +99,7 @@ class Drf(Plugin):
             session.queue_order.add_tree(self._path)
             session.reclaimable.add(self.reclaimable)
         # What a job waits for decides whether it is saturated.
-        session.add_handler(self._follow, waiting=True, one_job=True)
+        session.follow(self._follow, waiting=True, one_job=True)
 
     # -- jobs --------------------------------------------------------------------------------------------------
 
@@ -121,17 +121,18 @@ class Drf(Plugin):
         self._unknown.clear()
         return self._known[job.key]
 
-    def _follow(self, run: Run, _sign: int) -> None:
-        """Forget the share of a job that got or gave back something."""
-        job = run.tasks[0].job
-        if job is None:
-            return
-        if self._known.pop(job.key, None) is not None:
-            self._unknown[job.key] = job
-        if self._tree is not None:
-            self._tree.follow(job)
-        if self._left is not None and self._left is not self._tree:
-            self._left.follow(job)
+    def _follow(self, runs: Sequence[Run], _sign: int) -> None:
+        """Forget the shares of jobs that got or gave back something."""
+        for run in runs:
+            job = run.tasks[0].job
+            if job is None:
+                continue
+            if self._known.pop(job.key, None) is not None:
+                self._unknown[job.key] = job
+            if self._tree is not None:
+                self._tree.follow(job)
+            if self._left is not None and self._left is not self._tree:
+                self._left.follow(job)
 
     def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
         """Accept candidates whose job, without them, is no poorer than the claimant's job with the claimant."""

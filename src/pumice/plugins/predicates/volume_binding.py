@@ -20,7 +20,7 @@ from pumice.plugins.predicates.volume_capacity import Provisioning
 from pumice.plugins.predicates.volume_catalogue import NONE, Catalogue, Shelf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pumice.api import volumes
     from pumice.framework.runs import Run
@@ -174,14 +174,15 @@ class VolumeBinding:
 
     # -- reserving ---------------------------------------------------------------------------------------------
 
-    def follow(self, run: Run, sign: int) -> None:
+    def follow(self, runs: Sequence[Run], sign: int) -> None:
         """Reserve what pods get that were just placed; it ends by itself when they leave their node."""
-        uses = run.tasks[0].shape.constraints.claims
-        if not uses or sign < 0 or run.step is Step.EVICT:
-            return
-        for task, record in zip(run.tasks, run.targets, strict=True):
-            if record is not None and (reservation := self._reservation(uses, record)) is not None:
-                self._decided.reserve(task.uid, reservation)
+        for run in runs:
+            uses = run.tasks[0].shape.constraints.claims
+            if not uses or sign < 0 or run.step is Step.EVICT:
+                continue
+            for task, record in zip(run.tasks, run.targets, strict=True):
+                if record is not None and (reservation := self._reservation(uses, record)) is not None:
+                    self._decided.reserve(task.uid, reservation)
 
     def _reservation(self, uses: tuple[ClaimUse, ...], record: NodeRecord) -> Reservation | None:
         matching = self._matching(uses)

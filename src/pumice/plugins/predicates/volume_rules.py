@@ -74,7 +74,7 @@ class VolumeRules:
         if self._binding is not None:
             session.predicate.add(self._binding.bound, reads=Reads.NODE)
             session.predicate.add(self._binding.unbound, reads=Reads.OTHER_NODES)
-            session.add_handler(self._binding.follow, one_job=True)
+            session.follow(self._binding.follow, one_job=True)
             session.pod_causes.append(self.cause)
 
     # -- before nodes are looked at ----------------------------------------------------------------------------
