@@ -72,7 +72,7 @@ class Block:
         self._functions = evaluator.functions
         self._observer = evaluator.observer
         self._table = evaluator.table
-        self._subjects = together(members, self._table.vocabulary)
+        self._subjects = together(members, self._table.vocabulary, small=True)
         self._allowed = _alike([evaluator.static_mask(member, bare_answers) for member in members])
         self._points = _static_points(self._functions, members, self._table)
         self._statics = [each for each in (self._allowed, self._points) if each is not None]

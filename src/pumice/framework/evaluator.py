@@ -93,8 +93,10 @@ class Evaluator:
             evaluation = Evaluation(self, subject, key)
             while len(self._kept) >= KEPT:
                 del self._kept[next(iter(self._kept))]
+        else:
+            subject.follow(evaluation.subject)
+            evaluation.subject = subject
         self._kept[key] = evaluation
-        evaluation.subject = subject
         return evaluation
 
     def forget(self, subject: Subject) -> None:

@@ -5,6 +5,7 @@ Functions are sorted by what they read; that decides what of their answers is ke
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Sequence  # noqa: TC003  msgspec reads the annotations at run time
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
@@ -41,13 +42,38 @@ SINGLE: Final[int] = TASK | JOB | QUEUE | Reads.TIME.value
 V = TypeVar("V")
 
 
+class OfOne:
+    """What a function over many subjects says about one: the only row of its answer."""
+
+    def __init__(self, many: Callable[[Subjects, Nodes], Any]) -> None:
+        self._many = many
+        functools.update_wrapper(self, many)
+        self.__code__ = getattr(many, "__code__", None)  # by which a function is known that was checked before
+
+    def __call__(self, subject: Subject, nodes: Nodes) -> Any:
+        """Ask about a subject."""
+        answer = self._many(subject.alone(nodes.table.vocabulary), nodes)
+        if answer is None:
+            return None
+        shape = (1, len(nodes))
+        wrong_answers.check_many(answer, shape, "fiu")
+        return answer[0] if answer.shape == shape else np.broadcast_to(answer, shape)[0]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OfOne) and self._many == other._many
+
+    def __hash__(self) -> int:
+        return hash(self._many)
+
+
 class NodeFunction(Registered[[Subject, Nodes], V], Generic[V]):
     """A filter or a score.
 
     `normalise` brings raw scores of the candidates to scale. Of a function that looks at other nodes, `steady` tells whether placing such a subject leaves its
     answer to the next equal one as it was, and `follow` makes what keeps step with placements (see walking); a score without `normalise` is what its follower says.
-    `apart` names, beyond the shape of a subject, what the answer depends on: subjects of one shape and one name share their answers. `many` gives the same answers about
-    many subjects at once, subjects by nodes (or what numpy spreads to that), 0 in the rows of those about whom the function has nothing to say; None if about nobody.
+    `apart` names, beyond the shape of a subject, what the answer depends on: subjects of one shape and one name share their answers. `many` answers about many subjects at
+    once, subjects by nodes (or what numpy spreads to that), 0 in the rows of those about whom the function has nothing to say; None if about nobody. Where there is no other
+    form, one subject is a row of its own (`OfOne`).
     `details` says what exactly keeps a subject off a node that was refused; explanations ask for it. `own_queue` says of a filter that no other pods than those of the
     subject's queue have a say, so that evicting others cures no refusal. `cause` says in a sentence that a filter which reads Node objects alone keeps a subject off all
     of some nodes; whoever waits for that reason is told so. `by_request` says of a score that of a subject it reads what that asks for and nothing else.
@@ -131,7 +157,7 @@ class Filters(NodeFunctions[ReasonVector | None]):
 
     def add(
         self,
-        function: Callable[[Subject, Nodes], ReasonVector | None],
+        function: Callable[[Subject, Nodes], ReasonVector | None] | None = None,
         *,
         reads: Reads | None = None,
         steady: Callable[[Subject], bool] | None = None,
@@ -142,8 +168,9 @@ class Filters(NodeFunctions[ReasonVector | None]):
         own_queue: bool = False,
         cause: Callable[[Subject, Sequence[NodeRecord]], str] | None = None,
     ) -> None:
-        """Register a filter for the plugin that is being opened, unless its switch is off."""
-        registered = NodeFunction("", function, NOTHING, None, 0, None, steady, follow, apart, many, details, own_queue)
+        """Register a filter for the plugin that is being opened, unless its switch is off: one about a subject, about `many`, or both."""
+        asked = _form(function, many)
+        registered = NodeFunction("", asked, NOTHING, None, 0, None, steady, follow, apart, many, details, own_queue)
         registered.cause = cause
         self._enter(registered, reads)
 
@@ -175,7 +202,7 @@ class Scores(NodeFunctions["Floats | None"]):
 
     def add(
         self,
-        function: Callable[[Subject, Nodes], Floats | None],
+        function: Callable[[Subject, Nodes], Floats | None] | None = None,
         *,
         reads: Reads | None = None,
         normalise: Callable[[Floats], Floats] | None = None,
@@ -185,10 +212,22 @@ class Scores(NodeFunctions["Floats | None"]):
         many: Callable[[Subjects, Nodes], Floats | None] | None = None,
         by_request: bool = False,
     ) -> None:
-        """Register a score for the plugin that is being opened, unless its switch is off."""
-        registered = NodeFunction("", function, NOTHING, None, 0, normalise, steady, follow, apart, many)
+        """Register a score for the plugin that is being opened, unless its switch is off: one about a subject, about `many`, or both."""
+        asked = _form(function, many)
+        registered = NodeFunction("", asked, NOTHING, None, 0, normalise, steady, follow, apart, many)
         registered.by_request = by_request
         self._enter(registered, reads)
+
+
+def _form(
+    function: Callable[[Subject, Nodes], Any] | None, many: Callable[[Subjects, Nodes], Any] | None
+) -> Callable[[Subject, Nodes], Any]:
+    """Return the form that is asked about one subject."""
+    if function is not None:
+        return function
+    if many is None:
+        raise TypeError("a function about nodes is registered: one that is asked about a subject, or `many`")
+    return OfOne(many)
 
 
 def _nothing(_subject: Subject, _nodes: Nodes) -> None:

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 class Subject:
     """A task that looks for a node, standing for every task of the same shape."""
 
-    __slots__ = ("job", "queue", "shape", "task")
+    __slots__ = ("_alone", "job", "queue", "shape", "task")
 
     def __init__(self, task: Task, queue: Queue | None = None) -> None:
+        self._alone: Subjects | None = None
         self.task = task
         self.shape: Shape = task.shape
         self.job: Job | None = task.job
@@ -45,6 +46,16 @@ class Subject:
         """The class of tasks with equal constraints."""
         return self.shape.constraint_class
 
+    def alone(self, vocabulary: Vocabulary) -> Subjects:
+        """Return the subject as the only one that is asked about; made once for it and its equals."""
+        if self._alone is None or self._alone.requests.shape[1] != len(self.shape.request.vector):
+            self._alone = together([self], vocabulary)
+        return self._alone
+
+    def follow(self, equal: Subject) -> None:
+        """Take over what was worked out of an equal one."""
+        self._alone = equal._alone
+
 
 V = TypeVar("V")
 
@@ -52,12 +63,22 @@ V = TypeVar("V")
 class Subjects:
     """Subjects of different shapes that are asked about together, with what they ask for as columns: a row each.
 
-    Whatever else a function works out of them it keeps with `kept`, since it is asked about the same ones again whenever a node changed.
+    Whatever else a function works out of them it keeps with `kept`, since it is asked about the same ones again whenever a node changed. If they are `small`, no amount of
+    theirs or of a node is larger than floats can tell, also a hundredfold and added up.
     """
 
-    __slots__ = ("_kept", "members", "non_zero", "requests", "vocabulary")
+    __slots__ = ("_kept", "members", "non_zero", "requests", "small", "vocabulary")
 
-    def __init__(self, members: Sequence[Subject], vocabulary: Vocabulary, requests: Matrix, non_zero: Matrix) -> None:
+    def __init__(
+        self,
+        members: Sequence[Subject],
+        vocabulary: Vocabulary,
+        requests: Matrix,
+        non_zero: Matrix,
+        *,
+        small: bool = False,
+    ) -> None:
+        self.small = small
         self.members = members
         self.vocabulary = vocabulary
         self.requests = requests
@@ -66,7 +87,8 @@ class Subjects:
 
     def some(self, chosen: slice) -> Subjects:
         """Return some of them."""
-        return Subjects(self.members[chosen], self.vocabulary, self.requests[chosen], self.non_zero[chosen])
+        requests, non_zero = self.requests[chosen], self.non_zero[chosen]
+        return Subjects(self.members[chosen], self.vocabulary, requests, non_zero, small=self.small)
 
     def __len__(self) -> int:
         return len(self.members)
@@ -79,11 +101,11 @@ class Subjects:
         return found
 
 
-def together(members: Sequence[Subject], vocabulary: Vocabulary) -> Subjects:
+def together(members: Sequence[Subject], vocabulary: Vocabulary, *, small: bool = False) -> Subjects:
     """Ask about subjects together."""
     requests = np.array([member.shape.request.vector for member in members], dtype=np.int64)
     non_zero = np.array([member.shape.non_zero for member in members], dtype=np.int64)
-    return Subjects(members, vocabulary, requests, non_zero)
+    return Subjects(members, vocabulary, requests, non_zero, small=small)
 
 
 class EvictionContext(msgspec.Struct, frozen=True):

@@ -15,7 +15,7 @@ from pumice.plugins.sharing.scoring import MAX_SCORE
 if TYPE_CHECKING:
     from pumice.framework.evaluation import Floats, Mask
     from pumice.framework.session import Session
-    from pumice.framework.subject import Subject, Subjects
+    from pumice.framework.subject import Subjects
     from pumice.model.nodes import Nodes
 
 
@@ -61,27 +61,10 @@ class Binpack(Plugin):
         self.weights = {"cpu": told.cpu, "memory": told.memory}
         self.weights |= {name: told.resource_weights.get(name, 1) for name in told.resources}
         if self.weight:
-            session.score.add(self.raw, many=self.raw_of_many, by_request=True)
+            session.score.add(many=self.raw, by_request=True)
 
-    def raw(self, subject: Subject, nodes: Nodes) -> Floats | None:
-        """Score the nodes of a view."""
-        columns = nodes.table.vocabulary.columns
-        asked = [(name, units) for name, units in subject.request.amounts.items() if units and name in self.weights]
-        if not asked:
-            return None
-        total = sum(self.weights[name] for name, _ in asked)
-        known = sorted((columns[name], self.weights[name]) for name, _ in asked if name in columns)
-        overflow = np.zeros(len(nodes), dtype=np.bool_)
-        points = np.zeros(len(nodes))
-        for column, weight in known:
-            full, room = nodes.used[:, column] + subject.request.vector[column], nodes.allocatable[:, column]
-            points += np.divide(full, room, out=np.zeros(len(nodes)), where=room > 0) * weight
-            overflow |= (full > room) & (room > 0)
-        score: Floats = np.where(overflow, 0.0, points * (MAX_SCORE * self.weight) / (total or 1))
-        return score
-
-    def raw_of_many(self, subjects: Subjects, nodes: Nodes) -> Floats:
-        """Score the nodes of a view for many pods, column by column in the same order."""
+    def raw(self, subjects: Subjects, nodes: Nodes) -> Floats:
+        """Score the nodes of a view for pods, column by column."""
         counted = subjects.kept(self._counted)
         overflow = np.zeros((len(subjects), len(nodes)), dtype=np.bool_)
         points = np.zeros((len(subjects), len(nodes)))
@@ -109,9 +92,8 @@ class Binpack(Plugin):
             }
             for member in subjects.members
         ]
-        # Whoever asks for what no node offers is not among many, so every name has a column.
         columns = subjects.vocabulary.columns
-        ordered = sorted({name for each in named for name in each}, key=columns.__getitem__)
+        ordered = sorted({name for each in named for name in each if name in columns}, key=columns.__getitem__)
         return Counted(
             columns=[columns[name] for name in ordered],
             weights=[np.array([[float(each.get(name, 0))] for each in named]) for name in ordered],

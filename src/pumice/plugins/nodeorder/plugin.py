@@ -62,14 +62,13 @@ class NodeOrder(Plugin):
         """Register every score whose weight is not 0."""
         told = self.settings
         by_amounts = (
-            (told.least_requested, amounts.least, amounts.least_of_many),
-            (told.most_requested, amounts.most, amounts.most_of_many),
-            (told.balanced_resource, amounts.balanced, amounts.balanced_of_many),
+            (told.least_requested, amounts.least),
+            (told.most_requested, amounts.most),
+            (told.balanced_resource, amounts.balanced),
         )
-        for weight, score, of_many in by_amounts:
+        for weight, score in by_amounts:
             if weight:
-                many = scoring.weighted_many(of_many, weight)
-                session.score.add(scoring.weighted(score, weight), reads=Reads.COLUMNS, many=many, by_request=True)
+                session.score.add(many=scoring.weighted(score, weight), reads=Reads.COLUMNS, by_request=True)
         if weight := told.image_locality:
             session.score.add(scoring.weighted(images.locality, weight), reads=Reads.NODE)
         if weight := told.node_affinity:

@@ -104,7 +104,7 @@ class Predicates(Plugin):
             )
         }
         session.pre_predicate.add(_claims, reads=Reads(0))
-        session.predicate.add(self.pod_number, reads=Reads.COLUMNS, many=self.pod_number_for_many)
+        session.predicate.add(many=self.pod_number, reads=Reads.COLUMNS)
         session.predicate.add(self.ready, reads=Reads.NODE)
         session.predicate.add(self.unschedulable, reads=Reads.NODE)
         if self.settings.node_affinity:
@@ -128,12 +128,8 @@ class Predicates(Plugin):
 
     # -- filters -----------------------------------------------------------------------------------------------
 
-    def pod_number(self, _subject: Subject, nodes: Nodes) -> ReasonVector:
-        """Refuse nodes that have as many pods as they may."""
-        return self._full(nodes)
-
-    def pod_number_for_many(self, _subjects: Subjects, nodes: Nodes) -> ReasonVector:
-        """Refuse the same nodes, whoever asks."""
+    def pod_number(self, _subjects: Subjects, nodes: Nodes) -> ReasonVector:
+        """Refuse nodes that have as many pods as they may, whoever asks."""
         return nodes.kept(self._full)[None, :]
 
     def _full(self, nodes: Nodes) -> ReasonVector:

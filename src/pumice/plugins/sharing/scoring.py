@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -11,37 +11,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pumice.framework.evaluation import Floats
-    from pumice.framework.subject import Subject, Subjects
     from pumice.model.nodes import Nodes
 
 MAX_SCORE = 100
+S = TypeVar("S")
 
 
 @functools.cache
-def weighted(
-    score: Callable[[Subject, Nodes], Floats | None], weight: int
-) -> Callable[[Subject, Nodes], Floats | None]:
-    """Multiply a score; equal arguments give the same function, so that kept vectors stay valid."""
+def weighted(score: Callable[[S, Nodes], Floats | None], weight: int) -> Callable[[S, Nodes], Floats | None]:
+    """Multiply a score of one subject or of many; equal arguments give the same function, so that kept vectors stay valid."""
     if weight == 1:
         return score
 
-    def multiplied(subject: Subject, nodes: Nodes) -> Floats | None:
-        answer = score(subject, nodes)
-        return None if answer is None else answer * weight
-
-    return multiplied
-
-
-@functools.cache
-def weighted_many(
-    score: Callable[[Subjects, Nodes], Floats | None], weight: int
-) -> Callable[[Subjects, Nodes], Floats | None]:
-    """Multiply a score of many subjects in the same way."""
-    if weight == 1:
-        return score
-
-    def multiplied(subjects: Subjects, nodes: Nodes) -> Floats | None:
-        answer = score(subjects, nodes)
+    def multiplied(asking: S, nodes: Nodes) -> Floats | None:
+        answer = score(asking, nodes)
         return None if answer is None else answer * weight
 
     return multiplied
