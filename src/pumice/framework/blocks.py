@@ -16,7 +16,7 @@ from pumice.framework import fitting
 from pumice.framework.breakdowns import WrongAnswerError
 from pumice.framework.drafting import FARTHEST, REFUSED, Draft
 from pumice.framework.foresight import PRECISION
-from pumice.framework.functions import answers_about_many, bare_answers, speaks
+from pumice.framework.functions import answers, answers_about_many, speaks
 from pumice.framework.subject import together
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Block:
         self._observer = evaluator.observer
         self._table = evaluator.table
         self._subjects = together(members, self._table.vocabulary, small=True)
-        self._allowed = _alike([evaluator.static_mask(member, bare_answers) for member in members])
+        self._allowed = _alike([evaluator.static_mask(member, bare=True) for member in members])
         self._points = _static_points(self._functions, members, self._table)
         self._statics = [each for each in (self._allowed, self._points) if each is not None]
         # Where nothing but amounts decides: answers by the state of a node, the state that the answers about a node are for, and what each subject adds to it.
@@ -235,7 +235,7 @@ def _static_points(functions: Functions, members: Sequence[Subject], table: Node
     total: Floats | None = None
     for row, member in enumerate(members):
         points = None
-        for _, answer in bare_answers(functions.scores_static, member, nodes):
+        for _, answer in answers(functions.scores_static, member, nodes, bare=True):
             points = answer if points is None else points + answer
         if points is not None:
             total = np.zeros((len(members), len(nodes))) if total is None else total

@@ -416,6 +416,14 @@ class Evaluation:
             passed &= answer == 0 if stays else evaluator.reasons.curable[answer]
         return passed
 
+    def foreseen(self, rows: Rows, steps: Rows, *, released: bool) -> tuple[Floats, Mask | None]:
+        """Return the scores that need no comparison of rows with so many more of these tasks on them, and which pass the filters that read amounts."""
+        nodes = self._evaluator.table.ahead(rows, steps, self.subject.shape, waiting=released)
+        passed = self.passes_ahead(nodes)
+        # Scores are always those of the nodes as they are, also where the tasks will wait for release.
+        nodes.released = False
+        return self.plain_scores(nodes), passed
+
     def passes_ahead(self, nodes: Nodes) -> Mask | None:
         """Ask the filters that read amounts about a view that runs ahead; None if no such filter has anything to say."""
         passed: Mask | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from pumice.framework.evaluation import Evaluation
 from pumice.framework.functions import JOB, QUEUE, SINGLE, TASK, Functions, answers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Hashable
 
     from pumice.framework.evaluation import Mask
     from pumice.framework.functions import Filters, Scores
@@ -139,8 +139,8 @@ class Evaluator:
             parts.append(self._cycle)
         return tuple(parts)
 
-    def static_mask(self, subject: Subject, ask: Callable[..., Iterator[tuple[Any, Any]]] = answers) -> Mask:
-        """Return the nodes that the Node objects alone do not rule out."""
+    def static_mask(self, subject: Subject, *, bare: bool = False) -> Mask:
+        """Return the nodes that the Node objects alone do not rule out; what plugins raise may be wanted `bare`."""
         state = (self.table.structure, self.table.stated(subject.constraints))
         key = subject.constraint_class.key
         kept = self._masks.get(key)
@@ -149,7 +149,7 @@ class Evaluator:
         mask = np.ones(self.table.count, dtype=np.bool_)
         nodes = self.table.view()
         forgotten = self.forgotten
-        for _, answer in ask(self.functions.filters_static, subject, nodes):
+        for _, answer in answers(self.functions.filters_static, subject, nodes, bare=bare):
             mask &= answer == 0
         if forgotten == self.forgotten and self.shortcuts.kept_answers:
             if len(self._masks) >= KEPT:

@@ -92,9 +92,8 @@ class Foresight:
             self._look(more, np.ones(len(more), dtype=np.int64))
 
     def _look(self, rows: Rows, steps: Rows) -> None:
-        nodes = self._table.ahead(rows, steps, self._evaluation.subject.shape, waiting=self._released)
-        scores = self._evaluation.plain_scores(nodes).tolist()
-        passed = self._evaluation.passes_ahead(nodes)
+        points, passed = self._evaluation.foreseen(rows, steps, released=self._released)
+        scores = points.tolist()
         keys = zip(rows.tolist(), steps.tolist(), strict=True)
         if passed is None:
             self._known.update(zip(keys, scores, strict=True))

@@ -235,28 +235,27 @@ def _nothing(_subject: Subject, _nodes: Nodes) -> None:
 
 
 def answers(
-    functions: Iterable[NodeFunction[V | None]], subject: Subject, nodes: Nodes, reasons: Reasons | None = None
+    functions: Iterable[NodeFunction[V | None]],
+    subject: Subject,
+    nodes: Nodes,
+    reasons: Reasons | None = None,
+    *,
+    bare: bool = False,
 ) -> Iterator[tuple[NodeFunction[V | None], V]]:
-    """Ask functions in order about nodes, and give those that have something to say with what they say; with `reasons`, those of filters must be known."""
+    """Ask functions in order about nodes, and give those that have something to say with what they say; with `reasons`, those of filters must be known.
+
+    Something stands for the answer of a function that breaks down, unless what a plugin raises is wanted `bare`.
+    """
     for function in functions:
         try:
             answer = function.function(subject, nodes)
             if answer is not None:
                 function.home.check(answer, len(nodes), reasons)
-        except Exception as error:  # noqa: BLE001  whatever a plugin raises
+        except Exception as error:
+            if bare:
+                raise
             answer = function.home.failed(function, error, subject, len(nodes))
         if answer is not None:
-            yield function, answer
-
-
-def bare_answers(
-    functions: Iterable[NodeFunction[V | None]], subject: Subject, nodes: Nodes
-) -> Iterator[tuple[NodeFunction[V | None], V]]:
-    """Ask in the same way; whatever a plugin raises is raised."""
-    for function in functions:
-        answer = function.function(subject, nodes)
-        if answer is not None:
-            function.home.check(answer, len(nodes))
             yield function, answer
 
 

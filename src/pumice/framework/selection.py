@@ -111,13 +111,12 @@ def _run(
 class Steps:
     """What each of some rows scores with 0, 1, 2 … more tasks on it, in whole thousandths, worked out a few steps beyond what is looked at."""
 
-    __slots__ = ("_evaluation", "_normalised", "_released", "_room", "_rows", "_table", "scores")
+    __slots__ = ("_evaluation", "_normalised", "_released", "_room", "_rows", "scores")
 
     def __init__(
         self, evaluation: Evaluation, table: NodeTable, rows: Rows, normalised: Floats, count: int, *, released: bool
     ) -> None:
         self._evaluation = evaluation
-        self._table = table
         self._rows = rows
         self._normalised = normalised
         self._released = released
@@ -138,12 +137,8 @@ class Steps:
         ends = np.cumsum(length)
         repeated = np.repeat(self._rows[which], length)
         steps = np.arange(start, start + len(repeated)) - np.repeat(ends - length, length)
-        nodes = self._table.ahead(repeated, steps, self._evaluation.subject.shape, waiting=self._released)
-        passed = self._evaluation.passes_ahead(nodes)
-        # Scores are always those of the nodes as they are, also where the tasks will wait for release.
-        nodes.released = False
-        points = self._evaluation.plain_scores(nodes) + np.repeat(self._normalised[which], length)
-        scores: list[int] = rounded(points).tolist()
+        points, passed = self._evaluation.foreseen(repeated, steps, released=self._released)
+        scores: list[int] = rounded(points + np.repeat(self._normalised[which], length)).tolist()
         if passed is not None and not passed.all():
             # A row ends where such a filter first says no.
             first = np.minimum.reduceat(np.append(np.where(passed, ENDLESS, steps), ENDLESS), ends - length)
