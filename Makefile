@@ -30,8 +30,8 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup  ## watch gangs being scheduled on a simulated cluster
 	.venv/bin/pumice demo
 
-test: setup  ## run every test and every scenario
-	$(PYTEST)
+test: setup  ## run every test and every scenario (TIMES=40 says where the processor time went)
+	$(PYTEST) $(if $(TIMES),--times $(TIMES))
 	.venv/bin/pumice test scenarios --jobs 2
 
 pythons: setup  ## run waits, recordings, readers and scenarios on every other Python from 3.11 to 3.14 that is here or can be installed

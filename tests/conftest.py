@@ -15,7 +15,7 @@ import pumice
 from pumice.framework import observing
 from pumice.framework.breakdowns import PluginBreakdownError
 
-pytest_plugins = ["testbed.pytest_plugin"]
+pytest_plugins = ["testbed.pytest_plugin", "testbed.pytest_times"]
 
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("new", deadline=None, print_blob=True)
