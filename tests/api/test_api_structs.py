@@ -218,6 +218,18 @@ CASES = [
         },
     ),
     (
+        kinds.NUMATOPOLOGY,
+        {
+            "spec": {
+                "policies": {"CPUManagerPolicy": "static"},
+                "resReserved": {"cpu": "1"},
+                "numares": {"cpu": {"allocatable": "0-3", "capacity": 4}},
+                "cpuDetail": {"0": {"numa": 1, "socket": 1, "core": 1}},
+                "podAllocations": [{"uid": "u"}],
+            }
+        },
+    ),
+    (
         kinds.NODE_USAGE,
         {
             "time": "2026-01-01T00:00:00Z",

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from pumice.api import apps, coordination, core, policy, scheduling, storage, topology, usage, workloads
+from pumice.api import apps, coordination, core, nodeinfo, policy, scheduling, storage, topology, usage, workloads
 from pumice.api.meta import KubeObject
 
 
@@ -86,7 +86,9 @@ RESOURCE_CLAIM: Final = _kind("resource.k8s.io/v1", "ResourceClaim", "resourcecl
 RESOURCE_SLICE: Final = _kind("resource.k8s.io/v1", "ResourceSlice", "resourceslices", cluster=True)
 DEVICE_CLASS: Final = _kind("resource.k8s.io/v1", "DeviceClass", "deviceclasses", cluster=True)
 
-NUMATOPOLOGY: Final = _kind("nodeinfo.volcano.sh/v1alpha1", "Numatopology", "numatopologies", cluster=True)
+NUMATOPOLOGY: Final = _kind(
+    "nodeinfo.volcano.sh/v1alpha1", "Numatopology", "numatopologies", nodeinfo.Numatopology, cluster=True
+)
 NODE_USAGE: Final = _kind("pumice.dev/v1alpha1", "NodeUsage", "nodeusages", usage.NodeUsage, cluster=True)
 NODE_SHARD: Final = _kind("shard.volcano.sh/v1alpha1", "NodeShard", "nodeshards", cluster=True)
 JOB: Final = _kind("batch.volcano.sh/v1alpha1", "Job", "jobs", workloads.Job)

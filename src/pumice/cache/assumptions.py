@@ -96,7 +96,10 @@ class Assumptions:
             if decided is not None and decided.problem:
                 refused[task.uid] = decided.problem
                 continue
-            effect = Bind(namespace=task.namespace, name=task.name, uid=task.uid, node=task.node.name)
+            stamps = self._cluster.stamps.get(task.uid, {})
+            effect = Bind(
+                namespace=task.namespace, name=task.name, uid=task.uid, node=task.node.name, annotations=dict(stamps)
+            )
             if decided is not None:
                 effect = structs.replace(effect, volumes=decided.decisions, volume_patience=decided.patience)
             self._send(task.uid, effect, task.node.object)
@@ -143,6 +146,7 @@ class Assumptions:
             made.refusal = ""
             binding = self._bindings.pop(made.uid, None)
             self._failures.pop(made.uid, None)
+            self._cluster.stamps.pop(made.uid, None)
             if binding is not None and binding.doubtful and binding.effect.node == node:
                 # The reply was lost, the bind was not.
                 self._announce(made, binding.effect)
@@ -155,6 +159,7 @@ class Assumptions:
         self._bindings.pop(uid, None)
         self._evictions.pop(uid, None)
         self._failures.pop(uid, None)
+        self._cluster.stamps.pop(uid, None)
 
     # -- outcomes ----------------------------------------------------------------------------------------------
 
@@ -207,6 +212,7 @@ class Assumptions:
     def _let_go(self, task: Task, retry_at: int) -> None:
         """Let a task be pending again."""
         del self._bindings[task.uid]
+        self._cluster.stamps.pop(task.uid, None)
         task.retry_at = retry_at
         self._cluster.apply([task], [None], Status.PENDING)
 

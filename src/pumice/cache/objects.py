@@ -202,6 +202,8 @@ class Objects:
                 self._cluster.disruptions.pop(key, None)
         if kind.name in volumes.KINDS:
             self._cluster.volumes.changed(kind.name, key, before, kept.get(key))
+        if kind is kinds.NUMATOPOLOGY and (record := self._cluster.nodes.by_name.get(key)) is not None:
+            self._cluster.nodes.touch(record.row)
         self._cluster.kinship.consider(kind.name, metadata, kept.get(key))
         namespaces = self._cache.options.enable_namespace_as_queue
         if namespaces and kind is kinds.RESOURCE_QUOTA and metadata.namespace in self._cluster.queues:

@@ -58,6 +58,8 @@ class Cluster:
         self.group_changes = ChangeLog()  # those among them that came, went or have another group
         # How often each disruption budget was used here, by the version of the object that it was used in.
         self.disruptions: dict[str, tuple[str, int]] = {}
+        # Annotations that travel with a bind, by the uid of the pod, from when a plugin decides on them until the pod has them.
+        self.stamps: dict[str, dict[str, str]] = {}
         self.last_done: dict[str, int] = {}  # when plugins last did what they do every so often, by name
         self.changed = 0
         self.returned = 0  # how often a job without pending tasks came to have some
@@ -88,6 +90,10 @@ class Cluster:
             self._put(task, record)
         self.kinship.enter(task)
         self.accounting.count(task, 1)
+
+    def stamped(self, task: Task, key: str) -> str:
+        """Return an annotation of a pod, or the one that travels with its bind; empty if there is neither."""
+        return self.stamps.get(task.uid, {}).get(key) or task.pod.metadata.annotations.get(key, "")
 
     def remove_task(self, task: Task) -> None:
         """Let a task go, with everything it counted for."""

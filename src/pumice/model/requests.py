@@ -46,6 +46,24 @@ def limits_of(pod: core.Pod) -> resources.Amounts:
     return {**_aggregate(pod, allowed), **level}
 
 
+def is_guaranteed(pod: core.Pod) -> bool:
+    """Tell whether a pod is of the class Guaranteed: every container may use exactly what it asks for of cpu and memory, and asks for both."""
+    containers = (*pod.spec.containers, *pod.spec.init_containers)
+    return all(
+        container.resources.limits.get(name) is not None
+        and container.resources.requests.get(name, container.resources.limits[name]) == container.resources.limits[name]
+        for container in containers
+        for name in ("cpu", "memory")
+    )
+
+
+def whole_cpus(container: core.Container) -> int:
+    """Return how many whole CPUs a container asks for; 0 if it asks for a part of one."""
+    amounts = resources.parse(container.resources.requests, "resources.requests")
+    units = amounts.get("cpu", 0)
+    return units // 1000 if units % 1000 == 0 else 0
+
+
 def non_zero(pod: core.Pod, amounts: Mapping[str, int]) -> tuple[int, int]:
     """Return cpu and memory with Kubernetes' stand-ins for containers that ask for nothing; used by scores only."""
     if all({"cpu", "memory"} <= container.resources.requests.keys() for container in pod.spec.containers):

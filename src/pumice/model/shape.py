@@ -51,6 +51,9 @@ class Constraints(msgspec.Struct, frozen=True, kw_only=True):
     disks: tuple[Disk, ...] = ()
     resource_claims: tuple[str, ...] = ()
     strategy: tuple[str, ...] = ()  # how the pod wants its resources scored: a type, and weights as written
+    numa: tuple[
+        str, ...
+    ] = ()  # of a guaranteed pod: how its CPUs are to be aligned, then how many whole ones each container asks for
     revocable: bool = False  # whether the pod may be on nodes that are taken back in given hours
 
     @property
@@ -186,6 +189,7 @@ def blueprint_of(pod: core.Pod) -> bytes | None:
         spec.resource_claims,
         _strategy(pod.metadata.annotations),
         marks.is_revocable(pod.metadata.annotations),
+        pod.metadata.annotations.get(names.NUMA_TOPOLOGY_POLICY, ""),
         status.container_statuses,
         requests.is_resize_infeasible(pod) if status.container_statuses else False,
     )
@@ -213,12 +217,22 @@ def constraints_of(pod: core.Pod) -> Constraints:
         resource_claims=tuple(claim.name for claim in spec.resource_claims),
         strategy=_strategy(pod.metadata.annotations),
         revocable=marks.is_revocable(pod.metadata.annotations),
+        numa=_numa(pod),
     )
 
 
 def _strategy(annotations: Mapping[str, str]) -> tuple[str, ...]:
     kind = annotations.get(names.STRATEGY_SCORING_TYPE)
     return () if kind is None else (kind, annotations.get(names.STRATEGY_WEIGHT, ""))
+
+
+def _numa(pod: core.Pod) -> tuple[str, ...]:
+    """Return what a kubelet aligns the CPUs of a pod by; empty if it does not, because the pod is not guaranteed what it asks for or asks for no whole CPU."""
+    if not requests.is_guaranteed(pod):
+        return ()
+    counts = [requests.whole_cpus(container) for container in pod.spec.containers]
+    policy = pod.metadata.annotations.get(names.NUMA_TOPOLOGY_POLICY, "")
+    return (policy, *map(str, counts)) if policy or any(counts) else ()
 
 
 def _images(spec: core.PodSpec) -> tuple[str, ...]:

@@ -116,6 +116,7 @@ WIRE: Final[Names] = {
         "ObjectReference",
         "OwnerReference",
     ),
+    "pumice.api.nodeinfo": ("Cells", "CpuDetail", "Numatopology", "NumatopologySpec", "PodAllocation"),
     "pumice.api.policy": ("PodDisruptionBudget", "PodDisruptionBudgetSpec", "PodDisruptionBudgetStatus"),
     "pumice.api.scheduling": (
         "Cluster",
