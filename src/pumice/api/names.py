@@ -59,7 +59,6 @@ OLDER_SLA_WAITING_TIME: Final = "sla-waiting-time"  # pod groups
 # Topology.
 NUMA_TOPOLOGY_POLICY: Final = "volcano.sh/numa-topology-policy"
 TOPOLOGY_DECISION: Final = "volcano.sh/topology-decision"
-TOPOLOGY_DECISION: Final = "volcano.sh/topology-decision"
 NETWORK_TOPOLOGY_MODE: Final = "volcano.sh/network-topology-mode"
 NETWORK_TOPOLOGY_HIGHEST_TIER: Final = "volcano.sh/network-topology-highest-tier"
 NETWORK_TOPOLOGY_SOURCE: Final = "volcano.sh/network-topology-source"  # hyper-nodes
