@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, metadata, node, pod, priority_class, queue
-from pumice.actions.eviction import asking
+from pumice.actions.eviction import asking, telling
+from pumice.plugins.proportion import Proportion
 
 RECLAIM = """
 actions: "allocate, reclaim, preempt"
@@ -174,7 +175,8 @@ def asked(monkeypatch):
 def settled(text, running=12, waiting=30):
     """A full cluster where nobody may go for anybody."""
     made = Desk(text).feed(
-        node("n", str(running)), *(queue(name, deserved={"cpu": str(running // 2)}) for name in "pq")
+        node("n", str(running), f"{2 * running}Gi"),
+        *(queue(name, deserved={"cpu": str(running // 2)}) for name in "pq"),
     )
     made.feed(budget("x", 0, 1))
     for i in range(running):
@@ -209,6 +211,20 @@ def test_one_more_claimant_of_a_known_kind_asks_about_nobody(asked, text):
     asked()
     made.feed(group("one", 1, queue="p", phase="Inqueue"), pod("one", "one", cpu="1")).cycle()
     assert asked() == 0
+
+
+def test_a_queue_that_keeps_all_of_its_pods_is_asked_about_once(monkeypatch):
+    counts = [0]
+    real = Proportion.protection
+
+    def counting(self, claimant, victim, action):
+        counts[0] += 1
+        return real(self, claimant, victim, action)
+
+    monkeypatch.setattr(Proportion, "protection", counting)
+    monkeypatch.setattr(telling, "considered", lambda *_: "")
+    settled(RECLAIM.replace(", preempt", ""), running=40).cycle()
+    assert counts[0] == 2  # claimants of either queue ask about the other
 
 
 def _running(number, app="x"):

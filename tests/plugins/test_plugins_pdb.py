@@ -153,3 +153,45 @@ def test_undone_evictions_give_budgets_back(allowed, labelled, picks):
         assert left() == expected
     statement.rollback(0)
     assert left() == list(allowed)
+
+
+REQUIREMENTS = [
+    {"key": "app", "operator": "In", "values": ["db", "web"]},
+    {"key": "tier", "operator": "Exists"},
+    {"key": "tier", "operator": "DoesNotExist"},
+]
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    asked=st.lists(
+        st.tuples(
+            st.sampled_from(["a", "b"]),
+            st.dictionaries(st.sampled_from(["app", "tier"]), st.sampled_from(["db", "web", ""]), max_size=2),
+            st.lists(st.sampled_from(REQUIREMENTS), max_size=2),
+            st.booleans(),
+        ),
+        max_size=6,
+    ),
+    labelled=st.lists(
+        st.dictionaries(st.sampled_from(["app", "tier"]), st.sampled_from(["db", "web", ""]), max_size=2),
+        min_size=1,
+        max_size=4,
+    ),
+)
+def test_budgets_that_are_found_by_a_label_are_those_of_which_each_was_asked(asked, labelled):
+    made = desk(*(member(f"t{i}", **labels) for i, labels in enumerate(labelled)))
+    for number, (namespace, labels, expressions, selected) in enumerate(asked):
+        found = budget(f"b{number}", 1, namespace=namespace, labels=labels)
+        if selected:
+            found["spec"]["selector"]["matchExpressions"] = expressions
+        else:
+            del found["spec"]["selector"]
+        made.feed(found)
+    _, plugin = opened(made)
+    known = made.cluster.objects.get("PodDisruptionBudget", {}).values()
+    for number in range(len(labelled)):
+        task = made.task(f"t{number}")
+        every = [each for each in known if budgets.selects(each, task)]
+        assert [plugin.protection(None, task, "preempt")] == [None]
+        assert sorted(map(id, plugin._budgets(task))) == sorted(map(id, every))

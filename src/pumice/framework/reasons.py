@@ -63,6 +63,12 @@ class Reasons:
         return number
 
 
+class OfQueue(str):
+    """Why a pod is protected, where that holds for every pod of its queue: the others need not be asked about."""
+
+    __slots__ = ()
+
+
 class FitSummary(msgspec.Struct, frozen=True, gc=False):
     """Why no node of a search took a task: how many nodes gave which reason; or, before any node was asked, that a `queue` has no room for it."""
 

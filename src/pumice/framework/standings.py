@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from pumice.api import names
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pumice.framework.findings import LastTransaction
+    from pumice.framework.reasons import FitSummary
     from pumice.framework.record import Verdict
     from pumice.framework.session import Session
     from pumice.model.job import Job
@@ -93,13 +95,23 @@ def _waits(session: Session, job: Job) -> tuple[object, ...]:
     errors = session.findings.errors(job)
     waits = (
         _transactions(session, pending) if session.findings.last_transactions else (),
-        tuple(errors.items()) if errors else (),
+        tuple([(uid, _reason(error)) for uid, error in errors.items()]) if errors else (),
         [task.refusal for task in pending.values() if task.refusal] if pending else (),
         awaited(session, job),
         b"" if errors else _gist(session, job),
         [task.node for task in job.tasks.values() if task.status in TENTATIVE] if _has_tentative(job) else (),
     )
     return waits if any(waits) else ()
+
+
+def _reason(error: FitSummary) -> object:
+    """Return why a task found no node; of a queue that has no room without its digits: what it holds and is due moves with everybody's pods, and is no news."""
+    return error if not error.queue else (error.queue, _without_digits(error.prefix))
+
+
+@functools.lru_cache(maxsize=1024)
+def _without_digits(text: str) -> bytes:
+    return text.encode().translate(None, b"0123456789")
 
 
 def _outlook(session: Session, job: Job, nevers: dict[int, str]) -> tuple[int, ...] | str:
@@ -126,7 +138,7 @@ def _has_tentative(job: Job) -> bool:
 
 def _gist(session: Session, job: Job) -> bytes:
     """Return what an action said of a job as a whole, without its digits: numbers of the moment are no news, and of thousands of jobs this is asked in every cycle."""
-    return b"" if (said := verdict(session, job)) is None else said.text.encode().translate(None, b"0123456789")
+    return b"" if (said := verdict(session, job)) is None else _without_digits(said.text)
 
 
 def _transactions(session: Session, pending: Iterable[str]) -> tuple[LastTransaction | None, ...]:

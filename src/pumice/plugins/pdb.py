@@ -33,6 +33,7 @@ class DisruptionBudgets(Plugin):
         """Register the rule wherever victims are chosen, and follow evictions."""
         self._cluster = session.cluster
         self._matches: dict[str, list[policy.PodDisruptionBudget]] = {}
+        self._by_label: dict[tuple[str, str, str], list[policy.PodDisruptionBudget]] | None = None
         reads = Reads.TASK | Reads.OTHER_NODES
         session.preemptable.add(self.within_budgets, reads=reads, basis=self._basis)
         session.reclaimable.add(self.within_budgets, reads=reads, basis=self._basis)
@@ -77,11 +78,28 @@ class DisruptionBudgets(Plugin):
         """Return the budgets that an eviction of a pod would cost."""
         found = self._matches.get(task.uid)
         if found is None:
-            kept = self._cluster.objects.get("PodDisruptionBudget", {}).values()
-            found = self._matches[task.uid] = [
-                b for b in kept if isinstance(b, policy.PodDisruptionBudget) and selects(b, task)
-            ]
+            found = self._matches[task.uid] = [budget for budget in self._near(task) if selects(budget, task)]
         return found
+
+    def _near(self, task: Task) -> list[policy.PodDisruptionBudget]:
+        """Return the budgets that may select a pod: those of its namespace that ask for one of its labels, or for none by its value; there may be as many budgets as jobs."""
+        if self._by_label is None:
+            self._by_label = {}
+            for budget in self._cluster.objects.get("PodDisruptionBudget", {}).values():
+                if isinstance(budget, policy.PodDisruptionBudget):
+                    self._by_label.setdefault(_label(budget), []).append(budget)
+        namespace, asked = task.namespace, self._by_label
+        if not asked:
+            return []
+        labels = [("", ""), *task.pod.metadata.labels.items()]
+        return [budget for key, value in labels for budget in asked.get((namespace, key, value), ())]
+
+
+def _label(budget: policy.PodDisruptionBudget) -> tuple[str, str, str]:
+    """Return a label that every pod has which a budget selects, with its namespace; an empty one if it asks for none by its value."""
+    selector = budget.spec.selector
+    first = next(iter(selector.match_labels.items()), ("", "")) if selector is not None else ("", "")
+    return budget.metadata.namespace, *first
 
 
 def selects(budget: policy.PodDisruptionBudget, task: Task) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from pumice.actions.eviction import votes
 from pumice.actions.placing import minimum
+from pumice.framework.reasons import OfQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -48,7 +49,7 @@ def is_anybody_offered(rules: Rules, claimant: Task, sources: Iterable[Job], *, 
     """
     pending = () if claimant.job is None else claimant.job.pending.values()
     kinds = list({(task.priority, *task.likeness): task for task in pending}.values())
-    unprotected = (task for source in sources for task in source.tasks.values() if rules.may_go(claimant, task))
+    unprotected = _unprotected(rules, claimant, sources)
     if not ask or len(kinds) > FEW:
         return next(unprotected, None) is not None
     size = FEW  # as a rule one of the first is offered
@@ -57,6 +58,23 @@ def is_anybody_offered(rules: Rules, claimant: Task, sources: Iterable[Job], *, 
             return True
         size = min(2 * size, TOGETHER)
     return False
+
+
+def _unprotected(rules: Rules, claimant: Task, sources: Iterable[Job]) -> Iterator[Task]:
+    """Give the pods of some jobs that are neither out of reach nor protected; a queue that protects all of its own is asked about once."""
+    kept: dict[str, None] = {}
+    for source in sources:
+        if source.queue in kept:
+            continue
+        for task in source.tasks.values():
+            if not rules.reaches(claimant, task):
+                continue
+            reason = rules.protection(claimant, task)
+            if reason is None:
+                yield task
+            elif isinstance(reason, OfQueue):
+                kept[source.queue] = None
+                break
 
 
 def may_ask(session: Session, task: Task) -> bool:

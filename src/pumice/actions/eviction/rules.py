@@ -101,14 +101,16 @@ class Rules:
         return None
 
     def may_go(self, claimant: Task, candidate: Task) -> bool:
-        """Tell whether a candidate is neither out of reach nor protected, in the present state of the plan; a pod without requests takes only the place of its like."""
+        """Tell whether a candidate is neither out of reach nor protected, in the present state of the plan."""
+        return self.reaches(claimant, candidate) and self.protection(claimant, candidate) is None
+
+    def reaches(self, claimant: Task, candidate: Task) -> bool:
+        """Tell whether a candidate is one that the action may take for a claimant, protected or not; a pod without requests takes only the place of its like."""
         if candidate.status not in self.statuses or candidate.job is None or candidate.job.group is None:
             return False
         if self.is_spared(candidate) or (claimant.best_effort and not candidate.best_effort):
             return False
-        if candidate.job.queue not in self.session.cluster.queues or not self.concerns(claimant, candidate):
-            return False
-        return self.protection(claimant, candidate) is None
+        return candidate.job.queue in self.session.cluster.queues and self.concerns(claimant, candidate)
 
     def is_spared(self, candidate: Task) -> bool:
         """Tell whether a candidate's eviction was refused of late; if so, ask for a cycle when it is one again."""

@@ -15,6 +15,7 @@ from pumice.actions.eviction.plan import Plan, orders
 from pumice.api import names
 from pumice.framework import refusals
 from pumice.framework.job_domains import Purpose
+from pumice.framework.reads import Reads
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
@@ -71,7 +72,9 @@ class Search:
     def starving_jobs(self) -> dict[str, list[Job]]:
         """Return the jobs that may ask for room, by queue: let in, somebody to take from, valid, starving."""
         session = self.session
-        self._refused = refusals.remembered(session, self.rules.name, [*self.rules.functions(), *session.protection])
+        # Queues protect nobody from claimants of their own.
+        protections = [p for p in session.protection if not self.rules.own_queue or p.reads != Reads.QUEUE]
+        self._refused = refusals.remembered(session, self.rules.name, [*self.rules.functions(), *protections])
         found: dict[str, list[Job]] = {}
         for job in list(session.cluster.pending_jobs.values()):
             if self.rules.within and len(job.pending) == len(job.tasks):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from pumice.actions.eviction import votes
+from pumice.framework.reasons import OfQueue
 from pumice.framework.runs import Step
 
 if TYPE_CHECKING:
@@ -57,7 +59,7 @@ def considered(rules: Rules, claimant: Task) -> str:
         if reason is None:
             left.append(task)
         else:
-            refusals[reason.replace(task.key, "the pod")] += 1
+            refusals[reason if isinstance(reason, OfQueue) else reason.replace(task.key, "the pod")] += 1
     if left:
         allowed = len(votes.ask(rules, claimant, rules.in_order(claimant, left)))
         refusals[f"refused{judges(rules)}"] += len(left) - allowed
@@ -72,8 +74,11 @@ def considered(rules: Rules, claimant: Task) -> str:
 
 def _candidates(rules: Rules, claimant: Task) -> Iterator[Task]:
     """Give those that the action may look at, by name, so that the same pods are told of whatever the order of lists."""
-    for job in sorted(rules.sources(claimant), key=lambda job: job.key):
-        for task in sorted(job.tasks.values(), key=lambda task: task.name):
+    # Most jobs of a full cluster wait, and have nobody to be looked at.
+    sources = [job for job in rules.sources(claimant) if len(job.pending) < len(job.tasks)]
+    for job in sorted(sources, key=operator.attrgetter("key")):
+        tasks = job.tasks.values()
+        for task in tasks if len(tasks) == 1 else sorted(tasks, key=operator.attrgetter("name")):
             if task.status in rules.statuses and rules.concerns(claimant, task):
                 yield task
 

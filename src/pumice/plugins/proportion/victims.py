@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pumice.framework.reasons import OfQueue
 from pumice.model import resources
 from pumice.plugins.sharing.gang_units import Units
 
@@ -49,7 +50,8 @@ class Dues:
         # Lists of a few resources are looked through sooner than arrays.
         if True in (held > due).tolist():
             return None
-        return f"queue {queue.name} holds no more than it deserves: {told(self._cluster.vocabulary.names, held, due)}"
+        numbers = told(self._cluster.vocabulary.names, held, due)
+        return OfQueue(f"queue {queue.name} holds no more than it deserves: {numbers}")
 
 
 class Victims:
