@@ -52,5 +52,8 @@ def pytest_runtest_call(item):
 
 def is_of_the_test(error):
     """Tell whether an exception comes from a plugin that the test has made."""
-    error = error.breakdown.error if isinstance(error, PluginBreakdownError) else error
+    if isinstance(error, PluginBreakdownError):
+        if error.breakdown.resting:
+            return True  # it was told of when the function was called
+        error = error.breakdown.error
     return any(not frame.filename.startswith((*OURS, "<")) for frame in traceback.extract_tb(error.__traceback__))
