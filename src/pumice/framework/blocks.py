@@ -150,11 +150,13 @@ class Block:
                 changed[row] = state
                 if state not in self.known:
                     new.setdefault(state, place)
+        # Looking may forget what was known before.
+        recalled = {state: self.known[state] for state in changed.values() if state in self.known}
         if new:
             places = list(new.values())
             self.look(list(new), np.array([rows[place] for place in places]), amounts[places])
         for row, state in changed.items():
-            self.keys[:, row] = self.known[state]
+            self.keys[:, row] = recalled[state] if state in recalled else self.known[state]
         self._states.update(changed)
 
     def _recall_one(self, row: int) -> None:
