@@ -44,7 +44,7 @@ TYPES: dict[type[Any], tuple[Described, str]] = {
             "job": ("Job | None", "its job; None for a pod that has none"),
             "queue": ("Queue | None", "the queue of its job"),
         },
-        "constraint_class",
+        "constraint_class alone follow",
     ),
     Subjects: (
         {
@@ -52,6 +52,10 @@ TYPES: dict[type[Any], tuple[Described, str]] = {
             "requests": ("Matrix", "what they ask for: a row per pod over the columns of the cluster's resources"),
             "non_zero": ("Matrix", "their cpu and memory, pods without requests counting with stand-ins"),
             "vocabulary": ("Vocabulary", "the names of the columns"),
+            "small": (
+                "bool",
+                "whether no amount, of theirs or of a node, is larger than floats can tell, also a hundredfold and added up",
+            ),
         },
         "",
     ),
