@@ -3,7 +3,7 @@ import pytest
 from pumice.api import kinds
 from pumice.cache import effects
 from pumice.controllers import podgroups
-from pumice.controllers.queueing import engine, requests
+from pumice.controllers.queueing import engine, requests, running
 from pumice.sim import structure
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
@@ -74,7 +74,7 @@ class World:
         """Let the controllers do what is due after some seconds, and give what they asked for, reads aside."""
         self.failures, self._done = list(failures), []
         self.now += later * 1_000_000
-        while engine.run_due(self.engine, self, lambda: requests.Moment(self.now)):
+        while running.run_due(self.engine, self, lambda: requests.Moment(self.now)):
             pass
         return self._done
 

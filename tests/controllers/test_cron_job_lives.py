@@ -11,7 +11,7 @@ from volcano_worlds import VolcanoWorld, cron_job, end_job, jobs, killed_anywher
 
 from pumice.api import duration, kinds, names, timestamp
 from pumice.controllers.cron_jobs.controlling import CronJobs
-from pumice.controllers.queueing import engine
+from pumice.controllers.queueing import running
 from pumice.sim.clock import VirtualClock
 from pumice.sim.identity import Key
 
@@ -38,7 +38,7 @@ def act(world):
     for kind, waiting in world.late.items():
         while waiting:
             world.engine.feed(kind, *waiting.popleft())
-    engine.run_due(world.engine, world, world.moment)
+    running.run_due(world.engine, world, world.moment)
 
 
 def until(world, minute, second=0):

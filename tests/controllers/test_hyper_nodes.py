@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from volcano_worlds import VolcanoWorld, killed_anywhere
 
 from pumice.api import duration, kinds, names
-from pumice.controllers.queueing import engine
+from pumice.controllers.queueing import running
 from pumice.controllers.queueing.observed import Observed
 from pumice.controllers.volcano.hyper_nodes import counting, ufm
 from pumice.controllers.volcano.hyper_nodes import settings as reading
@@ -90,7 +90,7 @@ def settled(world):
 
 
 def _run(world):
-    engine.run_due(world.engine, world, world.moment)
+    running.run_due(world.engine, world, world.moment)
 
 
 # ---- counting

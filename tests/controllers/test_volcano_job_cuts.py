@@ -10,7 +10,7 @@ import pytest
 from test_volcano_job_lives import MADE, JobWorld
 
 from pumice.api import kinds
-from pumice.controllers.queueing import engine
+from pumice.controllers.queueing import running
 from pumice.sim.identity import Key
 
 
@@ -256,7 +256,7 @@ def test_a_deposed_controller_that_hears_of_failures_late_counts_nothing_twice(l
     for pod in failures:
         deposed.feed(kinds.POD, "MODIFIED", pod)
     before = world.store.resource_version
-    assert engine.run_due(deposed, world.world, world.moment, most=1)  # it asks, and is told that the Job has moved on
+    assert running.run_due(deposed, world.world, world.moment, most=1)  # it asks, and is told that the Job has moved on
     assert world.store.resource_version == before
     world.calm()
     assert world.told() == plain.told()

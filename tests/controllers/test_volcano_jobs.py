@@ -11,7 +11,7 @@ from unreliable_world import UnreliableWorld
 from volcano_worlds import command
 
 from pumice.api import duration, kinds, timestamp
-from pumice.controllers.queueing import engine, requests
+from pumice.controllers.queueing import requests, running
 from pumice.controllers.volcano.jobs import reading, states
 from pumice.controllers.volcano.jobs.controlling import Jobs
 from pumice.controllers.volcano.jobs.members import Members
@@ -178,7 +178,7 @@ def test_a_hundred_jobs_of_ten_pods_cost_at_most_one_and_six_tenths_writes_for_e
         for kind, waiting in world.late.items():
             while waiting:
                 world.engine.feed(kind, *waiting.popleft())
-        engine.run_due(world.engine, world, world.moment)
+        running.run_due(world.engine, world, world.moment)
         world.let_in(1)
         for pod in list(world.store.scan(kinds.POD)):
             # Pods start within a second and run for 20 seconds, those of a Job more or less together.
@@ -256,7 +256,7 @@ def _caught_up(world):
         for kind, waiting in world.late.items():
             while waiting:
                 world.engine.feed(kind, *waiting.popleft())
-        engine.run_due(world.engine, world, world.moment)
+        running.run_due(world.engine, world, world.moment)
 
 
 def test_a_job_that_runs_on_asks_for_nothing():
@@ -337,7 +337,7 @@ def test_a_job_is_not_given_up_because_the_server_is_away():
     world.perform = lambda request, fault="": plain(request, "away" if away else "")
     world.create(job())
     for _ in range(40):
-        engine.run_due(world.engine, world, world.moment)
+        running.run_due(world.engine, world, world.moment)
         world.clock.advance(30 * duration.SECOND)
     away.clear()
     world.calm()
@@ -348,7 +348,7 @@ def test_a_limit_of_refusals_below_nothing_is_none():
     world = UnreliableWorld(lambda: [Jobs(most_refusals=-1)])
     world.create(job(queue="nowhere"))
     for _ in range(40):
-        engine.run_due(world.engine, world, world.moment)
+        running.run_due(world.engine, world, world.moment)
         world.clock.advance(duration.MINUTE)
     assert "status" not in world.get(kinds.JOB, "j")
     world.create({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "nowhere"}})
@@ -430,7 +430,7 @@ def test_a_name_that_is_free_again_is_noticed_also_where_others_pods_are_not_wat
         for kind, waiting in world.late.items():
             while waiting:
                 world.engine.feed(kind, *waiting.popleft())
-        engine.run_due(world.engine, world, world.moment)
+        running.run_due(world.engine, world, world.moment)
         world.clock.advance(duration.SECOND)
         if round_ == 10:
             world.store.remove(Key(kinds.POD, "a", "j-a-0"))
@@ -472,7 +472,7 @@ def test_a_command_that_outran_its_job_is_carried_out_and_one_for_nobody_is_take
     world.create(command("c2", "AbortJob", "nobody", kind=kinds.JOB))
     while world.late[kinds.COMMAND]:
         world.engine.feed(kinds.COMMAND, *world.late[kinds.COMMAND].popleft())
-    engine.run_due(world.engine, world, world.moment)
+    running.run_due(world.engine, world, world.moment)
     world.late[kinds.JOB].extend(late)
     world.calm()
     assert world.told()[0]["state"] == {"phase": "Aborted", "reason": "AbortJob"}

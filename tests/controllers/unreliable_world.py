@@ -6,7 +6,7 @@ import random
 from collections import deque
 
 from pumice.api import duration, kinds, timestamp
-from pumice.controllers.queueing import engine, requests
+from pumice.controllers.queueing import engine, requests, running
 from pumice.controllers.workloads import manifests, node_fit
 from pumice.controllers.workloads.jobs import tallying
 from pumice.sim import errors, structure
@@ -152,7 +152,7 @@ class UnreliableWorld:
             for kind, waiting in self.late.items():
                 while waiting:
                     self.engine.feed(kind, *waiting.popleft())
-            engine.run_due(self.engine, self, self.moment)
+            running.run_due(self.engine, self, self.moment)
             for pod in list(self.store.scan(kinds.POD)):
                 self.step_pod(pod, ending)
             if self.store.resource_version == before:

@@ -198,7 +198,7 @@ def test_while_groups_are_not_wanted_nothing_is_written_and_nobody_complains():
     async def scene(stage):
         stage.wanted = False
         stage.feed(pod())
-        await until(lambda: stage.grouping.reconciler.held_back > 1)
+        await until(lambda: stage.grouping.reconciler.runner.held_back > 1)
         assert stage.api.calls == []
         assert stage.told == []
         stage.wanted = True

@@ -15,9 +15,9 @@ import time
 from pathlib import Path
 
 from pumice.cli import main
+from pumice.controllers.queueing import running
 from pumice.fleet import kubelets
-from pumice.kube import reconciling
-from pumice.local_cluster import api_thread, controlling, journal
+from pumice.local_cluster import api_thread, journal
 from pumice.recording import segments
 from pumice.scheduler import Scheduler
 from pumice.server.health import overdue
@@ -26,8 +26,8 @@ from pumice.server.threads import mailbox
 LOOPS = {"io": "io", "api": "api", "webhooks": "MainThread", "controllers": "MainThread", "nodes": "MainThread"}
 WAITS = {
     "kubelets": (api_thread, "_stirring"),
-    "local-controllers": (controlling.Controlling, "look"),
-    "turns": (reconciling.Reconciler, "_idle"),
+    "local-controllers": (running.Runner, "look"),
+    "turns": (running.Runner, "_idle"),
     "fleet": (kubelets.Kubelets, "_given"),
 }
 SOONER = {"LATE_TOLD": 4.0, "LATE_ENDED": math.inf, "BUSY_TOLD": 4.0}

@@ -11,7 +11,7 @@ import msgspec
 
 from pumice.api.meta import KubeObject
 from pumice.cache import effects
-from pumice.controllers.queueing import engine, requests, work_queue
+from pumice.controllers.queueing import engine, requests, running, work_queue
 from pumice.kube import errors
 from pumice.kube.watches.informers import Informers
 from pumice.kube.watches.watching import WatchSpec
@@ -23,15 +23,13 @@ if TYPE_CHECKING:
     from pumice.api import decoding, kinds
     from pumice.api.meta import ObjectMeta
     from pumice.cache.reflector import EventType
-    from pumice.controllers.queueing.engine import Controller, Turn
-    from pumice.controllers.queueing.requests import Answer, Code, Request, Step
+    from pumice.controllers.queueing.engine import Controller
+    from pumice.controllers.queueing.requests import Answer, Code, Request
     from pumice.kube.calls.client import Client
     from pumice.kube.writes.eventing import EventRecorder
 
 Manifest = dict[str, Any]
 WORKERS: Final = 16
-LOOK: Final = 1.0  # seconds after which somebody looks at what waits though nobody has said that anything has come
-_UNWANTED: Final = 0.5  # seconds between two looks whether they are wanted again
 _EXISTS: Final = "AlreadyExists"
 _INVALID: Final = 422
 
@@ -108,21 +106,21 @@ class Reconciler:
 
         While they are not `wanted` nothing is written.
         """
-        self._wanted = wanted
-        self._world = ApiWorld(client)
         self._observer = observer if observer is not None else Observer()
         self._events = events
-        self._now = now
-        self._workers = workers
         self._packed = frozenset(packed)
-        self._stirred = asyncio.Event()
-        self._ending = False
-        self.held_back = 0  # looks at which nothing was wanted
-        self.looks = 0  # at what waits; there is one every second unless everybody is at work
-        self.is_held = True  # no look can be expected: it has not begun, it ends, or everybody is at work
         tell = events.put if events is not None else _unsaid
         self.engine = engine.Engine(
             controllers, tell=tell, complain=complain, trim=trim, packed=packed, longest_pause=longest_pause
+        )
+        self.runner = running.Runner(
+            self.engine,
+            ApiWorld(client),
+            lambda: requests.Moment(now()),
+            workers=workers,
+            performed=self._observer.performed,
+            complain=complain,
+            wanted=wanted,
         )
         self.specs = [
             WatchSpec(
@@ -163,7 +161,7 @@ class Reconciler:
     ) -> None:
         """Take a change as an object, `trimmed` if that is what is kept of it already."""
         self.engine.feed(kind, event_type, manifest, trimmed=trimmed)
-        self._stirred.set()
+        self.runner.stir()
 
     def _is_echo(self, kind: kinds.Kind, metadata: ObjectMeta) -> bool:
         """Tell whether an event says only what the answer to our own creation has said: so do most, where there are many."""
@@ -172,81 +170,20 @@ class Reconciler:
 
     async def run(self) -> None:
         """Follow the cluster, and take turns once every list is complete."""
-        async with asyncio.TaskGroup() as running:
-            running.create_task(self.informers.run())
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.informers.run())
             await self.informers.wait_synced()
-            running.create_task(self.work())
+            tasks.create_task(self.work())
 
     async def work(self) -> None:
         """Take turns until cancelled; start it once every list is complete, and it is our turn to write."""
-        async with asyncio.TaskGroup() as running:
-            saying = running.create_task(self._say(self._events)) if self._events is not None else None
-            slots = asyncio.Semaphore(self._workers)
-            try:
-                await self._take_turns(running, slots)
-            finally:
-                self.is_held = True
-            for _ in range(self._workers):
-                await slots.acquire()
-            if saying is not None:
-                saying.cancel()
-
-    async def _take_turns(self, running: asyncio.TaskGroup, slots: asyncio.Semaphore) -> None:
-        while not self._ending:
-            if not self._wanted():  # a lease that runs out rings no bell; somebody else may do the work meanwhile
-                self.is_held = True
-                self.held_back += 1
-                await asyncio.sleep(_UNWANTED)
-                continue
-            self.is_held = slots.locked()
-            await slots.acquire()
-            self.is_held = False
-            self.looks += 1
-            turn = self.engine.take(requests.Moment(self._now()))
-            if turn is not None:
-                running.create_task(self._play(turn, slots))
-                continue
-            slots.release()
-            await self._idle()
-
-    def wind_up(self) -> None:
-        """Begin nothing more; `work` ends when what was begun is answered."""
-        self._ending = True
-        self._stirred.set()
-
-    async def _play(self, turn: Turn, slots: asyncio.Semaphore) -> None:
-        """Take the steps of a turn."""
-        try:
-            while turn.left and not self._ending:
-                if not self._wanted():
-                    turn.doubtful = True
-                    break
-                steps = self.engine.next_steps(turn)
-                if len(steps) == 1:
-                    await self._step(turn, steps[0])
-                else:
-                    await asyncio.gather(*(self._step(turn, step) for step in steps))
-            self.engine.finish(turn, requests.Moment(self._now()))
-        finally:
-            slots.release()
-            self._stirred.set()
-
-    async def _step(self, turn: Turn, step: Step) -> None:
-        began = time.perf_counter()
-        answer = await self._world.perform(step.request)
-        self._observer.performed(step.request, answer, time.perf_counter() - began)
-        self.engine.answered(turn, step, answer, self._now())
-
-    async def _idle(self) -> None:
-        """Wait for an event, for the end of somebody's turn, or until something is due."""
-        self._stirred.clear()
-        due = self.engine.queue.next_due(self._now())
-        limit = LOOK if due is None else min(LOOK, max(0.0, (due - self._now()) / 1e6))
-        try:
-            async with asyncio.timeout(limit):
-                await self._stirred.wait()
-        except TimeoutError:
+        if self._events is None:
+            await self.runner.work()
             return
+        async with asyncio.TaskGroup() as working:
+            saying = working.create_task(self._say(self._events))
+            await self.runner.work()
+            saying.cancel()
 
     async def _say(self, events: EventRecorder) -> None:
         """Send what there is to be said, after the writes that it is about."""

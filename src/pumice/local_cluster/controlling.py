@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict, deque
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
@@ -13,10 +12,10 @@ from pumice.api import kinds
 from pumice.apiserver import collecting, emptying, statuses
 from pumice.apiserver.access import upkeep
 from pumice.apiserver.requests import Options, Target
-from pumice.apiserver.webhooks.steps import at_once, awaited
+from pumice.apiserver.webhooks.steps import awaited
 from pumice.cache import effects
 from pumice.controllers import standard
-from pumice.controllers.queueing import engine, requests
+from pumice.controllers.queueing import engine, requests, running
 from pumice.controllers.volcano import registry
 from pumice.local_cluster import loading
 from pumice.server.health import overdue
@@ -24,20 +23,17 @@ from pumice.sim import errors, structure
 from pumice.sim.identity import Key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Coroutine, Mapping, Sequence
 
     from pumice.apiserver.cluster import Cluster
-    from pumice.apiserver.webhooks.steps import Call, Steps
-    from pumice.controllers.queueing.engine import Controller, Turn
-    from pumice.controllers.queueing.requests import Answer, Code, Request, Step
+    from pumice.apiserver.webhooks.steps import Steps
+    from pumice.controllers.queueing.engine import Controller
+    from pumice.controllers.queueing.requests import Answer, Code, Request
     from pumice.local_cluster.clock import WallClock
     from pumice.sim.history import WatchEventType
 
 Manifest = dict[str, Any]
-_SLICE: Final = 20  # turns between two looks at what else there is to do
-_HEARD: Final = 500  # and events
-_LOOK: Final = 1.0  # seconds after which they look around though nothing has changed
-_AT_ONCE: Final = 0.01  # seconds of writes before others have a moment
+_HEARD: Final = 500  # events that are taken between two looks at what else there is to do
 _REMEMBERED: Final = 4096
 _CODES: Final[dict[int, Code]] = {
     404: "notfound",
@@ -54,11 +50,17 @@ class ServerWorld:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    def perform(self, request: Request, /) -> Answer:
-        """Carry out a request that no webhook is asked about."""
-        return at_once(self.performing(request))
+    def perform(self, request: Request, /) -> Answer | Coroutine[Any, Any, Answer]:
+        """Carry a request out; what webhooks are asked about is waited for."""
+        performing = self._performing(request)
+        try:
+            calls = next(performing)
+        except StopIteration as end:
+            answer: Answer = end.value
+            return answer
+        return awaited(performing, self._cluster.webhooks.call, calls)
 
-    def performing(self, request: Request, /) -> Steps[Answer]:
+    def _performing(self, request: Request, /) -> Steps[Answer]:
         """Carry a request out."""
         kind, namespace, name = requests.target(request)
         resource = self._cluster.registry.of_kind(kind.api_version, kind.name)
@@ -167,30 +169,26 @@ def _event(note: effects.Note, name: str, namespace: str, now: str) -> Manifest:
     }
 
 
-class _Playing:
-    """A turn that is carried on, with the steps of the stage that it has come to."""
-
-    def __init__(self, turn: Turn) -> None:
-        self.turn = turn
-        self.stage: list[Step] = []
-
-
 class Controlling:
     """Controllers, garbage collection and the emptying of namespaces, run until cancelled."""
 
     def __init__(
         self, cluster: Cluster, time: WallClock, controllers: Sequence[Controller], part: overdue.Part | None = None
     ) -> None:
-        self._time = time
         self._part = new_part() if part is None else part
-        self._world = ServerWorld(cluster)
-        self._webhooks = cluster.webhooks
-        self._waiting: set[asyncio.Task[None]] = set()  # turns whose requests webhooks are asked about
         loaded = loading.recorded(cluster.store)
         self.engine = engine.Engine(controllers, tell=Notes(cluster).put, complain=_tell, spares=loaded.spares)
         self._watched = frozenset(self.engine.watched)
         self._arrived: deque[tuple[kinds.Kind, WatchEventType, Mapping[str, Any]]] = deque()
-        self._stirred = asyncio.Event()
+        self._runner = running.Runner(
+            self.engine,
+            ServerWorld(cluster),
+            lambda: requests.Moment(time.now(), time.speed),
+            before=self._hear,
+            after=self._collect,
+            beat=self._beat,
+            complain=_tell,
+        )
         self._collector = collecting.Collector(cluster.store, loaded.absent)
         self._upkeep = upkeep.Upkeep(cluster.store, cluster.tokens, cluster.authority)
         self._emptier = emptying.Emptier(cluster.store, cluster.registry, cluster.writing.stamp)
@@ -205,27 +203,15 @@ class Controlling:
     def _seen(self, key: Key, event_type: WatchEventType, manifest: Mapping[str, Any]) -> None:
         if key.kind in self._watched:
             self._arrived.append((key.kind, event_type, manifest))
-        self._stirred.set()
+        self._runner.stir()
 
     async def run(self) -> None:
         """React to what changes, in slices, so that requests are answered in between."""
-        while True:
-            self._beat()
-            self._stirred.clear()
-            if await self.look():
-                await asyncio.sleep(0)
-                continue
-            due = self.engine.queue.next_due(self._time.now())
-            limit = _LOOK if due is None else min(_LOOK, max(0.0, (due - self._time.now()) / 1e6))
-            try:
-                async with asyncio.timeout(limit):
-                    await self._stirred.wait()
-            except TimeoutError:
-                continue
+        await self._runner.work()
 
     async def look(self) -> int:
         """Do some of what is due now, and give how much there was."""
-        return self._hear() + await self._turns() + self._collect()
+        return await self._runner.look()
 
     def _collect(self) -> int:
         """Do what follows from what is gone, from namespaces, and from roles."""
@@ -234,7 +220,7 @@ class Controlling:
     def _beat(self) -> None:
         """Show that they go on."""
         self._part.begin()
-        self._part.due(monotonic() + _LOOK)
+        self._part.due(monotonic() + running.LOOK)
 
     def _hear(self) -> int:
         count = 0
@@ -244,58 +230,6 @@ class Controlling:
                 self.engine.feed(kind, event_type, manifest)
             count += 1
         return count
-
-    async def _turns(self) -> int:
-        """Take some turns; others have theirs between the stages of a long one."""
-        clock = asyncio.get_running_loop().time
-        began = clock()
-        for count in range(_SLICE):
-            turn = self.engine.take(self._moment())
-            if turn is None:
-                return count
-            playing = _Playing(turn)
-            while self._advance(playing):
-                if clock() - began > _AT_ONCE:
-                    self._beat()
-                    await asyncio.sleep(0)
-                    began = clock()
-        return _SLICE
-
-    def _advance(self, playing: _Playing) -> bool:
-        """Carry a turn on by a stage; tells whether it goes on here. One that has to wait for webhooks goes on by itself, and holds up nobody."""
-        turn = playing.turn
-        playing.stage = playing.stage or (list(self.engine.next_steps(turn)) if turn.left else [])
-        while playing.stage:
-            step = playing.stage.pop(0)
-            performing = self._world.performing(step.request)
-            try:
-                calls = next(performing)
-            except StopIteration as end:
-                self.engine.answered(turn, step, end.value, self._time.now())
-            else:
-                task = asyncio.create_task(self._await(playing, step, performing, calls))
-                self._waiting.add(task)
-                task.add_done_callback(self._waiting.discard)
-                return False
-        if turn.left:
-            return True
-        self.engine.finish(turn, self._moment())
-        return False
-
-    async def _await(self, playing: _Playing, step: Step, performing: Steps[Answer], calls: list[Call]) -> None:
-        """Wait for what webhooks say to a request, and carry its turn on."""
-        try:
-            answer = await awaited(performing, self._webhooks.call, calls)
-        except Exception as error:  # noqa: BLE001  the turn must end, or its object would never have another
-            _tell(f"{step.request.kind.name}: {type(error).__name__}: {error}")
-            answer = requests.Answer(code="unavailable", message=str(error))
-        self.engine.answered(playing.turn, step, answer, self._time.now())
-        while self._advance(playing):  # noqa: ASYNC110  others have a moment between two stages
-            await asyncio.sleep(0)
-        self._stirred.set()
-
-    def _moment(self) -> requests.Moment:
-        return requests.Moment(self._time.now(), self._time.speed)
 
 
 def new_part() -> overdue.Part:

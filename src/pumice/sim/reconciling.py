@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pumice.cache import effects
-from pumice.controllers.queueing import engine, requests
+from pumice.controllers.queueing import engine, requests, running
 from pumice.sim import errors, informer, structure
 from pumice.sim.identity import Key
 
@@ -87,7 +87,7 @@ class Reconciler:
 
     def act(self) -> int:
         """Do what is due, and give how many requests there were."""
-        return engine.run_due(self._engine, self._world, lambda: requests.Moment(self._clock.now()))
+        return running.run_due(self._engine, self._world, lambda: requests.Moment(self._clock.now()))
 
     def react(self) -> int:
         """Take what has changed, do what is due, say when more is, and give how many requests there were."""

@@ -438,25 +438,3 @@ class Engine:
                 message=said[1],
             )
             self._tell(note)
-
-
-class World(Protocol):
-    """A cluster that answers at once."""
-
-    def perform(self, request: Request, /) -> Answer:
-        """Carry a request out."""
-
-
-def run_due(engine: Engine, world: World, moment: Callable[[], Moment], most: int = 1_000_000) -> int:
-    """Take turns until nothing is due, at most so many, and give how many requests there were."""
-    count = 0
-    for _ in range(most):
-        turn = engine.take(moment())
-        if turn is None:
-            break
-        while turn.left:
-            for step in engine.next_steps(turn):
-                engine.answered(turn, step, world.perform(step.request), moment().now)
-                count += 1
-        engine.finish(turn, moment())
-    return count

@@ -117,8 +117,8 @@ class ControllersPart:
         turning = overdue.Turning(
             "turns",
             "a look of the controllers at what waits",
-            lambda: self.reconciler.looks,
-            rests=lambda: self.reconciler.is_held,
+            lambda: self.reconciler.runner.looks,
+            rests=lambda: self.reconciler.runner.is_held,
         )
         self.watched = (self._beating, turning)
         self._grouping = self._grouper(work, companions_wanted) if work.companions else None
@@ -204,7 +204,7 @@ class ControllersPart:
                 if each.done():
                     each.result()
         finally:
-            self.reconciler.wind_up()
+            self.reconciler.runner.wind_up()
             with contextlib.suppress(TimeoutError, asyncio.CancelledError):
                 async with asyncio.timeout(LAST_TURNS):
                     await asyncio.shield(asyncio.wait([working]))
