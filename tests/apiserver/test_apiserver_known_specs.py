@@ -151,7 +151,7 @@ OBJECTS = {"range": RANGE, "quota": QUOTA, "class": URGENT}
 def changed(made, change):
     """Change what pods are admitted by."""
     if change == "rules":
-        made.writing.judges["", "Pod"] = no_secrets
+        made.writing.rules.judges["", "Pod"] = no_secrets
     elif change == "going":
         made.store.delete(Key(kinds.NAMESPACE, "", "team"), held=True)
     elif change.startswith("no "):

@@ -73,9 +73,9 @@ class Cluster:
         self.protobuf = protobuf.Decoder(self.registry.description.messages)
         self.documents = openapi.Documents(self.registry)
         group = definitions.GROUP
-        self.writing.completes[group, "CustomResourceDefinition"] = self.definitions.complete
-        self.writing.judges[group, "CustomResourceDefinition"] = self.definitions.judge
-        self.writing.completes["batch", "Job"] = select_pods
+        self.writing.rules.completes[group, "CustomResourceDefinition"] = self.definitions.complete
+        self.writing.rules.judges[group, "CustomResourceDefinition"] = self.definitions.judge
+        self.writing.rules.completes["batch", "Job"] = select_pods
         store.observe(self._seen)
 
     def _seen(self, key: Key, _: WatchEventType, __: Mapping[str, Any]) -> None:
@@ -84,7 +84,7 @@ class Cluster:
     def judge_volcano_kinds(self, *, strict: bool = False) -> None:
         """Complete and judge Volcano's kinds from now on, as a cluster with the webhooks would."""
         found = volcano_rules.VolcanoRules(self.store, strict=strict)
-        self.writing.volcano_rules = self.deleting.volcano_rules = found
+        self.writing.passing.volcano_rules = self.deleting.volcano_rules = found
 
     def start(self) -> None:
         """Make what every cluster has, as far as it is not there."""

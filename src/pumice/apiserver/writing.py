@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pumice.api import timestamp
-from pumice.apiserver import conformity, pod_specs, statuses, versions
-from pumice.apiserver.access import granting
+from pumice.apiserver import conformity, kind_rules, passing, pod_specs, statuses, versions
 from pumice.apiserver.access.attributes import Attributes
-from pumice.apiserver.built_in import defaults, validity
+from pumice.apiserver.built_in import validity
 from pumice.apiserver.ownership import applying, managed
+from pumice.apiserver.passing import Write
 from pumice.apiserver.patching import json_patch, strategic
-from pumice.apiserver.schemas import conforming, validating
-from pumice.apiserver.webhooks.consulting import Asked
 from pumice.apiserver.webhooks.steps import at_once
 from pumice.sim import structure
 from pumice.sim.identity import Key
@@ -23,12 +21,10 @@ from pumice.sim.identity import Key
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pumice.admission.requests import Operation
     from pumice.apiserver.access.authorization import Authorizer
     from pumice.apiserver.admission import Admission
     from pumice.apiserver.requests import Options, Target
     from pumice.apiserver.resources import Resource
-    from pumice.apiserver.volcano_rules import VolcanoRules
     from pumice.apiserver.webhooks.consulting import Consulting
     from pumice.apiserver.webhooks.steps import Steps
     from pumice.sim.store import ObjectStore
@@ -36,7 +32,6 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 _SUFFIX: Final = "bcdfghjklmnpqrstvwxz2456789"
 _ATTEMPTS: Final = 8
-_NAMING: Final = ("name", "generateName")  # all that a schema may know of metadata
 _SERVER_OWNED: Final = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink", "managedFields")  # fmt: skip
 _STATUS_AT_CREATION: Final = frozenset({"Node", "PersistentVolume"})  # a kubelet registers its node with what it offers
 Patch = tuple[str, Any]  # the content type and what was sent
@@ -47,7 +42,7 @@ class _ChangedError(Exception):
 
 
 class Writing:
-    """Writes objects; `judge` may refuse what a kind's own rules forbid, beyond schemas."""
+    """Writes objects: what they are made of a request, and how they are stored once they have passed."""
 
     def __init__(
         self,
@@ -58,15 +53,13 @@ class Writing:
         consulting: Consulting,
     ) -> None:
         self._store = store
-        self._consulting = consulting
+        self.rules = kind_rules.KindRules(store)
+        self.passing = passing.Passing(self.rules, authorizer, consulting)
         self._authorizer = authorizer
         self._admission = admission
         self._now = now
         self._specs = pod_specs.PodSpecs()
         self._stamped = (0, "")  # the last second that was asked for, and how it is written
-        self.judges: dict[tuple[str, str], Callable[[Document, Mapping[str, Any] | None], None]] = {}
-        self.completes: dict[tuple[str, str], Callable[[Document], None]] = {}
-        self.volcano_rules: VolcanoRules | None = None
 
     # ---- creating
 
@@ -87,39 +80,37 @@ class Writing:
         """Create an object and give it as it is stored."""
         resource = target.resource
         new, namespace = self._begun(target, body, options, warnings, defaulted=not applied)
-        metadata = new["metadata"]
         if resource.has_status and resource.kind_name not in _STATUS_AT_CREATION:
             new.pop("status", None)
         filled = managed.filled_by_server(new, resource.kind_name)
         writer = self._writer(resource, options, "")
         if applied:
             applying.created(new, resource.node, writer)
-        self._default(new, resource)
-        if self.volcano_rules is not None:
-            new = self.volcano_rules.completed(new, resource, namespace)
-        asks = options.asks and self._consulting.concerns("CREATE", target)
+        self.rules.default(new, resource)
+        volcano_rules, generated = self.passing.volcano_rules, _is_generated(new, target)
+        if volcano_rules is not None:
+            new = volcano_rules.completed(new, resource, namespace)
+        asks = self.passing.asks("CREATE", target, options)
         if asks:
             self._admission.check_namespace(new, resource, namespace)
-            new = yield from self._mutated("CREATE", target, new, None, options, warnings)
-        metadata = new["metadata"]
-        if not applied:
-            managed.after_create(new, resource.node, writer, filled)
-        self._finish(new, resource)
-        if options.user is not None:
-            granting.check(self._authorizer, options.user, target, new, None)
-        self._judge(new, resource, None)
-        self._review("CREATE", target, new, None, warnings)
-        if raw and not warnings and not asks:
-            self._specs.keep((options.validation, raw), new["spec"], new["status"]["qosClass"], resource.node, filled)
-        self._admission.complete(new, resource, namespace)
+
+        def shape(new: Document) -> Document:
+            if not applied:
+                managed.after_create(new, resource.node, writer, filled)
+            return new
+
+        def complete(new: Document) -> None:
+            if raw and not warnings and not asks:
+                known = (options.validation, raw)
+                self._specs.keep(known, new["spec"], new["status"]["qosClass"], resource.node, filled)
+            self._admission.complete(new, resource, namespace)
+
+        write = Write(operation="CREATE", target=target, options=options, warnings=warnings)
+        new = yield from self.passing.passed(write, new, shape=shape, complete=complete)
         if asks:
-            yield from self._validated("CREATE", target, new, None, options, warnings)
             self._admission.check_namespace(new, resource, namespace)
         self._admission.charge(new, resource, namespace)
-        new = versions.stored(new, resource)
-        return self._adopt(
-            new, resource, namespace, options, generated=bool(metadata.get("generateName")) and not target.name
-        )
+        return self._adopt(versions.stored(new, resource), resource, namespace, options, generated=generated)
 
     def _adopt(
         self, new: Document, resource: Resource, namespace: str, options: Options, *, generated: bool
@@ -199,7 +190,7 @@ class Writing:
             new, namespace = self._begun(target, body, options, warnings)
         metadata = new["metadata"]
         new |= {"spec": known.spec, "status": {"phase": "Pending", "qosClass": known.quality}}
-        if found := validity.metadata(new, "Pod") + owner_problems(new):
+        if found := validity.metadata(new, "Pod") + kind_rules.owner_problems(new):
             raise statuses.invalid("Pod", "", metadata.get("name", ""), found)
         self._admission.complete(new, resource, namespace)
         self._admission.charge(new, resource, namespace)
@@ -210,10 +201,10 @@ class Writing:
     def _may_share(self, target: Target, options: Options) -> bool:
         """Tell whether nobody but the server has a say about a new pod; whoever else has one is asked about each."""
         kind = (target.resource.group, target.resource.kind_name)
-        rules = self.volcano_rules
+        rules = self.passing.volcano_rules
         others = rules is not None and rules.concerns(target.resource.kind, target.namespace)
-        others = others or (options.asks and self._consulting.concerns("CREATE", target))
-        return kind not in self.judges and kind not in self.completes and not others
+        others = others or self.passing.asks("CREATE", target, options)
+        return kind not in self.rules.judges and kind not in self.rules.completes and not others
 
     # ---- replacing
 
@@ -227,7 +218,7 @@ class Writing:
         self, target: Target, body: Any, options: Options, warnings: list[str]
     ) -> Steps[tuple[Mapping[str, Any], bool]]:
         resource = target.resource
-        body = structure.copied(body) if self._asks(target, options) else body
+        body = structure.copied(body) if self.passing.asks("UPDATE", target, options) else body
         new = conformity.decoded(body, resource, options, warnings)
         self._check_identity(new["metadata"], target)
         key = Key(resource.kind, target.namespace, target.name)
@@ -265,9 +256,6 @@ class Writing:
                 warnings += said
         why = "the object has been modified; please apply your changes to the latest version and try again"
         raise statuses.conflict(target.resource.plural, target.resource.group, target.name, why)
-
-    def _asks(self, target: Target, options: Options) -> bool:
-        return options.asks and self._consulting.concerns("UPDATE", target)
 
     def _patch(
         self, target: Target, patch: Patch, options: Options, warnings: list[str]
@@ -307,7 +295,7 @@ class Writing:
 
     def _apply(self, target: Target, key: Key, old: Mapping[str, Any] | None, body: Any, options: Options, warnings: list[str]) -> Steps[tuple[Mapping[str, Any], bool]]:  # noqa: PLR0917  # fmt: skip
         resource = target.resource
-        asks = options.asks and (self._consulting.concerns("CREATE", target) or self._asks(target, options))
+        asks = self.passing.asks("CREATE", target, options) or self.passing.asks("UPDATE", target, options)
         body = structure.copied(body) if asks else body
         wanted = conformity.decoded(body, resource, options, warnings, defaulted=False)
         if wanted["metadata"].get("managedFields"):
@@ -351,22 +339,21 @@ class Writing:
         stored = self._store.peek(key)
         old = versions.told(stored, resource)
         new = self._opened(target, old, new)
-        self._complete(new, resource)
+        self.rules.default(new, resource)
+        self.rules.finish(new, resource)
         _keep_owned(new, old)
-        asks = self._asks(target, options)
-        if asks:
-            new = yield from self._mutated("UPDATE", target, new, old, options, warnings)
-            new = self._opened(target, old, new)
-            self._finish(new, resource)
-            _keep_owned(new, old)
-        if options.user is not None:
-            granting.check(self._authorizer, options.user, target, new, old)
-        self._judge(new, resource, old)
-        self._review("UPDATE", target, new, old, warnings)
-        if asks:
-            yield from self._validated("UPDATE", target, new, old, options, warnings)
-            if self._store.find(key) is not stored:
-                raise _ChangedError
+        asks = self.passing.asks("UPDATE", target, options)
+
+        def shape(new: Document) -> Document:
+            if asks:
+                new = self._opened(target, old, new)
+                _keep_owned(new, old)
+            return new
+
+        write = Write(operation="UPDATE", target=target, options=options, warnings=warnings, old=old)
+        new = yield from self.passing.passed(write, new, shape=shape)
+        if asks and self._store.find(key) is not stored:
+            raise _ChangedError
         if owners is not None:
             new["metadata"]["managedFields"] = owners
         else:
@@ -393,101 +380,7 @@ class Writing:
             return {**new, "status": structure.copied(old["status"])} if "status" in old else new
         return new
 
-    # ---- webhooks
-
-    def _mutated(  # noqa: PLR0917  as above
-        self,
-        operation: Operation,
-        target: Target,
-        new: Document,
-        old: Mapping[str, Any] | None,
-        options: Options,
-        warnings: list[str],
-    ) -> Steps[Document]:
-        """Let webhooks change an object; what they make of it has to be one of its kind again."""
-        asked = asked_about(operation, target, new, old, options)
-        changed = yield from self._consulting.changed(asked, warnings)
-        if not changed or asked.new is None:
-            return new
-        lenient = msgspec.structs.replace(options, validation="Ignore")
-        made = conformity.decoded(structure.copied(asked.new), target.resource, lenient, [])
-        self._default(made, target.resource)
-        if made["metadata"].get("name") != new["metadata"].get("name"):
-            made["metadata"]["name"] = new["metadata"].get("name")
-        return made
-
-    def _validated(  # noqa: PLR0917  as above
-        self,
-        operation: Operation,
-        target: Target,
-        new: Document,
-        old: Mapping[str, Any] | None,
-        options: Options,
-        warnings: list[str],
-    ) -> Steps[None]:
-        """Let webhooks judge an object."""
-        yield from self._consulting.judged(asked_about(operation, target, new, old, options), warnings)
-
     # ---- what all of them share
-
-    def _complete(self, new: Document, resource: Resource) -> None:
-        self._default(new, resource)
-        self._finish(new, resource)
-
-    def _default(self, new: Document, resource: Resource) -> None:
-        """Fill in what a kind's schema says of fields that are not stated; whoever writes the object owns them."""
-        if not resource.custom:
-            defaults.fill(new, resource.group, resource.kind_name)
-        elif "metadata" in new:
-            conforming.fill_defaults(new, resource.node)
-
-    def _finish(self, new: Document, resource: Resource) -> None:
-        """Fill in what the server says about an object; nobody owns that."""
-        complete = self.completes.get((resource.group, resource.kind_name))
-        if complete is not None:
-            complete(new)
-
-    def _judge(self, new: Document, resource: Resource, old: Mapping[str, Any] | None) -> None:
-        """Refuse an object that is not valid, with every field that is wrong."""
-        found = validity.metadata(new, resource.kind_name)
-        found += owner_problems(new)
-        if resource.custom:
-            named = {k: v for k, v in new["metadata"].items() if k in _NAMING}
-            found += validating.causes({**new, "metadata": named}, resource.node, old)
-        else:
-            required = validity.required(new, resource.node)
-            told = {field for _, field, _ in required}
-            special = validity.built_in(new, resource.group, resource.kind_name, old)
-            found += required + [cause for cause in special if cause[1] not in told]
-        if not found and new["metadata"].get("uid") and new["metadata"].get("ownerReferences"):
-            found += self._cycle(new)
-        if found:
-            raise statuses.invalid(resource.kind_name, resource.group, new["metadata"].get("name", ""), found)
-        judge = self.judges.get((resource.group, resource.kind_name))
-        if judge is not None:
-            judge(new, old)
-
-    def _review(
-        self, operation: Operation, target: Target, new: Document, old: Mapping[str, Any] | None, warnings: list[str]
-    ) -> None:
-        """Ask the rules of Volcano's kinds, as webhooks are asked: about objects, never about their status alone."""
-        if self.volcano_rules is not None and not target.subresource:
-            place = (target.namespace, new["metadata"].get("name", ""))
-            self.volcano_rules.check(operation, target.resource, place, new=new, old=old, warnings=warnings)
-
-    def _cycle(self, new: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-        """Find out whether an object would own itself through others: nothing of such a circle could ever be collected in order."""
-        own, waiting, seen = new["metadata"]["uid"], [new], {new["metadata"]["uid"]}
-        while waiting:
-            for uid in owner_uids(waiting.pop()):
-                if uid == own:
-                    text = f"Invalid value: {own!r}: the object would own itself through {len(seen) - 1} others; a cycle of owners is refused"
-                    return [("FieldValueInvalid", "metadata.ownerReferences", text)]
-                key = self._store.owner(uid)
-                if key is not None and uid not in seen:
-                    seen.add(uid)
-                    waiting.append(dict(self._store.peek(key)))
-        return []
 
     def _check_identity(self, metadata: Document, target: Target) -> None:
         """Refuse a writer that states another name or namespace than the path has, or no name."""
@@ -529,27 +422,9 @@ class Writing:
         return self._stamped[1]
 
 
-def asked_about(
-    operation: Operation, target: Target, new: Document, old: Mapping[str, Any] | None, options: Options
-) -> Asked:
-    """Say what webhooks are asked about a write."""
-    stated: Document = {
-        "kind": "CreateOptions" if operation == "CREATE" else "UpdateOptions",
-        "apiVersion": "meta.k8s.io/v1",
-        "fieldManager": options.manager,
-    }
-    if options.dry_run:
-        stated["dryRun"] = ["All"]
-    return Asked(
-        operation=operation,
-        target=target,
-        name=new["metadata"].get("name", ""),
-        new=new,
-        old=old,
-        user=options.user,
-        options=stated,
-        dry_run=options.dry_run,
-    )
+def _is_generated(new: Document, target: Target) -> bool:
+    """Tell whether the name of a new object is made up, so that another one may be."""
+    return bool(new["metadata"].get("generateName")) and not target.name
 
 
 def _keep_owned(new: Document, old: Mapping[str, Any]) -> None:
@@ -563,47 +438,3 @@ def _keep_owned(new: Document, old: Mapping[str, Any]) -> None:
 def generate(prefix: Any) -> str:
     """Make up a name."""
     return str(prefix)[:58] + "".join(random.choices(_SUFFIX, k=5))  # noqa: S311  a name, not a secret
-
-
-def owner_problems(new: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Refuse references to owners that name nothing, that name the object itself, or that are two controllers."""
-    found = []
-    references = new["metadata"].get("ownerReferences") or ()
-    controllers = 0
-    for index, reference in enumerate(references):
-        where = f"metadata.ownerReferences[{index}]"
-        if not isinstance(reference, dict):
-            return [("FieldValueInvalid", where, f"Invalid value: {reference!r}: must be an object")]
-        found += [
-            ("FieldValueInvalid", f"{where}.{field}", f'Invalid value: "": {field} must not be empty')
-            for field in ("apiVersion", "kind", "name", "uid")
-            if not reference.get(field)
-        ]
-        if reference.get("uid") and reference.get("uid") == new["metadata"].get("uid"):
-            found.append(
-                (
-                    "FieldValueInvalid",
-                    f"{where}.uid",
-                    f'Invalid value: "{reference["uid"]}": an object cannot own itself',
-                )
-            )
-        controllers += reference.get("controller") is True
-    if controllers > 1:
-        found.append(
-            (
-                "FieldValueInvalid",
-                "metadata.ownerReferences",
-                "Invalid value: Only one reference can have Controller set to true",
-            )
-        )
-    return found
-
-
-def owner_uids(manifest: Mapping[str, Any]) -> list[str]:
-    """Give the uids of an object's owners."""
-    references = manifest["metadata"].get("ownerReferences")
-    return (
-        [each["uid"] for each in references if isinstance(each, dict) and each.get("uid")]
-        if isinstance(references, list)
-        else []
-    )

@@ -119,7 +119,7 @@ class ApiThread(threading.Thread):
         made = cluster.Cluster(store, clock.wall, durable, files.account_key.read_bytes(), files.authority.read_bytes())
         if keeper:
             keeper.restore(made)
-        made.writing.judges["", "Node"] = node_health.judge
+        made.writing.rules.judges["", "Node"] = node_health.judge
         anew = not any(store.known_kinds())
         made.start()
         contents.define(made)
