@@ -17,8 +17,25 @@ FUZZ = bool(os.environ.get("PUMICE_FUZZ"))
 WORLDS = 2000 if FUZZ else 130
 LIVES = 400 if FUZZ else 40
 FIRST = random.SystemRandom().randrange(10**6, 10**9) if FUZZ else 20_000
-# What the search does not keep yet: inside one job minimums and the number of members, what a queue may claim for several members of reclaim, and the best of all plans.
-OPEN = ("claim (20)", "minimum (26)", "missed (26)", "rank (26)", "ping-pong (28)", "spared victim (26)")
+# What the search does not keep yet: pods that are offered and leave a job its minimum take its other pods with them.
+OPEN = ("tier (24)",)
+# Worlds in which a rule was broken once.
+MENDED = (
+    ("inside one job nobody goes while its minimum is not reached", 86, ""),
+    ("inside one job a plan is for as many members as are lacking", 366, ""),
+    ("a job that keeps its minimum loses a pod before one that does not", 609, ""),
+    ("the same on one node", 2036, ""),
+    ("reclaim asks for each member whether its queue may, in the state reached", 780, ""),
+    ("a queue that deserves nothing reclaims nothing", 51, ""),
+    ("a less important pod goes first in gangreclaim", 1706, ""),
+    ("pods that stay use up nobody's allowance in gangreclaim", 1832, ""),
+    ("a gang that goes whole is judged once in gangreclaim", 1649, ""),
+    ("the same by capacity", 2616, ""),
+    ("whom the victims' job would take back is not taken", 1554, ""),
+    ("a gang goes whole from two nodes for two members", 2017, ""),
+    ("the pod that a job can spare goes where it helps both members", 2765, ""),
+    ("the same in reclaim", 1853, ""),
+)
 
 
 @pytest.mark.parametrize("action", tiny_worlds.ACTIONS)
@@ -29,6 +46,12 @@ def test_what_is_committed_passes_every_rule_and_nothing_is_missed(action, recor
     assert notes["nobody evicted"] > WORLDS // 10, "the worlds have no claimants that wait"
     broken = [each for each in findings if not any(rule in each.rule for rule in OPEN)]
     assert not broken, "\n".join(map(str, broken))
+
+
+@pytest.mark.parametrize(("seed", "action"), [each[1:] for each in MENDED], ids=[each[0] for each in MENDED])
+def test_a_rule_that_was_broken_once_holds(seed, action):
+    check = tiny_checks.Check(seed, action)
+    assert not check.findings, "\n".join(map(str, check.findings))
 
 
 @pytest.mark.parametrize("action", tiny_worlds.ACTIONS)
