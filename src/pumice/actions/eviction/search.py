@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 ROUNDS = 8
+LEVELS = 2
 NO_DOMAIN = "no hyper-node that its network topology allows holds the members that run and has room enough, even with everybody gone who may go"
 
 
@@ -58,6 +59,8 @@ class Search:
         self.session = session
         self.rules = rules
         self._successors = successors
+        # Whoever would undo a plan makes one himself, which must last too; how far that is followed.
+        self.levels = LEVELS
         self._market = Market(session, rules)
         self._equals = EqualClaimants(session, self._market)
         self._anybody: dict[object, str | None] = {}
@@ -400,12 +403,23 @@ class Search:
         return any(self._takes_in(wanted, domain, plan) for domain in self._first_domains(job))
 
     def _takes_in(self, wanted: Wanted, domain: HyperNode, plan: Plan) -> bool:
-        rival = self._blank(wanted, domain)
+        """Tell whether a plan for somebody who comes back takes pods of a plan's claimant; one that takes others, and that these would undo, is not made."""
+        rival, search = self._blank(wanted, domain), self.fresh()
+        search.levels = self.levels - 1
         members = {member.uid for member in plan.members}
-        self.fresh()._is_made(rival, wanted)  # noqa: SLF001  a search like this one
-        taken = [task for unit in rival.units for task in unit.tasks]
-        rival.start_again()
-        return any(task.uid in members or (task.job is plan.job and task.job is not wanted.job) for task in taken)
+        for _ in range(ROUNDS):
+            if not search._is_made(rival, wanted):  # noqa: SLF001  a search like this one
+                return False
+            taken = [task for unit in rival.units for task in unit.tasks]
+            if any(task.uid in members or (task.job is plan.job and task.job is not wanted.job) for task in taken):
+                rival.start_again()
+                return True
+            returning = search._those_who_would_undo_it(rival) if taken and search.levels else []  # noqa: SLF001
+            rival.start_again()
+            if not returning:
+                return False
+            rival.excluded.update(dict.fromkeys(task.uid for task in returning))
+        return False
 
     def _keep_room(self, plan: Plan) -> None:
         """Nobody needs to go: the members keep the places that were found for them, and allocate follows."""
