@@ -15,7 +15,6 @@ from pumice.actions.eviction import (
     equal_rivals,
     gang_rules,
     judge,
-    member_room,
     node_ahead,
     offers,
     offers_ahead,
@@ -154,7 +153,6 @@ def test_what_is_known_of_equals_decides_nothing(name, monkeypatch):
     monkeypatch.setattr(equal_rivals, "is_one", lambda _rules, _plan, _job: False)
     monkeypatch.setattr(ping_pong, "is_known_to_be_none", lambda _session, _victims: False)
     monkeypatch.setattr(set_order, "are_equal", lambda _choices: False)
-    monkeypatch.setattr(member_room, "of", lambda _plan: None)
     monkeypatch.setattr(trimming, "_are_all_needed", lambda _plan: False)
     assert decided(name) == quick
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from eviction_crowds import PLUGINS, crowd
 
-from pumice.actions.eviction import member_room, node_bounds, plan, trimming
+from pumice.actions.eviction import node_bounds, plan, trimming
 
 SEEDS = 8
 
@@ -55,9 +55,8 @@ def tried(plan, unit):
 
 
 def test_who_is_needed_by_numbers_is_not_spared_if_that_is_tried(monkeypatch):
-    needed, alone, crowded = [], [], []
+    needed, alone = [], []
     is_needed, are_all_needed = trimming._is_needed, trimming._are_all_needed
-    is_too_little = member_room.MemberRoom.is_too_little_with
 
     def of_one(plan, unit):
         told = is_needed(plan, unit)
@@ -73,29 +72,14 @@ def test_who_is_needed_by_numbers_is_not_spared_if_that_is_tried(monkeypatch):
             alone.extend(plan.units)
         return told
 
-    def of_room(room, victims):
-        told = is_too_little(room, victims)
-        if told:
-            unit = next(unit for unit in room._plan.units if unit.tasks == victims)
-            assert tried(room._plan, unit)
-            room._changed = room._plan.session.cluster.changed
-            crowded.append(unit)
-        return told
-
     monkeypatch.setattr(trimming, "_is_needed", of_one)
     monkeypatch.setattr(trimming, "_are_all_needed", of_all)
-    monkeypatch.setattr(member_room.MemberRoom, "is_too_little_with", of_room)
     for name in PLUGINS:
         cycles(name)
     monkeypatch.setattr(plan, "SMALL", 0)
     for name in PLUGINS:
         cycles(name)
-    # Members of several shapes are rare here, and of one shape the others have told everything.
-    monkeypatch.setattr(trimming, "_are_all_needed", lambda _plan: False)
-    monkeypatch.setattr(member_room, "of", lambda _plan: None)
-    for name in PLUGINS:
-        cycles(name)
-    assert min(len(needed), len(alone), len(crowded)) > 5, (len(needed), len(alone), len(crowded))
+    assert min(len(needed), len(alone)) > 5, (len(needed), len(alone))
 
 
 @pytest.mark.parametrize("name", ["preempt, no vote of gang", "reclaim, proportion"])

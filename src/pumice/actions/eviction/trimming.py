@@ -6,7 +6,7 @@ import itertools
 import operator
 from typing import TYPE_CHECKING
 
-from pumice.actions.eviction import member_room, units, votes
+from pumice.actions.eviction import units, votes
 from pumice.actions.eviction.units import Unit
 from pumice.model.statuses import Status
 
@@ -30,14 +30,10 @@ def trim(plan: Plan) -> None:
     kinds = list({member.likeness: member for member in plan.members}.values())
     by_numbers = _is_told_by_numbers(plan, kinds)
     if not (by_numbers and len(plan.members) == 1 and _are_all_needed(plan)):
-        room = member_room.of(plan)
         # Among equals the last to go is the first to be given back.
         for unit in sorted(plan.units, key=lambda u: (u.priority, len(u.tasks)))[::-1]:
-            if unit not in plan.units or (room is not None and room.is_too_little_with(unit.tasks)):
-                continue
-            if not (by_numbers and _is_needed(plan, unit)):
+            if unit in plan.units and not (by_numbers and _is_needed(plan, unit)):
                 _spare(plan, unit, kinds)
-                room = room if room is None or room.is_current else member_room.of(plan)
     if plan.gangs and any(unit.whole for unit in plan.units):
         tries = [TRIES]
         for job in {u.tasks[0].job.key: u.tasks[0].job for u in plan.units if u.tasks[0].job is not None}.values():
@@ -146,14 +142,11 @@ def _take_a_part(plan: Plan, job: Job, kinds: list[Task], tries: list[int]) -> N
     records = {task.node.row: task.node for task in tasks if task.node is not None}
     given = [votes.offered(plan.rules, plan.members[0], record, plan.domain) for record in records.values()]
     offered = [task for some in given for task in some if task.job is job]
-    room = member_room.of(plan)
     for part in _parts(offered, job.surplus):
         tries[0] -= 1
         if tries[0] < 0:
             plan.bounds[PARTS] = None
             break
-        if room is not None and room.is_too_little_without(part):
-            continue
         if units.may_all_go(plan.rules, plan.statement, plan.members[0], part):
             taken = [Unit((task,), whole=False) for task in part]
             for unit in taken:
