@@ -74,9 +74,9 @@ class Votes:
         return [] if about is None else self._rules.extension().of_tier(tier, about, candidates)
 
     def give(self, tier: int, member: Task, asked: Sequence[Task], going: Sequence[Unit]) -> bool:
-        """Ask a tier about units of which some tasks are here: all of these must be given, of a job that goes whole so many that the rest goes with them."""
+        """Ask a tier about units of which some tasks are here: all of these must be given, of a job that goes whole so many that it would not keep its minimum: then the rest goes with them."""
         given = {task.uid for task in self.ask_tier(tier, member, asked)}
-        if len(given) == len(asked):
+        if len(given) == len(asked) and not any(unit.whole and len(unit.tasks) > 1 for unit in going):
             return True
         for unit in going:
             part = [task for task in unit.tasks if task.uid in given]
