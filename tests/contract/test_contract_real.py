@@ -11,11 +11,11 @@ from contract_objects import code, pod, pod_group, uid
 
 from pumice.api import kinds, names
 from pumice.cache import effects
+from pumice.kube import grouping
 from pumice.kube.access import connection
 from pumice.kube.calls import client
 from pumice.kube.watches import informers
 from pumice.kube.watches.watching import WatchSpec
-from pumice.kube.writes import companions
 from testbed import waiting
 
 CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/podgroups.scheduling.volcano.sh"
@@ -134,13 +134,13 @@ def test_a_repeated_event_counts_up(kube):
 # -- companions ------------------------------------------------------------------------------------------------
 
 
-def grouping(kube, done):
+def grouped(kube, done):
     """Run the companion controller over real watches until something is so."""
 
     async def run():
         async with client.Client(connection.load(kubeconfig=str(kube.server.kubeconfig))) as api:
-            controller = companions.Companions(api)
-            specs = [WatchSpec(kind, keep_raw=True) for kind in companions.WATCHED]
+            controller = grouping.Grouping(api)
+            specs = [WatchSpec(kind, keep_raw=True) for kind in grouping.WATCHED]
             watches = informers.Informers(api, specs, controller)
             tasks = [asyncio.create_task(watches.run())]
             try:
@@ -183,7 +183,7 @@ def test_ungrouped_pods_are_grouped_by_their_owner_or_alone(kube):
     reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": owner, "controller": True}
     owned = [ungrouped(kube, name, labels=labels, ownerReferences=[reference]) for name in ("w0", "w1")]
     kube.apply(*owned)
-    grouping(kube, lambda: all(group_of(kube, name) for name in ("alone", "w0", "w1")))
+    grouped(kube, lambda: all(group_of(kube, name) for name in ("alone", "w0", "w1")))
     assert group_of(kube, "w0") == group_of(kube, "w1") == f"podgroup-{owner}"
     assert group_of(kube, "grouped") == "g"
     alone = kube.find(kinds.POD_GROUP, group_of(kube, "alone"))
@@ -207,4 +207,4 @@ def test_a_group_follows_its_owner_to_nothing(kube):
     )
     group = f"podgroup-{uid(kube, kinds.REPLICA_SET, 'r')}"
     kube.apply(pod_group(kube, group))
-    grouping(kube, lambda: kube.find(kinds.POD_GROUP, group) is None)
+    grouped(kube, lambda: kube.find(kinds.POD_GROUP, group) is None)
