@@ -61,6 +61,7 @@ class Memory:
         self.offered: Matrix = np.zeros((0, 0), dtype=np.int64)
         self.outlooks: dict[int, tuple[int, Outlook]] = {}
         self.rulings: dict[bytes, tuple[int, Ruling]] = {}
+        self.jobs: dict[str, tuple[object, int, object]] = {}  # by job: its group, its version, what was found
 
 
 class Outlooks:
@@ -74,6 +75,14 @@ class Outlooks:
     def epoch(self) -> Epoch:
         """What is another one whenever nodes come, go, or offer or say something else; the same in a copy of the cluster."""
         return self._memory().epoch
+
+    @property
+    def jobs(self) -> dict[str, tuple[object, int, object]]:
+        """What was found of jobs as long as nodes are what they are; whoever looks at jobs keeps it here."""
+        memory = self._memory()
+        if len(memory.jobs) > 2 * len(self._session.cluster.jobs) + KEPT:
+            memory.jobs.clear()
+        return memory.jobs
 
     def of(self, task: Task) -> Outlook:
         """Say what the nodes could ever do for a pod."""
@@ -104,6 +113,7 @@ class Outlooks:
             memory.epoch = (*state, zlib.crc32(memory.offered.tobytes()))
             memory.outlooks.clear()
             memory.rulings.clear()
+            memory.jobs.clear()
         return memory
 
     # -- looking -----------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from pumice.api import names
+from pumice.framework import never_running, reason_keys
 from pumice.model.statuses import TENTATIVE, Status
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pumice.framework.record import Verdict
     from pumice.framework.session import Session
     from pumice.model.job import Job
+    from pumice.model.task import Task
 
 # Asked of every job that is noticed: plain integers index lists several times faster than members of an enumeration.
 _ALLOCATED, _PIPELINED = int(Status.ALLOCATED), int(Status.PIPELINED)
@@ -114,19 +116,39 @@ def _without_digits(text: str) -> bytes:
     return text.encode().translate(None, b"0123456789")
 
 
-def _outlook(session: Session, job: Job, nevers: dict[int, str]) -> tuple[int, ...] | str:
-    """Return what tells whether the nodes, or the claims of pods with volumes, may be no longer what they were for a job: that is news though who refuses is the same.
+def _outlook(session: Session, job: Job, nevers: dict[int, str]) -> object:
+    """Return what the nodes, or the claims of pods with volumes, could ever do for a job: if that is something else than it was, it is news though who refuses is the same.
 
-    Of jobs of one pod each there are the most: what will always keep such a pod from every node is looked up once for each shape (`nevers`).
+    Of jobs of one pod each there are the most: what will always keep such a pod from every node is looked up once for each shape (`nevers`). Of others it is kept as long as nodes are what they are.
     """
-    first = next(iter(job.pending.values()), None)
-    if first is None or job.min_member > 1 or len(job.pending) > 1:
-        return session.outlooks.epoch
-    if first.shape.constraint_class.constraints.has_volumes:
+    if len(job.pending) == 1 and job.min_member <= 1:
+        ((_, first),) = job.pending.items()
+        if first.shape.constraint_class.constraints.has_volumes:
+            return *session.outlooks.epoch, session.cluster.nodes.claims
+        return _never(session, first, nevers)
+    kept = session.outlooks.jobs
+    known = kept.get(job.key)
+    if known is None or known[0] is not job.group or known[1] != job.version:
+        known = kept[job.key] = (job.group, job.version, _of_many(session, job, nevers))
+    return known[2]
+
+
+def _of_many(session: Session, job: Job, nevers: dict[int, str]) -> object:
+    """Return what will always keep each of the pods of a job from every node, and the job from starting; where that takes too long, or volumes have a say, whether anything has changed."""
+    shapes = {task.shape.serial: task for task in job.pending.values() if not task.externally_gated}
+    volumes = any(task.shape.constraint_class.constraints.has_volumes for task in shapes.values())
+    if volumes or len(shapes) > never_running.MOST_SHAPES:
         return *session.outlooks.epoch, session.cluster.nodes.claims
-    never = nevers.get(first.shape.serial)
+    starts = session.job_ready(job)
+    told = sorted({never for task in shapes.values() if (never := _never(session, task, nevers))})
+    return told, "" if starts else reason_keys.cause_key(session.never_running.verdict(job) or "")
+
+
+def _never(session: Session, task: Task, nevers: dict[int, str]) -> str:
+    """Return the reason that will always keep a pod from every node: how many nodes there are, and which is the largest, is no news."""
+    never = nevers.get(task.shape.serial)
     if never is None:
-        never = nevers[first.shape.serial] = session.outlooks.of(first).never
+        never = nevers[task.shape.serial] = reason_keys.cause_key(session.outlooks.of(task).never)
     return never
 
 
