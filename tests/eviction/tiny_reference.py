@@ -273,8 +273,11 @@ class Reference:
 
     # ---- what lasts (28)
 
-    def would_take(self, pods):
-        """Tell whether this job's search would take some of these pods: True or False where that is certain, else None."""
+    def would_take(self, pods, *, lasting=True):
+        """Tell whether this job's search would take some of these pods: True or False where that is certain, else None.
+
+        It takes others only by a plan that these would not undo in turn; how far that is followed is the search's own matter.
+        """
         names = {pod.key for pod in pods}
         if not self.scene.is_starving(self.key):
             return False
@@ -286,16 +289,17 @@ class Reference:
         ours = [plan for plan in best if plan in taking]
         if ours and not any(not plan.gone for plan in allowed) and len(ours) == len(best):
             return True if any(self.due(plan.gone) for plan in ours) else None
-        if not ours and any(self.due(plan.gone) for plan in best):
+        others = [plan for plan in best if self.due(plan.gone)] if not ours else []
+        if any(not lasting or self.comes_back(plan, lasting=False) is False for plan in others):
             return False
         return None
 
-    def comes_back(self, plan):
+    def comes_back(self, plan, *, lasting=True):
         """Tell whether a victims' job would take the claimant's pods in turn: True or False where that is certain, else None."""
         after = self.scene.moved(gone=plan.gone, placed=plan.where)
         members = [m for m, _ in plan.where]
         answers = [
-            Reference(after, job, self._place).would_take(members)
+            Reference(after, job, self._place).would_take(members, lasting=lasting)
             for job in sorted({p.group for p in plan.gone} - {self.key})
         ]
         if True in answers:
