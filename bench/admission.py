@@ -14,7 +14,7 @@ import aiohttp
 
 from bench import cases
 from pumice.admission import rules, surroundings
-from pumice.admission.requests import Settings
+from pumice.admission.requests import RuleSettings
 from pumice.api import kinds
 from pumice.server import serving
 from pumice.server.admission import answering, certificates, process
@@ -48,7 +48,7 @@ async def _measured() -> dict[str, Any]:
     bundle = certificates.make(["127.0.0.1"], dt.datetime.now(dt.UTC))
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     process.load(context, bundle)
-    served = answering.Answering(rules.RULES, _cluster(), Settings(), Log())
+    served = answering.Answering(rules.RULES, _cluster(), RuleSettings(), Log())
     listener = serving.Listener(served.app())
     bound = await listener.start(Address("127.0.0.1", 0), context)
     trusted = ssl.create_default_context(cadata=bundle.authorities.decode())

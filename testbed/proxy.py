@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import aiohttp
 from aiohttp import web
 
-from pumice.kube.calls.farewells import Farewells
+from pumice.kube.calls.open_sockets import OpenSockets
 from testbed import faults
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Proxy:
         self._server = server
         self._token = token
         self._context = ssl.create_default_context(cafile=ca_file)
-        self._farewells = Farewells()
+        self._sockets = OpenSockets()
         self._rules: list[Rule] = []
         self._open: set[_Exchange] = set()
         self._loop = asyncio.new_event_loop()
@@ -144,7 +144,7 @@ class Proxy:
     async def _start(self) -> None:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
-                limit=0, ssl=self._context, keepalive_timeout=5, socket_factory=self._farewells.make
+                limit=0, ssl=self._context, keepalive_timeout=5, socket_factory=self._sockets.make
             ),
             timeout=aiohttp.ClientTimeout(total=None),
             auto_decompress=False,
@@ -161,7 +161,7 @@ class Proxy:
         await self._cut(re.compile(""))
         await self._runner.cleanup()
         await self._session.close()
-        await self._farewells.end()
+        await self._sockets.end()
         await self._loop.shutdown_asyncgens()
 
     # -- serving -----------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ class Rig(EffectObserver):
         self.client = Client(connection, qps=100_000, burst=100_000)
         self.world = KubeWorld(self.client, observer=self)
         self.cache = Cache(self.world)
-        self._loop = gathering.loop(self.world.lull)
+        self._loop = gathering.loop(self.world.gathering_pause)
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._tasks: list[asyncio.Task[Any]] = []
         self.written = 0

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import structs
 
 from pumice.admission import remarks, rules, surroundings
-from pumice.admission.requests import Settings, written
+from pumice.admission.requests import RuleSettings, written
 from pumice.api import kinds
 
 EVERYTHING = rules.named(tuple(rules.BY_PATH))
@@ -111,11 +111,11 @@ def judged(
     *,
     old: dict[str, Any] | None = None,
     around: surroundings.KnownObjects | None = None,
-    settings: Settings | None = None,
+    settings: RuleSettings | None = None,
     operation: str = "",
 ) -> remarks.Remarks:
     """Complete and judge an object as all paths together would, by strict rules unless settings say otherwise."""
-    around, settings = around or known(), settings or Settings(strict=True)
+    around, settings = around or known(), settings or RuleSettings(strict=True)
     kind = kinds.find(manifest["apiVersion"], manifest["kind"])
     assert kind is not None
     request = written(operation or ("UPDATE" if old is not None else "CREATE"), manifest, old)

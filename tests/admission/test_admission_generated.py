@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.admission import patches, remarks, rules
-from pumice.admission.requests import Request, Settings
+from pumice.admission.requests import Request, RuleSettings
 from pumice.api import kinds
 
 Path = tuple[str | int, ...]
@@ -148,11 +148,11 @@ def test_a_valid_job_passes_and_stays_as_it_is_when_completed_twice(job):
     request = Request(operation="CREATE", object=copy.deepcopy(job), namespace="default", name="train")
     around = objects.known()
 
-    once = rules.completed(objects.EVERYTHING, kinds.JOB, request, around, Settings())
+    once = rules.completed(objects.EVERYTHING, kinds.JOB, request, around, RuleSettings())
     again = Request(operation="CREATE", object=once, namespace="default", name="train")
 
     assert request.object == job
-    assert rules.completed(objects.EVERYTHING, kinds.JOB, again, around, Settings()) == once
+    assert rules.completed(objects.EVERYTHING, kinds.JOB, again, around, RuleSettings()) == once
     assert objects.refusals(job) == []
     assert objects.refusals(once, old=once) == []
 

@@ -6,7 +6,7 @@ import pytest
 from admission_objects import GONE, container, edited, job, known, queue, refusals, warnings
 
 from pumice.admission.jobs import completing, dependencies
-from pumice.admission.requests import Request, Settings
+from pumice.admission.requests import Request, RuleSettings
 
 TASK = ("spec", "tasks", 0)
 POLICY = {"action": "RestartJob", "event": "PodFailed"}
@@ -187,7 +187,7 @@ CHANGED = [
 
 @pytest.mark.parametrize(("path", "value", "field"), CHANGED)
 def test_only_numbers_of_pods_and_the_priority_may_change(path, value, field):
-    old = completing.complete(Request(operation="CREATE", object=job()), known(), Settings())
+    old = completing.complete(Request(operation="CREATE", object=job()), known(), RuleSettings())
 
     found = refusals(edited(old, path, value), old=old)
 
@@ -218,7 +218,7 @@ def test_what_is_left_out_is_filled_in():
     )  # fmt: skip
 
     made = completing.complete(
-        Request(operation="CREATE", object=given), known(), Settings(scheduler_names=("vol", "b"))
+        Request(operation="CREATE", object=given), known(), RuleSettings(scheduler_names=("vol", "b"))
     )
 
     spec = made["spec"]
@@ -232,7 +232,7 @@ def test_what_is_left_out_is_filled_in():
 
 @pytest.mark.parametrize("plugin", ["tensorflow", "pytorch", "ray"])
 def test_plugins_that_talk_to_peers_bring_svc(plugin):
-    made = completing.complete(Request(operation="CREATE", object=job(plugins={plugin: []})), known(), Settings())
+    made = completing.complete(Request(operation="CREATE", object=job(plugins={plugin: []})), known(), RuleSettings())
 
     assert made["spec"]["plugins"] == {plugin: [], "svc": []}
 
@@ -241,15 +241,15 @@ def test_a_task_with_partitions_starts_whole_ones():
     parts = {"totalPartitions": 4, "partitionSize": 2, "minPartitions": 3}
     given = edited(edited(job(), (*TASK, "replicas"), 8), (*TASK, "partitionPolicy"), parts)
 
-    made = completing.complete(Request(operation="CREATE", object=given), known(), Settings())
+    made = completing.complete(Request(operation="CREATE", object=given), known(), RuleSettings())
 
     assert made["spec"]["tasks"][0]["minAvailable"] == 6
 
 
 def test_what_is_filled_in_once_stays():
-    once = completing.complete(Request(operation="CREATE", object=job()), known(), Settings())
+    once = completing.complete(Request(operation="CREATE", object=job()), known(), RuleSettings())
 
-    assert completing.complete(Request(operation="CREATE", object=once), known(), Settings()) == once
+    assert completing.complete(Request(operation="CREATE", object=once), known(), RuleSettings()) == once
 
 
 def test_a_gang_that_waits_for_pods_behind_it_is_warned_of():

@@ -9,13 +9,13 @@ import pytest
 from admission_objects import container, cron_job, edited, hyper_node, job, job_flow, pod_group, queue
 
 from pumice.admission import laws, remarks, reviewing, rules
-from pumice.admission.requests import Settings
+from pumice.admission.requests import RuleSettings
 from pumice.api import kinds, names
 
 TASK = ("spec", "tasks", 0)
 POD = (*TASK, "template", "spec")
 MAIN = (*POD, "containers", 0)
-LENIENT, STRICT = Settings(), Settings(strict=True)
+LENIENT, STRICT = RuleSettings(), RuleSettings(strict=True)
 
 
 def tasks(*called: str, **more: Any) -> list[dict[str, Any]]:
@@ -111,11 +111,11 @@ CASES: list[tuple[laws.Law, dict[str, Any], str, dict[str, Any]]] = [
 APART = (laws.CHANGES, laws.ROOT, laws.DELETION, laws.JOB_TEMPLATE)
 
 
-def found_by(manifest: dict[str, Any], settings: Settings, **more: Any) -> remarks.Remarks:
+def found_by(manifest: dict[str, Any], settings: RuleSettings, **more: Any) -> remarks.Remarks:
     return objects.judged(manifest, settings=settings, around=objects.known(*TREE), **more)
 
 
-def broken(manifest: dict[str, Any], law: laws.Law, settings: Settings, **more: Any) -> list[remarks.Remark]:
+def broken(manifest: dict[str, Any], law: laws.Law, settings: RuleSettings, **more: Any) -> list[remarks.Remark]:
     return [each for each in found_by(manifest, settings, **more).all if each.law == law]
 
 
@@ -143,7 +143,7 @@ def test_only_what_others_refuse_is_refused_unless_rules_are_strict(law, bad, fi
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_laws_on_changes_and_deletions_hold_for_everybody(strict):
-    settings, root = Settings(strict=strict), queue("root")
+    settings, root = RuleSettings(strict=strict), queue("root")
     image = edited(job(), (*MAIN, "image"), "other")
 
     assert broken(image, laws.CHANGES, settings, old=job())[0].refuses
@@ -167,7 +167,7 @@ def test_a_template_of_jobs_is_refused_by_nobody_else(strict, refused):
         "spec": job(minAvailable=9)["spec"],
     }
 
-    job_flows.judge_template(written("CREATE", manifest), found, objects.known(), Settings(strict=strict))
+    job_flows.judge_template(written("CREATE", manifest), found, objects.known(), RuleSettings(strict=strict))
 
     assert [(each.law, each.field, each.refuses) for each in found.all] == [
         (laws.JOB_TEMPLATE, "spec.minAvailable", refused)

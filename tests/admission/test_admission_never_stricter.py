@@ -15,13 +15,13 @@ import admission_objects as objects
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from pumice.admission.requests import Settings
+from pumice.admission.requests import RuleSettings
 
 EVENTS = {"*", "PodFailed", "PodEvicted", "PodPending", "Unknown", "TaskCompleted", "TaskFailed", "JobUpdated"}
 ACTIONS = {"AbortJob", "RestartJob", "RestartTask", "RestartPod", "RestartPartition", "TerminateJob", "CompleteJob", "ResumeJob"}  # fmt: skip
 PLUGINS = {"env", "svc", "ssh", "tensorflow", "pytorch", "mpi", "ray", "hcclrank"}
 QUALIFIED = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
-LENIENT = Settings()
+LENIENT = RuleSettings()
 
 
 # ---- what the peer admits

@@ -19,7 +19,7 @@ from admission_objects import (
 )
 
 from pumice.admission import pod_groups, pod_rules, pods
-from pumice.admission.requests import Request, Settings
+from pumice.admission.requests import Request, RuleSettings
 
 TOPOLOGY = {"highestTierAllowed": 1, "highestTierName": "rack"}
 NAMESPACE = {
@@ -143,8 +143,8 @@ def test_members_that_are_never_found_are_warned_of():
 def test_a_group_without_a_queue_of_its_own_goes_to_that_of_its_namespace(named, stored):
     request = Request(operation="CREATE", object=pod_group(queue=named), namespace="default", name="g")
 
-    assert pod_groups.complete(request, known(NAMESPACE), Settings())["spec"]["queue"] == stored
-    assert pod_groups.complete(request, known(), Settings())["spec"]["queue"] == named
+    assert pod_groups.complete(request, known(NAMESPACE), RuleSettings())["spec"]["queue"] == stored
+    assert pod_groups.complete(request, known(), RuleSettings())["spec"]["queue"] == named
 
 
 # ---- pods
@@ -208,14 +208,14 @@ resourceGroups:
 """
 
 
-def changed(given: dict, settings: Settings, namespace: str = "default") -> dict:
+def changed(given: dict, settings: RuleSettings, namespace: str = "default") -> dict:
     return pods.complete(Request(operation="CREATE", object=given, namespace=namespace, name="p"), known(), settings)[
         "spec"
     ]
 
 
 def test_the_first_rule_that_fits_a_pod_is_applied():
-    settings = Settings(pod_rules=pod_rules.load(RULES, "rules"))
+    settings = RuleSettings(pod_rules=pod_rules.load(RULES, "rules"))
 
     made = changed(pod(annotations={"volcano.sh/resource-group": "gpu"}, nodeSelector={"a": "b"}), settings, "mng-2")
     assert made["nodeSelector"] == {"a": "b", "volcano.sh/nodetype": "management"}
@@ -234,12 +234,12 @@ def test_a_pod_that_asks_for_the_gate_gets_it_once_and_only_where_gates_are_on()
     gate = "scheduling.volcano.sh/queue-allocation-gate"
     asked = pod(annotations={gate: "true"})
 
-    made = changed(asked, Settings(gates_pods=True))
+    made = changed(asked, RuleSettings(gates_pods=True))
     assert made["schedulingGates"] == [{"name": gate}]
-    assert changed({**asked, "spec": made}, Settings(gates_pods=True)) == made
-    assert "schedulingGates" not in changed(asked, Settings())
-    assert "schedulingGates" not in changed(pod(), Settings(gates_pods=True))
-    assert "schedulingGates" not in changed(pod("other", {gate: "true"}), Settings(gates_pods=True))
+    assert changed({**asked, "spec": made}, RuleSettings(gates_pods=True)) == made
+    assert "schedulingGates" not in changed(asked, RuleSettings())
+    assert "schedulingGates" not in changed(pod(), RuleSettings(gates_pods=True))
+    assert "schedulingGates" not in changed(pod("other", {gate: "true"}), RuleSettings(gates_pods=True))
 
 
 @pytest.mark.parametrize(

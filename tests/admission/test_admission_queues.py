@@ -6,7 +6,7 @@ import pytest
 from admission_objects import edited, judged, known, queue, refusals, warnings
 
 from pumice.admission.queues import completing
-from pumice.admission.requests import Request, Settings
+from pumice.admission.requests import Request, RuleSettings
 
 HIERARCHY, WEIGHTS = "volcano.sh/hierarchy", "volcano.sh/hierarchy-weights"
 
@@ -120,7 +120,7 @@ def test_root_keeps_its_amounts_unless_the_protection_is_off():
     new = edited(old, ("spec", "capability"), {"cpu": 1})
 
     assert [field for field, _ in refusals(new, old=old)] == ["spec.capability"]
-    assert refusals(new, old=old, settings=Settings(root_protected=False)) == []
+    assert refusals(new, old=old, settings=RuleSettings(root_protected=False)) == []
     assert refusals(edited(old, ("spec", "weight"), 3), old=old) == []
 
 
@@ -155,12 +155,12 @@ def test_a_change_of_metadata_is_let_through_though_the_queue_breaks_rules():
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("default", Settings(), "is default, which every cluster has"),  # I15
-        ("root", Settings(), "is root, which every cluster has"),
-        ("p", Settings(), "1 queues below it (c)"),
-        ("busy", Settings(allocated_pods_checked=True), "is 3: wait for the pods of busy"),
-        ("busy", Settings(), ""),
-        ("c", Settings(), ""),
+        ("default", RuleSettings(), "is default, which every cluster has"),  # I15
+        ("root", RuleSettings(), "is root, which every cluster has"),
+        ("p", RuleSettings(), "1 queues below it (c)"),
+        ("busy", RuleSettings(allocated_pods_checked=True), "is 3: wait for the pods of busy"),
+        ("busy", RuleSettings(), ""),
+        ("c", RuleSettings(), ""),
     ],
 )
 def test_who_may_be_deleted(name, settings, message):
@@ -202,12 +202,12 @@ def _kind():
 def test_what_is_left_out_is_filled_in():
     bare = {"metadata": {"name": "q", "annotations": {HIERARCHY: "a/b", WEIGHTS: "2/8"}}, "spec": {"weight": 0}}
 
-    made = completing.complete(Request(operation="CREATE", object=bare), known(), Settings())
+    made = completing.complete(Request(operation="CREATE", object=bare), known(), RuleSettings())
 
     assert made["spec"] == {"weight": 1, "reclaimable": True}
     assert made["metadata"]["annotations"] == {HIERARCHY: "root/a/b", WEIGHTS: "1/2/8"}
-    assert completing.complete(Request(operation="CREATE", object=made), known(), Settings()) == made
+    assert completing.complete(Request(operation="CREATE", object=made), known(), RuleSettings()) == made
     kept = completing.complete(
-        Request(operation="CREATE", object=queue(reclaimable=False, weight=7)), known(), Settings()
+        Request(operation="CREATE", object=queue(reclaimable=False, weight=7)), known(), RuleSettings()
     )
     assert kept["spec"] == {"weight": 7, "reclaimable": False}

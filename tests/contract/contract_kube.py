@@ -15,7 +15,7 @@ from pumice.api import kinds
 from pumice.cache import effects
 from pumice.kube.access import connection, endpoint
 from pumice.kube.calls import client, paths, retrying
-from pumice.kube.calls.farewells import Farewells
+from pumice.kube.calls.open_sockets import OpenSockets
 from pumice.kube.writes import world
 from testbed import calling, waiting
 
@@ -148,8 +148,8 @@ async def lossy_proxy(server, lost):
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", forward)
     runner = web.AppRunner(application)
-    farewells = Farewells()
-    connector = aiohttp.TCPConnector(ssl=False, socket_factory=farewells.make)
+    sockets = OpenSockets()
+    connector = aiohttp.TCPConnector(ssl=False, socket_factory=sockets.make)
     try:
         async with aiohttp.ClientSession(connector=connector) as session:
             await runner.setup()
@@ -158,4 +158,4 @@ async def lossy_proxy(server, lost):
             yield f"http://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
-        await farewells.end()
+        await sockets.end()

@@ -140,8 +140,8 @@ def test_sources_are_read():
     assert (found.ufm.secret_namespace, found.ufm.secret_name) == ("n", "s")
     assert (found.ufm.endpoint, found.ufm.interval, found.ufm.insecure) == (ENDPOINT, 10 * duration.MINUTE, True)
     assert found.problems == ()
-    assert reading.read(config_map({**BY_UFM, "enabled": False})) == reading.Settings()
-    assert reading.read(None) == reading.read({"data": 3}) == reading.read(config_map()) == reading.Settings()
+    assert reading.read(config_map({**BY_UFM, "enabled": False})) == reading.DiscoverySettings()
+    assert reading.read(None) == reading.read({"data": 3}) == reading.read(config_map()) == reading.DiscoverySettings()
     assert reading.place({"HELM_RELEASE_NAME": "v", "KUBE_POD_NAMESPACE": "ns"}) == ("ns", "v-controller-configmap")
     assert reading.place({}) == PLACE
 

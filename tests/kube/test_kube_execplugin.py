@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pumice.kube import errors
-from pumice.kube.access.execplugin import HOLD_OFF, LARGEST, ExecPlugin, Settings, Variable
+from pumice.kube.access.execplugin import HOLD_OFF, LARGEST, ExecEntry, ExecPlugin, Variable
 from testbed import waiting
 
 V1 = "client.authentication.k8s.io/v1"
@@ -50,7 +50,7 @@ class Plugin:
         settings.setdefault("command", "./plugin")
         settings.setdefault("api_version", V1)
         return ExecPlugin(
-            Settings(**settings),
+            ExecEntry(**settings),
             field="/k/config: user 'eve': exec",
             folder=self.folder,
             environ={"PATH": "/usr/bin:/bin"},

@@ -53,7 +53,7 @@ def lulls(takes, pods, *, with_volumes=0, moments=(0.5,)):
         for moment in moments:
             await asyncio.sleep(moment * length - slept)
             slept = moment * length
-            found.append(made.lull())
+            found.append(made.gathering_pause())
         running.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await running
@@ -62,9 +62,11 @@ def lulls(takes, pods, *, with_volumes=0, moments=(0.5,)):
     return virtual_loop.run(whole())
 
 
-@pytest.mark.parametrize(("takes", "lull"), [(0.001, 0.0001), (0.010, 0.001), (0.040, 0.004), (0.200, LONGEST)])
-def test_in_a_burst_answers_are_gathered_for_a_tenth_of_the_time_that_one_takes(takes, lull):
-    assert lulls(takes, 4000) == [pytest.approx(lull, rel=0.01)]
+@pytest.mark.parametrize(
+    ("takes", "gathering_pause"), [(0.001, 0.0001), (0.010, 0.001), (0.040, 0.004), (0.200, LONGEST)]
+)
+def test_in_a_burst_answers_are_gathered_for_a_tenth_of_the_time_that_one_takes(takes, gathering_pause):
+    assert lulls(takes, 4000) == [pytest.approx(gathering_pause, rel=0.01)]
 
 
 def test_a_lone_write_and_the_last_ones_of_a_burst_wait_for_nobody():

@@ -134,7 +134,7 @@ def _watch(data):
 
 
 def _exec(data):
-    settings = execplugin.Settings(command="x", api_version="client.authentication.k8s.io/v1")
+    settings = execplugin.ExecEntry(command="x", api_version="client.authentication.k8s.io/v1")
     plugin = execplugin.ExecPlugin(settings, field="users[u].exec", folder=Path(), environ={}, cluster=dict)
     plugin._read(data)
 

@@ -1,4 +1,4 @@
-"""Answers are looked for in batches: what a lull lets come is seen at once, and nothing that is due waits for it."""
+"""Answers are looked for in batches: what a gathering_pause lets come is seen at once, and nothing that is due waits for it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pumice.server.threads import gathering
 class Pipes:
     """Pipes watched by a selector whose pauses are noted; in a pause the next pipe can be read."""
 
-    def __init__(self, lull, ready=1):
+    def __init__(self, gathering_pause, ready=1):
         self.slept = []
-        self.selector = gathering.GatheringSelector(lambda: lull, self._sleep)
+        self.selector = gathering.GatheringSelector(lambda: gathering_pause, self._sleep)
         self._ends = [os.pipe() for _ in range(3)]
         for read, _ in self._ends:
             self.selector.register(read, selectors.EVENT_READ)

@@ -33,7 +33,7 @@ class World:
     async def drain(self, patience):
         self.drained = patience
 
-    def lull(self):
+    def gathering_pause(self):
         return 0.0
 
 

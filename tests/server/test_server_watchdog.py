@@ -64,7 +64,7 @@ def test_a_stall_is_told_once_with_the_stacks_of_all_threads(stuck):
 
 def test_after_30_seconds_the_process_is_left_with_an_error_after_the_last_farewell_and_then_the_first():
     bench = Bench()
-    bench.dog.farewells += [lambda: bench.order.append("first"), lambda: bench.order.append("last")]
+    bench.dog.before_leaving += [lambda: bench.order.append("first"), lambda: bench.order.append("last")]
     bench.pass_time(60)
     assert bench.left == [1]
     assert bench.order == ["last", "first"]
@@ -93,7 +93,7 @@ def test_neither_a_log_nor_a_farewell_that_blocks_keeps_the_process_from_ending(
             for_ever.wait()
 
     bench = Bench(Blocked())
-    bench.dog.farewells.append(for_ever.wait)
+    bench.dog.before_leaving.append(for_ever.wait)
     try:
         bench.pass_time(60)
         assert bench.left == [1]

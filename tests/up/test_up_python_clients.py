@@ -15,7 +15,7 @@ import yaml
 from kubernetes import client as models
 from kubernetes.dynamic import DynamicClient
 
-from pumice.kube.calls.farewells import Farewells
+from pumice.kube.calls.open_sockets import OpenSockets
 from testbed import waiting
 from testbed.waiting import until
 
@@ -194,15 +194,15 @@ def asynchronous(cluster):
             configuration = kubernetes_asyncio.client.Configuration()
             await kubernetes_asyncio.config.load_kube_config(cluster.kubeconfig, client_configuration=configuration)
             # A watch that is left early leaves its connection to the garbage collector, which may find it in any test.
-            farewells = Farewells()
-            connector = functools.partial(aiohttp.TCPConnector, socket_factory=farewells.make)
+            sockets = OpenSockets()
+            connector = functools.partial(aiohttp.TCPConnector, socket_factory=sockets.make)
             with mock.patch("aiohttp.TCPConnector", connector):
                 client = kubernetes_asyncio.client.ApiClient(configuration)
             try:
                 async with client as api, asyncio.timeout(waiting.PATIENCE):
                     return await work(kubernetes_asyncio.client.CoreV1Api(api))
             finally:
-                await farewells.end()
+                await sockets.end()
 
         return asyncio.run(inside())
 

@@ -14,10 +14,10 @@ import pytest
 
 from admission import admission_objects as objects
 from pumice.admission import rules
-from pumice.admission.requests import Settings
+from pumice.admission.requests import RuleSettings
 from pumice.api import kinds
 from pumice.apiserver.patching import json_patch
-from pumice.kube.calls.farewells import Farewells
+from pumice.kube.calls.open_sockets import OpenSockets
 from pumice.server import serving
 from pumice.server.admission import answering, certificates, process
 from pumice.server.flags.addresses import Address
@@ -33,7 +33,7 @@ class Served:
         self.stream = io.StringIO()
         self.log = Log(4, stream=self.stream)
         self.answering = answering.Answering(
-            served, around or objects.known(), settings or Settings(), self.log, **more
+            served, around or objects.known(), settings or RuleSettings(), self.log, **more
         )
         self.bundle = certificates.make(["127.0.0.1"], webhooks_clock.now())
         self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -44,16 +44,16 @@ class Served:
         self._listener = serving.Listener(self.answering.app())
         bound = await self._listener.start(Address("127.0.0.1", 0), self.context)
         self.url = f"https://{bound}"
-        self.farewells = Farewells()
+        self.sockets = OpenSockets()
         self._session = aiohttp.ClientSession(connector=self.connector(self.trusted))
         return self
 
     def connector(self, context):
-        return aiohttp.TCPConnector(ssl=context, socket_factory=self.farewells.make)
+        return aiohttp.TCPConnector(ssl=context, socket_factory=self.sockets.make)
 
     async def __aexit__(self, *_):
         await self._session.close()
-        await self.farewells.end()
+        await self.sockets.end()
         await self._listener.cleanup()
 
     async def post(self, path, body, content_type="application/json"):
@@ -106,7 +106,7 @@ def test_a_verdict_over_https_is_that_of_the_function(manifest):
     request = review(manifest)
     found = rules.BY_PATH[path]
     wanted = objects.remarks.Remarks()
-    found.judge(objects.written("CREATE", manifest), wanted, objects.known(), Settings())
+    found.judge(objects.written("CREATE", manifest), wanted, objects.known(), RuleSettings())
 
     status, answer, _ = ask(path, request)
 
@@ -123,7 +123,7 @@ def test_a_verdict_over_https_is_that_of_the_function(manifest):
 def test_a_patch_over_https_makes_what_the_function_makes(manifest):
     kind = kinds.find(manifest["apiVersion"], manifest["kind"])
     path = f"/{kind.plural}/mutate"
-    wanted = rules.BY_PATH[path].complete(objects.written("CREATE", manifest), objects.known(), Settings())
+    wanted = rules.BY_PATH[path].complete(objects.written("CREATE", manifest), objects.known(), RuleSettings())
 
     _, answer, _ = ask(path, review(manifest))
 

@@ -14,7 +14,7 @@ from pumice.controllers.cron_jobs import cron_fields, schedules
 
 if TYPE_CHECKING:
     from pumice.admission.remarks import Remarks
-    from pumice.admission.requests import Request, Settings
+    from pumice.admission.requests import Request, RuleSettings
     from pumice.admission.surroundings import Surroundings
 
 LONGEST_NAME: Final = 52  # a job gets eleven characters more, and its name is a label of at most 63
@@ -23,7 +23,7 @@ _SOME_MINUTE: Final = "29000000"  # as long as all that come before the year 216
 _POLICIES: Final = ("Allow", "Forbid", "Replace")
 
 
-def judge(request: Request, found: Remarks, _: Surroundings, settings: Settings) -> None:
+def judge(request: Request, found: Remarks, _: Surroundings, settings: RuleSettings) -> None:
     """Judge a cron job that is created or changed; a template that was there before is not judged again."""
     if request.operation == "UPDATE" and request.object.get("spec") == request.old.get("spec"):
         return
@@ -72,7 +72,7 @@ def _judge_schedule(spec: Part) -> None:
         spec.breaks(laws.SCHEDULE, problem, "timeZone")
 
 
-def _judge_template(spec: Part, found: Remarks, settings: Settings, name: str) -> None:
+def _judge_template(spec: Part, found: Remarks, settings: RuleSettings, name: str) -> None:
     """Judge the jobs that would be made, as they would be after what is filled in."""
     template = spec.record("jobTemplate")
     if not template:

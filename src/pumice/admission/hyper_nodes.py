@@ -13,7 +13,7 @@ from pumice.model import pattern_parsing, patterns
 if TYPE_CHECKING:
     from pumice.admission.parts import Part
     from pumice.admission.remarks import Remarks
-    from pumice.admission.requests import Request, Settings
+    from pumice.admission.requests import Request, RuleSettings
     from pumice.admission.surroundings import Surroundings
 
 _WAYS: Final = ("exactMatch", "regexMatch", "labelMatch")
@@ -30,7 +30,7 @@ _OF_GO: Final = (
 _LOOKS: Final = re.compile(r"\(\?<?[=!]|\\[1-9]|\(\?P=|\(\?>|\(\?\(|[*+?}]\+")
 
 
-def judge(request: Request, found: Remarks, _: Surroundings, __: Settings) -> None:
+def judge(request: Request, found: Remarks, _: Surroundings, __: RuleSettings) -> None:
     """Judge a hyper-node that is created or changed."""
     if request.operation == "UPDATE" and request.object.get("spec") == request.old.get("spec"):
         return

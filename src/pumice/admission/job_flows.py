@@ -11,11 +11,11 @@ from pumice.api import documents
 if TYPE_CHECKING:
     from pumice.admission.parts import Part
     from pumice.admission.remarks import Remarks
-    from pumice.admission.requests import Request, Settings
+    from pumice.admission.requests import Request, RuleSettings
     from pumice.admission.surroundings import Surroundings
 
 
-def judge(request: Request, found: Remarks, _: Surroundings, __: Settings) -> None:
+def judge(request: Request, found: Remarks, _: Surroundings, __: RuleSettings) -> None:
     """Judge a flow that is created or changed."""
     if request.operation == "UPDATE" and request.object.get("spec") == request.old.get("spec"):
         return
@@ -53,7 +53,7 @@ def _warn_of_the_unheeded(flow: Part) -> None:
         flow.breaks(laws.FLOW_UNHEEDED, message, "patch")
 
 
-def judge_template(request: Request, found: Remarks, _: Surroundings, settings: Settings) -> None:
+def judge_template(request: Request, found: Remarks, _: Surroundings, settings: RuleSettings) -> None:
     """Judge what jobs of flows are made from."""
     of_jobs = remarks.Remarks(strict=found.strict)
     validity.judge_spec(request.part(of_jobs).record("spec"), settings)

@@ -9,13 +9,13 @@ from pumice.api import names
 
 if TYPE_CHECKING:
     from pumice.admission.remarks import Remarks
-    from pumice.admission.requests import Request, Settings
+    from pumice.admission.requests import Request, RuleSettings
     from pumice.admission.surroundings import Surroundings
 
 Document = dict[str, Any]
 
 
-def complete(request: Request, around: Surroundings, _: Settings) -> Document:
+def complete(request: Request, around: Surroundings, _: RuleSettings) -> Document:
     """Send a group that names no queue of its own to that of its namespace."""
     group: Document = patches.copied(request.object)
     home = around.namespace(request.namespace)
@@ -31,7 +31,7 @@ def complete(request: Request, around: Surroundings, _: Settings) -> Document:
     return group
 
 
-def judge(request: Request, found: Remarks, around: Surroundings, __: Settings) -> None:
+def judge(request: Request, found: Remarks, around: Surroundings, __: RuleSettings) -> None:
     """Judge a group that is created."""
     spec = request.part(found).record("spec")
     spec.whole("minMember", least=0)

@@ -10,7 +10,7 @@ from pumice.api import documents, names
 
 if TYPE_CHECKING:
     from pumice.admission.remarks import Remarks
-    from pumice.admission.requests import PodRule, Request, Settings
+    from pumice.admission.requests import PodRule, Request, RuleSettings
     from pumice.admission.surroundings import Surroundings
 
 Document = dict[str, Any]
@@ -20,7 +20,7 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,40}")
 _LARGEST: Final = 2**31 - 1
 
 
-def judge(request: Request, found: Remarks, _: Surroundings, settings: Settings) -> None:
+def judge(request: Request, found: Remarks, _: Surroundings, settings: RuleSettings) -> None:
     """Judge a pod of ours that is created."""
     pod = request.part(found)
     if pod.record("spec").text("schedulerName") not in settings.scheduler_names:
@@ -45,7 +45,7 @@ def _is_budget(value: str) -> bool:
     return 0 < number < 100 or ("%" not in value and 0 < number <= _LARGEST)
 
 
-def complete(request: Request, _: Surroundings, settings: Settings) -> Document:
+def complete(request: Request, _: Surroundings, settings: RuleSettings) -> Document:
     """Give a pod the gate it asks for, and what the first rule that fits it says."""
     pod: Document = patches.copied(request.object)
     spec = pod.setdefault("spec", {})

@@ -25,7 +25,7 @@ class PodRule(msgspec.Struct, frozen=True, kw_only=True):
     affinity: Document | None = None
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What may be chosen about the rules."""
 
     scheduler_names: tuple[str, ...] = ("volcano",)

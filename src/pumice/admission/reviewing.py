@@ -11,7 +11,7 @@ from pumice.admission import patches, remarks
 from pumice.admission.requests import Operation, Request
 
 if TYPE_CHECKING:
-    from pumice.admission.requests import Settings
+    from pumice.admission.requests import RuleSettings
     from pumice.admission.rules import Rule
     from pumice.admission.surroundings import Surroundings
 
@@ -76,7 +76,7 @@ def read(body: bytes) -> Question:
     )
 
 
-def answer(rule: Rule, question: Question, around: Surroundings, settings: Settings) -> Document:
+def answer(rule: Rule, question: Question, around: Surroundings, settings: RuleSettings) -> Document:
     """Ask a rule, and give the review that goes back."""
     request = question.request
     if request.operation not in rule.operations:

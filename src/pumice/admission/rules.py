@@ -12,13 +12,13 @@ from pumice.admission.jobs import completing as job_completing
 from pumice.admission.jobs import validity as job_validity
 from pumice.admission.queues import completing as queue_completing
 from pumice.admission.queues import validity as queue_validity
-from pumice.admission.requests import Operation, Request, Settings
+from pumice.admission.requests import Operation, Request, RuleSettings
 from pumice.admission.surroundings import Surroundings
 from pumice.api import kinds
 
 Document = dict[str, Any]
-Judge = Callable[[Request, remarks.Remarks, Surroundings, Settings], None]
-Complete = Callable[[Request, Surroundings, Settings], Document]
+Judge = Callable[[Request, remarks.Remarks, Surroundings, RuleSettings], None]
+Complete = Callable[[Request, Surroundings, RuleSettings], Document]
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +68,7 @@ def named(paths: tuple[str, ...]) -> tuple[Rule, ...]:
 
 
 def completed(
-    rules: tuple[Rule, ...], kind: kinds.Kind, request: Request, around: Surroundings, settings: Settings
+    rules: tuple[Rule, ...], kind: kinds.Kind, request: Request, around: Surroundings, settings: RuleSettings
 ) -> Document:
     """Give an object as the rules of its kind complete it."""
     found = request.object
@@ -79,7 +79,7 @@ def completed(
 
 
 def judged(
-    rules: tuple[Rule, ...], kind: kinds.Kind, request: Request, around: Surroundings, settings: Settings
+    rules: tuple[Rule, ...], kind: kinds.Kind, request: Request, around: Surroundings, settings: RuleSettings
 ) -> remarks.Remarks:
     """Give what the rules of a kind find wrong with an object."""
     found = remarks.Remarks(strict=settings.strict)

@@ -1,4 +1,4 @@
-"""Custom resource definitions: a definition that is created is served at once, with its schemas, versions, columns and doors."""
+"""Custom resource definitions: a definition that is created is served at once, with its schemas, versions, columns and subresources."""
 
 from __future__ import annotations
 
@@ -149,14 +149,14 @@ def resource_of(spec: Mapping[str, Any], version: Mapping[str, Any]) -> Resource
         "type": "object",
         "x-kubernetes-preserve-unknown-fields": True,
     }
-    subresources = structure.mapping(version, "subresources")
-    doors: dict[str, Document] = {}
+    stated = structure.mapping(version, "subresources")
+    subresources: dict[str, Document] = {}
     own = {"group": spec["group"], "version": version["name"], "kind": names["kind"]}
-    if "status" in subresources:
-        doors["status"] = {"subresource": "status", "responseKind": own, "verbs": ["get", "patch", "update"]}
-    if "scale" in subresources:
+    if "status" in stated:
+        subresources["status"] = {"subresource": "status", "responseKind": own, "verbs": ["get", "patch", "update"]}
+    if "scale" in stated:
         scale = {"group": "autoscaling", "version": "v1", "kind": "Scale"}
-        doors["scale"] = {"subresource": "scale", "responseKind": scale, "verbs": ["get", "patch", "update"]}
+        subresources["scale"] = {"subresource": "scale", "responseKind": scale, "verbs": ["get", "patch", "update"]}
     warning = f"{spec['group']}/{version['name']} {names['kind']} is deprecated{_successor(spec, version)}"
     return Resource(
         kind=kind_of(spec),
@@ -169,13 +169,13 @@ def resource_of(spec: Mapping[str, Any], version: Mapping[str, Any]) -> Resource
         namespaced=spec["scope"] == "Namespaced",
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
-        doors=doors,
+        subresources=subresources,
         node=nodes.Compiler({}).compile(_own_fields(schema)),
         schema=schema,
         custom=True,
         deprecation=(version.get("deprecationWarning") or warning) if version.get("deprecated") else "",
         columns=list(version.get("additionalPrinterColumns") or ()),
-        scale=dict(subresources["scale"]) if "scale" in subresources else None,
+        scale=dict(stated["scale"]) if "scale" in stated else None,
         selectable=tuple(each["jsonPath"].lstrip(".") for each in version.get("selectableFields") or ()),
     )
 

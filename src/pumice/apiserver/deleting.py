@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import duration, kinds
 from pumice.apiserver import statuses, versions
+from pumice.apiserver.webhooks.asking import at_once
 from pumice.apiserver.webhooks.consulting import Asked
-from pumice.apiserver.webhooks.steps import at_once
 from pumice.sim import deletion, structure
 from pumice.sim.identity import Key
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from pumice.apiserver.requests import Options, Target
     from pumice.apiserver.volcano_rules import VolcanoRules
+    from pumice.apiserver.webhooks.asking import Asking
     from pumice.apiserver.webhooks.consulting import Consulting
-    from pumice.apiserver.webhooks.steps import Steps
     from pumice.sim.store import ObjectStore
 
 Document = dict[str, Any]
@@ -59,7 +59,7 @@ class Deleting:
         dry_run: bool,
         asking: Options | None,
         warnings: list[str],
-    ) -> Steps[Mapping[str, Any]]:
+    ) -> Asking[Mapping[str, Any]]:
         """Delete an object and give what its deletion answers: the object while it is still there, else a Status."""
         resource = target.resource
         key = Key(resource.kind, target.namespace, target.name)
@@ -94,7 +94,7 @@ class Deleting:
 
     def _ask(
         self, target: Target, old: Mapping[str, Any], stated: Mapping[str, Any], asking: Options, warnings: list[str]
-    ) -> Steps[None]:
+    ) -> Asking[None]:
         """Let webhooks judge a deletion; there is nothing that they could change."""
         asked = Asked(
             operation="DELETE",

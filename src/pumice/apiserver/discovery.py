@@ -54,8 +54,8 @@ def _aggregated(resource: Resource) -> Document:
         told["shortNames"] = list(resource.short_names)
     if resource.categories:
         told["categories"] = list(resource.categories)
-    if resource.doors:
-        told["subresources"] = list(resource.doors.values())
+    if resource.subresources:
+        told["subresources"] = list(resource.subresources.values())
     return told
 
 
@@ -91,7 +91,7 @@ def resources(registry: Registry, group_name: str, version: str) -> Document | N
     listed: list[Document] = []
     for each in found:
         listed.append(_plain(each))
-        listed += [_plain_door(each, name, door) for name, door in each.doors.items()]
+        listed += [_plain_subresource(each, name, told) for name, told in each.subresources.items()]
     version_name = f"{group_name}/{version}" if group_name else version
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version_name, "resources": listed}
 
@@ -111,15 +111,15 @@ def _plain(resource: Resource) -> Document:
     return told
 
 
-def _plain_door(resource: Resource, name: str, door: Document) -> Document:
+def _plain_subresource(resource: Resource, name: str, known: Document) -> Document:
     told: Document = {
         "name": f"{resource.plural}/{name}",
         "singularName": "",
         "namespaced": resource.namespaced,
-        "kind": door["responseKind"]["kind"],
-        "verbs": door["verbs"],
+        "kind": known["responseKind"]["kind"],
+        "verbs": known["verbs"],
     }
-    kind = door["responseKind"]
+    kind = known["responseKind"]
     if kind.get("version") and (kind["group"], kind["version"]) != (resource.group, resource.version):
         told |= {"group": kind["group"], "version": kind["version"]}
     return told

@@ -13,7 +13,7 @@ from pumice.api import kinds
 from pumice.apiserver import answers, bodies, reading, requests, reviews, statuses, versions, watching
 from pumice.apiserver.patching import json_patch
 from pumice.apiserver.tables import rendering
-from pumice.apiserver.webhooks.steps import awaited
+from pumice.apiserver.webhooks.asking import awaited
 from pumice.sim import structure
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pumice.apiserver.bodies import Body
     from pumice.apiserver.cluster import Cluster
     from pumice.apiserver.requests import Form, Options, Target
-    from pumice.apiserver.webhooks.steps import Steps
+    from pumice.apiserver.webhooks.asking import Asking
 
 Document = dict[str, Any]
 _Result = TypeVar("_Result")
@@ -196,7 +196,7 @@ class Objects:
 
     # ---- writing
 
-    async def _done(self, steps: Steps[_Result]) -> _Result:
+    async def _done(self, steps: Asking[_Result]) -> _Result:
         """Carry out a write, waiting for webhooks if there are any to ask."""
         return await awaited(steps, self._webhooks.call)
 
@@ -210,8 +210,8 @@ class Objects:
         agent = call.request.headers.get("User-Agent", "")
         options = requests.options(call.query, agent, call.user, verb.title())
         if target.subresource not in ("", "status"):
-            return await self._door(call, body, options)
-        allowed = target.resource.doors["status"]["verbs"] if target.subresource else target.resource.verbs
+            return await self._through_subresource(call, body, options)
+        allowed = target.resource.subresources["status"]["verbs"] if target.subresource else target.resource.verbs
         if verb not in allowed or (verb == "create") is bool(target.name):
             raise call.not_allowed()
         manifest, code = await self._written(call, verb, body, options)
@@ -242,39 +242,43 @@ class Objects:
 
     async def _bound(self, call: Call, body: Body, options: Options) -> Document:
         """Bind the pod that a Binding names."""
-        doors, wanted = self._cluster.subresources, body.decoded()
+        subresources, wanted = self._cluster.subresources, body.decoded()
         named = msgspec.structs.replace(call.target, name=structure.mapping(wanted, "metadata").get("name", ""))
-        wanted = await self._done(doors.asking(named, wanted, options, call.warnings))
-        return doors.bind(named, wanted, dry_run=options.dry_run)
+        wanted = await self._done(subresources.asking(named, wanted, options, call.warnings))
+        return subresources.bind(named, wanted, dry_run=options.dry_run)
 
-    async def _door(self, call: Call, body: Body, options: Options) -> web.Response:
-        doors, method, target = self._cluster.subresources, call.request.method, call.target
+    async def _through_subresource(self, call: Call, body: Body, options: Options) -> web.Response:
+        subresources, method, target = self._cluster.subresources, call.request.method, call.target
         dry_run = options.dry_run
         match (method, target.subresource):
             case ("POST", "binding"):
-                return answers.json(doors.bind(target, await self._through(call, body, options), dry_run=dry_run), 201)
+                return answers.json(
+                    subresources.bind(target, await self._asked(call, body, options), dry_run=dry_run), 201
+                )
             case ("POST", "eviction"):
-                return answers.json(doors.evict(target, await self._through(call, body, options), dry_run=dry_run), 201)
+                return answers.json(
+                    subresources.evict(target, await self._asked(call, body, options), dry_run=dry_run), 201
+                )
             case ("PUT" | "PATCH", "scale"):
                 return answers.json(await self._rescaled(call, body, options))
             case ("POST", "token"):
-                asked = await self._through(call, body, options)
+                asked = await self._asked(call, body, options)
                 return answers.json(self._cluster.token_requests.issue(target, asked), 201)
             case ("PUT", "finalize"):
-                finalizing = doors.finalizing(target, body.decoded(), options, call.warnings)
+                finalizing = subresources.finalizing(target, body.decoded(), options, call.warnings)
                 return answers.json(await self._done(finalizing))
         raise call.not_allowed()
 
-    async def _through(self, call: Call, body: Body, options: Options) -> Any:
-        """Give what comes through a door as webhooks leave it."""
-        doors = self._cluster.subresources
-        return await self._done(doors.asking(call.target, body.decoded(), options, call.warnings))
+    async def _asked(self, call: Call, body: Body, options: Options) -> Any:
+        """Give what comes through a subresource as webhooks leave it."""
+        subresources = self._cluster.subresources
+        return await self._done(subresources.asking(call.target, body.decoded(), options, call.warnings))
 
     async def _rescaled(self, call: Call, body: Body, options: Options) -> Document:
-        doors, target = self._cluster.subresources, call.target
+        subresources, target = self._cluster.subresources, call.target
         wanted = body.decoded() if call.request.method == "PUT" else self._patched_scale(target, body)
-        asking = doors.asking(target, wanted, options, call.warnings, old=doors.scale(target))
-        return doors.rescale(target, await self._done(asking), options, call.warnings)
+        asking = subresources.asking(target, wanted, options, call.warnings, old=subresources.scale(target))
+        return subresources.rescale(target, await self._done(asking), options, call.warnings)
 
     def _patched_scale(self, target: Target, body: Body) -> Document:
         """Patch a scale; its version counts only where the patch names one."""
@@ -301,7 +305,7 @@ class Objects:
         self._cluster.definitions.clean()
         return answers.json(answer if answer.get("kind") == "Status" else versions.told(answer, target.resource))
 
-    def _deleting(self, call: Call, target: Target, wanted: Document, options: Options) -> Steps[Mapping[str, Any]]:
+    def _deleting(self, call: Call, target: Target, wanted: Document, options: Options) -> Asking[Mapping[str, Any]]:
         deleting = self._cluster.deleting
         return deleting.deleting(target, wanted, dry_run=options.dry_run, asking=options, warnings=call.warnings)
 

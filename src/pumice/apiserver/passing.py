@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pumice.apiserver.kind_rules import KindRules
     from pumice.apiserver.requests import Options, Target
     from pumice.apiserver.volcano_rules import VolcanoRules
+    from pumice.apiserver.webhooks.asking import Asking
     from pumice.apiserver.webhooks.consulting import Consulting
-    from pumice.apiserver.webhooks.steps import Steps
 
 Document = dict[str, Any]
 
@@ -60,7 +60,7 @@ class Passing:
         *,
         shape: Callable[[Document], Document],
         complete: Callable[[Document], None] = lambda _: None,
-    ) -> Steps[Document]:
+    ) -> Asking[Document]:
         """Give an object as it is to be stored, or refuse it; `shape` gives what the writer may change of it, `complete` what is filled in that no rule is about."""
         resource, asks = write.target.resource, self.asks(write.operation, write.target, write.options)
         if asks:
@@ -76,7 +76,7 @@ class Passing:
             yield from self._consulting.judged(_asked(write, new), write.warnings)
         return new
 
-    def _changed(self, write: Write, new: Document) -> Steps[Document]:
+    def _changed(self, write: Write, new: Document) -> Asking[Document]:
         """Let webhooks change an object; what they make of it has to be one of its kind again."""
         asked = _asked(write, new)
         changed = yield from self._consulting.changed(asked, write.warnings)

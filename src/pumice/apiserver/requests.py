@@ -47,7 +47,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     force: bool = False
     user: User | None = None  # who asks; nobody is the server itself
     asks: bool = True  # webhooks, if there are any about it
-    door: str = ""  # the subresource that a write of the object itself came through
+    through: str = ""  # the subresource that a write of the object itself came through
 
 
 def is_true(text: str | None) -> bool:
@@ -81,7 +81,7 @@ def target(registry: Registry, path: str) -> Target:
         name=rest[1] if len(rest) > 1 else "",
         subresource=rest[2] if len(rest) > 2 else "",
     )
-    if found.subresource and found.subresource not in resource.doors:
+    if found.subresource and found.subresource not in resource.subresources:
         if found.subresource in REFUSED:
             raise statuses.Problem(501, REFUSED[found.subresource], reason="NotImplemented")
         raise statuses.unknown_path()

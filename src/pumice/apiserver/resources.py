@@ -63,7 +63,7 @@ class Resource(msgspec.Struct, kw_only=True, eq=False):
     verbs: tuple[str, ...] = VERBS
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    doors: dict[str, Document] = {}  # subresources as discovery tells them
+    subresources: dict[str, Document] = {}  # as discovery tells them
     node: nodes.Node
     schema: Document = {}  # of a custom resource
     schema_name: str = ""
@@ -80,8 +80,8 @@ class Resource(msgspec.Struct, kw_only=True, eq=False):
 
     @property
     def has_status(self) -> bool:
-        """Tell whether its status is written through a door of its own."""
-        return "status" in self.doors
+        """Tell whether its status is written apart, through a subresource."""
+        return "status" in self.subresources
 
     @property
     def path(self) -> str:
@@ -152,7 +152,7 @@ class Registry:
             verbs=tuple(entry["verbs"]),
             short_names=tuple(entry.get("shortNames", ())),
             categories=tuple(entry.get("categories", ())),
-            doors={door["subresource"]: door for door in entry.get("subresources", ())},
+            subresources={each["subresource"]: each for each in entry.get("subresources", ())},
             node=self.compiler.named(schema_name),
             schema_name=schema_name,
         )

@@ -1,4 +1,4 @@
-"""The doors of objects beside their own: binding, eviction, scale, the finalizing of a namespace."""
+"""The subresources of objects: binding, eviction, scale, the finalizing of a namespace."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from pumice.apiserver.requests import Options, Target
     from pumice.apiserver.resources import Resource
+    from pumice.apiserver.webhooks.asking import Asking
     from pumice.apiserver.webhooks.consulting import Consulting
-    from pumice.apiserver.webhooks.steps import Steps
     from pumice.apiserver.writing import Writing
     from pumice.sim.store import ObjectStore
 
@@ -27,7 +27,7 @@ SUCCESS: Document = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "stat
 
 
 class Subresources:
-    """Serves the doors."""
+    """Serves them."""
 
     def __init__(
         self, store: ObjectStore, writing: Writing, deleter: deleting.Deleting, consulting: Consulting
@@ -45,8 +45,8 @@ class Subresources:
         warnings: list[str],
         *,
         old: Document | None = None,
-    ) -> Steps[Any]:
-        """Ask webhooks about what comes through a door, and give what they make of it."""
+    ) -> Asking[Any]:
+        """Ask webhooks about what comes through a subresource, and give what they make of it."""
         operation = "CREATE" if old is None else "UPDATE"
         if not isinstance(body, dict) or not self._consulting.concerns(operation, target):
             return body
@@ -190,14 +190,14 @@ class Subresources:
         written, _ = self._writing.patch(
             whole,
             ("merge", {**body, **({"metadata": metadata} if metadata else {})}),
-            msgspec.structs.replace(options, door="scale", asks=False),
+            msgspec.structs.replace(options, through="scale", asks=False),
             warnings,
         )
         return scale_of(written, resource)
 
     # ---- namespaces
 
-    def finalizing(self, target: Target, body: Any, options: Options, warnings: list[str]) -> Steps[Mapping[str, Any]]:
+    def finalizing(self, target: Target, body: Any, options: Options, warnings: list[str]) -> Asking[Mapping[str, Any]]:
         """Write the finalizers of a namespace; the last one lets a terminating one go."""
         key = Key(kinds.NAMESPACE, "", target.name)
         old = self._store.find(key)
@@ -219,9 +219,9 @@ class Subresources:
 
 
 def _sort(target: Target) -> tuple[str, str, str]:
-    """Give group, version and kind of what comes through a door."""
+    """Give group, version and kind of what comes through a subresource."""
     own = (target.resource.group, target.resource.version, target.resource.kind_name)
-    kind = target.resource.doors[target.subresource]["responseKind"] if target.subresource else {}
+    kind = target.resource.subresources[target.subresource]["responseKind"] if target.subresource else {}
     return (kind.get("group", ""), kind["version"], kind["kind"]) if kind.get("version") else own
 
 

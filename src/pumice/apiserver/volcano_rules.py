@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.admission import job_plugins, patches, remarks, reviewing, rules, surroundings
-from pumice.admission.requests import Request, Settings
+from pumice.admission.requests import Request, RuleSettings
 from pumice.api import names
 from pumice.apiserver import statuses
 
@@ -29,7 +29,7 @@ class VolcanoRules:
     def __init__(
         self, store: ObjectStore, paths: tuple[str, ...] = rules.INSTALLED_PATHS, *, strict: bool = False
     ) -> None:
-        self._settings = Settings(job_plugins=job_plugins.installed(), strict=strict)
+        self._settings = RuleSettings(job_plugins=job_plugins.installed(), strict=strict)
         self._rules = rules.named(paths)
         self._kinds = frozenset(rule.kind.plural for rule in self._rules)
         self._around = surroundings.KnownObjects()

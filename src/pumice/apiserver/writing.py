@@ -14,7 +14,7 @@ from pumice.apiserver.built_in import validity
 from pumice.apiserver.ownership import applying, managed
 from pumice.apiserver.passing import Write
 from pumice.apiserver.patching import json_patch, strategic
-from pumice.apiserver.webhooks.steps import at_once
+from pumice.apiserver.webhooks.asking import at_once
 from pumice.sim import structure
 from pumice.sim.identity import Key
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pumice.apiserver.admission import Admission
     from pumice.apiserver.requests import Options, Target
     from pumice.apiserver.resources import Resource
+    from pumice.apiserver.webhooks.asking import Asking
     from pumice.apiserver.webhooks.consulting import Consulting
-    from pumice.apiserver.webhooks.steps import Steps
     from pumice.sim.store import ObjectStore
 
 Document = dict[str, Any]
@@ -76,7 +76,7 @@ class Writing:
         *,
         applied: bool = False,
         raw: bytes = b"",
-    ) -> Steps[Mapping[str, Any]]:
+    ) -> Asking[Mapping[str, Any]]:
         """Create an object and give it as it is stored."""
         resource = target.resource
         new, namespace = self._begun(target, body, options, warnings, defaulted=not applied)
@@ -175,7 +175,7 @@ class Writing:
 
     def creating_pod(
         self, target: Target, data: bytes, options: Options, warnings: list[str]
-    ) -> Steps[Mapping[str, Any]]:
+    ) -> Asking[Mapping[str, Any]]:
         """Create a pod out of JSON; one whose spec was seen before, by a client as strict, is not read again."""
         body, raw = pod_specs.split(data)
         known = self._specs.find((options.validation, raw)) if self._may_share(target, options) else None
@@ -210,13 +210,13 @@ class Writing:
 
     def replacing(
         self, target: Target, body: Any, options: Options, warnings: list[str]
-    ) -> Steps[tuple[Mapping[str, Any], bool]]:
+    ) -> Asking[tuple[Mapping[str, Any], bool]]:
         """Replace an object, or what a subresource opens of it; tells whether it was created."""
         return (yield from self._tried(target, warnings, lambda said: self._replace(target, body, options, said)))
 
     def _replace(
         self, target: Target, body: Any, options: Options, warnings: list[str]
-    ) -> Steps[tuple[Mapping[str, Any], bool]]:
+    ) -> Asking[tuple[Mapping[str, Any], bool]]:
         resource = target.resource
         body = structure.copied(body) if self.passing.asks("UPDATE", target, options) else body
         new = conformity.decoded(body, resource, options, warnings)
@@ -235,7 +235,7 @@ class Writing:
 
     def patching(
         self, target: Target, patch: Patch, options: Options, warnings: list[str]
-    ) -> Steps[tuple[Mapping[str, Any], bool]]:
+    ) -> Asking[tuple[Mapping[str, Any], bool]]:
         """Patch an object; an applied one that is not there is created."""
         return (yield from self._tried(target, warnings, lambda said: self._patch(target, patch, options, said)))
 
@@ -243,8 +243,8 @@ class Writing:
         self,
         target: Target,
         warnings: list[str],
-        write: Callable[[list[str]], Steps[tuple[Mapping[str, Any], bool]]],
-    ) -> Steps[tuple[Mapping[str, Any], bool]]:
+        write: Callable[[list[str]], Asking[tuple[Mapping[str, Any], bool]]],
+    ) -> Asking[tuple[Mapping[str, Any], bool]]:
         """Write an object; one that others have changed while webhooks were asked is begun anew."""
         for _ in range(_ATTEMPTS):
             said: list[str] = []
@@ -259,7 +259,7 @@ class Writing:
 
     def _patch(
         self, target: Target, patch: Patch, options: Options, warnings: list[str]
-    ) -> Steps[tuple[Mapping[str, Any], bool]]:
+    ) -> Asking[tuple[Mapping[str, Any], bool]]:
         resource = target.resource
         key = Key(resource.kind, target.namespace, target.name)
         old = self._store.find(key)
@@ -293,7 +293,7 @@ class Writing:
                 422, f"the server rejected our request due to an error in our request: {error}", reason="Invalid"
             ) from None
 
-    def _apply(self, target: Target, key: Key, old: Mapping[str, Any] | None, body: Any, options: Options, warnings: list[str]) -> Steps[tuple[Mapping[str, Any], bool]]:  # noqa: PLR0917  # fmt: skip
+    def _apply(self, target: Target, key: Key, old: Mapping[str, Any] | None, body: Any, options: Options, warnings: list[str]) -> Asking[tuple[Mapping[str, Any], bool]]:  # noqa: PLR0917  # fmt: skip
         resource = target.resource
         asks = self.passing.asks("CREATE", target, options) or self.passing.asks("UPDATE", target, options)
         body = structure.copied(body) if asks else body
@@ -333,7 +333,7 @@ class Writing:
         options: Options,
         warnings: list[str],
         owners: list[Any] | None = None,
-    ) -> Steps[Mapping[str, Any]]:
+    ) -> Asking[Mapping[str, Any]]:
         """Write what replaces an object, after all that may be said against it."""
         resource = target.resource
         stored = self._store.peek(key)
@@ -365,7 +365,7 @@ class Writing:
         return self._store.find(key) or new
 
     def _opened(self, target: Target, old: Mapping[str, Any], new: Document) -> Document:
-        """Keep the half of an object that a door does not open."""
+        """Keep the half of an object that a subresource, or the lack of one, does not open."""
         if target.subresource == "status":
             meta = {**old["metadata"]}
             if target.resource.kind_name == "Node" or not target.resource.custom:
@@ -410,7 +410,7 @@ class Writing:
         return managed.Writer(
             manager=options.manager,
             api_version=resource.api_version,
-            subresource=subresource or options.door,
+            subresource=subresource or options.through,
             time=self.stamp(),
         )
 

@@ -48,11 +48,11 @@ def command(**given: Any) -> None:
     FILE may be a folder, or - for the standard input. No cluster is needed: a queue that is not among the files is only noted.
     """
     from pumice.admission import job_plugins  # noqa: PLC0415  help needs none of this
-    from pumice.admission.requests import Settings  # noqa: PLC0415
+    from pumice.admission.requests import RuleSettings  # noqa: PLC0415
     from pumice.admission.surroundings import KnownObjects  # noqa: PLC0415
     from pumice.vetting import files, judging, live  # noqa: PLC0415
 
-    settings = Settings(
+    settings = RuleSettings(
         scheduler_names=given["schedulers"] or ("volcano",),
         most_depth=given["max_queue_depth"],
         job_plugins=job_plugins.installed(),

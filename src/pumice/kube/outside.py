@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import aiohttp
 
-from pumice.kube.calls.farewells import Farewells
+from pumice.kube.calls.open_sockets import OpenSockets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,8 +33,8 @@ async def ask(
     insecure: bool = False,
 ) -> bytes:
     """Send a request and return the body of its answer; whatever goes wrong is an `OutsideError` that calls the request by its title."""
-    limit, farewells = aiohttp.ClientTimeout(total=timeout), Farewells()
-    connector = aiohttp.TCPConnector(socket_factory=farewells.make)
+    limit, sockets = aiohttp.ClientTimeout(total=timeout), OpenSockets()
+    connector = aiohttp.TCPConnector(socket_factory=sockets.make)
     try:
         async with (
             aiohttp.ClientSession(connector=connector, timeout=limit, headers=headers) as session,
@@ -48,7 +48,7 @@ async def ask(
     except (aiohttp.ClientError, ValueError, OSError) as error:
         raise OutsideError(f"{title} failed: {type(error).__name__}") from None
     finally:
-        await farewells.end()
+        await sockets.end()
 
 
 async def _body(response: aiohttp.ClientResponse, title: str, largest: int) -> bytes:

@@ -75,7 +75,7 @@ class Poller:
             self._complain(f"network topology of {source.endpoint}: {error}")
 
     async def _credentials(self, source: settings.UfmSource) -> str:
-        """Give the value of the header that opens the door."""
+        """Give the value of the header that lets us in."""
         namespace = source.secret_namespace or self._home
         secret = await self._client.get(kinds.SECRET, namespace, source.secret_name)
         data = secret.get("data")

@@ -12,7 +12,7 @@ from pumice.api import kinds
 from pumice.apiserver import collecting, emptying, statuses
 from pumice.apiserver.access import upkeep
 from pumice.apiserver.requests import Options, Target
-from pumice.apiserver.webhooks.steps import awaited
+from pumice.apiserver.webhooks.asking import awaited
 from pumice.cache import effects
 from pumice.controllers import standard
 from pumice.controllers.queueing import engine, requests, running
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping, Sequence
 
     from pumice.apiserver.cluster import Cluster
-    from pumice.apiserver.webhooks.steps import Steps
+    from pumice.apiserver.webhooks.asking import Asking
     from pumice.controllers.queueing.engine import Controller
     from pumice.controllers.queueing.requests import Answer, Code, Request
     from pumice.local_cluster.clock import WallClock
@@ -60,7 +60,7 @@ class ServerWorld:
             return answer
         return awaited(performing, self._cluster.webhooks.call, calls)
 
-    def _performing(self, request: Request, /) -> Steps[Answer]:
+    def _performing(self, request: Request, /) -> Asking[Answer]:
         """Carry a request out."""
         kind, namespace, name = requests.target(request)
         resource = self._cluster.registry.of_kind(kind.api_version, kind.name)
@@ -78,7 +78,7 @@ class ServerWorld:
         except errors.ApiError as error:
             return requests.Answer(code="conflict", message=str(error))
 
-    def _performed(self, request: Request, target: Target) -> Steps[Manifest | None]:
+    def _performed(self, request: Request, target: Target) -> Asking[Manifest | None]:
         options = Options(manager="pumice-controllers", validation="Ignore")
         key = Key(target.resource.kind, target.namespace, target.name)
         match request:
@@ -106,7 +106,7 @@ class ServerWorld:
             raise statuses.not_found(target.resource.plural, target.resource.group, target.name)
         return dict(found)
 
-    def _created(self, request: effects.Create, target: Target, options: Options) -> Steps[Mapping[str, Any]]:
+    def _created(self, request: effects.Create, target: Target, options: Options) -> Asking[Mapping[str, Any]]:
         writing = self._cluster.writing
         if request.kind is kinds.POD:
             # Equal pods share what was read of the first of them.

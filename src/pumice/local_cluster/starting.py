@@ -130,7 +130,7 @@ def _watchdog(watch: overdue.Watch, api: api_thread.ApiThread) -> watchdog.Watch
     from pumice.server.logs import logs  # noqa: PLC0415  takes a while to load, in which the API server starts
 
     made = watchdog.Watchdog(logs.Log(stream=sys.stderr), watch)
-    made.farewells.append(api.stop)
+    made.before_leaving.append(api.stop)
     made.start()
     return made
 

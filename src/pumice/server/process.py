@@ -344,7 +344,7 @@ class Process:
         watched: list[overdue.Watched] = [self._deciding, self._io_thread.part]
         if self._controllers is not None:
             watched += self._controllers.part.watched
-            self._watchdog.farewells.append(self._controllers.stop)
+            self._watchdog.before_leaving.append(self._controllers.stop)
         if self._recorder is not None:
             writer = self._recorder.writer
             turns = overdue.Turning(
@@ -353,7 +353,7 @@ class Process:
             watched.append(turns)
         for part in watched:
             self._watchdog.watch.add(part)
-        self._watchdog.farewells.append(lambda: self._io_thread.stop(0.0))
+        self._watchdog.before_leaving.append(lambda: self._io_thread.stop(0.0))
         if not self._watchdog.is_alive():
             self._watchdog.start()
 

@@ -43,7 +43,7 @@ def default(manifest: Mapping[str, Any], key: Key, *, created: int, now: int, cl
 def replacement(existing: Mapping[str, Any], manifest: Mapping[str, Any], key: Key) -> Manifest:
     """Give what replaces an object by a manifest.
 
-    As with a real server the creation time stays, a status behind a door of its own stays unless another one is given, and a pod does not
+    As with a real server the creation time stays, a status that is a subresource stays unless another one is given, and a pod does not
     lose its node; a pod that is given another node starts over there.
     """
     new: Manifest = structure.copied(manifest)

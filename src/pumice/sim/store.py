@@ -47,7 +47,7 @@ _SERVER_OWNED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGrace
 
 
 def has_status_subresource(kind: kinds.Kind) -> bool:
-    """Tell whether a kind's status is written through a door of its own."""
+    """Tell whether a kind's status is written apart, through a subresource."""
     return kind.name not in _NO_STATUS_SUBRESOURCE and kind.group not in _LEGACY_GROUPS
 
 
@@ -306,7 +306,7 @@ def _check_current(key: Key, old: Manifest, stated: Mapping[str, Any]) -> None:
 
 
 def _split(key: Key, old: Manifest, new: Manifest, subresource: Subresource) -> Manifest:
-    """Keep the half of an object that this door does not open: status for the main one, all else for the status one."""
+    """Keep the half of an object that is not written: status for a write of the object, all else for one of its status."""
     if new is old or not has_status_subresource(key.kind):
         return new
     if subresource == "status":

@@ -243,7 +243,7 @@ def _admitted(manifest: Manifest, options: Options) -> Manifest:
     ):
         return manifest
     spec = copy.deepcopy(spec)
-    completing.complete_spec(spec, requests.Settings(scheduler_names=tuple(options.scheduler_name)))
+    completing.complete_spec(spec, requests.RuleSettings(scheduler_names=tuple(options.scheduler_name)))
     return {**manifest, "spec": spec}
 
 

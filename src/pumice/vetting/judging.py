@@ -9,7 +9,7 @@ import msgspec
 from pumice.admission import job_flows, laws, remarks, rules, surroundings
 from pumice.admission.pod_templates import template
 from pumice.admission.remarks import Remark
-from pumice.admission.requests import Settings, written
+from pumice.admission.requests import RuleSettings, written
 from pumice.api import kinds, names
 from pumice.vetting import files, schema_check
 
@@ -53,9 +53,9 @@ class Report(msgspec.Struct, kw_only=True):
 class Vetting:
     """Judges manifests; `around` is what is known of a cluster, and is told of what the files hold."""
 
-    def __init__(self, around: surroundings.KnownObjects, settings: Settings | None = None) -> None:
+    def __init__(self, around: surroundings.KnownObjects, settings: RuleSettings | None = None) -> None:
         self._around = around
-        self._settings = settings or Settings()
+        self._settings = settings or RuleSettings()
         self._schemas = schema_check.Schemas()
 
     def judge(self, entries: Sequence[Entry | Trouble]) -> Report:

@@ -8,7 +8,7 @@ from pumice.admission import patches
 from pumice.api import names
 
 if TYPE_CHECKING:
-    from pumice.admission.requests import Request, Settings
+    from pumice.admission.requests import Request, RuleSettings
     from pumice.admission.surroundings import Surroundings
 
 Document = dict[str, Any]
@@ -17,7 +17,7 @@ RETRIES: Final = 3
 _NEEDS: Final = {"tensorflow": ("svc",), "mpi": ("svc", "ssh"), "pytorch": ("svc",), "ray": ("svc",)}
 
 
-def complete(request: Request, _: Surroundings, settings: Settings) -> Document:
+def complete(request: Request, _: Surroundings, settings: RuleSettings) -> Document:
     """Give a job with everything that its author left to us."""
     job: Document = patches.copied(request.object)
     spec = job.get("spec")
@@ -26,7 +26,7 @@ def complete(request: Request, _: Surroundings, settings: Settings) -> Document:
     return job
 
 
-def complete_spec(spec: Document, settings: Settings) -> None:
+def complete_spec(spec: Document, settings: RuleSettings) -> None:
     """Fill in a job's spec, in place; what is of a wrong type is left for the rules to refuse."""
     if spec.get("queue") in (None, ""):
         spec["queue"] = names.DEFAULT_QUEUE

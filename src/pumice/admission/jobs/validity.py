@@ -13,7 +13,7 @@ from pumice.controllers.volcano.job_plugins import registry
 if TYPE_CHECKING:
     from pumice.admission.parts import Part
     from pumice.admission.remarks import Remarks
-    from pumice.admission.requests import Request, Settings
+    from pumice.admission.requests import Request, RuleSettings
     from pumice.admission.surroundings import Surroundings
 
 _NUMA: Final = ("none", "best-effort", "restricted", "single-numa-node")
@@ -23,7 +23,7 @@ _NEEDED_ROLES: Final = {"mpi": ("master", laws.PLUGINS), "ray": ("head", laws.PL
 """Plugins that cannot do without a task: which argument names it, as it is called otherwise, and who refuses a job without it."""
 
 
-def judge(request: Request, found: Remarks, around: Surroundings, settings: Settings) -> None:
+def judge(request: Request, found: Remarks, around: Surroundings, settings: RuleSettings) -> None:
     """Judge a job that is created or changed."""
     job = request.part(found)
     spec = job.record("spec")
@@ -40,7 +40,7 @@ def judge(request: Request, found: Remarks, around: Surroundings, settings: Sett
     _judge_priority(spec, around)
 
 
-def judge_spec(spec: Part, settings: Settings, name: str = "") -> None:
+def judge_spec(spec: Part, settings: RuleSettings, name: str = "") -> None:
     """Judge the spec of a job, or of what jobs are made from; the queue aside, which may come later."""
     if not spec:
         spec.refuse("is missing, and must be given")
@@ -165,7 +165,7 @@ def _judge_numa(task: Part) -> None:
             asked.breaks(laws.NUMA, f"is {asked.value}: topologyPolicy {policy} needs whole CPUs in every container")
 
 
-def _judge_plugins(spec: Part, settings: Settings) -> None:
+def _judge_plugins(spec: Part, settings: RuleSettings) -> None:
     plugins = dict(spec.entries("plugins"))
     for name, given in plugins.items():
         if name not in settings.job_plugins:

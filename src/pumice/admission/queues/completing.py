@@ -8,13 +8,13 @@ from pumice.admission import patches
 from pumice.api import names
 
 if TYPE_CHECKING:
-    from pumice.admission.requests import Request, Settings
+    from pumice.admission.requests import Request, RuleSettings
     from pumice.admission.surroundings import Surroundings
 
 Document = dict[str, Any]
 
 
-def complete(request: Request, _: Surroundings, __: Settings) -> Document:
+def complete(request: Request, _: Surroundings, __: RuleSettings) -> Document:
     """Give a queue with everything that its author left to us."""
     queue: Document = patches.copied(request.object)
     spec = queue.setdefault("spec", {})

@@ -12,7 +12,7 @@ from pumice.api import documents, names
 if TYPE_CHECKING:
     from pumice.admission.parts import Part
     from pumice.admission.remarks import Remarks
-    from pumice.admission.requests import Request, Settings
+    from pumice.admission.requests import Request, RuleSettings
     from pumice.admission.surroundings import Surroundings
 
 _LARGEST_WEIGHT: Final = 65535
@@ -22,7 +22,7 @@ _READ_ANNOTATIONS: Final = (names.HIERARCHY, names.HIERARCHY_WEIGHTS)
 _STATES: Final = ("", names.QUEUE_OPEN, names.QUEUE_CLOSED)
 
 
-def judge(request: Request, found: Remarks, around: Surroundings, settings: Settings) -> None:
+def judge(request: Request, found: Remarks, around: Surroundings, settings: RuleSettings) -> None:
     """Judge a queue that is created, changed or deleted."""
     if request.operation == "DELETE":
         _judge_deletion(request, found, around, settings)
@@ -117,7 +117,7 @@ def _is_above_zero_elsewhere(text: str) -> bool:
     return False
 
 
-def _judge_deletion(request: Request, found: Remarks, around: Surroundings, settings: Settings) -> None:
+def _judge_deletion(request: Request, found: Remarks, around: Surroundings, settings: RuleSettings) -> None:
     name = request.name or str(surroundings.below(request.old, "metadata", "name") or "")
     where = ("metadata", "name")
     if name in _PROTECTED:

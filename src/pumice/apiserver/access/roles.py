@@ -171,11 +171,11 @@ def _has_all(listed: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
 
 
 def _covers_resource(stated: str, wanted: str) -> bool:
-    """Tell whether a resource in a rule stands for another: `*` for all, `*/scale` for that door of all."""
+    """Tell whether a resource in a rule stands for another: `*` for all, `*/scale` for that subresource of all."""
     if stated in ("*", wanted):
         return True
-    _, slash, door = wanted.partition("/")
-    return bool(slash) and stated == f"*/{door}"
+    _, slash, below = wanted.partition("/")
+    return bool(slash) and stated == f"*/{below}"
 
 
 def _covers_path(stated: str, wanted: str) -> bool:

@@ -1,4 +1,4 @@
-"""Tokens on request: the door `token` of a service account."""
+"""Tokens on request: the subresource `token` of a service account."""
 
 from __future__ import annotations
 

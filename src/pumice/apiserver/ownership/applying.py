@@ -84,9 +84,9 @@ def _is_member(path: tuple[str, ...], value: Any) -> bool:
 def _refusal(taken: list[tuple[Entry, list[tuple[str, ...]]]]) -> statuses.Problem:
     causes = []
     for entry, paths in taken:
-        door = f' with subresource "{entry["subresource"]}"' if entry.get("subresource") else ""
+        through = f' with subresource "{entry["subresource"]}"' if entry.get("subresource") else ""
         operation = f" using {entry['apiVersion']}"
-        message = f'conflict with "{entry["manager"]}"{door}{operation}'
+        message = f'conflict with "{entry["manager"]}"{through}{operation}'
         causes += [
             {"reason": "FieldManagerConflict", "message": message, "field": fieldsets.shown(path)} for path in paths
         ]

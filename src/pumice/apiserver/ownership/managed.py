@@ -26,7 +26,7 @@ _FILLED: Final[dict[str, frozenset[str]]] = {
 
 
 class Writer(msgspec.Struct, frozen=True, kw_only=True):
-    """Who writes, through which version and door, and when."""
+    """Who writes, through which version and subresource, and when."""
 
     manager: str
     api_version: str

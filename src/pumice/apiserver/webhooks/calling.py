@@ -11,7 +11,7 @@ from typing import Any, Final
 import aiohttp
 import msgspec
 
-from pumice.apiserver.webhooks.steps import Call, Outcome
+from pumice.apiserver.webhooks.asking import Call, Outcome
 
 _MOST_BYTES: Final = 3 * 1024 * 1024
 _MOST_KNOWN: Final = 256

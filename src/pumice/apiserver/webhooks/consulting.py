@@ -13,7 +13,7 @@ from pumice.apiserver import statuses, versions
 from pumice.apiserver.patching import json_patch
 from pumice.apiserver.schemas import cel
 from pumice.apiserver.webhooks import hooks, places
-from pumice.apiserver.webhooks.steps import Call, Outcome
+from pumice.apiserver.webhooks.asking import Call, Outcome
 from pumice.sim import structure
 from pumice.sim.identity import Key
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pumice.apiserver.access.users import User
     from pumice.apiserver.requests import Target
     from pumice.apiserver.resources import Registry, Resource
+    from pumice.apiserver.webhooks.asking import Asking
     from pumice.apiserver.webhooks.hooks import Hook
-    from pumice.apiserver.webhooks.steps import Steps
     from pumice.sim.store import ObjectStore
 
 Document = dict[str, Any]
@@ -33,7 +33,7 @@ _ITSELF: Final = {"username": "system:kube-controller-manager", "groups": ["syst
 
 
 class Asked(msgspec.Struct, kw_only=True):
-    """A write that webhooks are asked about; `kind_name` is that of what comes through a door, if that is another."""
+    """A write that webhooks are asked about; `kind_name` is that of what comes through a subresource, if that is another."""
 
     operation: str
     target: Target
@@ -60,7 +60,7 @@ class Consulting:
 
     # ---- those that change it
 
-    def changed(self, asked: Asked, warnings: list[str]) -> Steps[bool]:
+    def changed(self, asked: Asked, warnings: list[str]) -> Asking[bool]:
         """Let webhooks change what is written; tells whether one did. Those that want to see later changes are asked once more."""
         found = self._hooks.about(hooks.MUTATING, asked.operation, asked.target.resource, asked.target.subresource)
         asked_before: list[Hook] = []
@@ -80,7 +80,7 @@ class Consulting:
                 yield from self._change(hook, resource, asked, warnings)
         return touched
 
-    def _change(self, hook: Hook, resource: Resource, asked: Asked, warnings: list[str]) -> Steps[bool]:
+    def _change(self, hook: Hook, resource: Resource, asked: Asked, warnings: list[str]) -> Asking[bool]:
         answer = yield from self._one(hook, resource, asked, warnings)
         if answer is None or not answer.get("patch"):
             return False
@@ -107,7 +107,7 @@ class Consulting:
 
     # ---- those that judge it
 
-    def judged(self, asked: Asked, warnings: list[str]) -> Steps[None]:
+    def judged(self, asked: Asked, warnings: list[str]) -> Asking[None]:
         """Let webhooks judge what is written, all at once; the first that refuses is told."""
         where = (asked.operation, asked.target.resource, asked.target.subresource)
         found = [each for each in self._hooks.about(hooks.VALIDATING, *where) if self._fits(each[0], asked)]
@@ -128,7 +128,7 @@ class Consulting:
 
     # ---- one of them
 
-    def _one(self, hook: Hook, resource: Resource, asked: Asked, warnings: list[str]) -> Steps[Document | None]:
+    def _one(self, hook: Hook, resource: Resource, asked: Asked, warnings: list[str]) -> Asking[Document | None]:
         """Ask one; gives its answer, or nothing from one that could not be asked and is passed over."""
         uid, call = self._prepared(hook, resource, asked)
         outcome = (yield [call])[0] if isinstance(call, Call) else call
@@ -209,7 +209,7 @@ def _review(hook: Hook, resource: Resource, asked: Asked, uid: str) -> Document:
 
 
 def _request(resource: Resource, asked: Asked) -> Document:
-    own, door = asked.target.resource, asked.target.subresource
+    own, subresource = asked.target.resource, asked.target.subresource
     found: Document = {
         "kind": _kind(resource, asked),
         "resource": {"group": resource.group, "version": resource.version, "resource": resource.plural},
@@ -220,7 +220,7 @@ def _request(resource: Resource, asked: Asked) -> Document:
         "userInfo": asked.user.told() if asked.user is not None else _ITSELF,
         "dryRun": asked.dry_run,
     }
-    found |= {"subResource": door, "requestSubResource": door} if door else {}
+    found |= {"subResource": subresource, "requestSubResource": subresource} if subresource else {}
     namespace = asked.name if own.kind is kinds.NAMESPACE else asked.target.namespace
     return found | ({"namespace": namespace} if namespace else {})
 

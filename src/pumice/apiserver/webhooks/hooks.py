@@ -143,8 +143,8 @@ def _has(listed: Any, wanted: str) -> bool:
 
 def _names(stated: str, plural: str, subresource: str) -> bool:
     """Tell whether a rule's resource stands for one: `*` for all that are no subresources, `pods/*` for all of pods with theirs."""
-    resource, _, door = stated.partition("/")
-    return resource in ("*", plural) and door in (subresource, "*")
+    resource, _, below = stated.partition("/")
+    return resource in ("*", plural) and below in (subresource, "*")
 
 
 def selects(hook: Hook, labels: Mapping[str, Any] | None, objects: list[Mapping[str, Any]]) -> bool:

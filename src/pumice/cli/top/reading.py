@@ -50,7 +50,7 @@ class Reading:
         around = watching.Surroundings(
             calls.Scoped(client, self._namespace),
             self.tracker,
-            watching.Settings(page_size=PAGE),
+            watching.FollowSettings(page_size=PAGE),
             rng=random.Random(),  # noqa: S311  jitter
             now=time.monotonic,
             sleep=patience,

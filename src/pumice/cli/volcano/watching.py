@@ -81,7 +81,7 @@ class Source:
         around = watching.Surroundings(
             calls.Scoped(client, read.namespace),
             self,
-            watching.Settings(),
+            watching.FollowSettings(),
             rng=random.Random(),  # noqa: S311  jitter
             now=time.monotonic,
             sleep=Patience(self.state, asyncio.sleep),

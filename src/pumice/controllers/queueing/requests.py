@@ -12,7 +12,7 @@ from pumice.cache import effects
 
 Manifest = dict[str, Any]
 Code = Literal["", "conflict", "exists", "notfound", "refused", "unavailable", "unknown"]
-Policy = Literal["", "Background", "Foreground", "Orphan"]
+Propagation = Literal["", "Background", "Foreground", "Orphan"]
 
 
 class Delete(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,7 +22,7 @@ class Delete(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str
     name: str
     uid: str
-    policy: Policy = "Background"
+    policy: Propagation = "Background"
 
 
 class Confirm(msgspec.Struct, frozen=True, kw_only=True):

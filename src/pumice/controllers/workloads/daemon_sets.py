@@ -59,7 +59,7 @@ class DaemonSets:
 
 
 def _placed(
-    subject: Manifest, places: _NodePods, wanted: Mapping[str, node_fit.Verdict], code: str, observed: Observed
+    subject: Manifest, places: _NodePods, wanted: Mapping[str, node_fit.NodeFit], code: str, observed: Observed
 ) -> list[Step]:
     """Make pods where there is none, delete those that ended, are too many, or are where none is to be."""
     made: list[Step] = []
@@ -83,7 +83,7 @@ def _placed(
 
 
 def _rolled(
-    subject: Manifest, places: _NodePods, wanted: Mapping[str, node_fit.Verdict], code: str, moment: Moment
+    subject: Manifest, places: _NodePods, wanted: Mapping[str, node_fit.NodeFit], code: str, moment: Moment
 ) -> list[Step]:
     """Delete pods of old templates, as many as may be missing at once; those that do not run anyway first."""
     strategy = manifests.mapping(subject, "spec", "updateStrategy")
@@ -121,7 +121,7 @@ def _code(pod: Mapping[str, Any]) -> str:
 
 
 def _status(
-    subject: Manifest, places: _NodePods, wanted: Mapping[str, node_fit.Verdict], code: str, moment: Moment
+    subject: Manifest, places: _NodePods, wanted: Mapping[str, node_fit.NodeFit], code: str, moment: Moment
 ) -> Manifest:
     pause = manifests.number(manifests.mapping(subject, "spec"), "minReadySeconds")
     counts = dict.fromkeys(("currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled", "numberReady"), 0)

@@ -27,17 +27,17 @@ _BORNE: Final = (
 _HOST: Final = {"key": f"{_NODE}network-unavailable", "operator": "Exists", "effect": "NoSchedule"}
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class NodeFit(msgspec.Struct, frozen=True):
     """Whether a pod is to be started on a node, and whether one that is there may stay."""
 
     runs: bool
     stays: bool
 
 
-NOWHERE: Final = Verdict(runs=False, stays=False)
+NOWHERE: Final = NodeFit(runs=False, stays=False)
 
 
-def judge(node: Mapping[str, Any], template: Any) -> Verdict:
+def judge(node: Mapping[str, Any], template: Any) -> NodeFit:
     """Judge a node by the rules of the scheduler that need no room: name, selector, affinity, taints."""
     spec = manifests.mapping(template, "spec")
     labels, name = manifests.labels(node), manifests.name(node)
@@ -55,7 +55,7 @@ def judge(node: Mapping[str, Any], template: Any) -> Verdict:
         for taint in manifests.items(node, "spec", "taints")
         if taint.get("effect") in ("NoSchedule", "NoExecute") and not any(_bears(each, taint) for each in borne)
     ]
-    return Verdict(runs=not hard, stays=not any(taint.get("effect") == "NoExecute" for taint in hard))
+    return NodeFit(runs=not hard, stays=not any(taint.get("effect") == "NoExecute" for taint in hard))
 
 
 def tolerations(spec: Mapping[str, Any]) -> list[Manifest]:

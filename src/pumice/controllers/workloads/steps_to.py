@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pumice.api import kinds
-    from pumice.controllers.queueing.requests import Policy, Step
+    from pumice.controllers.queueing.requests import Propagation, Step
 
 Manifest = dict[str, Any]
 
@@ -42,7 +42,7 @@ def write_status(kind: kinds.Kind, subject: Mapping[str, Any], status: Manifest,
     return [patch(kind, subject, {"status": changed}, exact=exact, status=True)] if changed else []
 
 
-def delete(kind: kinds.Kind, subject: Mapping[str, Any], policy: Policy = "Background") -> Step:
+def delete(kind: kinds.Kind, subject: Mapping[str, Any], policy: Propagation = "Background") -> Step:
     """Delete an object."""
     metadata = subject["metadata"]
     request = requests.Delete(

@@ -35,7 +35,7 @@ class Variable(credentials.Hidden, frozen=True):
     value: str = ""
 
 
-class Settings(credentials.Hidden, frozen=True, rename="camel"):
+class ExecEntry(credentials.Hidden, frozen=True, rename="camel"):
     """The `exec` section of a user."""
 
     command: str = ""
@@ -81,7 +81,7 @@ class ExecPlugin:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: ExecEntry,
         *,
         field: str,
         folder: Path,
@@ -236,7 +236,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def _check(settings: Settings, field: str) -> None:
+def _check(settings: ExecEntry, field: str) -> None:
     if not settings.command:
         raise ConfigurationError(f"{field}.command is not set; name the credential plugin")
     if settings.api_version not in VERSIONS:

@@ -29,7 +29,7 @@ class User(kinds_of.Hidden, frozen=True, rename="kebab"):
     client_certificate_data: str = ""
     client_key: str = ""
     client_key_data: str = ""
-    exec: execplugin.Settings | None = None
+    exec: execplugin.ExecEntry | None = None
     auth_provider: dict[str, Any] | None = None
     impersonated: str = msgspec.field(default="", name="as")
     impersonated_uid: str = msgspec.field(default="", name="as-uid")

@@ -12,8 +12,8 @@ import yarl
 
 from pumice.kube import errors
 from pumice.kube.calls import answers
-from pumice.kube.calls.farewells import Farewells
 from pumice.kube.calls.http_answers import Answer
+from pumice.kube.calls.open_sockets import OpenSockets
 from pumice.kube.calls.pool import CONNECT_LIMIT, KEPT
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ class AiohttpChannel:
         self._server_name = server_name
         self._proxy = proxy
         self._largest = largest
-        self._farewells = Farewells()
+        self._sockets = OpenSockets()
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
-                limit=0, ttl_dns_cache=30, keepalive_timeout=KEPT, socket_factory=self._farewells.make
+                limit=0, ttl_dns_cache=30, keepalive_timeout=KEPT, socket_factory=self._sockets.make
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
@@ -49,7 +49,7 @@ class AiohttpChannel:
     async def close(self) -> None:
         """End all connections."""
         await self._session.close()
-        await self._farewells.end()
+        await self._sockets.end()
 
     async def exchange(self, request: Request, head: Head, context: ssl.SSLContext | None, limit: float) -> Answer:
         """Send a request and return the whole answer, within so many seconds."""

@@ -53,7 +53,7 @@ class Informers:
         now: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        settings = watching.Settings(
+        settings = watching.FollowSettings(
             page_size=page_size, silence=silence, probe_interval=probe_interval, streaming=streaming
         )
         around = watching.Surroundings(client, sink, settings, rng=rng or random.Random(), now=now, sleep=sleep)  # noqa: S311  jitter

@@ -70,7 +70,7 @@ class WatchSpec(msgspec.Struct, frozen=True):
         return " ".join([name, *self.query.values()])
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class FollowSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Sizes, and times in seconds."""
 
     page_size: int = 500
@@ -88,7 +88,7 @@ class Surroundings:
         self,
         source: Source,
         sink: Sink,
-        settings: Settings,
+        settings: FollowSettings,
         *,
         rng: random.Random,
         now: Callable[[], float],

@@ -25,7 +25,7 @@ _REMEMBERED = 600.0  # seconds for which a group's list of resources is believed
 class ApiUpdater:
     """Sends merge patches, each for one uid only.
 
-    Whether the status of a custom resource has a door of its own is up to the definition that was installed: if it has, a status sent through
+    Whether the status of a custom resource is a subresource is up to the definition that was installed: if it is, a status sent through
     the main one is silently dropped, and if not, the other one does not exist. So the server is asked.
     """
 
@@ -42,7 +42,7 @@ class ApiUpdater:
         except errors.ApiError as error:
             if error.status != _MISSING or effect.kind.api_version not in self._served:
                 raise
-            # Perhaps the door has moved: a definition was replaced since it was read.
+            # Perhaps the subresource has come or gone: a definition was replaced since it was read.
             del self._served[effect.kind.api_version]
             answer = await self._send(effect)
         return effects.Outcome(effect=effect, object=answer)
@@ -54,11 +54,11 @@ class ApiUpdater:
             effect.uid,
             (effect.namespace, effect.name),
             effect.body,
-            subresource=await self._door(effect),
+            subresource=await self._subresource(effect),
             strategic=effect.strategic,
         )
 
-    async def _door(self, effect: effects.Patch) -> str:
+    async def _subresource(self, effect: effects.Patch) -> str:
         if "status" not in effect.body or not is_custom(effect.kind):
             return effect.subresource
         version = effect.kind.api_version

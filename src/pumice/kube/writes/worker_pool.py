@@ -97,7 +97,7 @@ class WorkerPool:
             self._wake_workers(self.agenda.waiting)
             self._tell_in_calm()
 
-    def lull(self) -> float:
+    def gathering_pause(self) -> float:
         """Return for how many seconds answers may be gathered: a small part of the time that each takes, while there are many on their way."""
         return min(_LULL * self._takes, _LONGEST_LULL) if self.at_work >= _MANY * self.count else 0.0
 

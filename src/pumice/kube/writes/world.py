@@ -111,9 +111,9 @@ class KubeWorld:
 
     # -- the loop ----------------------------------------------------------------------------------------------
 
-    def lull(self) -> float:
+    def gathering_pause(self) -> float:
         """Return for how many seconds answers may be gathered before they are looked at."""
-        return self._workers.lull()
+        return self._workers.gathering_pause()
 
     async def run(self, settled: Callable[[Outcome], None]) -> None:
         """Perform effects and give the answers, until `drain` or a cancellation."""

@@ -15,7 +15,7 @@ from pumice.server.logs import logs
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pumice.admission.requests import Settings
+    from pumice.admission.requests import RuleSettings
     from pumice.admission.reviewing import Question
     from pumice.admission.rules import Rule
     from pumice.admission.surroundings import Surroundings
@@ -37,7 +37,7 @@ class Answering:
         self,
         served: tuple[Rule, ...],
         around: Surroundings,
-        settings: Settings,
+        settings: RuleSettings,
         log: Log,
         *,
         left_alone: frozenset[str] = frozenset(),

@@ -79,9 +79,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """Name the webhook configuration of a path."""
         return f"{self.webhook_service_name}{rule.path.replace('/', '-')}"
 
-    def rules_settings(self, job_plugins: tuple[str, ...]) -> requests.Settings:
+    def rules_settings(self, job_plugins: tuple[str, ...]) -> requests.RuleSettings:
         """Give what the rules follow, apart from the file of resource groups."""
-        return requests.Settings(
+        return requests.RuleSettings(
             scheduler_names=self.scheduler_name,
             job_plugins=job_plugins,
             strict=self.strict,

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 class GatheringSelector(selectors.DefaultSelector):
-    """Lets a lull pass before it looks which sockets can be read, unless something else is to be done at once; `lull` says how many seconds that may take by now."""
+    """Lets a moment pass before it looks which sockets can be read, unless something else is to be done at once; `gathering_pause` says how many seconds that may take by now."""
 
-    def __init__(self, lull: Callable[[], float], sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, gathering_pause: Callable[[], float], sleep: Callable[[float], None] = time.sleep) -> None:
         super().__init__()
-        self._lull = lull
+        self._gathering_pause = gathering_pause
         self._sleep = sleep
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """Wait until something can be read or written, for so many seconds at most."""
         if timeout is None or timeout > 0:
-            pause = self._lull()
+            pause = self._gathering_pause()
             if timeout is not None:
                 pause = min(pause, timeout)
                 timeout -= pause
@@ -35,10 +35,10 @@ class GatheringSelector(selectors.DefaultSelector):
         return super().select(timeout)
 
 
-def loop(lull: Callable[[], float]) -> asyncio.AbstractEventLoop:
+def loop(gathering_pause: Callable[[], float]) -> asyncio.AbstractEventLoop:
     """Make an event loop like the one that asyncio makes here, gathering where that one watches sockets."""
     made = asyncio.new_event_loop()
     if not isinstance(made, asyncio.SelectorEventLoop):
         return made
     made.close()
-    return asyncio.SelectorEventLoop(GatheringSelector(lull))
+    return asyncio.SelectorEventLoop(GatheringSelector(gathering_pause))

@@ -87,7 +87,7 @@ class IoThread(threading.Thread):
     def run(self) -> None:
         """Run the loop."""
         try:
-            with asyncio.Runner(loop_factory=lambda: gathering.loop(self._parts.world.lull)) as runner:
+            with asyncio.Runner(loop_factory=lambda: gathering.loop(self._parts.world.gathering_pause)) as runner:
                 runner.run(self._live())
         except election.LostLeaseError as error:
             self._box.post(mailbox.Fatal(f"the lease is lost: {error}"))

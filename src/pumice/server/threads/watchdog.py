@@ -27,14 +27,14 @@ STATUS: Final = 1
 
 
 class Watchdog(threading.Thread):
-    """Looks at the parts of a process twice a second. `leave` ends the process; `farewells` come before it, the last one first."""
+    """Looks at the parts of a process twice a second. `leave` ends the process; `before_leaving` come before it, the last one first."""
 
     def __init__(
         self, log: Log, watch: overdue.Watch | None = None, *, leave: Callable[[int], object] = os._exit
     ) -> None:
         super().__init__(name="watchdog", daemon=True)
         self.watch = overdue.Watch() if watch is None else watch
-        self.farewells: list[Callable[[], object]] = []
+        self.before_leaving: list[Callable[[], object]] = []
         self._log = log
         self._leave = leave
         self._over = False
@@ -70,8 +70,8 @@ class Watchdog(threading.Thread):
             self._log.error("overdue", part=found.part, problem=found.problem)
 
     def _part(self) -> None:
-        for farewell in reversed(self.farewells):
-            farewell()
+        for step in reversed(self.before_leaving):
+            step()
 
 
 def bounded(step: Callable[[], object], patience: float) -> None:

@@ -39,7 +39,7 @@ class UfmSource(msgspec.Struct, frozen=True, kw_only=True):
     insecure: bool = False
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class DiscoverySettings(msgspec.Struct, frozen=True, kw_only=True):
     """The sources that are enabled, and what is wrong with the text."""
 
     labels: LabelSource | None = None
@@ -53,15 +53,15 @@ def place(environ: Mapping[str, str]) -> tuple[str, str]:
     return environ.get("KUBE_POD_NAMESPACE") or "volcano-system", f"{release}-controller-configmap"
 
 
-def read(config_map: Mapping[str, Any] | None) -> Settings:
+def read(config_map: Mapping[str, Any] | None) -> DiscoverySettings:
     """Read the sources from a ConfigMap; one without them enables none."""
     text = manifests.mapping(config_map, "data").get(KEY) if config_map is not None else None
     if not isinstance(text, str):
-        return Settings()
+        return DiscoverySettings()
     try:
         found = documents.load_all(text, KEY)
     except documents.DocumentError as error:
-        return Settings(problems=(f"{KEY}:{error.line}: {error.message}",))
+        return DiscoverySettings(problems=(f"{KEY}:{error.line}: {error.message}",))
     problems: list[str] = []
     sources: dict[str, LabelSource | UfmSource] = {}
     listed = manifests.items(found[0].data if found else None, "networkTopologyDiscovery")
@@ -75,7 +75,7 @@ def read(config_map: Mapping[str, Any] | None) -> Settings:
         if read_source is not None:
             sources[read_source[0]] = read_source[1]
     labels, ufm = sources.get(LABEL), sources.get(UFM)
-    return Settings(
+    return DiscoverySettings(
         labels=labels if isinstance(labels, LabelSource) else None,
         ufm=ufm if isinstance(ufm, UfmSource) else None,
         problems=tuple(problems),

@@ -70,7 +70,7 @@ def _ended(flow: Manifest, observed: Observed) -> list[Manifest]:
     return [job for job in gone if flows.phase_of(job) in flows.ENDED]
 
 
-def _made(flow: Manifest, ready: list[flows.Step], observed: Observed) -> tuple[list[requests.Step], list[Note]]:
+def _made(flow: Manifest, ready: list[flows.FlowJob], observed: Observed) -> tuple[list[requests.Step], list[Note]]:
     """Make the Jobs whose turn it is; what keeps one from being made keeps no other."""
     namespace = flow["metadata"].get("namespace", "")
     steps: list[requests.Step] = []
@@ -90,7 +90,7 @@ def _made(flow: Manifest, ready: list[flows.Step], observed: Observed) -> tuple[
     return steps, notes
 
 
-def _job(flow: Manifest, template: Manifest, step: flows.Step) -> Manifest:
+def _job(flow: Manifest, template: Manifest, step: flows.FlowJob) -> Manifest:
     namespace = flow["metadata"].get("namespace", "")
     origin = {
         names.CREATED_BY_JOB_TEMPLATE: f"{namespace}.{step.template}",

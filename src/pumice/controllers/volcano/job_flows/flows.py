@@ -32,7 +32,7 @@ UNKNOWN: Final = "unKnowJobs"
 ENDED: Final = (COMPLETED, FAILED, TERMINATED)
 
 
-class Step(msgspec.Struct, frozen=True):
+class FlowJob(msgspec.Struct, frozen=True):
     """One Job of a flow: its name, its template, and the names of the Jobs before it."""
 
     job: str
@@ -40,16 +40,16 @@ class Step(msgspec.Struct, frozen=True):
     before: tuple[str, ...]
 
 
-def steps_of(flow: Mapping[str, Any]) -> list[Step]:
+def steps_of(flow: Mapping[str, Any]) -> list[FlowJob]:
     """Read the steps of a flow; a name that stands there twice is one Job, which either entry may begin."""
     name = manifests.name(flow)
-    found: dict[Step, None] = {}
+    found: dict[FlowJob, None] = {}
     for entry in manifests.items(flow, "spec", "flows"):
         template = manifests.mapping(entry).get("name")
         if isinstance(template, str) and template:
             targets = manifests.items(entry, "dependsOn", "targets")
             before = tuple(f"{name}-{target}" for target in targets)
-            found[Step(f"{name}-{template}", template, before)] = None
+            found[FlowJob(f"{name}-{template}", template, before)] = None
     return list(found)
 
 
@@ -67,9 +67,9 @@ def phases(flow: Mapping[str, Any], jobs: Sequence[Mapping[str, Any]]) -> dict[s
     return found | {manifests.name(job): phase_of(job) for job in jobs}
 
 
-def ready(steps: Sequence[Step], known: Mapping[str, str]) -> list[Step]:
+def ready(steps: Sequence[FlowJob], known: Mapping[str, str]) -> list[FlowJob]:
     """Give the steps whose Jobs are still to be made, and may be, one for each Job."""
-    found: dict[str, Step] = {}
+    found: dict[str, FlowJob] = {}
     for step in steps:
         if step.job not in known and all(known.get(before) == COMPLETED for before in step.before):
             found.setdefault(step.job, step)

@@ -25,7 +25,7 @@ def phase_of(flow: Mapping[str, Any]) -> str:
 
 def status(
     flow: Mapping[str, Any],
-    steps: Sequence[flows.Step],
+    steps: Sequence[flows.FlowJob],
     jobs: Sequence[Mapping[str, Any]],
     known: Mapping[str, str],
     moment: Moment,
@@ -50,7 +50,7 @@ def status(
     return {field: value for field, value in found.items() if value} | {"state": state}
 
 
-def _phase(phase: str, steps: Sequence[flows.Step], known: Mapping[str, str]) -> str:
+def _phase(phase: str, steps: Sequence[flows.FlowJob], known: Mapping[str, str]) -> str:
     """Give the phase that follows from the Jobs; one that is over stays."""
     if phase in OVER:
         return phase

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pumice.controllers.queueing.requests import Moment
     from pumice.controllers.volcano.jobs.members import Member, Members
-    from pumice.controllers.volcano.jobs.reading import Job, Policy, Role
+    from pumice.controllers.volcano.jobs.reading import Job, LifecyclePolicy, Role
 
 ANY: Final = "*"
 POD_PENDING: Final = "PodPending"
@@ -76,7 +76,7 @@ def answers(job: Job, found: Members, group: Mapping[str, object] | None, moment
     return sorted(answered, key=lambda answer: (answer.due, *_place(answer.occurrence)))
 
 
-def _answer(policy: Policy, occurrence: Occurrence, moment: Moment) -> Answer:
+def _answer(policy: LifecyclePolicy, occurrence: Occurrence, moment: Moment) -> Answer:
     at, unstamped = occurrence.at, False
     if at is None and occurrence.member is not None:
         written = manifests.mapping(occurrence.member.pod, "metadata", "annotations").get(HAPPENED)
@@ -87,7 +87,7 @@ def _answer(policy: Policy, occurrence: Occurrence, moment: Moment) -> Answer:
     return Answer(action=policy.action, due=due, delay=policy.timeout, occurrence=occurrence, unstamped=unstamped)
 
 
-def choose(job: Job, occurrence: Occurrence) -> Policy | None:
+def choose(job: Job, occurrence: Occurrence) -> LifecyclePolicy | None:
     """Give the policy that speaks about an occurrence: the first of its role, else of the Job."""
     own = occurrence.role.policies if occurrence.role is not None else ()
     return next((each for each in (*own, *job.policies) if _speaks(each, occurrence)), None)
@@ -99,7 +99,7 @@ def waits_for_eviction(job: Job, role: Role) -> bool:
     return policy is not None and policy.timeout is not None
 
 
-def _speaks(policy: Policy, occurrence: Occurrence) -> bool:
+def _speaks(policy: LifecyclePolicy, occurrence: Occurrence) -> bool:
     if policy.exit_code is not None and policy.exit_code == occurrence.exit_code and occurrence.exit_code:
         return True
     if occurrence.event not in policy.events and ANY not in policy.events:

@@ -32,7 +32,7 @@ FAILED: Final = "Failed"
 FINISHED: Final = (COMPLETED, FAILED, TERMINATED)
 
 
-class Policy(msgspec.Struct, frozen=True):
+class LifecyclePolicy(msgspec.Struct, frozen=True):
     """What is done when something happens: on one of some events, or on an exit code, perhaps after a while (microseconds)."""
 
     action: str
@@ -57,7 +57,7 @@ class Role(msgspec.Struct, frozen=True):
     replicas: int
     min_available: int | None
     template: Mapping[str, Any]
-    policies: tuple[Policy, ...]
+    policies: tuple[LifecyclePolicy, ...]
     max_retry: int
     depends_on: tuple[str, ...]
     any_dependency: bool
@@ -190,20 +190,20 @@ def _role(place: int, task: Mapping[str, Any]) -> Role:
     )
 
 
-def _policies(where: Mapping[str, Any]) -> tuple[Policy, ...]:
+def _policies(where: Mapping[str, Any]) -> tuple[LifecyclePolicy, ...]:
     if not where.get("policies"):
         return ()
     return tuple(_policy(manifests.mapping(each)) for each in _list(where, "policies"))
 
 
-def _policy(each: Mapping[str, Any]) -> Policy:
+def _policy(each: Mapping[str, Any]) -> LifecyclePolicy:
     single = _text(each, "event")
     events = (*map(str, _list(each, "events")), *((single,) if single else ()))
     try:
         timeout = duration.parse(each["timeout"]) if each.get("timeout") is not None else None
     except duration.DurationError:
         timeout = None
-    return Policy(_text(each, "action"), events, _optional(each, "exitCode"), timeout)
+    return LifecyclePolicy(_text(each, "action"), events, _optional(each, "exitCode"), timeout)
 
 
 def _list(where: Mapping[str, Any], field: str) -> list[Any]:

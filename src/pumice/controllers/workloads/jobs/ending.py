@@ -21,7 +21,7 @@ Note = tuple[str, str, str]
 _DONE = ("Reached expected number of succeeded pods", "CompletionsReached")
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class JobEnd(msgspec.Struct, frozen=True):
     """How a Job stands: it runs, is suspended, or will end in success or failure, with the reason and the message."""
 
     state: Literal["running", "suspended", "succeeding", "failing"] = "running"
@@ -35,27 +35,27 @@ def is_finished(job: Mapping[str, Any]) -> bool:
     return manifests.has(status, "Complete") or manifests.has(status, "Failed")
 
 
-def judge(job: Manifest, tally: Tally, moment: Moment) -> Verdict:
+def judge(job: Manifest, tally: Tally, moment: Moment) -> JobEnd:
     """Say how a Job stands; a verdict once written stays."""
     spec, status = manifests.mapping(job, "spec"), manifests.mapping(job, "status")
     for condition, state in (("FailureTarget", "failing"), ("SuccessCriteriaMet", "succeeding")):
         found = manifests.condition(status, condition)
         if found.get("status") == "True":
             reason, message = str(found.get("reason", "")), str(found.get("message", ""))
-            return Verdict("failing" if state == "failing" else "succeeding", reason, message)
+            return JobEnd("failing" if state == "failing" else "succeeding", reason, message)
     if tally.fatal:
-        return Verdict("failing", failure_policy.REASON, tally.fatal)
+        return JobEnd("failing", failure_policy.REASON, tally.fatal)
     limit = manifests.number(spec, "backoffLimit", 6)
     if tally.failed > limit or (_restarts_in_place(spec) and _restarted(tally) > limit):
-        return Verdict("failing", "BackoffLimitExceeded", "Job has reached the specified backoff limit")
+        return JobEnd("failing", "BackoffLimitExceeded", "Job has reached the specified backoff limit")
     if _is_enough(tally):
-        return Verdict("succeeding", _DONE[1], _DONE[0])
+        return JobEnd("succeeding", _DONE[1], _DONE[0])
     if spec.get("suspend") is True:
-        return Verdict("suspended")
+        return JobEnd("suspended")
     due = deadline(job, moment)
     if due is not None and due <= moment.now:
-        return Verdict("failing", "DeadlineExceeded", "Job was active longer than specified deadline")
-    return Verdict()
+        return JobEnd("failing", "DeadlineExceeded", "Job was active longer than specified deadline")
+    return JobEnd()
 
 
 def _is_enough(tally: Tally) -> bool:
@@ -97,7 +97,7 @@ def expires(job: Manifest, moment: Moment) -> int | None:
 
 
 def status(
-    job: Manifest, tally: Tally, verdict: Verdict, moment: Moment, *, made: int, leaving: frozenset[str]
+    job: Manifest, tally: Tally, verdict: JobEnd, moment: Moment, *, made: int, leaving: frozenset[str]
 ) -> tuple[Manifest, list[Note]]:
     """Give the status, after pods have come or gone, and what there is to be said about it."""
     old = manifests.mapping(job, "status")
@@ -116,7 +116,7 @@ def status(
     return new, notes
 
 
-def _suspension(job: Manifest, status: Manifest, verdict: Verdict, moment: Moment) -> tuple[Manifest, list[Note]]:
+def _suspension(job: Manifest, status: Manifest, verdict: JobEnd, moment: Moment) -> tuple[Manifest, list[Note]]:
     suspended = manifests.has(status, "Suspended")
     when = manifests.stamp(moment)
     if verdict.state == "suspended":
@@ -133,7 +133,7 @@ def _suspension(job: Manifest, status: Manifest, verdict: Verdict, moment: Momen
     return {**status, "startTime": status.get("startTime") or when}, notes
 
 
-def _verdict(status: Manifest, verdict: Verdict, moment: Moment, *, settled: bool) -> tuple[Manifest, list[Note]]:
+def _verdict(status: Manifest, verdict: JobEnd, moment: Moment, *, settled: bool) -> tuple[Manifest, list[Note]]:
     """Write the verdict at once, and that the Job has ended when all its pods have."""
     when = manifests.stamp(moment)
     good = verdict.state == "succeeding"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pumice.controllers.queueing.observed import Observed
     from pumice.controllers.queueing.requests import Moment, Step
-    from pumice.controllers.workloads.jobs.ending import Verdict
+    from pumice.controllers.workloads.jobs.ending import JobEnd
     from pumice.controllers.workloads.jobs.tallying import Tally
 
 Manifest = dict[str, Any]
@@ -25,7 +25,7 @@ _VARIABLE: Final = "JOB_COMPLETION_INDEX"
 
 
 def changes(
-    job: Manifest, tally: Tally, verdict: Verdict, observed: Observed, moment: Moment
+    job: Manifest, tally: Tally, verdict: JobEnd, observed: Observed, moment: Moment
 ) -> tuple[list[Step], int | None]:
     """Give the pods to make or to remove, and when to look again if a pause after failures holds pods back."""
     if verdict.state == "failing":

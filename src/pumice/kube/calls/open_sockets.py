@@ -11,7 +11,7 @@ from typing import Any, Final
 TURNS: Final = 100  # of the event loop, in which every connection that was cut has ended many times over
 
 
-class Farewells:
+class OpenSockets:
     """Makes the sockets of a session, so that none outlives it.
 
     A TLS connection that was given up waits for the other side's goodbye. A server that is slow to say it would

@@ -35,10 +35,10 @@ class Outcome(msgspec.Struct, frozen=True):
     failure: str = ""
 
 
-Steps = Generator[list[Call], list[Outcome], _Result]
+Asking = Generator[list[Call], list[Outcome], _Result]
 
 
-def at_once(steps: Steps[_Result]) -> _Result:
+def at_once(steps: Asking[_Result]) -> _Result:
     """Carry out a write that has nobody to ask."""
     try:
         calls = next(steps)
@@ -50,7 +50,7 @@ def at_once(steps: Steps[_Result]) -> _Result:
 
 
 async def awaited(
-    steps: Steps[_Result], call: Callable[[Call], Awaitable[Outcome]], begun: list[Call] | None = None
+    steps: Asking[_Result], call: Callable[[Call], Awaitable[Outcome]], begun: list[Call] | None = None
 ) -> _Result:
     """Carry out a write, asking whom it wants asked; `begun` are the calls that it has asked for already."""
     try:
