@@ -30,6 +30,8 @@ MENDED = (
     ("a gang that goes whole is judged once in gangreclaim", 1649, ""),
     ("the same by capacity", 2616, ""),
     ("whom the victims' job would take back is not taken", 1554, ""),
+    ("a job that keeps its minimum without those who are offered does not go whole", 2927, ""),
+    ("where gang votes a minimum stays, also if several members take from one job", 2979, ""),
     ("a gang goes whole from two nodes for two members", 2017, ""),
     ("the pod that a job can spare goes where it helps both members", 2765, ""),
     ("the same in reclaim", 1853, ""),

@@ -175,8 +175,10 @@ class Reference:
         votes = Votes(self.scene, self.key, gone, [m for m, _ in order[:position]])
         asked = [p for p in self._unprotected(member, gone) if p.node == node]
         found = False
-        if strict and len({p.group == self.key for p in fresh}) > 1:
-            return False  # other jobs and the own one are asked about one after the other (actions 4.2, 4.3)
+        # other jobs and the own one are asked about one after the other (actions 4.2, 4.3), and nobody has to make way for an equal of his own job
+        own = [p for p in fresh if p.group == self.key]
+        if strict and own and (len(own) < len(fresh) or any(p.priority >= member.priority for p in own)):
+            return False
         for tiers in (votes.tiers_for(member, each) for each in self._sources(asked, fresh)):
             passed = [t is not None and votes.lets_go(t, member, votes.in_order(fresh)) for t in tiers]
             found = found or any(passed)
@@ -273,10 +275,10 @@ class Reference:
 
     # ---- what lasts (28)
 
-    def would_take(self, pods, *, lasting=True):
+    def would_take(self, pods, *, further):
         """Tell whether this job's search would take some of these pods: True or False where that is certain, else None.
 
-        It takes others only by a plan that these would not undo in turn; how far that is followed is the search's own matter.
+        A plan that takes others is made only if it lasts itself, which is followed one step further.
         """
         names = {pod.key for pod in pods}
         if not self.scene.is_starving(self.key):
@@ -285,22 +287,27 @@ class Reference:
         taking = [plan for plan in allowed if any(p.key in names for p in plan.gone)]
         if not taking or self.due(()) is not None:
             return False
-        best = [plan for plan in allowed if not any(self.is_better(other, plan) for other in allowed)]
+        # other jobs are asked about before the own one (actions 4.2, 4.3)
+        others = [plan for plan in allowed if not any(p.group == self.key for p in plan.gone)]
+        if not any(self.due(plan.gone) for plan in others):
+            if others:
+                return None
+            others = allowed
+        best = [plan for plan in others if not any(self.is_better(other, plan) for other in others)]
         ours = [plan for plan in best if plan in taking]
         if ours and not any(not plan.gone for plan in allowed) and len(ours) == len(best):
             return True if any(self.due(plan.gone) for plan in ours) else None
-        others = [plan for plan in best if self.due(plan.gone)] if not ours else []
-        if any(not lasting or self.comes_back(plan, lasting=False) is False for plan in others):
-            return False
-        return None
+        made = [] if ours else [plan for plan in best if self.due(plan.gone) is not None]
+        lasts = made and (not further or all(self.comes_back(plan, further=False) is False for plan in made))
+        return False if lasts else None
 
-    def comes_back(self, plan, *, lasting=True):
+    def comes_back(self, plan, *, further=True):
         """Tell whether a victims' job would take the claimant's pods in turn: True or False where that is certain, else None."""
         after = self.scene.moved(gone=plan.gone, placed=plan.where)
         members = [m for m, _ in plan.where]
         answers = [
-            Reference(after, job, self._place).would_take(members, lasting=lasting)
-            for job in sorted({p.group for p in plan.gone} - {self.key})
+            Reference(after, job, self._place).would_take(members, further=further)
+            for job in sorted({p.group for p in plan.gone})
         ]
         if True in answers:
             return True
