@@ -11,11 +11,12 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
+    from pumice.model.constraints import Constraints
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job
     from pumice.model.queue import Queue
     from pumice.model.resources import Matrix, Request, Vector, Vocabulary
-    from pumice.model.shape import ConstraintClass, Constraints, Shape
+    from pumice.model.shape import ConstraintClass, Shape
     from pumice.model.task import Task
 
 

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
     from pumice.api import core
-    from pumice.model.nodes import NodeRecord
     from pumice.model.resources import Vector
+
+
+class Stated(Protocol):
+    """What one Node object says."""
+
+    name: str
+    labels: Mapping[str, str]
+    taints: tuple[core.Taint, ...]
+    unschedulable: bool
+    ready: bool
+    images: dict[str, int]
 
 
 class Attributes:
@@ -22,7 +32,7 @@ class Attributes:
 
     __slots__ = ("_columns", "_images", "_names", "_records", "cordoned", "count", "derived", "not_ready", "taints")
 
-    def __init__(self, records: list[NodeRecord], count: int) -> None:
+    def __init__(self, records: Sequence[Stated], count: int) -> None:
         self._records = records
         self.count = count
         self._columns: dict[str, tuple[npt.NDArray[np.int32], list[str]]] = {}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from pumice.api import core, meta
-    from pumice.model.shape import Constraints
+    from pumice.model.constraints import Constraints
 
 HARD = "DoNotSchedule"
 SOFT = "ScheduleAnyway"

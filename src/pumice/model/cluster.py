@@ -21,7 +21,7 @@ from pumice.model.queue import Queue
 from pumice.model.shape import Shapes
 from pumice.model.statuses import Status
 from pumice.model.sums import QueueSums, Sums
-from pumice.model.volumes import Volumes
+from pumice.model.volume_usage import Volumes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -116,6 +116,12 @@ class Bond:
         return self._signature[1]
 
 
+def bond_of(task: Task) -> Bond | None:
+    """Return what rules about other pods need to know of a task; None if it is in no cluster."""
+    bond = task.bond
+    return bond if isinstance(bond, Bond) else None
+
+
 class Kinship:
     """Keeps kins and counts in step with the tasks of a cluster."""
 
@@ -166,7 +172,7 @@ class Kinship:
 
     def moved(self, task: Task, record: NodeRecord | None, status: Status) -> None:
         """Count a task elsewhere; its own node and status are still those it had."""
-        bond = task.bond
+        bond = bond_of(task)
         if bond is None or not (bond.carried or bond.kin.counts):
             return
         if record is not task.node or (status in GOING) != (task.status in GOING):
@@ -195,7 +201,7 @@ class Kinship:
             self._add(bond, task.node, 1, going=task.status in GOING)
 
     def _detach(self, task: Task) -> None:
-        bond = task.bond
+        bond = bond_of(task)
         if bond is None:
             return
         if task.node is not None:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pumice.api import core
-    from pumice.model.shape import Constraints, Shape
+    from pumice.model.constraints import Constraints
+    from pumice.model.shape import Shape
     from pumice.model.task import Task
 
 V = TypeVar("V")

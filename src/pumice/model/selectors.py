@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pumice.api import core, meta
     from pumice.model.attributes import Attributes
-    from pumice.model.shape import Constraints
+    from pumice.model.constraints import Constraints
 
 Mask = npt.NDArray[np.bool_]
 

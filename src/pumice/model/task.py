@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pumice.api import duration, names, timestamp
 from pumice.model import marks, requests, shape, statuses
@@ -12,10 +12,16 @@ if TYPE_CHECKING:
 
     from pumice.api import core
     from pumice.model.job import Job, SubJob, Tally
-    from pumice.model.kinship import Bond
     from pumice.model.nodes import NodeRecord
 
 _INT32 = 2**31
+
+
+class Signed(Protocol):
+    """What other pods mean to a pod, and it to them (`kinship.Bond`)."""
+
+    def signature(self) -> Hashable:
+        """Return what verdicts and scores depend on beside shape and nodes; None if nothing of other pods matters."""
 
 
 class Task:
@@ -74,7 +80,7 @@ class Task:
         self.stays = _stays(pod)
         self.nominated = pod.status.nominated_node_name
         self.node: NodeRecord | None = None
-        self.bond: Bond | None = None
+        self.bond: Signed | None = None
         self.job: Job | None = None
         self.sub_job: SubJob | None = None
         self.tallies: tuple[Tally, ...] = ()

@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pumice.model.nodes import NodeTable
+    import numpy.typing as npt
+
     from pumice.model.resources import Matrix, Vector
 
 CHUNK = 512
 
 
-def _left(table: NodeTable, rows: slice) -> Matrix:
+class Columns(Protocol):
+    """The columns of all nodes, with a log of the rows that changed."""
+
+    allocatable: Matrix
+    used: Matrix
+    foreign: Matrix
+    count: int
+    structure: int
+
+    @property
+    def position(self) -> int:
+        """Where the log is."""
+
+    def changed_since(self, position: int) -> npt.NDArray[np.int64] | None:
+        """Return the rows that changed after a position, or None if the log does not reach back so far."""
+
+
+def _left(table: Columns, rows: slice) -> Matrix:
     """Return what nodes offer less what foreign pods hold there, never below 0."""
     left: Matrix = np.maximum(table.allocatable[rows] - table.foreign[rows], 0)
     return left
 
 
-AMOUNTS: dict[str, Callable[[NodeTable, slice], Matrix]] = {
+AMOUNTS: dict[str, Callable[[Columns, slice], Matrix]] = {
     "offered": lambda table, rows: table.allocatable[rows],
     "taken": lambda table, rows: table.used[rows],
     "left by foreigners": _left,
@@ -33,7 +51,7 @@ class Totals:
 
     __slots__ = ("_chunks", "_of", "_position", "_structure", "_table", "_total")
 
-    def __init__(self, table: NodeTable, of: str) -> None:
+    def __init__(self, table: Columns, of: str) -> None:
         self._table = table
         self._of = of
         self._structure = -1

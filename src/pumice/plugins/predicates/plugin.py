@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from pumice.framework.session import Session
     from pumice.framework.subject import Subject, Subjects
+    from pumice.model.constraints import HostPort
     from pumice.model.nodes import NodeRecord, Nodes
-    from pumice.model.shape import HostPort
 
 NOT_READY = "node(s) were not ready"
 UNSCHEDULABLE = "node(s) were unschedulable"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pumice.api import affinity, volumes
     from pumice.model.attributes import Attributes
-    from pumice.model.volumes import Volumes
+    from pumice.model.volume_usage import Volumes
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

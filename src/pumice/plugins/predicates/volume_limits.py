@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from pumice.framework.subject import Subject
     from pumice.model.cluster import Cluster
+    from pumice.model.constraints import Constraints
     from pumice.model.nodes import NodeRecord, Nodes, NodeTable
-    from pumice.model.shape import Constraints
     from pumice.plugins.predicates.claims import StorageObjects
 
 Ints = npt.NDArray[np.int64]

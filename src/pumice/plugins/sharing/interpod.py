@@ -12,6 +12,7 @@ import numpy as np
 
 from pumice.framework.reasons import Code
 from pumice.model.domains import Division
+from pumice.model.kinship import bond_of
 from pumice.plugins.sharing.scoring import MAX_SCORE
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def judge(numbers: tuple[int, int, int]) -> Callable[[Subject, Nodes], ReasonVec
 
     def judged(subject: Subject, nodes: Nodes) -> ReasonVector | None:
         """Refuse nodes far from the pods to be near, near the pods to be avoided, or near pods that avoid this one."""
-        bond = subject.task.bond
+        bond = bond_of(subject.task)
         if bond is None:
             return None
         rules = bond.rules
@@ -161,7 +162,7 @@ class Company:
 
 def steady(subject: Subject) -> bool:
     """Tell whether placing the pod leaves the filter's answer as it was: none of its rules means the pod itself."""
-    bond = subject.task.bond
+    bond = bond_of(subject.task)
     if bond is None:
         return True
     rules = bond.rules
@@ -174,7 +175,7 @@ class Follower:
     __slots__ = ("_blocked", "_company", "_near_self", "_rows", "_shunned")
 
     def __init__(self, subject: Subject, table: NodeTable, *, released: bool) -> None:
-        bond = subject.task.bond
+        bond = bond_of(subject.task)
         self._rows = table.rows
         self._blocked: Mask = np.zeros(table.count, dtype=np.bool_)
         self._shunned: list[Domains] = []
@@ -225,7 +226,7 @@ class Follower:
 
 def attraction(subject: Subject, nodes: Nodes) -> Floats | None:
     """Add up, per node, the weights of preferences between the pod and the pods of the node's domains, both ways."""
-    bond = subject.task.bond
+    bond = bond_of(subject.task)
     if bond is None:
         return None
     drawn = bond.preferred_by
@@ -250,7 +251,7 @@ def _gather(bond: Bond, sums: dict[str, Vector], count: Count, topology: str, we
 
 def indifferent(subject: Subject) -> bool:
     """Tell whether placing the pod leaves the score as it was: none of its preferences means the pod itself."""
-    bond = subject.task.bond
+    bond = bond_of(subject.task)
     return bond is None or not any(term.matches_self for term in bond.rules.preferred)
 
 
@@ -277,7 +278,7 @@ class Drift:
         raw = attraction(subject, table.view())
         self._raw: Floats = np.zeros(table.count) if raw is None else raw
         self._normalise = normaliser(weight)
-        bond = subject.task.bond
+        bond = bond_of(subject.task)
         # A pod that is preferred by its own kind draws the next one, and is drawn to it.
         self._terms = [
             (bond.kinship.topology.domains(Division(term.topology)), 2 * term.weight)

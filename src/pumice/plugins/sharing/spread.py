@@ -14,6 +14,7 @@ import numpy as np
 
 from pumice.framework.reasons import Code
 from pumice.model.domains import NODE, Division
+from pumice.model.kinship import bond_of
 from pumice.model.workloads import HOSTNAME
 from pumice.plugins.sharing.scoring import MAX_SCORE
 
@@ -121,7 +122,7 @@ def judge(numbers: tuple[int, int]) -> Callable[[Subject, Nodes], ReasonVector |
 
     def judged(subject: Subject, nodes: Nodes) -> ReasonVector | None:
         """Refuse nodes whose domain would have too many more pods than the emptiest, or that lie in no domain."""
-        bond = subject.task.bond
+        bond = bond_of(subject.task)
         if bond is None or not bond.rules.hard:
             return None
         answer = np.zeros(nodes.table.count, dtype=np.int16)
@@ -143,7 +144,7 @@ def _evenings(bond: Bond) -> list[Evening]:
 
 def steady(subject: Subject) -> bool:
     """Tell whether placing the pod leaves the filter's answer as it was: no constraint counts the pod itself."""
-    bond = subject.task.bond
+    bond = bond_of(subject.task)
     return bond is None or not any(spread.matches_self and spread.picker for spread in bond.rules.hard)
 
 
@@ -153,7 +154,7 @@ class Follower:
     __slots__ = ("_evenings", "_rows")
 
     def __init__(self, subject: Subject, table: NodeTable, *, released: bool) -> None:  # noqa: ARG002  the same either way
-        bond = subject.task.bond
+        bond = bond_of(subject.task)
         self._rows = table.rows
         self._evenings = [] if bond is None else _evenings(bond)
 
@@ -181,7 +182,7 @@ class Follower:
 
 def applies(subject: Subject, nodes: Nodes) -> Floats | None:
     """Tell whether spreading is scored at all for the pod; how much it is worth depends on who else is a candidate."""
-    bond = subject.task.bond
+    bond = bond_of(subject.task)
     return None if bond is None or not bond.soft else np.zeros(len(nodes))
 
 
@@ -233,7 +234,7 @@ class Evenness:
     __slots__ = ("_crowds", "_rated", "_weight")
 
     def __init__(self, subject: Subject, weight: int) -> None:
-        bond = subject.task.bond
+        bond = bond_of(subject.task)
         self._weight = weight
         self._crowds: list[Crowd] = []
         self._rated: Mask | None = None
