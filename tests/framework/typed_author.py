@@ -63,7 +63,7 @@ class Typed(Plugin):
         reveal_type(session.job_ready(job))  # is: bool
         reveal_type(session.job_pipelined(job))  # is: pumice.framework.extensions.Vote
         reveal_type(session.allocatable(queue, demand))  # is: str | None
-        reveal_type(session.job_order.sort([job]))  # is: list[pumice.model.job.Job]
+        reveal_type(session.job_order.sort([job]))  # is: list[pumice.model.records.Job]
         session.job_ready(queue)  # refused: has incompatible type "Queue"; expected "Job"
         session.allocatable(queue)  # refused: Too few arguments
 

@@ -15,10 +15,8 @@ KNOWN = {
         priority_queues queue_room record registration reservations session standings statement
         """,
     ],
-    "pumice.model": [
-        "attributes bonds carriers counts domains job kinship nodes pickers selectors shape subgroups task totals volumes workloads",
-    ],
-    "pumice.cache": ["assumptions cache hypernodes objects pods publishing shadows unserved"],
+    "pumice.model": [],
+    "pumice.cache": [],
 }
 
 

@@ -11,7 +11,18 @@ from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod
 from pumice.api import core, meta
-from pumice.model import attributes, change_log, nodes, resources, selectors, shape, subgroups, sums, task, tolerations
+from pumice.model import (
+    attributes,
+    change_log,
+    nodes,
+    reading,
+    resources,
+    selectors,
+    shape,
+    subgroups,
+    sums,
+    tolerations,
+)
 from pumice.model.job import INT32_MAX
 
 # ---- resources
@@ -237,7 +248,7 @@ INDEX = {"mpi-worker-10": 10, "a-b-007": 7, "solo-1": None, "a-b-c": None, "a-b-
 
 @pytest.mark.parametrize(("name", "index"), INDEX.items())
 def test_the_index_is_the_number_at_the_end_of_a_name_of_three_parts(name, index):
-    assert task.name_index(name) == index
+    assert reading.name_index(name) == index
 
 
 PRIORITY = [(None, None, 1), (None, 7, 7), ("3", 7, 3), ("x", 7, 7), ("99999999999", 7, 7), ("-4", None, -4)]

@@ -133,13 +133,13 @@ class Runs(msgspec.Struct):
     [
         (("os", "system", "o"), (), "is no class that a state may hold"),
         (("pumice.cli.program", "main", "o"), (), "is no class that a state may hold"),
-        (("pumice.model.job", "Job", "e"), (), "is no class that a state may hold"),  # listed as something else
+        (("pumice.model.records", "Job", "e"), (), "is no class that a state may hold"),  # listed as something else
         (("pumice.model.statuses", "Status", "o"), (), "is no class that a state may hold"),
-        (("pumice.model.job", "Job.__init__", "o"), (), "is no class that a state may hold"),
+        (("pumice.model.records", "Job.__init__", "o"), (), "is no class that a state may hold"),
         (("pumice.api.kinds", "find", "o"), ("find",), "defines no class"),
         (("pumice.api.kinds", "KubeObject", "o"), ("KubeObject",), "defines no class"),  # imported there
-        (("pumice.model.job", "Nothing", "o"), ("Nothing",), "defines no class"),
-        (("pumice.model.job", "Job", "w"), ("Job",), "cannot be made of its fields alone"),
+        (("pumice.model.records", "Nothing", "o"), ("Nothing",), "defines no class"),
+        (("pumice.model.records", "Job", "w"), ("Job",), "cannot be made of its fields alone"),
     ],
 )
 def test_only_what_is_listed_for_that_use_and_defined_there_is_found(named, listed, said, monkeypatch):
@@ -151,7 +151,7 @@ def test_only_what_is_listed_for_that_use_and_defined_there_is_found(named, list
 
 
 def test_a_class_with_code_of_its_own_is_told_from_one_without():
-    Runs.__module__ = "pumice.model.job"
+    Runs.__module__ = "pumice.model.records"
     assert classes.runs_code(Runs) == "__post_init__"
 
 

@@ -27,7 +27,7 @@ ELSEWHERE = [
     ("pumice.framework.registry", "metadata.zipfile.ZipFile"),
     ("pumice.framework.breakdowns", "pathlib.Path"),
 ]
-TASK = Layout("pumice.model.task", "Task", ("name",))
+TASK = Layout("pumice.model.records", "Task", ("name",))
 HYPER = 2**50
 
 
@@ -72,7 +72,7 @@ BAD_TABLES = {
     "no root": ([], [], "0 objects"),
     "an unknown code": ([], [Group("ol", 1, -1, [Column(values=[1])])], "nobody knows what 'ol' is"),
     "more objects than anybody refers to": ([TASK], [Group("l", HYPER, -1, [Column(values=[])], [])], "objects"),
-    "a count without text": ([Layout("pumice.model.task", "Task", ())], [Group("o", 10**9, 0, [])], "nobody knows"),
+    "a count without text": ([Layout("pumice.model.records", "Task", ())], [Group("o", 10**9, 0, [])], "nobody knows"),
     "a count below 0": ([], [Group("v", -1, -1, [Column(values=[])])], "group 0: it has -1 objects"),
     "a size below 0": ([], [Group("l", 2, -1, [Column(values=[1])], [2, -1])], "group 0"),
     "sizes that do not fit": ([], [Group("l", 1, -1, [Column(values=[1])], [HYPER])], "in the place of"),
@@ -103,12 +103,12 @@ BAD_TABLES = {
     "a member by name": ([Layout("pumice.model.statuses", "Status", ())], [_leaf("e", [1], layout=0)], "cannot be"),
     "another type": ([Layout("pumice.api.core", "Taint", ())], [_leaf("w", {"key": 5}, layout=0)], "group 0"),
     "a field that is none": (
-        [Layout("pumice.model.task", "Task", ("__class__",))],
+        [Layout("pumice.model.records", "Task", ("__class__",))],
         [Group("o", 1, 0, [Column(values=[1])])],
         "has no field '__class__'",
     ),
     "a property": (
-        [Layout("pumice.model.job", "Job", ("is_ready",))],
+        [Layout("pumice.model.records", "Job", ("is_ready",))],
         [Group("o", 1, 0, [Column(values=[1])])],
         "has no field",
     ),
@@ -118,7 +118,7 @@ BAD_TABLES = {
         "has no field 'apply'",
     ),
     "a field twice": (
-        [Layout("pumice.model.task", "Task", ("name", "name"))],
+        [Layout("pumice.model.records", "Task", ("name", "name"))],
         [Group("o", 1, 0, [Column(values=[1]), Column(values=[1])])],
         "a field twice",
     ),

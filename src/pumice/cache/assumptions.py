@@ -6,22 +6,24 @@ stays held until then.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 from msgspec import structs
 
-from pumice.api import core, decoding, kinds, names
+from pumice.api import core, decoding, kinds, meta, names
 from pumice.cache import handover, retry_pauses, shadows
 from pumice.cache.effects import Bind, Evict, Read
+from pumice.cache.mirror import Mirror
 from pumice.model import statuses
 from pumice.model.statuses import ALLOCATED_LIKE, Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pumice.cache.cache import Cache
     from pumice.cache.effects import FailureCode, Outcome
+    from pumice.cache.publishing import Publisher
+    from pumice.cache.reflector import EventType
     from pumice.model.task import Task
 
 PATIENCE = 30_000_000
@@ -70,10 +72,32 @@ class Failures(msgspec.Struct):
     others: int = 0
 
 
+class TakenIn(Protocol):
+    """The pods that were taken in."""
+
+    def apply(self, event_type: EventType, found: meta.KubeObject | decoding.Malformed, now: int) -> None:
+        """Apply one event."""
+
+    def forget(self, uid: str) -> None:
+        """Drop a pod that is gone."""
+
+
+class AssumingMirror(Mirror, Protocol):
+    """The cache, as what is assumed sees it."""
+
+    @property
+    def pods(self) -> TakenIn:
+        """The pods that were taken in."""
+
+    @property
+    def publisher(self) -> Publisher:
+        """What writes about groups, pods and queues."""
+
+
 class Assumptions:
     """Keeps what was sent and is not confirmed."""
 
-    def __init__(self, cache: Cache) -> None:
+    def __init__(self, cache: AssumingMirror) -> None:
         self._cache = cache
         self._cluster = cache.cluster
         self._bindings: dict[str, Binding] = {}

@@ -55,7 +55,7 @@ class Cache:
         self._seen: deque[tuple[kinds.Kind, EventType, meta.KubeObject | decoding.Malformed]] = deque()
         self._outcomes: deque[Outcome] = deque()
         self._told: dict[str, dict[str, str]] = {}  # object -> why it was last spoken of, by the reason of the event
-        self.shadows = shadows.Shadows(self)
+        self.shadows = shadows.Shadows(self.cluster)
         self.pods = pods.Pods(self)
         self.unserved = unserved.Unserved(self)
         self.objects = objects.Objects(self)

@@ -8,13 +8,13 @@ from pumice.api import decoding, kinds, meta, topology
 from pumice.model import hypertree, resources
 
 if TYPE_CHECKING:
-    from pumice.cache.cache import Cache
+    from pumice.cache.mirror import Mirror
 
 
 class HyperNodes:
     """Applies events of HyperNodes, and reports on the tree that they form."""
 
-    def __init__(self, cache: Cache) -> None:
+    def __init__(self, cache: Mirror) -> None:
         self._cache = cache
         self._cluster = cache.cluster
         self._reviewed = -1

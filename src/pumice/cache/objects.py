@@ -2,25 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
 from pumice.api import core, decoding, kinds, meta, names, quantity, scheduling, usage
 from pumice.cache import hypernodes, unserved
+from pumice.cache.mirror import Mirror
 from pumice.model import resources, volumes
 
 if TYPE_CHECKING:
-    from pumice.cache.cache import Cache, EventType
+    from pumice.cache.pods import Pods
+    from pumice.cache.publishing import Publisher
+    from pumice.cache.reflector import EventType
+    from pumice.cache.shadows import Shadows
+    from pumice.cache.unserved import Unserved
     from pumice.model.queue import Queue
 
 _MOST_PERCENT: Final = 100
 
 
+class ObjectsMirror(Mirror, Protocol):
+    """The cache, as what is no pod sees it."""
+
+    @property
+    def pods(self) -> Pods:
+        """The pods that were taken in."""
+
+    @property
+    def publisher(self) -> Publisher:
+        """What writes about groups, pods and queues."""
+
+    @property
+    def shadows(self) -> Shadows:
+        """Groups for pods that have none."""
+
+    @property
+    def unserved(self) -> Unserved:
+        """Workloads that nobody has touched."""
+
+
 class Objects:
     """Applies events of everything but pods to the cluster."""
 
-    def __init__(self, cache: Cache) -> None:
+    def __init__(self, cache: ObjectsMirror) -> None:
         self._cache = cache
         self._cluster = cache.cluster
         self.hyper_nodes = hypernodes.HyperNodes(cache)

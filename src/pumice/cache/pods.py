@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import structs
 
 from pumice.api import core, decoding, kinds, meta, names
 from pumice.cache import reflector
+from pumice.cache.mirror import Mirror
 from pumice.framework import causes
 from pumice.model import resources, shape, statuses, subgroups, task
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
-    from pumice.cache.cache import Cache, EventType
+    from pumice.cache.assumptions import Assumptions
+    from pumice.cache.publishing import Publisher
+    from pumice.cache.reflector import EventType
+    from pumice.cache.shadows import Shadows
 
 MISSING_GROUP_PATIENCE = 10_000_000
 FINISHED_PHASES = frozenset({names.PHASE_SUCCEEDED, names.PHASE_FAILED})
@@ -21,10 +25,26 @@ COPIED_LABELS = frozenset({names.ZONE, names.REGION})
 """What an API server copies from a node to each pod that is bound to it, from Kubernetes 1.35 on."""
 
 
+class PodsMirror(Mirror, Protocol):
+    """The cache, as pods see it."""
+
+    @property
+    def assumptions(self) -> Assumptions:
+        """What was sent and is not seen yet."""
+
+    @property
+    def publisher(self) -> Publisher:
+        """What writes about groups, pods and queues."""
+
+    @property
+    def shadows(self) -> Shadows:
+        """Groups for pods that have none."""
+
+
 class Pods:
     """Applies pod events to the cluster."""
 
-    def __init__(self, cache: Cache) -> None:
+    def __init__(self, cache: PodsMirror) -> None:
         self._cache = cache
         self._cluster = cache.cluster
         self._waiting_for_group: dict[str, int | None] = {}

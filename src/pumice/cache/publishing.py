@@ -15,7 +15,7 @@ from pumice.framework.reason_keys import READY, is_news, reason_key
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
-    from pumice.cache.cache import Cache
+    from pumice.cache.mirror import Mirror
     from pumice.framework.session import Session
     from pumice.model.job import Job
     from pumice.model.task import Task
@@ -28,7 +28,7 @@ WAITING = frozenset({Status.PENDING, Status.PIPELINED})
 class Publisher:
     """Writes statuses of groups, pods and queues."""
 
-    def __init__(self, cache: Cache) -> None:
+    def __init__(self, cache: Mirror) -> None:
         self._cache = cache
         self._cluster = cache.cluster
         self._writing: dict[str, int] = {}

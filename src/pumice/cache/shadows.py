@@ -12,7 +12,7 @@ from pumice.api import meta, names, policy, scheduling
 
 if TYPE_CHECKING:
     from pumice.api import core
-    from pumice.cache.cache import Cache
+    from pumice.model.cluster import Cluster
     from pumice.model.job import Job
 
 _LARGEST = 2**31 - 1
@@ -26,8 +26,8 @@ def is_shadow(group: scheduling.PodGroup) -> bool:
 class Shadows:
     """Gives jobs to pods without a group while kube-batch's rules are in force."""
 
-    def __init__(self, cache: Cache) -> None:
-        self._cluster = cache.cluster
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
         self.enabled = False
         self._budgets: dict[str, dict[str, int]] = {}  # uid of a controller -> minimum by budget
         self._owners: dict[str, str] = {}  # budget -> uid of the controller it was last seen with

@@ -9,7 +9,7 @@ from pumice.model.task import instant
 
 if TYPE_CHECKING:
     from pumice.api import decoding
-    from pumice.cache.cache import Cache
+    from pumice.cache.mirror import Mirror
 
 KINDS: Final = (kinds.JOB, kinds.CRON_JOB, kinds.JOB_FLOW)
 _TYPES: Final = (workloads.Job, workloads.CronJob, workloads.JobFlow)
@@ -20,7 +20,7 @@ NOT_SERVED: Final = "NotServed"
 class Unserved:
     """Says once, by an event, of each workload that has had no status for a while since it was created; its status is left alone."""
 
-    def __init__(self, cache: Cache) -> None:
+    def __init__(self, cache: Mirror) -> None:
         self._cache = cache
         self._waiting: dict[str, tuple[int, kinds.Kind, meta.ObjectMeta]] = {}
 

@@ -6,15 +6,16 @@ almost everybody (one job per rack, say), a full table of rules and pods would b
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pumice.model import pickers
 from pumice.model.counts import Count
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pumice.model.bonds import Term
-    from pumice.model.kinship import Kin
-    from pumice.model.pickers import Picker
+    from pumice.model.pickers import Hook, Picker
 
 LOG_LIMIT = 1024
 
@@ -42,6 +43,16 @@ class Meaning:
         self.rules: tuple[Carriers, ...] = ()
         self.serial = 0
         self.version = -1
+
+
+class Meant(Protocol):
+    """Pods that rules mean alike (`kinship.Kin`)."""
+
+    hooks: tuple[Hook, ...]
+    meaning: Meaning
+
+    def is_picked(self, by: Iterable[Picker]) -> bool:
+        """Tell whether every picker picks these pods."""
 
 
 class Register:
@@ -84,7 +95,7 @@ class Register:
         self.version += 1
         return True
 
-    def meaning(self, kin: Kin) -> tuple[Carriers, ...]:
+    def meaning(self, kin: Meant) -> tuple[Carriers, ...]:
         """Return the rules that mean a kin."""
         meaning = kin.meaning
         if meaning.version != self.version:

@@ -6,16 +6,23 @@ A count holds only the nodes that have something to count, so thousands of them 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
     from pumice.model.domains import Division, Domains
-    from pumice.model.kinship import Kin
     from pumice.model.nodes import NodeRecord
     from pumice.model.pickers import Picker
     from pumice.model.resources import Vector
+    from pumice.model.task import Task
+
+
+class Counted(Protocol):
+    """Pods that are counted alike (`kinship.Kin`)."""
+
+    members: dict[str, Task]
+    counts: dict[Count, None]
 
 
 class DomainCount:
@@ -70,7 +77,7 @@ class Count:
         self.pickers = pickers
         self.staying: dict[NodeRecord, int] = {}
         self.going: dict[NodeRecord, int] = {}
-        self.kins: dict[Kin, None] = {}
+        self.kins: dict[Counted, None] = {}
         self.by_division: dict[Division, DomainCount] = {}
         self.asked = True
 

@@ -279,8 +279,8 @@ class Kinship:
             self._counts_by_hook.put(hook, count)
             for kin in self._kins_by_hook.get(hook, ()):
                 self._introduce(count, kin)
-            for kin in count.kins:
-                for task in kin.members.values():
+            for counted in count.kins:
+                for task in counted.members.values():
                     if task.node is not None:
                         count.add(task.node, 1, going=task.status in GOING)
         count.asked = True

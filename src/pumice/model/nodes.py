@@ -14,15 +14,15 @@ import numpy.typing as npt
 
 from pumice.model import totals
 from pumice.model.attributes import Attributes
+from pumice.model.records import NodeRecord as NodeRecord  # noqa: PLC0414  it stands where its tasks do
 from pumice.model.resources import PODS, Matrix, Vector, Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from pumice.api import core
     from pumice.model.constraints import Constraints
     from pumice.model.shape import Shape
-    from pumice.model.task import Task
 
 V = TypeVar("V")
 Rows = npt.NDArray[np.int64]
@@ -30,62 +30,6 @@ Place = int | slice | Rows | tuple[slice | int, Rows | int]
 EVERY = slice(None)
 LOG_LIMIT = 1 << 18
 SUMS = ("allocatable", "used", "releasing", "pipelined", "foreign", "fixed")
-
-
-class NodeRecord:
-    """One node: its object, if there is one, and the tasks that are on it or on their way to it."""
-
-    __slots__ = (
-        "images",
-        "labels",
-        "name",
-        "object",
-        "port_users",
-        "ready",
-        "row",
-        "taints",
-        "tasks",
-        "unschedulable",
-        "volume_users",
-        "volume_version",
-    )
-
-    def __init__(self, name: str, row: int) -> None:
-        self.name = name
-        self.row = row
-        self.object: core.Node | None = None
-        self.labels: Mapping[str, str] = {}
-        self.taints: tuple[core.Taint, ...] = ()
-        self.unschedulable = False
-        self.ready = True
-        self.tasks: dict[str, Task] = {}
-        self.port_users: dict[str, Task] = {}
-        self.volume_users: dict[str, Task] = {}
-        self.volume_version = 0  # counts what may have changed the volumes in use here
-        self.images: dict[str, int] = {}  # name -> bytes
-
-    def state(self, known: core.Node | None, node: core.Node) -> bool:
-        """Take over what a node says of itself besides amounts, and tell whether that is news; `known` is what it said before."""
-        ready = all(c.status == "True" for c in node.status.conditions if c.type == "Ready")
-        stated = (node.metadata.labels, tuple(node.spec.taints), node.spec.unschedulable, ready)
-        fetched = known is None or known.status.images != node.status.images
-        if fetched:
-            self.images = {name: max(0, i.size_bytes) for i in node.status.images for name in i.names}
-        if not fetched and stated == (self.labels, self.taints, self.unschedulable, self.ready):
-            return False
-        self.labels, self.taints, self.unschedulable, self.ready = stated
-        return True
-
-    def list_as(self, uids: Sequence[str]) -> None:
-        """Bring the tasks back into an order in which they were before."""
-        for users in (self.tasks, self.port_users, self.volume_users):
-            known = [uid for uid in uids if uid in users]
-            ordered = {uid: users[uid] for uid in (*known, *users)}
-            users.clear()
-            users.update(ordered)
-
-    def __repr__(self) -> str:
-        return f"<node {self.name} with {len(self.tasks)} tasks>"
 
 
 class Amounts:

@@ -1,0 +1,396 @@
+"""The records that refer to each other: a task, the node it is on, its job and its sub-job.
+
+Whoever needs one of them imports it from `task`, `nodes` or `job`; they stand in one module because each holds the others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Protocol
+
+from pumice.api import names, scheduling
+from pumice.model import marks, reading, resources, statuses, subgroups, tally
+from pumice.model.tally import BEST_EFFORT_PENDING, Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+    from pumice.api import core
+    from pumice.model import shape
+
+
+class Signed(Protocol):
+    """What other pods mean to a pod, and it to them (`kinship.Bond`)."""
+
+    def signature(self) -> Hashable:
+        """Return what verdicts and scores depend on beside shape and nodes; None if nothing of other pods matters."""
+
+
+class Task:
+    """One pod; `status` and `node` are what this scheduler believes, which may run ahead of `pod`."""
+
+    __slots__ = (
+        "asks_queue",
+        "best_effort",
+        "bond",
+        "creation",
+        "eviction_refused",
+        "externally_gated",
+        "gated",
+        "index",
+        "job",
+        "job_key",
+        "name",
+        "namespace",
+        "node",
+        "nominated",
+        "pod",
+        "preemptable",
+        "priority",
+        "refusal",
+        "retry_at",
+        "role",
+        "shape",
+        "status",
+        "stays",
+        "sub_job",
+        "tallies",
+        "uid",
+    )
+
+    def __init__(self, pod: core.Pod, interned: shape.Shape) -> None:
+        meta = pod.metadata
+        annotations = meta.annotations
+        self.pod = pod
+        self.uid = meta.uid
+        self.namespace = meta.namespace
+        self.name = meta.name
+        group = annotations.get(names.GROUP_NAME, "")
+        self.job_key = f"{meta.namespace}/{group}" if group else ""
+        self.role = annotations.get(names.TASK_SPEC) or meta.labels.get(names.TASK_SPEC, "")
+        self.priority = reading.priority(pod)
+        self.shape = interned
+        self.best_effort = interned.request.best_effort
+        self.preemptable = marks.is_preemptable(annotations, meta.labels, default=True)
+        gates = [gate.name for gate in pod.spec.scheduling_gates]
+        self.gated = bool(gates)
+        self.externally_gated = self.gated and gates != [names.QUEUE_GATE]
+        self.asks_queue = annotations.get(names.QUEUE_GATE) == "true"
+        self.creation = reading.instant(meta.creation_timestamp)
+        self.index = reading.name_index(meta.name)
+        self.status = statuses.from_pod(pod.status.phase, pod.spec.node_name, deleting=bool(meta.deletion_timestamp))
+        self.stays = reading.stays(pod)
+        self.nominated = pod.status.nominated_node_name
+        self.node: NodeRecord | None = None
+        self.bond: Signed | None = None
+        self.job: Job | None = None
+        self.sub_job: SubJob | None = None
+        self.tallies: tuple[Tally, ...] = ()
+        self.retry_at = 0
+        self.refusal = ""  # what the failure of its last bind said
+        self.eviction_refused: int | None = None  # when an eviction was given up that the API server refused
+
+    @property
+    def key(self) -> str:
+        """Namespace and name."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def likeness(self) -> tuple[int, Hashable]:
+        """What filters and scores see of the task: its shape, and what other pods mean to it and it to them."""
+        return self.shape.serial, None if self.bond is None else self.bond.signature()
+
+    def __repr__(self) -> str:
+        return f"<task {self.key} {self.status.title}>"
+
+
+class NodeRecord:
+    """One node: its object, if there is one, and the tasks that are on it or on their way to it."""
+
+    __slots__ = (
+        "images",
+        "labels",
+        "name",
+        "object",
+        "port_users",
+        "ready",
+        "row",
+        "taints",
+        "tasks",
+        "unschedulable",
+        "volume_users",
+        "volume_version",
+    )
+
+    def __init__(self, name: str, row: int) -> None:
+        self.name = name
+        self.row = row
+        self.object: core.Node | None = None
+        self.labels: Mapping[str, str] = {}
+        self.taints: tuple[core.Taint, ...] = ()
+        self.unschedulable = False
+        self.ready = True
+        self.tasks: dict[str, Task] = {}
+        self.port_users: dict[str, Task] = {}
+        self.volume_users: dict[str, Task] = {}
+        self.volume_version = 0  # counts what may have changed the volumes in use here
+        self.images: dict[str, int] = {}  # name -> bytes
+
+    def state(self, known: core.Node | None, node: core.Node) -> bool:
+        """Take over what a node says of itself besides amounts, and tell whether that is news; `known` is what it said before."""
+        ready = all(c.status == "True" for c in node.status.conditions if c.type == "Ready")
+        stated = (node.metadata.labels, tuple(node.spec.taints), node.spec.unschedulable, ready)
+        fetched = known is None or known.status.images != node.status.images
+        if fetched:
+            self.images = {name: max(0, i.size_bytes) for i in node.status.images for name in i.names}
+        if not fetched and stated == (self.labels, self.taints, self.unschedulable, self.ready):
+            return False
+        self.labels, self.taints, self.unschedulable, self.ready = stated
+        return True
+
+    def list_as(self, uids: Sequence[str]) -> None:
+        """Bring the tasks back into an order in which they were before."""
+        for users in (self.tasks, self.port_users, self.volume_users):
+            known = [uid for uid in uids if uid in users]
+            ordered = {uid: users[uid] for uid in (*known, *users)}
+            users.clear()
+            users.update(ordered)
+
+    def __repr__(self) -> str:
+        return f"<node {self.name} with {len(self.tasks)} tasks>"
+
+
+class SubJob:
+    """The tasks of a job that agree on the labels of one sub-group policy, or all that no policy captures."""
+
+    __slots__ = ("group", "job", "key", "match_index", "minimum", "priority", "tally", "tasks", "topology")
+
+    def __init__(self, job: Job, key: str, group: str, minimum: int) -> None:
+        self.job = job
+        self.key = key
+        self.group = group
+        self.minimum = minimum
+        self.match_index = 0
+        self.topology: scheduling.NetworkTopology | None = None
+        self.priority = 0
+        self.tally = Tally()
+        self.tasks: dict[str, Task] = {}
+
+
+class Job:
+    """One PodGroup and its tasks. A job without a group is only a place where early pods wait."""
+
+    __slots__ = (
+        "annotations",
+        "bad",
+        "creation",
+        "group",
+        "key",
+        "min_member",
+        "min_resources",
+        "min_task_member",
+        "min_task_total",
+        "name",
+        "namespace",
+        "pending",
+        "policies",
+        "preemptable",
+        "preemptable_set",
+        "priority",
+        "queue",
+        "roles",
+        "row",
+        "status",
+        "sub_jobs",
+        "tally",
+        "tasks",
+        "topology",
+        "uid",
+        "version",
+        "waiting_time",
+    )
+
+    def __init__(self, key: str, row: int) -> None:
+        self.key = key
+        self.namespace, self.name = key.split("/", 1)
+        self.row = row
+        self.uid = ""
+        self.group: scheduling.PodGroup | None = None
+        self.status = scheduling.PodGroupStatus()
+        self.bad = ""
+        self.queue = ""
+        self.priority = 0
+        self.creation = 0
+        self.annotations: dict[str, str] = {}
+        self.min_member = 0
+        self.min_task_member: dict[str, int] = {}
+        self.min_task_total = 0
+        self.min_resources: resources.Amounts | None = None
+        self.policies: tuple[subgroups.Policy, ...] = ()
+        self.topology: scheduling.NetworkTopology | None = None
+        self.preemptable = False
+        self.preemptable_set = False
+        self.waiting_time: int | None = None
+        self.tasks: dict[str, Task] = {}
+        self.pending: dict[str, Task] = {}
+        self.tally = Tally()
+        self.roles: dict[str, Tally] = {}
+        self.sub_jobs: dict[str, SubJob] = {}
+        self.version = 0
+
+    def __repr__(self) -> str:
+        return f"<job {self.key} min {self.min_member} of {len(self.tasks)}>"
+
+    @property
+    def leaving(self) -> int:
+        """Tasks that are going and still take room on a node."""
+        counts = self.tally.counts
+        if not (counts[tally.RELEASING] or counts[tally.EVICTING]):
+            return 0
+        return sum(1 for task in self.tasks.values() if task.node is not None and task.status in statuses.GOING)
+
+    @property
+    def phase(self) -> str:
+        """The phase as last read or written; absent reads as Pending."""
+        return self.status.phase or names.PHASE_PENDING
+
+    def describe(self, group: scheduling.PodGroup) -> None:
+        """Take over what a PodGroup says, or raise the `BadValueError` that makes the group invalid."""
+        spec, metadata = group.spec, group.metadata
+        self.group = group
+        self.uid = metadata.uid
+        self.creation = reading.instant(metadata.creation_timestamp)
+        self.annotations = metadata.annotations
+        self.preemptable = marks.is_preemptable(metadata.annotations, metadata.labels, default=False)
+        self.preemptable_set = names.PREEMPTABLE in metadata.annotations or names.PREEMPTABLE in metadata.labels
+        self.waiting_time = reading.positive_duration(
+            metadata.annotations.get(names.SLA_WAITING_TIME, metadata.annotations.get(names.OLDER_SLA_WAITING_TIME))
+        )
+        self.topology = subgroups.checked_topology(spec.network_topology, "spec.networkTopology")
+        self.min_member = reading.count(spec.min_member, "spec.minMember")
+        self.min_task_member = {
+            role: reading.count(minimum, f"spec.minTaskMember.{role}") for role, minimum in spec.min_task_member.items()
+        }
+        self.min_task_total = sum(self.min_task_member.values())
+        listed = spec.min_resources
+        self.min_resources = None if listed is None else resources.parse_shared(listed, "spec.minResources")
+        self.policies = subgroups.parse(spec.sub_group_policy)
+
+    def forget_group(self) -> None:
+        """Go back to being a place where pods wait for their group."""
+        self.group = None
+        self.uid = ""
+        self.bad = ""
+        self.status = scheduling.PodGroupStatus()
+        self.policies = ()
+        self.topology = None
+        self.min_member, self.min_task_member, self.min_task_total = 0, {}, 0
+        self.min_resources = None
+
+    def sub_job_for(self, labels: Mapping[str, str]) -> SubJob:
+        """Return the sub-job that a pod with these labels belongs to, making it if it is the first."""
+        found = subgroups.match(self.policies, labels)
+        if found is None:
+            minimum = 1 if self.policies else self.min_member
+            if (sub_job := self.sub_jobs.get(self.key)) is None:
+                sub_job = self.sub_jobs[self.key] = SubJob(self, self.key, self.key, minimum)
+                sub_job.topology = self.topology
+            return sub_job
+        group = f"{self.key}/{found.policy.name}"
+        key = f"{group}-{found.suffix}"
+        if (sub_job := self.sub_jobs.get(key)) is None:
+            sub_job = self.sub_jobs[key] = SubJob(self, key, group, found.policy.size)
+            sub_job.match_index, sub_job.topology = found.index, found.policy.topology
+        return sub_job
+
+    # -- readiness ---------------------------------------------------------------------------------------------
+
+    @property
+    def roles_enforced(self) -> bool:
+        """Role minimums count only if the gang is at least as large as their sum."""
+        return bool(self.min_task_member) and self.min_member >= self.min_task_total
+
+    def roles_reach(self, *, pipelined: bool, without: Iterable[Task] = ()) -> bool:
+        """Tell whether every role has its minimum placed (or, pipelined, waiting for room), not counting some tasks that are."""
+        if not self.roles_enforced:
+            return True
+        lost = Counter(task.role for task in without)
+        for role, minimum in self.min_task_member.items():
+            tally = self.roles.get(role)
+            if tally is None:
+                if minimum > 0:
+                    return False
+                continue
+            wanted = minimum + lost[role] if minimum > 0 else 0
+            if not (tally.is_pipelined(wanted) if pipelined else tally.is_ready(wanted)):
+                return False
+        return True
+
+    def short_role(self) -> tuple[str, int, int] | None:
+        """Return the first role with too few valid tasks: its name, how many there are, how many it needs."""
+        if not self.roles_enforced:
+            return None
+        for role, minimum in sorted(self.min_task_member.items()):
+            tally = self.roles.get(role)
+            valid = tally.valid if tally else 0
+            if minimum and valid < minimum:
+                return role, valid, minimum
+        return None
+
+    def sub_jobs_reach(self, *, pipelined: bool, without: Iterable[Task] = ()) -> bool:
+        """Tell whether each policy has its minimum number of complete sub-groups, not counting some tasks that are placed or wait for room."""
+        if not self.policies:
+            return True
+        lost = Counter(id(task.sub_job) for task in without)
+        for policy in self.policies:
+            if policy.min_sub_groups <= 0:
+                continue
+            group = f"{self.key}/{policy.name}"
+            complete = sum(
+                1
+                for sub in self.sub_jobs.values()
+                if sub.group == group
+                and (
+                    sub.tally.is_pipelined(sub.minimum + lost[id(sub)])
+                    if pipelined
+                    else sub.tally.is_ready(sub.minimum + lost[id(sub)])
+                )
+            )
+            if complete < policy.min_sub_groups:
+                return False
+        return True
+
+    def short_policy(self) -> tuple[str, int, int] | None:
+        """Return the first policy with too few sub-groups: its name, how many exist, how many it needs."""
+        for policy in self.policies:
+            group = f"{self.key}/{policy.name}"
+            exist = sum(1 for sub in self.sub_jobs.values() if sub.group == group and sub.tasks)
+            if exist < policy.min_sub_groups:
+                return policy.name, exist, policy.min_sub_groups
+        return None
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether the gang may start."""
+        return self.tally.is_ready(self.min_member)
+
+    @property
+    def surplus(self) -> int:
+        """How many members beyond the minimum are placed, pending best-effort ones counting as placed; negative if the gang lacks some."""
+        return self.tally.ready + self.tally.counts[BEST_EFFORT_PENDING] - self.min_member
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Tell whether some members have started and the gang lacks others: its binding was interrupted, or members ended."""
+        counts = self.tally.counts
+        return bool(counts[tally.BINDING] or counts[tally.BOUND] or counts[tally.RUNNING]) and not self.is_ready
+
+    @property
+    def is_pipelined(self) -> bool:
+        """Tell whether the gang may start once room that is being released is free."""
+        return self.tally.is_pipelined(self.min_member)
+
+    @property
+    def is_starving(self) -> bool:
+        """Tell whether the gang lacks members, best-effort ones not counted."""
+        return self.tally.is_starving(self.min_member)
