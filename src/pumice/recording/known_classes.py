@@ -61,7 +61,7 @@ OBJECTS: Final[Names] = {
     "pumice.model.workloads": ("Selecting", "Workloads"),
     "pumice.plugins.predicates.selected_rows": ("SelectedRows",),
     "pumice.plugins.predicates.volume_capacity": ("Pool",),
-    "pumice.plugins.predicates.volume_catalogue": ("Entry", "Shelf"),
+    "pumice.plugins.predicates.volume_catalogue": ("ClassVolumes", "Entry"),
 }
 """Objects that are made without a call of anything of their own, and then filled field by field."""
 

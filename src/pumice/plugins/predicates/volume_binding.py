@@ -17,7 +17,7 @@ from pumice.framework.runs import Step
 from pumice.model.volumes import ClaimUse, Reservation, VolumeDecision
 from pumice.plugins.predicates import claims, selected_rows
 from pumice.plugins.predicates.volume_capacity import Provisioning
-from pumice.plugins.predicates.volume_catalogue import NONE, Catalogue, Shelf
+from pumice.plugins.predicates.volume_catalogue import NONE, Catalogue, ClassVolumes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,17 +36,17 @@ NO_ROOM = "node(s) did not have enough free storage"
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """What one claim gets on each node: a place on a shelf, `NONE` where a volume is to be made."""
+    """What one claim gets on each node: a place among the volumes of its class, `NONE` where a volume is to be made."""
 
     claim: volumes.PersistentVolumeClaim
-    shelf: Shelf | None = None
+    candidates: ClassVolumes | None = None
     places: Ints | None = None
 
     def volume(self, row: int) -> str:
         """Return the name of the volume on one node, empty if it is to be made."""
-        if self.shelf is None or self.places is None or self.places[row] == NONE:
+        if self.candidates is None or self.places is None or self.places[row] == NONE:
             return ""
-        return self.shelf.entries[int(self.places[row])].name
+        return self.candidates.entries[int(self.places[row])].name
 
 
 class Matching(msgspec.Struct, frozen=True):
@@ -134,7 +134,7 @@ class VolumeBinding:
                 refused[~columns.named(selected)] = self._no_volume
                 pinned.append(Choice(claim))
         free.sort(key=lambda claim: (claims.requested(claim), claim.metadata.name))
-        choices = [*pinned, *self._from_shelves(free)]
+        choices = [*pinned, *self._from_classes(free)]
         for choice in choices:
             self._provide(choice, refused)
         return Matching(refused, tuple(choices))
@@ -146,17 +146,17 @@ class VolumeBinding:
             return node
         return claim.metadata.annotations.get(names.SELECTED_NODE)
 
-    def _from_shelves(self, free: list[volumes.PersistentVolumeClaim]) -> list[Choice]:
+    def _from_classes(self, free: list[volumes.PersistentVolumeClaim]) -> list[Choice]:
         """Give each claim, the smallest first, the smallest volume that is left for it on each node."""
         given: dict[str, list[Ints]] = {}
         choices: list[Choice] = []
         for claim in free:
             name = claims.class_of(claim)
-            shelf = self._catalogue.shelf(name)
+            candidates = self._catalogue.of_class(name)
             earlier = given.setdefault(name, [])
-            places = shelf.match(claim, claims.requested(claim), earlier, self._decided, self._nodes.attributes)
+            places = candidates.match(claim, claims.requested(claim), earlier, self._decided, self._nodes.attributes)
             earlier.append(places)
-            choices.append(Choice(claim, shelf, places))
+            choices.append(Choice(claim, candidates, places))
         return choices
 
     def _provide(self, choice: Choice, refused: ReasonVector) -> None:

@@ -42,7 +42,7 @@ class Entry(msgspec.Struct, frozen=True):
         return self.volume.metadata.name
 
 
-class Shelf:
+class ClassVolumes:
     """The volumes of one storage class, smallest first, equals by name."""
 
     def __init__(self, storage_class: str, entries: Iterable[Entry] = ()) -> None:
@@ -105,8 +105,8 @@ class Shelf:
 
     def _selected(self, columns: Attributes) -> selected_rows.SelectedRows:
         """Return which nodes each domain's volumes can be reached from; worked out anew when nodes or volumes changed."""
-        key = ("shelf", self._storage_class)
-        kept: tuple[Shelf, selected_rows.SelectedRows] | None = columns.derived.get(key)
+        key = ("class volumes", self._storage_class)
+        kept: tuple[ClassVolumes, selected_rows.SelectedRows] | None = columns.derived.get(key)
         if kept is None or kept[0] is not self:
             kept = columns.derived[key] = (self, selected_rows.SelectedRows(self._selectors, columns))
         return kept[1]
@@ -140,33 +140,33 @@ class Shelf:
 
 
 class Catalogue:
-    """All volumes, shelved by class; brought up to date when a volume has changed."""
+    """All volumes by class; brought up to date when a volume has changed."""
 
     def __init__(self, objects: claims.StorageObjects, decided: Volumes) -> None:
         self._objects = objects
         self._decided = decided
         self._version = -1
         self._entries: dict[str, Entry] = {}
-        self._shelves: dict[str, Shelf] = {}
+        self._by_class: dict[str, ClassVolumes] = {}
 
-    def shelf(self, storage_class: str) -> Shelf:
+    def of_class(self, storage_class: str) -> ClassVolumes:
         """Return the volumes of a class."""
         if self._version != self._decided.versions[VOLUME]:
             self._version = self._decided.versions[VOLUME]
             self._sort()
-        return self._shelves.get(storage_class) or Shelf(storage_class)
+        return self._by_class.get(storage_class) or ClassVolumes(storage_class)
 
     def _sort(self) -> None:
         known, self._entries = self._entries, {}
-        shelves: dict[str, list[Entry]] = {}
+        by_class: dict[str, list[Entry]] = {}
         for volume in self._objects.all_volumes():
             entry = known.get(volume.metadata.name)
             if entry is None or entry.volume is not volume:
                 entry = _entry(volume)
             if entry is not None:
                 self._entries[entry.name] = entry
-                shelves.setdefault(entry.storage_class, []).append(entry)
-        self._shelves = {name: Shelf(name, entries) for name, entries in shelves.items()}
+                by_class.setdefault(entry.storage_class, []).append(entry)
+        self._by_class = {name: ClassVolumes(name, entries) for name, entries in by_class.items()}
 
 
 def _entry(volume: volumes.PersistentVolume) -> Entry | None:
