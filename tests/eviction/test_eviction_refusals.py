@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, metadata, node, pod, priority_class, queue
-from pumice.actions.eviction import asking, telling
+from pumice.actions.eviction import asking, search, telling
+from pumice.cache.options import Options
 from pumice.plugins.proportion import Proportion
 
 RECLAIM = """
@@ -44,11 +45,12 @@ def budget(name, allowed, version):
 
 
 class Life:
-    """A random life of a small full cluster; the same changes come to two schedulers, one of which remembers nothing."""
+    """A random life of a small full cluster; the same changes come to three schedulers, of which one remembers nothing and one takes no shortcut at all."""
 
     def __init__(self, text, seed):
         self.rng = random.Random(seed)  # noqa: S311  reproducible, not secret
-        self.desks = [Desk(text), Desk(text)]
+        plain = Options(plain=True)
+        self.desks = [Desk(text), Desk(text), Desk(text, options=plain)]
         self.number = 0
         self.running = {}
         both = [
@@ -91,6 +93,10 @@ class Life:
             self.feed(made)
 
     def arrive(self):
+        for _ in range(self.rng.choice([1, 1, 3])):
+            self.waits()
+
+    def waits(self):
         name = self.group(1, "Inqueue")
         self.feed(*(pod(f"{name}-{i}", name, cpu=self.rng.choice(["1", "2"])) for i in range(self.rng.randint(1, 2))))
 
@@ -128,7 +134,7 @@ class Life:
         self.rng.choice([*steps, self.change_budget, self.change_class, self.change_node, lambda: None])()
 
     def cycle(self):
-        """Run a cycle on both; give what each did and said."""
+        """Run a cycle on each; give what each did and said."""
         self.desks[1].scheduler.renew()
         found = []
         for desk in self.desks:
@@ -145,8 +151,10 @@ class Life:
 def test_whoever_remembers_decides_and_says_what_one_does_who_does_not(seed, text):
     life = Life(text, seed)
     for turn in range(8):
-        remembered, anew = life.cycle()
+        remembered, anew, plain = life.cycle()
         assert remembered == anew, f"cycle {turn}"
+        # What is told of one claimant is told its equals too; whoever takes no shortcut counts for each of them anew.
+        assert remembered[0] == plain[0], f"cycle {turn}"
         life.change()
 
 
@@ -211,6 +219,27 @@ def test_one_more_claimant_of_a_known_kind_asks_about_nobody(asked, text):
     asked()
     made.feed(group("one", 1, queue="p", phase="Inqueue"), pod("one", "one", cpu="1")).cycle()
     assert asked() == 0
+
+
+def test_claimants_alike_for_whom_nobody_helps_are_sought_for_once(monkeypatch):
+    counts = [0]
+    real = search.Search._settle
+
+    def counting(self, wanted):
+        counts[0] += 1
+        return real(self, wanted)
+
+    monkeypatch.setattr(search.Search, "_settle", counting)
+    made = Desk(PLAIN_BUDGETS).feed(node("n", "4"), budget("x", 0, 1), priority_class("high", 5))
+    made.feed(group("old", 0, phase="Running"), pod("old-0", "old", cpu="3", node="n", labels={"app": "x"}))
+    made.feed(pod("old-1", "old", cpu="1", node="n"))
+    for i in range(8):
+        made.feed(group(f"g{i}", 2, phase="Inqueue", priorityClassName="high"))
+        made.feed(*(pod(f"g{i}-{j}", f"g{i}", cpu="2") for j in range(2)))
+    record = made.cycle()
+    assert counts[0] == 1
+    assert not made.world.evictions
+    assert len({record.verdict(f"a/g{i}", "preempt").text for i in range(8)}) == 1
 
 
 def test_a_queue_that_keeps_all_of_its_pods_is_asked_about_once(monkeypatch):

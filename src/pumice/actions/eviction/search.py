@@ -67,6 +67,8 @@ class Search:
         # Of whom it is known, from earlier cycles too, that nobody may go for them: the job that asked, until another has asked about its pods, and what was said.
         self._refused: dict[Hashable, tuple[str, str]] = {}
         self._considered: dict[object, str] = {}
+        # The kinds of claimants for which nobody helped since a plan was carried out last, and what was said.
+        self._hopeless: dict[Hashable, str] = {}
         self._few: dict[object, list[Job] | None] = {}
         settings = session.configuration
         # kube-batch knew no admission: without enqueue its actions look at every group.
@@ -195,28 +197,55 @@ class Search:
             if not sound:
                 # What was offered while a plugin broke down about one claimant says nothing about its equals.
                 self._market, self._anybody = Market(self.session, self.rules), {}
+                self._hopeless.clear()
                 self._equals = EqualClaimants(self.session, self._market)
         return found
 
     def _seek(self, queue: Queue, job: Job, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         self.session.findings.attempt(job)
         self.session.observer.sought(self.rules.name)
-        wanted = Wanted(queue, job, tasks, done)
-        refused = self._settle(wanted)
+        kind = self._kind(job, tasks)
+        refused = self._hopeless.get(kind) if kind is not None else None
         if refused is None:
+            refused = self._sought(Wanted(queue, job, tasks, done), kind)
+        if refused is None:
+            self._hopeless.clear()
             return True
-        weaker = takeover.holders(self.session, self.rules, tasks[0])
-        if weaker:
-            with takeover.lifted(self.session, weaker) as lifted, self.session.attempt(job, passing=True):
-                if self._settle(wanted) is None:
-                    lifted.keep()
-                    return True
         if not self.rules.within:
             # What was found between jobs says more than that the job's own pods do not help.
             if refused.startswith(telling.NOTHING_HELPS):
                 refused = self._with_those_considered(job, refused)
             self.session.record.judge(job.key, self.rules.name, refused)
         return False
+
+    def _sought(self, wanted: Wanted, kind: Hashable) -> str | None:
+        """Look for a plan, if need be on room that is held for somebody weaker; returns why there is none."""
+        refused = self._settle(wanted)
+        weaker = takeover.holders(self.session, self.rules, wanted.claimant) if refused is not None else None
+        if weaker:
+            with takeover.lifted(self.session, weaker) as lifted, self.session.attempt(wanted.job, passing=True):
+                if self._settle(wanted) is None:
+                    lifted.keep()
+                    return None
+        elif kind is not None and refused is not None and refused.startswith(telling.NOTHING_HELPS):
+            self._hopeless[kind] = refused
+        return refused
+
+    def _kind(self, job: Job, tasks: Sequence[Task]) -> Hashable:
+        """Return what a claimant that has nothing yet shares with its equals, for whom nobody helps either as long as nothing has moved; None if it stands for itself."""
+        session = self.session
+        if self.rules.within or not session.shortcuts.equal_claimants or session.evaluator.sampler is not None:
+            return None
+        if len(job.pending) < len(job.tasks) or job.min_task_member or job.policies or job.topology is not None:
+            return None
+        likenesses = [task.likeness for task in tasks]
+        if any(task.nominated or task.shape.constraint_class.constraints.has_volumes for task in tasks):
+            return None
+        # Who minds other pods may mind those of its own job.
+        if any(likeness[1] is not None for likeness in likenesses):
+            return None
+        asked = tuple([(task.priority, *likeness) for task, likeness in zip(tasks, likenesses, strict=True)])
+        return self._market.kind_of_job(job), job.min_member, len(job.pending), asked
 
     def _settle(self, wanted: Wanted) -> str | None:
         """Look for a plan that its victims would not undo, in the domain where it costs least, and commit it; returns why there is none."""
