@@ -16,7 +16,7 @@ from pumice.plugins.numa_aware.columns import Columns, written
 from pumice.plugins.sharing.scoring import MAX_SCORE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Hashable, Mapping
 
     from pumice.framework.evaluation import Floats, Mask
     from pumice.framework.reasons import ReasonVector
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 _UNALIGNED: Final = ("", "none")
+_REMEMBERED: Final = 10_000
 NO_CELLS: Final = "node(s) did not have the pod's NUMA topology policy"
 NOT_ALIGNED: Final = "node(s) could not align the CPUs of a container"
 
@@ -58,6 +59,7 @@ class NumaAware(Plugin):
         columns = self._columns
         self._session = session
         self._added: dict[str, tuple[int, Vector]] = {}
+        self._known: dict[tuple[Hashable, ...], alignment.Alignment] = {}
         self._none = session.reason(self.name, Code.ERROR, NO_CELLS)
         self._apart = session.reason(self.name, Code.UNRESOLVABLE, NOT_ALIGNED)
         self._any = columns.update(session.cluster)
@@ -70,6 +72,20 @@ class NumaAware(Plugin):
             session.add_handler(self.follow)
 
     def _align(self, numa: tuple[str, ...], rows: Rows) -> alignment.Alignment:
+        """Align a pod's CPUs on some nodes; one node, which is asked about after each placement, is often in a state that another was in."""
+        columns = self._columns
+        if len(rows) != 1:
+            return self._aligned(numa, rows)
+        row = int(rows[0])
+        key = (numa, columns.total[row].tobytes(), columns.free[row].tobytes(), int(columns.strictness[row]))
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            known = self._known[key] = self._aligned(numa, rows)
+        return known
+
+    def _aligned(self, numa: tuple[str, ...], rows: Rows) -> alignment.Alignment:
         columns = self._columns
         needs = [int(count) for count in numa[1:]]
         return alignment.align(columns.masks, columns.total[rows], columns.free[rows], columns.strictness[rows], needs)
