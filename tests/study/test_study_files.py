@@ -204,15 +204,15 @@ def test_watching_prints_only_what_has_changed(dumped, monkeypatch):
 def test_the_policy_of_another_scheduler_is_studied_without_what_is_not_provided_here():
     text = (
         'actions: "enqueue, allocate, elect, backfill"\n'
-        "tiers:\n- plugins: [{name: gang, enablePreemptable: false}, {name: deviceshare}]\n- plugins: [{name: extender}]\n"
+        "tiers:\n- plugins: [{name: gang, enablePreemptable: false}, {name: imaginary}]\n- plugins: [{name: extender}]\n"
     )
     kept, left_out = configuring.provided(text, KNOWN)
-    assert left_out == ("action elect", "plugin deviceshare", "plugin extender")
+    assert left_out == ("action elect", "plugin imaginary", "plugin extender")
     loaded = configuring.load(kept, KNOWN, "x")
     assert loaded.action_names == ("enqueue", "allocate", "backfill")
     assert [plugin.name for plugin in loaded.plugins] == ["gang"]
     whole = (
-        text.replace(", elect", "").replace(", {name: deviceshare}", "").replace("- plugins: [{name: extender}]\n", "")
+        text.replace(", elect", "").replace(", {name: imaginary}", "").replace("- plugins: [{name: extender}]\n", "")
     )
     assert configuring.provided(whole, KNOWN) == (whole, ())
 

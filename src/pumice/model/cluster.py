@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.api import scheduling
-from pumice.model import resources, statuses
+from pumice.model import marks, resources, statuses
 from pumice.model.accounting import Accounting
 from pumice.model.change_log import ChangeLog
 from pumice.model.hypertree import HyperNodes
@@ -425,6 +425,9 @@ class Cluster:
         if record.state(known, node):
             self.changed += 1
             self.nodes.restate(record.row)
+        if known is not None and marks.cards(known.metadata.annotations) != marks.cards(node.metadata.annotations):
+            self.changed += 1
+            self.nodes.touch(record.row)
 
     def remove_node(self, name: str) -> None:
         """Drop a Node; pods that name it stay counted under that name."""

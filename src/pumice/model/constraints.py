@@ -40,6 +40,8 @@ class Constraints(msgspec.Struct, frozen=True, kw_only=True):
     strategy: tuple[str, ...] = ()  # how the pod wants its resources scored: a type, and weights as written
     # Of a guaranteed pod: how its CPUs are to be aligned, then how many whole ones each container asks for.
     numa: tuple[str, ...] = ()
+    # What containers ask for of shared cards, and which cards the pod will have or not, as written.
+    devices: tuple[str, ...] = ()
     revocable: bool = False  # whether the pod may be on nodes that are taken back in given hours
 
     @property

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pumice.api import names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pumice.api import core
+
+# By which a pod says which shared cards it will have or not.
+DEVICES: Final = (
+    names.VGPU_MODE,
+    names.VGPU_USE_UUID,
+    names.VGPU_NO_USE_UUID,
+    names.USE_GPU_TYPE,
+    names.NO_USE_GPU_TYPE,
+    names.VGPU_POD_GROUP_POLICY,
+)
+_SHARED: Final = (names.VGPU_NUMBER, names.VGPU_MEMORY, names.VGPU_CORES, names.VGPU_MEMORY_PERCENTAGE)
 
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
@@ -32,3 +45,20 @@ def is_revocable(annotations: Mapping[str, str]) -> bool:
     """Tell whether a pod may be on nodes that are taken back: by its own word, else because it says that it can be sent away."""
     zone = annotations.get(names.REVOCABLE_ZONE)
     return truth(annotations.get(names.PREEMPTABLE, "")) is True if zone is None else zone == "*"
+
+
+def devices(pod: core.Pod) -> tuple[str, ...]:
+    """Write down what the containers of a pod ask for of shared cards, and its wishes; empty if it asks for none."""
+    asked = [
+        ",".join(f"{name}={resources.limits.get(name, resources.requests.get(name))}" for name in _SHARED)
+        for resources in (container.resources for container in pod.spec.containers)
+    ]
+    if not any(name in container.resources.limits for container in pod.spec.containers for name in _SHARED):
+        return ()
+    notes = pod.metadata.annotations
+    return (*asked, *(f"{key}={notes[key]}" for key in DEVICES if key in notes))
+
+
+def cards(annotations: Mapping[str, str]) -> tuple[str | None, ...]:
+    """Return what a node's annotations say of its cards."""
+    return tuple(annotations.get(key) for key in (names.NODE_VGPU_REGISTER, names.GPU_UNHEALTHY_IDS))

@@ -150,6 +150,7 @@ def blueprint_of(pod: core.Pod) -> bytes | None:
         _strategy(pod.metadata.annotations),
         marks.is_revocable(pod.metadata.annotations),
         pod.metadata.annotations.get(names.NUMA_TOPOLOGY_POLICY, ""),
+        [pod.metadata.annotations.get(key) for key in marks.DEVICES],
         status.container_statuses,
         requests.is_resize_infeasible(pod) if status.container_statuses else False,
     )
@@ -178,6 +179,7 @@ def constraints_of(pod: core.Pod) -> Constraints:
         strategy=_strategy(pod.metadata.annotations),
         revocable=marks.is_revocable(pod.metadata.annotations),
         numa=_numa(pod),
+        devices=marks.devices(pod),
     )
 
 

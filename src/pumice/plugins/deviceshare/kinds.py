@@ -1,0 +1,109 @@
+"""The kinds of cards that pods can share, each as the table of holdings asks for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from pumice.api import names
+from pumice.plugins.deviceshare import gpus, vgpus
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+    from pumice.api import core
+    from pumice.model.cluster import Cluster
+    from pumice.model.nodes import NodeRecord
+    from pumice.model.task import Task
+    from pumice.plugins.deviceshare.cards import Card, Choice, Share, State
+
+SPREAD = "spread"
+
+
+class Gpus:
+    """GPUs by memory, or by number."""
+
+    def __init__(self, *, whole: bool) -> None:
+        self._whole = whole
+        self._resource = names.GPU_NUMBER if whole else names.GPU_MEMORY
+
+    def offer(self, node: core.Node) -> tuple[tuple[Card, ...], Hashable]:
+        """Return the healthy cards of a node."""
+        return gpus.cards_of(node), None
+
+    def request(self, task: Task) -> int | None:
+        """Return how much memory, or how many cards, a pod asks for."""
+        return gpus.asked_of(task, self._resource) or None
+
+    def choose(self, of: tuple[Card, ...], about: Hashable, state: State, request: Hashable) -> Choice:
+        """Choose the first that will do."""
+        del about
+        need = cast("int", request)
+        return gpus.by_number(of, state, need) if self._whole else gpus.by_memory(of, state, need)
+
+    def held(self, cluster: Cluster, task: Task, of: tuple[Card, ...]) -> tuple[Share, ...]:
+        """Return the cards whose index a pod carries."""
+        need = 0 if self._whole else self.request(task) or 0
+        return gpus.held_by(of, cluster.stamped(task, names.GPU_INDEX), need)
+
+    def stamps(
+        self, record: NodeRecord, of: tuple[Card, ...], task: Task, choice: Choice, now: int
+    ) -> Mapping[str, str]:
+        """Return the index of the cards."""
+        del record, task
+        return gpus.stamps(of, choice, now)
+
+
+class VirtualGpus:
+    """Virtual GPUs; rules are maps of labels, of which pods that have all of one keep off each other's cards."""
+
+    def __init__(self, policy: str, rules: Sequence[Mapping[str, str]]) -> None:
+        self._policy = policy
+        self._rules = rules
+        self._known: dict[tuple[str, ...], vgpus.Request] = {}
+
+    def offer(self, node: core.Node) -> tuple[tuple[Card, ...], Hashable]:
+        """Return the healthy cards of a node, and how they are shared."""
+        register = vgpus.register_of(node)
+        return register.cards, register.mode
+
+    def request(self, task: Task) -> vgpus.Request | None:
+        """Return what a pod asks for, worked out once for each shape."""
+        written = task.shape.constraints.devices
+        if not written:
+            return None
+        known = self._known.get(written)
+        if known is None:
+            if len(self._known) > 1000:
+                self._known.clear()
+            known = self._known[written] = vgpus.request_of(task.pod)
+        named = self.names(task)
+        return msgspec.structs.replace(known, named=named) if named else known
+
+    def names(self, task: Task) -> tuple[str, ...]:
+        """Return the names that a pod brings to its cards, and keeps off: rules that it is under, and its group where that spreads."""
+        labels, notes = task.pod.metadata.labels, task.pod.metadata.annotations
+        rules = tuple(
+            f"rule {index}"
+            for index, rule in enumerate(self._rules)
+            if rule and all(labels.get(key) == value for key, value in rule.items())
+        )
+        spreads = task.job_key and notes.get(names.VGPU_POD_GROUP_POLICY) == SPREAD
+        return (*rules, f"group {task.job_key}") if spreads else rules
+
+    def choose(self, of: tuple[Card, ...], about: Hashable, state: State, request: Hashable) -> Choice:
+        """Choose cards by the policy."""
+        register = vgpus.Register(of, cast("str", about))
+        return vgpus.choose(register, state, cast("Any", request), self._policy)
+
+    def held(self, cluster: Cluster, task: Task, of: tuple[Card, ...]) -> tuple[Share, ...]:
+        """Return what a pod holds by its annotation."""
+        text = cluster.stamped(task, names.VGPU_IDS)
+        return vgpus.held_by(text, of, self.names(task)) if text else ()
+
+    def stamps(
+        self, record: NodeRecord, of: tuple[Card, ...], task: Task, choice: Choice, now: int
+    ) -> Mapping[str, str]:
+        """Return what a pod has of which card."""
+        return vgpus.stamps(record.name, of, choice, len(task.pod.spec.containers), now)

@@ -1,0 +1,162 @@
+"""deviceshare: accelerators that are shared, or given out one by one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from pumice.framework.configuration import Configured, Settings, settings
+from pumice.framework.plugin import Plugin
+from pumice.framework.points import NODE_TASKS, Reads
+from pumice.framework.reasons import Code
+from pumice.plugins.deviceshare.holdings import Holdings
+from pumice.plugins.deviceshare.kinds import Gpus, VirtualGpus
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Mapping
+
+    from pumice.api import documents
+    from pumice.framework.evaluation import Floats
+    from pumice.framework.reasons import ReasonVector
+    from pumice.framework.runs import Run
+    from pumice.framework.session import Session
+    from pumice.framework.subject import Subject
+    from pumice.model.nodes import NodeRecord, Nodes
+
+_SHARING: Final = "deviceshare.GPUSharingEnable"
+_NUMBER: Final = "deviceshare.GPUNumberEnable"
+_VGPU: Final = "deviceshare.VGPUEnable"
+_LOCK: Final = "deviceshare.NodeLockEnable"
+_ASCEND: Final = ("deviceshare.AscendMindClusterVNPUEnable", "deviceshare.AscendHAMiVNPUEnable")
+_RULES: Final = "deviceshare.GPUExclusiveRules"
+_ASCEND_RESOURCES: Final = "huawei.com/Ascend"
+SHORT: Final = "node(s) did not have the cards that the pod asks for"
+NO_ASCEND: Final = "node(s) are not known to share Ascend cards"
+
+
+class DeviceShareSettings(Settings):
+    """Which cards are shared, and how they are chosen."""
+
+    sharing = settings.truth(_SHARING, default=False, help="whether GPUs are shared by memory (volcano.sh/gpu-memory)")
+    number = settings.truth(_NUMBER, default=False, help="whether GPUs are given out whole (volcano.sh/gpu-number)")
+    vgpu = settings.truth(_VGPU, default=False, help="whether virtual GPUs are given out (volcano.sh/vgpu-number)")
+    lock = settings.truth(_LOCK, default=False, help="whether nodes are locked while a pod gets its cards")
+    mind_cluster = settings.truth(
+        _ASCEND[0], default=False, help="accepted: pods with Ascend cards wait, with a reason"
+    )
+    hami = settings.truth(_ASCEND[1], default=False, help="accepted: pods with Ascend cards wait, with a reason")
+    policy = settings.text(
+        "deviceshare.SchedulePolicy", "", choices=("", "binpack", "spread"), help="which card, and node, is preferred"
+    )
+    weight = settings.whole("deviceshare.ScheduleWeight", 0, minimum=0, help="weight of the score; 0 switches it off")
+    geometries_name = settings.text(
+        "deviceshare.KnownGeometriesCMName", "volcano-vgpu-device-config", help="accepted: MIG is not provided yet"
+    )
+    geometries_namespace = settings.text(
+        "deviceshare.KnownGeometriesCMNamespace", "kube-system", help="accepted: MIG is not provided yet"
+    )
+    rules = settings.anything(
+        _RULES, "list", (), help="maps of labels: pods that have all labels of one keep off each other's cards"
+    )
+
+
+class DeviceShare(Plugin):
+    """Put pods on cards: GPUs by memory or by number, or virtual GPUs with memory and cores of their own.
+
+    What a node has is read from its capacity, or from the annotation of its device plugin; cards that are not well take nobody. Which card a pod has travels with its bind, in the annotations that the device plugins read, and is read back from there after a restart. Pods of one cycle never get the same part of a card.
+    For virtual GPUs `binpack` prefers cards that are used most, and `spread` those that are used least. Only one of the three kinds can be switched on.
+    """
+
+    name = "deviceshare"
+    points = frozenset({"Predicate", "NodeOrder"})
+    settings = Configured(DeviceShareSettings)
+
+    @classmethod
+    def objections(cls, arguments: Mapping[str, Any]) -> Iterable[tuple[documents.Path, str]]:
+        """Refuse kinds that exclude each other, and rules that cannot be read."""
+        on = [key for key in (_SHARING, _NUMBER, _VGPU) if arguments.get(key)]
+        if len(on) > 1:
+            yield (on[1],), f"cannot be on together with {on[0]}; keep only one of them"
+        if arguments.get(_LOCK):
+            yield (
+                (_LOCK,),
+                "locks of nodes are not provided yet; leave it out: one scheduler never gives a card to two pods",
+            )
+        for index, rule in enumerate(arguments.get(_RULES) or ()):
+            if not isinstance(rule, dict) or not all(isinstance(each, str) for pair in rule.items() for each in pair):
+                yield (_RULES, index), "expected a map of labels"
+
+    def __init__(self, settings: Settings, switches: Mapping[str, bool]) -> None:
+        super().__init__(settings, switches)
+        told = self.settings
+        self._holdings: Holdings | None = None
+        if told.sharing or told.number:
+            self._holdings = Holdings(Gpus(whole=told.number))
+        elif told.vgpu:
+            self._holdings = Holdings(VirtualGpus(told.policy, list(told.rules or ())))
+
+    def open(self, session: Session) -> None:
+        """Register filter and score, if any node has cards."""
+        self._session = session
+        self._short = session.reason(self.name, Code.UNSCHEDULABLE, SHORT)
+        self._ascend = session.reason(self.name, Code.UNRESOLVABLE, NO_ASCEND)
+        if self.settings.mind_cluster or self.settings.hami:
+            session.predicate.add(self.is_not_ascend, reads=Reads.NODE)
+        holdings = self._holdings
+        if holdings is None or not holdings.update(session.cluster):
+            return
+        for node, problem in holdings.problems.items():
+            session.record.say(self.name, f"Node {node}: {problem}")
+        reads = NODE_TASKS | Reads.TASK if self.settings.rules else NODE_TASKS  # rules go by labels
+        session.predicate.add(self.fits, reads=reads, apart=self.request, details=self.detail)
+        session.add_handler(self.follow)
+        if self.settings.weight:
+            session.score.add(self.score, reads=reads, apart=self.request)
+
+    def is_not_ascend(self, subject: Subject, nodes: Nodes) -> ReasonVector | None:
+        """Let pods that ask for Ascend cards wait."""
+        if not any(name.startswith(_ASCEND_RESOURCES) for name in subject.request.amounts):
+            return None
+        return np.full(len(nodes), self._ascend, dtype=np.int16)
+
+    def request(self, subject: Subject) -> Hashable:
+        """Tell subjects apart by what they ask for and whom they keep off."""
+        return None if self._holdings is None else self._holdings.kind.request(subject.task)
+
+    def fits(self, subject: Subject, nodes: Nodes) -> ReasonVector | None:
+        """Refuse nodes whose cards do not have what a pod asks for; one without cards is for the other filters to judge."""
+        request, holdings = self.request(subject), self._holdings
+        if request is None or holdings is None:
+            return None
+        refused = [
+            bool(holdings.cards[row]) and not holdings.choice(row, request, released=nodes.released).shares
+            for row in nodes.index.tolist()
+        ]
+        return np.where(refused, self._short, 0).astype(np.int16)
+
+    def detail(self, subject: Subject, node: NodeRecord) -> str:
+        """Say what a node's cards lack."""
+        if self._holdings is None or node.row >= len(self._holdings.cards):
+            return SHORT
+        return self._holdings.choice(node.row, self.request(subject), released=False).refusal or SHORT
+
+    def score(self, subject: Subject, nodes: Nodes) -> Floats | None:
+        """Rate nodes by the cards that a pod would get."""
+        request, holdings = self.request(subject), self._holdings
+        if request is None or holdings is None:
+            return None
+        rates = [holdings.choice(row, request, released=nodes.released).score for row in nodes.index.tolist()]
+        rated: Floats = np.rint(np.array(rates, dtype=np.float64)) * self.settings.weight
+        return rated
+
+    def follow(self, run: Run, sign: int) -> None:
+        """Give cards to pods that are placed, and take back those of pods that are not any more."""
+        holdings, cluster = self._holdings, self._session.cluster
+        if holdings is None or holdings.kind.request(run.tasks[0]) is None:
+            return
+        for task, target in zip(run.tasks, run.targets, strict=True):
+            if sign < 0:
+                holdings.take_back(cluster, task)
+            elif target is not None:
+                holdings.place(cluster, task, target, self._session.started)
