@@ -15,7 +15,7 @@ from pumice.cache import publishing
 from pumice.cache.effects import Bind, Patch
 from pumice.cache.options import Options
 from pumice.cache.write_paces import STATUS, WritePaces
-from pumice.framework import standings
+from pumice.framework import findings, standings
 from pumice.framework.findings import Findings
 from pumice.framework.plugin import Plugin
 from pumice.model.phases import Phases
@@ -26,7 +26,7 @@ told_together = standings._news
 
 
 def told_apart(session):
-    found = [(job, standings.Standing()) for job, _ in told_together(session)]
+    found = [(job, findings.Standing()) for job, _ in told_together(session)]
     for job, standing in found:
         standing.jobs.append(job)
     return found

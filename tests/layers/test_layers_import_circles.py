@@ -8,13 +8,7 @@ KNOWN = {
     "pumice.actions": [
         "placing.domain_search placing.shortage",
     ],
-    "pumice.framework": [
-        """
-        attempts blocks combining configuration configuration.flat configuration.loader configuration.meaning configuration.reload configuration.switches configuration.tiered
-        drafting evaluation evaluator extensions findings fitting followers foresight functions gates job_domains letting_in never_running ordering outlooks plugin points
-        priority_queues queue_room record registration reservations session standings statement
-        """,
-    ],
+    "pumice.framework": ["blocks drafting evaluation evaluator foresight"],
     "pumice.model": [],
     "pumice.cache": [],
 }

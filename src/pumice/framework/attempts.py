@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from pumice.framework.session import Session
+    from pumice.framework.breakdowns import Breakdowns
+    from pumice.framework.findings import Findings
     from pumice.model.job import Job
+
+
+class AttemptingSession(Protocol):
+    """What an attempt needs of a session."""
+
+    attempting: Attempt | None
+
+    @property
+    def breakdowns(self) -> Breakdowns:
+        """Who broke down."""
+
+    @property
+    def findings(self) -> Findings:
+        """What was found out."""
+
+    @property
+    def started_statements(self) -> int:
+        """How many statements were started so far."""
+
+    def undo_since(self, started: int) -> None:
+        """Undo what statements started since then have neither committed nor kept."""
+
+    def give_up(self, job: Job, error: Exception) -> None:
+        """Note that a job could not be tried to the end."""
 
 
 class Attempt:
@@ -16,7 +41,7 @@ class Attempt:
 
     __slots__ = ("_job", "_outer", "_outer_job", "_passing", "_session", "_statements", "_words")
 
-    def __init__(self, session: Session, job: Job, *, passing: bool = False) -> None:
+    def __init__(self, session: AttemptingSession, job: Job, *, passing: bool = False) -> None:
         self._session = session
         self._job = job
         self._passing = passing

@@ -14,6 +14,7 @@ from pumice.model.job import BEST_EFFORT_PENDING
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
+    from pumice.framework.findings import Standing
     from pumice.framework.group_conditions import Stamp
     from pumice.framework.session import Session
     from pumice.model.job import Job
@@ -62,7 +63,7 @@ def report(session: Session) -> list[tuple[Job, JobReport]]:
     found = _stranded_jobs(session, stamp)
     conditions, state = session.findings.conditions, session.record.state
     equal: Statuses = {}
-    shared: dict[tuple[standings.Standing, Conditions], JobReport] = {}
+    shared: dict[tuple[Standing, Conditions], JobReport] = {}
     for job, standing in standings.news(session):
         given = conditions.get(job.key, ())
         made = shared.get((standing, given))

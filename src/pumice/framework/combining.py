@@ -23,10 +23,10 @@ from pumice.model.task import Task
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pumice.framework.evaluation import Floats
     from pumice.framework.extensions import Point
     from pumice.framework.reads import Reads
     from pumice.framework.registration import Roster
+    from pumice.framework.vectors import Floats
 
 P = ParamSpec("P")
 R = TypeVar("R")

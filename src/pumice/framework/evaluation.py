@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pumice.framework import fitting, wrong_answers
 from pumice.framework.followers import Followers
 from pumice.framework.functions import answers
+from pumice.framework.vectors import Floats as Floats  # noqa: PLC0414, TC001  points are declared with it at run time
+from pumice.framework.vectors import Mask as Mask  # noqa: PLC0414, TC001  as above
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from pumice.framework.subject import Subject
     from pumice.model.nodes import Nodes, NodeTable, Rows
 
-Mask = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 FEW = 64
 RECALLED = 4096
 NO_MASK: Mask = np.zeros(0, dtype=np.bool_)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pumice.api import scheduling
     from pumice.framework.extensions import Vote
     from pumice.framework.reasons import FitSummary
-    from pumice.framework.standings import News
     from pumice.model.job import Job
     from pumice.model.queue import Queue
     from pumice.model.statuses import Status
@@ -28,6 +27,18 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _ABSENT: Final = object()
+
+
+class Standing:
+    """Jobs that are in the same phase, status and queue with as many members in each status and as many that leave a node: what is true of one is true of all.
+
+    That is so for jobs without roles and sub-groups that wait for nothing; every other one stands for itself.
+    """
+
+    __slots__ = ("jobs",)
+
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
 
 
 class LastTransaction(msgspec.Struct, frozen=True):
@@ -128,7 +139,7 @@ class Findings:
         # Worked out when the cycle is over, and kept for whoever asks next.
         self.causes: dict[Hashable, str] = {}
         self.job_texts: dict[str, str] = {}
-        self.news: News | None = None
+        self.news: list[tuple[Job, Standing]] | None = None
         self.awaited: dict[str, str] | None = None
 
     # -- jobs --------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pumice.framework.evaluation import Floats, Mask
+    from pumice.framework.vectors import Floats, Mask
     from pumice.model.domains import Domains
     from pumice.model.nodes import Rows
 

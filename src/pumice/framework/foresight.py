@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from pumice.framework.evaluation import Evaluation, Floats, Mask
+    from pumice.framework.evaluation import Evaluation
+    from pumice.framework.vectors import Floats, Mask
     from pumice.model.nodes import NodeTable, Rows
     from pumice.model.shape import Shape
 

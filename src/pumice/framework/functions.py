@@ -21,7 +21,7 @@ from pumice.model.nodes import NodeRecord, Nodes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pumice.framework.evaluation import Floats
+    from pumice.framework.vectors import Floats
 
 # Sessions sort their functions anew, and `enum.Flag` takes microseconds for what integers do in no time.
 NODE, COLUMNS, TASKS, OTHER_NODES, TASK, JOB, QUEUE = (

@@ -6,7 +6,7 @@ to hold, so that no more gates are opened than there is room for; placements and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -15,17 +15,45 @@ from pumice.framework import subject
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from pumice.framework.combining import Refusals
+    from pumice.framework.handlers import Handler
+    from pumice.framework.record import CycleRecord
     from pumice.framework.runs import Run
-    from pumice.framework.session import Session
+    from pumice.framework.subject import Demand
+    from pumice.model.cluster import Cluster
     from pumice.model.queue import Queue
     from pumice.model.resources import Vector
     from pumice.model.task import Task
 
 
+class GatedSession(Protocol):
+    """What gates need of a session."""
+
+    progressed: bool
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster."""
+
+    @property
+    def record(self) -> CycleRecord:
+        """Why."""
+
+    @property
+    def allocatable(self) -> Refusals[[Queue, Demand], str]:
+        """Who says what a queue may take on."""
+
+    def add_handler(self, handler: Handler, /) -> None:
+        """Follow placements."""
+
+    def take_gate_off(self, task: Task) -> bool:
+        """Have the queue's gate taken off a pod; tells whether that was not asked for before."""
+
+
 class Gates:
     """The queue gates of one cycle."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: GatedSession) -> None:
         self._session = session
         self.enabled = False
         self._reserved: dict[str, Vector] = {}

@@ -22,7 +22,7 @@ class Follower(msgspec.Struct, frozen=True):
     """A handler, and what was said of it; the plugin is empty if it is not known."""
 
     plugin: str
-    function: Callable[..., str | None]  # takes runs, or one run
+    handler: Callable[..., str | None]  # takes runs, or one run
     by_run: bool
     waiting: bool
 
@@ -77,11 +77,11 @@ class Handlers:
         self, follower: Follower, told: Run | Sequence[Run], direction: int
     ) -> str | PluginBreakdownError | None:
         try:
-            answer: str | None = follower.function(told, direction)
+            answer: str | None = follower.handler(told, direction)
             if answer is not None:
                 wrong_answers.check_instance(answer, str)
         except Exception as error:  # noqa: BLE001  half a placement must not stay behind
             first = told if isinstance(told, Run) else told[0]
             name = follower.plugin or self._culprit(error)
-            return self._breakdowns.note(name, HANDLER, follower.function, error, first.tasks[0].job_key)
+            return self._breakdowns.note(name, HANDLER, follower.handler, error, first.tasks[0].job_key)
         return answer

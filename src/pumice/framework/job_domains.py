@@ -6,7 +6,7 @@ from their nodes and from nothing else, so it survives restarts of members and o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 import numpy as np
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pumice.api import scheduling
-    from pumice.framework.evaluation import Floats, Mask
-    from pumice.framework.session import Session
+    from pumice.framework.combining import FirstAnswer, Sum
+    from pumice.framework.findings import Findings
+    from pumice.framework.record import CycleRecord
+    from pumice.framework.vectors import Floats, Mask
+    from pumice.model.cluster import Cluster
     from pumice.model.hypernodes import HyperNode, HyperNodeTree
     from pumice.model.job import Job, SubJob
     from pumice.model.nodes import Rows
@@ -48,12 +51,40 @@ class Limit(msgspec.Struct, frozen=True):
     soft: bool = False
 
 
+class TopologySession(Protocol):
+    """What limits and domains need of a session."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster."""
+
+    @property
+    def findings(self) -> Findings:
+        """What was found out."""
+
+    @property
+    def record(self) -> CycleRecord:
+        """Why."""
+
+    @property
+    def job_gradient(self) -> FirstAnswer[[Job, HyperNode, Purpose], Groups]:
+        """Who names domains for jobs."""
+
+    @property
+    def sub_job_gradient(self) -> FirstAnswer[[SubJob, HyperNode, Purpose], Groups]:
+        """Who names domains for sub-jobs."""
+
+    @property
+    def hyper_node_order(self) -> Sum[SubJob, HyperNode]:
+        """Who scores domains."""
+
+
 class JobDomains:
     """The limits and domains of one session."""
 
     __slots__ = ("_limits", "_rows", "_session", "tree")
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: TopologySession) -> None:
         self._session = session
         self.tree: HyperNodeTree = session.cluster.hyper_nodes.tree
         self._limits: dict[str, Limit | None] = {}

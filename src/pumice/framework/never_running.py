@@ -6,7 +6,7 @@ is asked, so a group that other pods keep out may always come to run.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 import numpy as np
@@ -19,7 +19,11 @@ from pumice.model.statuses import Status
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from pumice.framework.session import Session
+    from pumice.framework.configuration import Configuration
+    from pumice.framework.findings import Findings
+    from pumice.framework.record import CycleRecord
+    from pumice.framework.vectors import Mask
+    from pumice.model.cluster import Cluster
     from pumice.model.job import Job
     from pumice.model.queue import Queue
     from pumice.model.resources import Matrix, Vector
@@ -61,10 +65,47 @@ class Memory:
                 self.equals.clear()
 
 
+class StaticAnswers(Protocol):
+    """What Node objects alone rule out, and what is kept from cycle to cycle (`evaluator.Evaluator`)."""
+
+    never_running: Memory
+    forgotten: int
+
+    def static_mask(self, subject: Subject, *, bare: bool = False) -> Mask:
+        """Return the nodes that the Node objects alone do not rule out."""
+
+
+class EnqueueingSession(Protocol):
+    """What the question needs of a session."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster."""
+
+    @property
+    def findings(self) -> Findings:
+        """What was found out."""
+
+    @property
+    def record(self) -> CycleRecord:
+        """Why."""
+
+    @property
+    def configuration(self) -> Configuration:
+        """The configuration in force."""
+
+    @property
+    def evaluator(self) -> StaticAnswers:
+        """What nodes answer, and what is kept of it."""
+
+    def queue_of(self, job: Job) -> Queue | None:
+        """Return the queue of a job, None if it is missing or invalid."""
+
+
 class NeverRunning:
     """Asks of one cycle; `ceilings`, if a plugin sets it, gives the ceilings of a queue and those above it."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: EnqueueingSession) -> None:
         self._session = session
         self._current = False
         self._memory.tidy(session.cluster.jobs)

@@ -7,7 +7,7 @@ to cycle; nobody asks but for a job that is about to be told why it waits.
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 import numpy as np
@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pumice.framework.functions import NodeFunction
-    from pumice.framework.session import Session
+    from pumice.framework.functions import Functions, NodeFunction
+    from pumice.framework.reasons import Reasons
+    from pumice.model.cluster import Cluster
+    from pumice.model.job import Job
     from pumice.model.nodes import Rows
+    from pumice.model.queue import Queue
     from pumice.model.resources import Matrix, Request
     from pumice.model.task import Task
 
@@ -64,10 +67,34 @@ class Memory:
         self.jobs: dict[str, tuple[object, int, object]] = {}  # by job: its group, its version, what was found
 
 
+class StatedAnswers(Protocol):
+    """The functions about nodes, and what is kept from cycle to cycle (`evaluator.Evaluator`)."""
+
+    outlooks: Memory
+    forgotten: int
+    functions: Functions
+    reasons: Reasons
+
+
+class LookingSession(Protocol):
+    """What outlooks need of a session."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster."""
+
+    @property
+    def evaluator(self) -> StatedAnswers:
+        """What nodes answer, and what is kept of it."""
+
+    def queue_of(self, job: Job) -> Queue | None:
+        """Return the queue of a job, None if it is missing or invalid."""
+
+
 class Outlooks:
     """Asks of one cycle."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: LookingSession) -> None:
         self._session = session
         self._current = False
 

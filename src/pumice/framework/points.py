@@ -21,7 +21,6 @@ from pumice.framework.combining import (
     Union,
     Votes,
 )
-from pumice.framework.evaluation import Floats
 from pumice.framework.extensions import Point
 from pumice.framework.functions import Filters, Scores
 from pumice.framework.job_domains import Groups, Purpose
@@ -31,6 +30,7 @@ from pumice.framework.reads import EVERYTHING, NODE_LOCAL, NODE_TASKS, Reads
 from pumice.framework.reasons import Invalid
 from pumice.framework.registration import RegistrationError
 from pumice.framework.subject import Demand, EvictionContext, Subject
+from pumice.framework.vectors import Floats
 from pumice.model.hypernodes import HyperNode
 from pumice.model.job import Job, SubJob
 from pumice.model.nodes import NodeRecord, Nodes

@@ -14,16 +14,32 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from pumice.framework import branching
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from pumice.framework.ordering import Ordering
+    from collections.abc import Callable, Iterable, Sequence
 
 T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+R = TypeVar("R")
 Key = tuple[Any, ...]
 Entry = tuple[Key, int, T]
 Holders = dict[int, "tuple[HeapQueue[T], ...]"]
 _KEY = operator.itemgetter(0)
 _TURN = operator.itemgetter(1)
+
+
+class Keyed(Protocol[T_contra]):
+    """What orders items by keys (`ordering.Ordering`)."""
+
+    def key(self, item: T_contra) -> Key:
+        """Return the whole key."""
+
+    def arranged(self, items: Sequence[T_contra], step: Callable[[list[Key]], R]) -> R:
+        """Do something that compares the keys of items; where they cannot be compared, leave out whose part that is and do it again."""
+
+    def mend(self, error: Exception, items: Sequence[T_contra], keys: Sequence[Key]) -> None:
+        """Leave out the part because of which keys could not be compared; if there is none, the exception goes on."""
+
+    def leave_tree_out(self, error: Exception, items: Sequence[T_contra]) -> None:
+        """Do without the order along the tree, whose branches could not be compared."""
 
 
 class PriorityQueue(Protocol[T]):
@@ -52,7 +68,7 @@ class HeapQueue(Generic[T]):
 
     __slots__ = ("_alone", "_heap", "_holders", "_moved", "_ordering", "_sorted", "_stale", "_tickets", "_turn")
 
-    def __init__(self, ordering: Ordering[T], items: Iterable[T] = (), holders: Holders[T] | None = None) -> None:
+    def __init__(self, ordering: Keyed[T], items: Iterable[T] = (), holders: Holders[T] | None = None) -> None:
         self._ordering = ordering
         self._holders: Holders[T] = {} if holders is None else holders
         self._alone: tuple[HeapQueue[T], ...] = (self,)
@@ -286,7 +302,7 @@ class BranchQueue(Generic[T]):
     __slots__ = ("_holders", "_items", "_ordering", "_waiting")
 
     def __init__(
-        self, ordering: Ordering[T], tree: branching.TreeQueue[T], items: Iterable[T], holders: Holders[T]
+        self, ordering: Keyed[T], tree: branching.TreeQueue[T], items: Iterable[T], holders: Holders[T]
     ) -> None:
         self._ordering = ordering
         self._holders = holders

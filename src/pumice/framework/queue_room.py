@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 import numpy as np
@@ -11,8 +11,8 @@ from pumice.model import resources
 from pumice.model.resources import PODS
 
 if TYPE_CHECKING:
-    from pumice.framework.explaining.queue_accounts import QueueAccount
-    from pumice.framework.session import Session
+    from pumice.framework.explaining.queue_accounts import Accounts, QueueAccount
+    from pumice.model.cluster import Cluster
     from pumice.model.queue import Queue
     from pumice.model.resources import Vector
 
@@ -50,7 +50,23 @@ class Lack(msgspec.Struct, frozen=True, gc=False):
         return f"queue {self.queue} holds {held} of {limited}{before}, the job asks for {asked} more"
 
 
-def lack(session: Session, queue: Queue, amounts: Vector) -> Lack | None:
+class QueueSession(Protocol):
+    """What the room of queues follows from."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster."""
+
+    @property
+    def queue_accounts(self) -> Accounts | None:
+        """How queues stand, as the plugin that shares sees it."""
+
+    @property
+    def scratch(self) -> dict[str, object]:
+        """What is worked out once for this cycle."""
+
+
+def lack(session: QueueSession, queue: Queue, amounts: Vector) -> Lack | None:
     """Say of what a queue, or one above it, has too little left for some amounts; None if nobody knows how it stands, or it has enough of everything."""
     account = session.queue_accounts(queue) if session.queue_accounts is not None and not queue.bad else None
     if account is None:
@@ -66,7 +82,7 @@ def lack(session: Session, queue: Queue, amounts: Vector) -> Lack | None:
     return None
 
 
-def total(session: Session) -> list[int]:
+def total(session: QueueSession) -> list[int]:
     """Return what all nodes have less what foreign pods hold there; asked about every job that is refused, so added up once a cycle."""
     found = session.scratch.get("all that there is")
     if found is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
@@ -11,16 +11,25 @@ from pumice.framework.breakdowns import Breakdowns
 from pumice.framework.reads import Reads  # noqa: TC001  msgspec reads the annotations at run time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    from pumice.framework.configuration import PluginSetting
-    from pumice.framework.extensions import Point
+    from pumice.framework.configuration.model import PluginSetting
 
 MOST_KNOWN: Final = 1000  # functions of one plugin that are remembered; one that makes new code in every cycle has them judged in every cycle
 
 
 class RegistrationError(AttributeError, TypeError):
     """A plugin registers what no extension point can ask."""
+
+
+class Asked(Protocol):
+    """An extension point (`extensions.Point`), as far as registering goes."""
+
+    name: str
+    parameters: tuple[str, ...]
+
+    def is_on(self, switches: Mapping[str, bool]) -> bool:
+        """Tell whether a file leaves the point on."""
 
 
 class Slot(msgspec.Struct):
@@ -32,7 +41,7 @@ class Slot(msgspec.Struct):
     reads: Reads
     _known: dict[tuple[str, object, type], bool] = {}
 
-    def takes(self, function: Callable[..., Any], point: Point[Any]) -> bool:
+    def takes(self, function: Callable[..., Any], point: Asked) -> bool:
         """Tell whether a point is on for the plugin; a function that cannot be called with what the point asks with is refused."""
         key = (point.name, getattr(function, "__code__", None), type(function))
         known = self._known.get(key)

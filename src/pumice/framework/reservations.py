@@ -7,7 +7,7 @@ written to the pods, so reservations come back after a restart. One that does no
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 import numpy as np
@@ -20,7 +20,7 @@ from pumice.model.task import instant
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pumice.framework.session import Session
+    from pumice.framework.statement import Statement
     from pumice.model.cluster import Cluster
     from pumice.model.job import Job
     from pumice.model.nodes import NodeRecord, NodeTable
@@ -34,6 +34,37 @@ NAMED = 10
 WAITING = TENTATIVE | {Status.PENDING}
 
 # What a task that only holds room may be: waiting for it, or already on it and waiting for the rest of its gang.
+
+
+class ReservingSession(Protocol):
+    """What reservations need of a session."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster."""
+
+    @property
+    def started(self) -> int:
+        """The time of this cycle."""
+
+    @property
+    def reserved(self) -> dict[str, Task]:
+        """Who waits by a reservation."""
+
+    def statement(self) -> Statement:
+        """Start a statement."""
+
+    def usable(self, job: Job) -> bool:
+        """Tell whether a job has a valid group and a valid queue."""
+
+    def closed(self, job: Job) -> str | None:
+        """Say why the queue of a job starts nothing new; None if it does."""
+
+    def wake_at(self, instant: int) -> None:
+        """Ask for a cycle at a time, though nothing may have changed by then."""
+
+    def release_kept(self, task: Task) -> None:
+        """Undo one held task, so that it can be placed anew."""
 
 
 class Hold(msgspec.Struct):
@@ -196,7 +227,7 @@ def _departure(hold: Hold, task: Task) -> int:
     return min(NEVER, hold.made + 1_000_000 * (DEFAULT_GRACE if grace is None else max(0, grace)))
 
 
-def apply(session: Session, reservations: Reservations) -> None:
+def apply(session: ReservingSession, reservations: Reservations) -> None:
     """Let nominated members wait on their nodes before any action runs."""
     held = []
     for task in reservations.renew(session.cluster, session.started):
@@ -212,7 +243,7 @@ def apply(session: Session, reservations: Reservations) -> None:
         session.wake_at(deadline)
 
 
-def put_back(session: Session, reservations: Reservations, tasks: Iterable[Task]) -> None:
+def put_back(session: ReservingSession, reservations: Reservations, tasks: Iterable[Task]) -> None:
     """Let pending tasks wait on the nodes that are held for them, as far as those can still take them."""
     table = session.cluster.nodes
     places: list[tuple[Task, NodeRecord]] = []
@@ -257,7 +288,7 @@ def _have_room(table: NodeTable, places: Sequence[tuple[Task, NodeRecord]]) -> b
     return bool((free >= 0).all())
 
 
-def lift(session: Session, job: Job) -> list[Task]:
+def lift(session: ReservingSession, job: Job) -> list[Task]:
     """Take the job's own reservations off, so that it can be placed anew; returns the tasks that were waiting by them, in an order that does not depend on how pods were listed."""
     if not session.reserved:
         return []

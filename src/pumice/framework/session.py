@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, ClassVar, NoReturn, Protocol
 
 from pumice.framework import breakdowns, observing
 from pumice.framework.attempts import Attempt
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from pumice.framework.evaluator import Evaluator
     from pumice.framework.explaining.queue_accounts import Accounts
     from pumice.framework.handlers import Handler, ListHandler
-    from pumice.framework.plugin import Plugin
     from pumice.framework.record import CycleRecord
     from pumice.framework.registration import Slot
     from pumice.framework.runs import Run
@@ -46,6 +45,16 @@ if TYPE_CHECKING:
     from pumice.model.job import Job, SubJob
     from pumice.model.queue import Queue
     from pumice.model.task import Task
+
+
+class Opened(Protocol):
+    """A plugin (`plugin.Plugin`), as far as a session opens it."""
+
+    name: ClassVar[str]
+    points: ClassVar[frozenset[str]]
+
+    def open(self, session: Session) -> None:
+        """Register functions at the extension points of a session."""
 
 
 class Outlet(Protocol):
@@ -104,7 +113,7 @@ class Session(Points):
         )  # what plugins follow together from cycle to cycle
         self._progressed = False
         self.failures: list[Exception] = []  # of actions as a whole; those about somebody are among the breakdowns
-        self._plugins: list[Plugin] = []
+        self._plugins: list[Opened] = []
         self.reads_time = False
         self.minimums_count = False  # whether no job is ever ready below its minimum
         self.wake: int | None = None
@@ -155,7 +164,7 @@ class Session(Points):
 
     # -- opening -----------------------------------------------------------------------------------------------
 
-    def open(self, plugins: Sequence[tuple[Plugin, Slot]]) -> None:
+    def open(self, plugins: Sequence[tuple[Opened, Slot]]) -> None:
         """Let every plugin register its functions, in tier order; one that breaks down is out of this cycle."""
         self._plugins = [plugin for plugin, _ in plugins]
         for plugin, slot in plugins:
@@ -168,7 +177,7 @@ class Session(Points):
         if self._outlet.takes_gates_off:
             self.gates.open()
 
-    def _open(self, plugin: Plugin) -> None:
+    def _open(self, plugin: Opened) -> None:
         """Open one plugin. One that breaks down registers nothing, but where it may refuse it refuses: nobody knows what it would have refused.
 
         By its points it says where that may be; one that says nothing may refuse anywhere.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pumice.api import names
 from pumice.framework import never_running, reason_keys
+from pumice.framework.findings import Standing
 from pumice.model.statuses import TENTATIVE, Status
 
 if TYPE_CHECKING:
@@ -21,18 +22,6 @@ if TYPE_CHECKING:
 
 # Asked of every job that is noticed: plain integers index lists several times faster than members of an enumeration.
 _ALLOCATED, _PIPELINED = int(Status.ALLOCATED), int(Status.PIPELINED)
-
-
-class Standing:
-    """Jobs that are in the same phase, status and queue with as many members in each status and as many that leave a node: what is true of one is true of all.
-
-    That is so for jobs without roles and sub-groups that wait for nothing; every other one stands for itself.
-    """
-
-    __slots__ = ("jobs",)
-
-    def __init__(self) -> None:
-        self.jobs: list[Job] = []
 
 
 News = list[tuple["Job", Standing]]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import msgspec
 
@@ -24,14 +24,55 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
 
-    from pumice.framework.findings import Journal
-    from pumice.framework.session import Session
+    from pumice.framework.findings import Findings, Journal
+    from pumice.framework.handlers import Handlers
+    from pumice.model.cluster import Cluster
     from pumice.model.nodes import NodeRecord
     from pumice.model.task import Task
 
 
 _PENDING = frozenset({Status.PENDING})
 _PLACING = frozenset({Step.ALLOCATE, Step.PIPELINE})
+
+
+class StatedSession(Protocol):
+    """What a statement needs of a session."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster."""
+
+    @property
+    def findings(self) -> Findings:
+        """What was found out."""
+
+    @property
+    def handlers(self) -> Handlers:
+        """Who follows placements."""
+
+    def tell(self, runs: Sequence[Run], sign: int) -> str | PluginBreakdownError | None:
+        """Tell the handlers about runs of one direction that were applied (sign 1) or undone (-1); returns the first refusal."""
+
+    def refused(self, task: Task, reason: str) -> None:
+        """Note that a plugin refused a placement."""
+
+    def remember(self, run: Run) -> None:
+        """Remember where a discarded run had put its tasks."""
+
+    def keep(self, runs: Iterable[Run]) -> None:
+        """Keep runs applied until the session closes."""
+
+    def settle_words(self) -> None:
+        """Let what was said in an attempt stay, since something of it does."""
+
+    def withheld(self, tasks: Sequence[Task], *, apart: bool = False) -> Mapping[str, str]:
+        """Look once more before binds leave; returns who stays, and why."""
+
+    def send_binds(self, tasks: Sequence[Task]) -> Mapping[str, str]:
+        """Hand allocated tasks over to be bound; returns those that were refused."""
+
+    def send_evictions(self, runs: Sequence[Run]) -> None:
+        """Hand evictions over."""
 
 
 class Saved(msgspec.Struct, frozen=True):
@@ -80,7 +121,7 @@ class Statement:
 
     __slots__ = ("_claimant", "_orders", "_serial", "_session", "runs")
 
-    def __init__(self, session: Session, claimant: Task | None = None) -> None:
+    def __init__(self, session: StatedSession, claimant: Task | None = None) -> None:
         self._session = session
         self._claimant = claimant
         self._serial = 0
