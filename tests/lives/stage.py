@@ -11,7 +11,7 @@ from pumice.api import duration, kinds
 from pumice.cache.cache import Cache
 from pumice.framework import configuration, registry
 from pumice.scenario.stage import SimulatedStage
-from pumice.scheduler import Options, Scheduler
+from pumice.scheduler import Options
 from pumice.sim import errors, faults
 
 KINDS = {
@@ -46,7 +46,26 @@ class Stage:
         self._stage = SimulatedStage(self._settings, self._options, KNOWN)
         self._stage.apply(given)
         self._stage.connect()
-        self._cluster = self._stage._cluster
+        self._cluster = self._stage.cluster
+
+    @property
+    def cache(self):
+        """What the scheduler knows."""
+        return self._stage.cache
+
+    @property
+    def scheduler(self):
+        """The scheduler."""
+        return self._stage.scheduler
+
+    @property
+    def cluster(self):
+        """The simulated cluster."""
+        return self._cluster
+
+    def configure(self, text):
+        """Replace the configuration."""
+        self._stage.configure(text)
 
     # ---- what happens to it
 
@@ -83,18 +102,16 @@ class Stage:
 
     def restart(self):
         """Put a scheduler that knows nothing in the place of the old one."""
-        stage = self._stage
-        stage._cache = Cache(self._cluster, self._options)
-        stage._scheduler = Scheduler(stage._cache, self._settings, self._cluster.clock.now, known=KNOWN)
-        self._cluster.restart(stage._cache)
+        self._stage.take_over(Cache(self._cluster, self._options))
+        self._cluster.restart(self._stage.cache)
 
     # ---- a cycle in two halves
 
     def decide(self):
         """Run one cycle and let what it decided be carried out; give its trace and what broke."""
         self._cluster.pump()
-        record = self._stage._scheduler.cycle()
-        broken = [f"{type(error).__name__}: {error}" for error in self._stage._scheduler.failures]
+        record = self._stage.scheduler.cycle()
+        broken = [f"{type(error).__name__}: {error}" for error in self._stage.scheduler.failures]
         trace = record.trace()
         self._cluster.settle()
         return trace, broken
@@ -133,7 +150,7 @@ class Stage:
     @property
     def model(self):
         """The scheduler's own model, for a recount of its sums."""
-        return self._stage._cache.cluster
+        return self._stage.cache.cluster
 
 
 def _key(manifest):

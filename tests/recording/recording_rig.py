@@ -17,7 +17,6 @@ from pumice.model.attributes import Attributes
 from pumice.recording import classes, segments
 from pumice.recording.player import Player as Replay
 from pumice.recording.recorder import Recorder
-from pumice.scheduler import Scheduler
 from tests.lives.player import Player
 from tests.lives.stage import KNOWN, Stage
 
@@ -44,12 +43,11 @@ class RecordedStage(Stage):
         recorder = Recorder(self.folder, self._limit, self._options, tell=self._tell)
         recorder._second += len(self.recorders)  # runs of one second are told apart by time
         self.recorders.append(recorder)
-        stage = self._stage
-        stage._cache = Cache(recorder.join(self._cluster), self._options)
-        stage._cache.inputs = recorder
-        stage._scheduler = Scheduler(stage._cache, self._settings, self._cluster.clock.now, known=KNOWN)
-        recorder.follow(stage._scheduler)
-        self._cluster.restart(stage._cache)
+        cache = Cache(recorder.join(self._cluster), self._options)
+        cache.inputs = recorder
+        self._stage.take_over(cache)
+        recorder.follow(self.scheduler)
+        self._cluster.restart(cache)
 
     def restart(self):
         self.recorders[-1].close()
@@ -58,7 +56,7 @@ class RecordedStage(Stage):
     def decide(self):
         found = super().decide()
         recorder = self.recorders[-1]
-        if self._every and self._stage._scheduler.cycles % self._every == 0:
+        if self._every and self.scheduler.cycles % self._every == 0:
             recorder._rotate()
         return found
 

@@ -61,7 +61,7 @@ def test_every_class_that_scenarios_bring_into_a_state_is_on_the_list(monkeypatc
         def cycle(self, period):
             super().cycle(period)
             looked.append(1)
-            missing.look(self._scheduler, "scenarios")
+            missing.look(self.scheduler, "scenarios")
 
     monkeypatch.setattr(stage, "SimulatedStage", Watched)
     found = [
@@ -79,7 +79,7 @@ def test_every_class_that_random_lives_bring_into_a_state_is_on_the_list():
     class Watched(Stage):
         def decide(self):
             found = super().decide()
-            missing.look(self._stage._scheduler, "lives")
+            missing.look(self.scheduler, "lives")
             return found
 
     for seed in range(LIVES):

@@ -58,7 +58,7 @@ def _text(folder):
 def test_no_secret_of_a_pod_is_in_a_recording_neither_in_events_nor_answers_nor_states(tmp_path):
     stage = rig.stage(CONFIG, [_pod()], tmp_path, every=1)
     stage.decide()
-    cache = stage._stage._cache
+    cache = stage.cache
     read = effects.Read(kind=kinds.POD, namespace="a", name="p", uid="uid-p")
     cache.world.send(read)
     cache.settled(effects.Outcome(effect=read, object=_pod()))
@@ -206,7 +206,7 @@ def test_what_cannot_be_written_down_ends_the_recording_and_nothing_else(tmp_pat
     told = []
     stage = rig.stage(CONFIG, [_node()], tmp_path, tell=lambda *words: told.append(words))
     stage.decide()
-    stage._stage._cache.cluster.strange = lambda: None  # no data
+    stage.cache.cluster.strange = lambda: None  # no data
     stage.recorders[0]._rotate()
     stage.apply([_pod()])
     for _ in range(5):

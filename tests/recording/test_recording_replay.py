@@ -154,7 +154,7 @@ def test_a_configuration_that_was_reloaded_is_in_force_in_the_replay_from_then_o
         CONFIG.replace("enqueue, allocate, backfill", "enqueue"), [_node("n1", "4"), *_gang("g", 2, "1")], tmp_path
     )
     stage.decide()
-    stage._stage.configure(CONFIG)
+    stage.configure(CONFIG)
     stage.wait()
     stage.decide()
     stage.end()
@@ -165,8 +165,8 @@ def test_a_configuration_that_was_reloaded_is_in_force_in_the_replay_from_then_o
 
 def test_what_a_standby_took_in_is_taken_in_again(tmp_path):
     stage = rig.stage(CONFIG, [_node("n1", "4"), *_gang("g", 2, "1")], tmp_path)
-    stage._cluster.pump()
-    stage._stage._cache.apply(stage._cluster.clock.now(), standby=True)
+    stage.cluster.pump()
+    stage.cache.apply(stage.cluster.clock.now(), standby=True)
     stage.wait()
     stage.decide()
     stage.end()
@@ -178,12 +178,12 @@ def test_what_a_standby_took_in_is_taken_in_again(tmp_path):
 def test_events_that_overtake_a_bind_are_looked_at_again_in_the_same_place(tmp_path):
     """A node goes while the cycle decides: the gang is withheld, and so it is in the replay."""
     stage = rig.stage(CONFIG, [_node("n1", "4"), *_gang("g", 2, "1")], tmp_path)
-    cache = stage._stage._cache
+    cache = stage.cache
     plain = cache.overtaken
 
     def overtaken(tasks):
         stage.delete(["node/n1"])
-        stage._cluster.pump()
+        stage.cluster.pump()
         return plain(tasks)
 
     cache.overtaken = overtaken

@@ -29,14 +29,14 @@ class RecordedScenario(stage.SimulatedStage):
     def __init__(self, settings, options, known, **more):
         super().__init__(settings, options, known, **more)
         self.recorder = Recorder(self.folder, rig.LIMIT, options, tell=lambda *words: self.told.append(words))
-        self._cache = Cache(self.recorder.join(self._cluster), options)
-        self._cache.inputs = self.recorder
-        self._scheduler = Scheduler(self._cache, settings, self._cluster.clock.now, known=known)
-        self.recorder.follow(self._scheduler)
+        self.cache = Cache(self.recorder.join(self._cluster), options)
+        self.cache.inputs = self.recorder
+        self.scheduler = Scheduler(self.cache, settings, self._cluster.clock.now, known=known)
+        self.recorder.follow(self.scheduler)
 
     def cycle(self, period):
         super().cycle(period)
-        if self._scheduler.cycles % 2 == 0:
+        if self.scheduler.cycles % 2 == 0:
             self.recorder._rotate()
 
 

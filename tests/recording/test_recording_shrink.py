@@ -137,7 +137,7 @@ def test_what_is_kept_is_why_the_job_got_no_place_and_not_why_nobody_was_evicted
     running = [each for n in range(3) for each in _job(f"runs-{n}", "2", f"node-{n}")]
     stage = rig.stage(EVICTING, [*nodes, *running, *_job("waits", "64")], tmp_path)
     stage.decide()
-    said = {each.source for each in stage._stage._cache.record.verdicts("a/waits")}
+    said = {each.source for each in stage.cache.record.verdicts("a/waits")}
     stage.end()
     assert said & {"preempt", "reclaim"}, said
     file = tmp_path / "scenario.yaml"

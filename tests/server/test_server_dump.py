@@ -89,9 +89,9 @@ def test_a_scenario_that_starts_from_a_dump_decides_as_the_cluster_it_was_taken_
     # the same cluster once more, dumped before its first cycle
     found = scenario_format.load(tmp_path / "replay.yaml").scenarios[0]
     fresh = stage.build(found)
-    fresh._cluster.pump()
-    fresh._cache.apply(builders.NOW)
-    written = dump.write(fresh._cache.cluster, str(tmp_path), 1234)
+    fresh.cluster.pump()
+    fresh.cache.apply(builders.NOW)
+    written = dump.write(fresh.cache.cluster, str(tmp_path), 1234)
     assert written == tmp_path / "snapshot-1234.json"
     again = play(tmp_path, written.name)
     assert placed(again) == placed(straight)

@@ -10,7 +10,7 @@ from pumice.api import duration, kinds
 from pumice.cache.cache import Cache
 from pumice.framework import configuration
 from pumice.scenario.stage import SimulatedStage
-from pumice.scheduler import Options, Scheduler
+from pumice.scheduler import Options
 from pumice.study import comparing, files
 from pumice.study.state import State
 from tests.lives import policies
@@ -63,9 +63,8 @@ def said(outcome):
 
 def restart(stage):
     """Put a scheduler that knows nothing in the place of the old one: what only a process knows is in no file."""
-    stage._cache = Cache(stage.cluster, Options())
-    stage._scheduler = Scheduler(stage._cache, stage.configuration, stage.cluster.clock.now, known=KNOWN)
-    stage.cluster.restart(stage._cache)
+    stage.take_over(Cache(stage.cluster, Options()))
+    stage.cluster.restart(stage.cache)
 
 
 @pytest.mark.parametrize("policy", policies.NAMES[::4])

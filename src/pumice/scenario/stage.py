@@ -81,11 +81,12 @@ class SimulatedStage:
         clock: VirtualClock | None = None,
         controllers: Mapping[str, Callable[[], Sequence[Controller]]] = MappingProxyType({}),
     ) -> None:
+        self._registry = known
         self._known = known.catalog()
         self._default_queue = options.default_queue
         self._cluster = SimulatedCluster(clock, scheduler_names=options.scheduler_name, registered=controllers)
-        self._cache = Cache(self._cluster, options)
-        self._scheduler = Scheduler(self._cache, settings, self._cluster.clock.now, known=known)
+        self.cache = Cache(self._cluster, options)
+        self.scheduler = Scheduler(self.cache, settings, self._cluster.clock.now, known=known)
         self._record: CycleRecord | None = None
         self.breakdowns = False  # whether plugins may break down
         self._decided: list[str] = []
@@ -102,16 +103,21 @@ class SimulatedStage:
     @property
     def model(self) -> Cluster:
         """What the scheduler knows of the cluster."""
-        return self._cache.cluster
+        return self.cache.cluster
 
     @property
     def configuration(self) -> Configuration:
         """The configuration in force."""
-        return self._scheduler.configuration
+        return self.scheduler.configuration
+
+    def take_over(self, cache: Cache) -> None:
+        """Put a scheduler that knows nothing in the place of the old one, over a cache that is to follow the cluster (`SimulatedCluster.restart`)."""
+        self.cache = cache
+        self.scheduler = Scheduler(cache, self.configuration, self._cluster.clock.now, known=self._registry)
 
     def connect(self) -> None:
         """Let the scheduler's cache follow the cluster from here on."""
-        self._cluster.connect(self._cache)
+        self._cluster.connect(self.cache)
 
     def apply(self, objects: Sequence[Manifest]) -> None:
         """Create objects or replace them by identity."""
@@ -146,34 +152,34 @@ class SimulatedStage:
     def cycle(self, period: int) -> None:
         """Run one cycle, let the cluster settle, and let a period pass."""
         self._cluster.pump()
-        self._record = self._scheduler.cycle(self._ask, may_skip=True) if self.explained else self._scheduler.cycle()
+        self._record = self.scheduler.cycle(self._ask, may_skip=True) if self.explained else self.scheduler.cycle()
         if lines := self._record.trace():
             self._decided = lines
             self._decided_in = self._record.cycle
-        if self._scheduler.failures and not self.breakdowns:
+        if self.scheduler.failures and not self.breakdowns:
             # In production a plugin that breaks costs only its own answer; a test must not pass over it, unless it is about that.
-            raise self._scheduler.failures[0]
+            raise self.scheduler.failures[0]
         self._cluster.settle()
         self._cluster.advance(period)
 
     @property
     def rests(self) -> bool:
         """Tell whether the last cycle found nothing to do, so that another one could only repeat it."""
-        return self._scheduler.rests
+        return self.scheduler.rests
 
     def next_due(self) -> int | None:
         """Say when something happens by itself: a pod ends or is gone, a controller looks again, the scheduler waits no longer."""
-        due = (self._cluster.clock.next_due(), self._scheduler.wake, self._cache.next_wake())
+        due = (self._cluster.clock.next_due(), self.scheduler.wake, self.cache.next_wake())
         return min((each for each in due if each is not None), default=None)
 
     def configure(self, text: str) -> None:
         """Replace the configuration; a refused one leaves the old one in force."""
-        self._scheduler.reconfigure(configuration.load(text, self._known, "config"))
+        self.scheduler.reconfigure(configuration.load(text, self._known, "config"))
         self._choose_companions()
 
     def _choose_companions(self) -> None:
         """Let pods without a group have one of their own, unless kube-batch's rules give them one in memory."""
-        self._cluster.companions = self._scheduler.configuration.rules != "kube-batch"
+        self._cluster.companions = self.scheduler.configuration.rules != "kube-batch"
 
     def counts(self) -> view.Counts:
         """Count the scheduler's writes since the start."""
