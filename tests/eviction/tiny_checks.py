@@ -170,20 +170,25 @@ class Check:
             self.notes["room is there"] += 1
             return
         self.notes["nobody evicted"] += 1
-        working = []
-        for gone in reference.sets():
-            if any(set(less) < set(gone) for less in working):
-                continue  # somebody could be spared
-            if any(reference.is_sound(plan, strict=False) for plan in reference.placements(gone)):
-                working.append(gone)
-            plan = reference.due(gone)
-            if plan is None:
-                continue
+        for plan in smallest(reference):
             back = reference.comes_back(plan)
             if back is False:
                 self._say("missed (26)", f"{plan} is not made")
                 return
             self.notes[f"due, comes back: {back}"] += 1
+
+
+def smallest(reference):
+    """Yield the plans that are due and in which nobody could be spared."""
+    working = []
+    for gone in reference.sets():
+        if any(set(less) < set(gone) for less in working):
+            continue
+        if any(reference.is_sound(plan, strict=False) for plan in reference.placements(gone)):
+            working.append(gone)
+        plan = reference.due(gone)
+        if plan is not None:
+            yield plan
 
 
 def search(seeds, action=""):

@@ -45,6 +45,8 @@ class Reference:
         whole = self._whole(plan)
         scene = self.scene
         for pod in plan.gone:
+            if not scene.is_asked_about(self.group, pod):
+                yield f"candidates (actions 4, 5, 7): {pod.name} is none of {scene.action}"
             guard = self._guard(pod, plan)
             if guard:
                 yield f"protection (23): {pod.name} is kept by {guard}"

@@ -96,9 +96,10 @@ class Scene:
     def candidates(self, key, member):
         """Give the pods that the action may take for a member and no protection of their own keeps."""
         mine = self.seen.groups[key]
-        return [pod for pod in self.on if self._is_asked_about(mine, pod) and not self.protection(mine, member, pod)]
+        return [pod for pod in self.on if self.is_asked_about(mine, pod) and not self.protection(mine, member, pod)]
 
-    def _is_asked_about(self, mine, pod):
+    def is_asked_about(self, mine, pod):
+        """Tell whether an action asks about a pod at all for a job (actions 4.2, 5, 7.3)."""
         group = self.seen.groups.get(pod.group)
         if group is None or pod.foreign or pod.key in self.binding:
             return False

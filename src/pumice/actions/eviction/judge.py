@@ -71,16 +71,15 @@ class Door:
         """Tell without trying that a set leaves no part of a gang behind and that nobody in it is protected by the others' going: pods that may go one by one."""
         if any(unit.whole and not unit.is_job_of_one for unit in going):
             return False
-        if len(going) == 1:
-            return True
-        if not self._plan.rules.judges_apart:
+        if len(going) > 1 and not self._plan.rules.judges_apart:
             return False
         if not self._plan.gangs:
             return True
         losing: dict[str, list[Task]] = {}
         for unit in going:
-            losing.setdefault(unit.tasks[0].job_key, []).append(unit.tasks[0])
-        return all(len(tasks) == 1 or _is_left_whole(tasks) for tasks in losing.values())
+            if not unit.whole:
+                losing.setdefault(unit.tasks[0].job_key, []).append(unit.tasks[0])
+        return all(_is_left_whole(tasks) for tasks in losing.values())
 
     def _passes(self, row: int, going: Sequence[Unit]) -> bool:
         """Ask about the room of a node with units gone, and the filters that read amounts."""
@@ -154,10 +153,25 @@ def _replayed(plan: Plan, steps: Sequence[Step]) -> bool:
     for step in steps:
         record, member = step.record, step.member
         candidates = [task for task in record.tasks.values() if plan.rules.may_go(member, task)]
+        if not _may_be_asked_for(plan, step, candidates):
+            return False
         ordered = plan.rules.in_order(member, candidates)
         if not Door(plan, member).lets(step.going, ordered, record.row) or not _is_placed(plan, step, step.going):
             return False
     return True
+
+
+def _may_be_asked_for(plan: Plan, step: Step, candidates: Sequence[Task]) -> bool:
+    """Tell whether whoever goes alone, and somebody of each job that goes whole, is beside the member, and nobody who goes is protected: a proposal may overlook it."""
+    return _are_among(candidates, step.going) and all(
+        units.may_all_go(plan.rules, plan.statement, step.member, unit.tasks) for unit in step.going
+    )
+
+
+def _are_among(candidates: Sequence[Task], going: Sequence[Unit]) -> bool:
+    """Tell whether whoever goes alone, and somebody of each job that goes whole, is a candidate."""
+    known = {task.uid for task in candidates}
+    return all((any if unit.whole else all)(task.uid in known for task in unit.tasks) for unit in going)
 
 
 def _is_placed(plan: Plan, step: Step, going: Sequence[Unit]) -> bool:
@@ -181,6 +195,8 @@ def _are_let_together(plan: Plan, claimant: Task, going: Sequence[Unit]) -> bool
     candidates = [
         task for unit in going for task in unit.tasks if task.uid in uids and plan.rules.may_go(claimant, task)
     ]
+    if not _are_among(candidates, going):
+        return False
     asked = plan.rules.in_order(claimant, candidates)
     tier = plan.tier(claimant, 0, asked)
     if not plan.votes.give(tier, claimant, asked, going):
