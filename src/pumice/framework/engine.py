@@ -10,10 +10,11 @@ from pumice.framework.breakdowns import CLOSE, Breakdown
 from pumice.framework.evaluator import Evaluator
 from pumice.framework.reasons import FitSummary, Reasons
 from pumice.framework.registration import Slot
-from pumice.framework.session import Outlet, Session
+from pumice.framework.session import Session
 
 if TYPE_CHECKING:
     from pumice.framework.configuration import Configuration
+    from pumice.framework.outlet import Outlet
     from pumice.framework.plugin import Plugin
     from pumice.framework.record import CycleRecord
     from pumice.framework.registry import Registry

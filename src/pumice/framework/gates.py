@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from pumice.framework.combining import Refusals
     from pumice.framework.handlers import Handler
+    from pumice.framework.outlet import Sender
     from pumice.framework.record import CycleRecord
     from pumice.framework.runs import Run
     from pumice.framework.subject import Demand
@@ -46,8 +47,9 @@ class GatedSession(Protocol):
     def add_handler(self, handler: Handler, /) -> None:
         """Follow placements."""
 
-    def take_gate_off(self, task: Task) -> bool:
-        """Have the queue's gate taken off a pod; tells whether that was not asked for before."""
+    @property
+    def sender(self) -> Sender:
+        """What sends decisions on their way."""
 
 
 class Gates:
@@ -75,7 +77,7 @@ class Gates:
                 demand = subject.equal_tasks([task])
                 if self._session.allocatable(queue, demand) is None:
                     self._enter(task)
-                    if self._session.take_gate_off(task):
+                    if self._session.sender.take_gate_off(task):
                         self._session.progressed = True
                         self._session.record.say(
                             "allocate", f"{task.key}: its queue takes it on, its gate is taken off"

@@ -7,7 +7,6 @@ tasks, gangs that wait for room) is rolled back when the session closes, so the 
 from __future__ import annotations
 
 import functools
-from collections import Counter
 from typing import TYPE_CHECKING, ClassVar, NoReturn, Protocol
 
 from pumice.framework import breakdowns, observing
@@ -20,6 +19,7 @@ from pumice.framework.independence import Independence
 from pumice.framework.job_domains import JobDomains
 from pumice.framework.kept_runs import KeptRuns
 from pumice.framework.never_running import NeverRunning
+from pumice.framework.outlet import Sender
 from pumice.framework.outlooks import Outlooks
 from pumice.framework.points import POINTS, Points
 from pumice.framework.reasons import Code, FitSummary
@@ -30,13 +30,14 @@ from pumice.model.job import BEST_EFFORT_PENDING
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from pumice.framework.configuration import Configuration
     from pumice.framework.evaluation import Evaluation
     from pumice.framework.evaluator import Evaluator
     from pumice.framework.explaining.queue_accounts import Accounts
     from pumice.framework.handlers import Handler, ListHandler
+    from pumice.framework.outlet import Outlet
     from pumice.framework.record import CycleRecord
     from pumice.framework.registration import Slot
     from pumice.framework.runs import Run
@@ -55,26 +56,6 @@ class Opened(Protocol):
 
     def open(self, session: Session) -> None:
         """Register functions at the extension points of a session."""
-
-
-class Outlet(Protocol):
-    """Where decisions leave the session."""
-
-    def overtaken(self, tasks: Sequence[Task]) -> Mapping[str, str]:
-        """Say by uid which tasks cannot be bound any more, by what has become known since the cycle began, and why."""
-
-    def bind(self, tasks: Sequence[Task]) -> Mapping[str, str]:
-        """Send binds on their way; returns the tasks that cannot be sent, by uid, with the reason."""
-
-    def evict(self, task: Task, reason: str) -> None:
-        """Send an eviction on its way."""
-
-    @property
-    def takes_gates_off(self) -> bool:
-        """Whether gates that wait for a queue are taken off here."""
-
-    def take_gate_off(self, task: Task) -> bool:
-        """Have the queue's gate taken off a pod; tells whether that is news."""
 
 
 class Session(Points):
@@ -130,7 +111,7 @@ class Session(Points):
             None  # how queues stand, as the plugin that shares sees it; for explanations
         )
         self.gates = Gates(self)
-        self._outlet = outlet
+        self.sender = Sender(self, outlet)
         self._kept = KeptRuns()
         self._statements: list[Statement] = []
         roster = Roster(len(configuration.tiers), final_veto=configuration.rules == "kube-batch")
@@ -174,7 +155,7 @@ class Session(Points):
             self.observer.spent("plugin open", plugin.name, mark)
         self._roster.slot = None
         self.evaluator.open(self.predicate, self.score, self.number)
-        if self._outlet.takes_gates_off:
+        if self.sender.takes_gates_off:
             self.gates.open()
 
     def _open(self, plugin: Opened) -> None:
@@ -406,78 +387,12 @@ class Session(Points):
         self.findings.note_fit([task], FitSummary(0, (), reason))
         self.record.say("statement", f"{task.key}: placement refused: {reason}")
 
-    def withheld(self, tasks: Sequence[Task], *, apart: bool = False) -> Mapping[str, str]:
-        """Look once more before binds leave; where one task of a gang is overtaken, or one that it cannot do without is objected to, all of the gang's that would leave now stay.
-
-        Tasks that leave `apart` are beyond the minimum of their gang, and none of them is needed by another.
-        """
-        overtaken = self._outlet.overtaken(tasks)
-        refused = {**self._objections(tasks), **overtaken} if self.pre_bind.active else overtaken
-        if not refused:
-            return refused
-        lost = Counter(task.job_key for task in tasks if task.uid in refused)
-        reasons: dict[str, str] = {}
-        for task in tasks:
-            job = task.job
-            spared = job is not None and job.tally.ready - lost[task.job_key] >= job.min_member
-            if not apart and (task.uid in overtaken or (task.uid in refused and not spared)):
-                reasons.setdefault(task.job_key, refused[task.uid])
-        for key, reason in reasons.items():
-            self.record.judge(key, "commit", f"not bound: {reason}; it is decided anew in the next cycle")
-        for task in tasks:
-            if task.uid in refused and task.job_key not in reasons:
-                self.record.say("commit", f"{task.key}: not bound: {refused[task.uid]}")
-        return {
-            task.uid: reasons.get(task.job_key) or refused[task.uid]
-            for task in tasks
-            if task.job_key in reasons or task.uid in refused
-        }
-
-    def send_binds(self, tasks: Sequence[Task]) -> Mapping[str, str]:
-        """Hand allocated tasks over to be bound; returns those that were refused."""
-        refused = self._outlet.bind(tasks)
-        sent = [task for task in tasks if task.uid not in refused] if refused else list(tasks)
-        if sent:
-            self.cluster.apply(sent, [task.node for task in sent], Status.BINDING)
-            self.record.binds += len(sent)
-            self.progressed = True
-        if self.findings.last_transactions:
-            for task in sent:
-                self.findings.forget_transaction(task)
-        for uid, reason in refused.items():
-            self.record.say("commit", f"{self.cluster.tasks[uid].key}: not bound: {reason}")
-        return refused
-
-    def _objections(self, tasks: Sequence[Task]) -> dict[str, str]:
-        """Ask the plugins, as the last thing before a bind is sent, what speaks against it."""
-        asked = {task.uid: self.pre_bind(task, task.node) for task in tasks if task.node is not None}
-        return {uid: reason for uid, reason in asked.items() if reason is not None}
-
-    def send_evictions(self, runs: Sequence[Run]) -> None:
-        """Hand evictions over."""
-        victims = [task for run in runs for task in run.tasks]
-        if not victims:
-            return
-        for run in runs:
-            claimant = run.claimant.job if run.claimant is not None else None
-            for task in run.tasks:
-                self._outlet.evict(task, run.why or run.reason)
-                self.observer.took(run.reason, task.job.queue if task.job else "", claimant.queue if claimant else "")
-        # A delete may be refused: until the pod is terminating it counts in its queue, for whoever is to be bound.
-        self.cluster.apply(victims, [task.node for task in victims], Status.EVICTING)
-        self.record.evictions += len(victims)
-        self.progressed = True
-
-    def take_gate_off(self, task: Task) -> bool:
-        """Have the queue's gate taken off a pod; tells whether that was not asked for before."""
-        return self._outlet.take_gate_off(task)
-
     def dispatch(self, job: Job) -> None:
         """Bind every allocated task of a job, also those that earlier actions left held."""
         allocated = [task for task in job.tasks.values() if task.status == Status.ALLOCATED]
-        stays = self.withheld(allocated)
+        stays = self.sender.withheld(allocated)
         for group in _by_shape([task for task in allocated if task.uid not in stays]):
-            self.send_binds(group)
+            self.sender.send_binds(group)
 
     def reserve(self, members: Sequence[Task], victims: Sequence[Task], patience: int) -> None:
         """Hold the nodes of a plan's members for them in the cycles to come, for so long after the last victim is gone."""

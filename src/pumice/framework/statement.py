@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from pumice.framework.findings import Findings, Journal
     from pumice.framework.handlers import Handlers
+    from pumice.framework.outlet import Sender
     from pumice.model.cluster import Cluster
     from pumice.model.nodes import NodeRecord
     from pumice.model.task import Task
@@ -65,14 +66,9 @@ class StatedSession(Protocol):
     def settle_words(self) -> None:
         """Let what was said in an attempt stay, since something of it does."""
 
-    def withheld(self, tasks: Sequence[Task], *, apart: bool = False) -> Mapping[str, str]:
-        """Look once more before binds leave; returns who stays, and why."""
-
-    def send_binds(self, tasks: Sequence[Task]) -> Mapping[str, str]:
-        """Hand allocated tasks over to be bound; returns those that were refused."""
-
-    def send_evictions(self, runs: Sequence[Run]) -> None:
-        """Hand evictions over."""
+    @property
+    def sender(self) -> Sender:
+        """What sends decisions on their way."""
 
 
 class Saved(msgspec.Struct, frozen=True):
@@ -370,21 +366,21 @@ class Statement:
         runs, self.runs = self.runs, []
         self._orders.clear()
         leaving = [task for run in runs if run.step is Step.ALLOCATE for task in run.tasks]
-        withheld = self._session.withheld(leaving, apart=apart)
+        withheld = self._session.sender.withheld(leaving, apart=apart)
         for bound, alike in itertools.groupby(runs, key=lambda run: run.step is Step.ALLOCATE):
             if bound:
                 self._send_binds(list(alike), withheld)
             else:
                 # Who waits for victims sends nothing, so that the evictions of a plan leave together.
                 evicting, kept = victims_apart(alike)
-                self._session.send_evictions(evicting)
+                self._session.sender.send_evictions(evicting)
                 self._session.keep(kept)
         self._session.settle_words()
 
     def _send_binds(self, runs: Sequence[Run], withheld: Mapping[str, str]) -> None:
         """Send the binds of some runs together, and undo those that are not sent."""
         leaving = [task for run in runs for task in run.tasks if not withheld or task.uid not in withheld]
-        refused = {**withheld, **self._session.send_binds(leaving)} if leaving else withheld
+        refused = {**withheld, **self._session.sender.send_binds(leaving)} if leaving else withheld
         if refused:
             self._undo([run.pick([i for i, task in enumerate(run.tasks) if task.uid in refused]) for run in runs])
 
