@@ -219,7 +219,10 @@ class Plan:
             return True
         self.back_to(mark, count)
         wanted = count + len(members)
-        return self.arrange_somehow(members, lambda: len(self.members) == wanted)
+        # Whoever is left out is lacking in the end.
+        return self.is_small(members) and self._try(
+            list(members), lambda: len(self.members) == wanted, None, [EXPANSIONS]
+        )
 
     def arrange_enough(self, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Place as many of the tasks as are enough, without new victims, as allocate would or, if there are few, in every way there is."""
@@ -287,8 +290,14 @@ class Plan:
         """Tell whether there is so little to place that every way can be tried."""
         return len(members) <= SMALL and self.session.cluster.nodes.count <= SMALL
 
-    def _try(self, members: list[Task], done: Callable[[], bool], suits: Callable[[], bool], budget: list[int]) -> bool:
-        """Try every place for the first of some members, and every way for the others; in the end, to do without it."""
+    def _try(
+        self,
+        members: list[Task],
+        done: Callable[[], bool],
+        suits: Callable[[], bool] | None,
+        budget: list[int],
+    ) -> bool:
+        """Try every place for the first of some members, and every way for the others; in the end, unless all are wanted and any way suits (None), to do without it."""
         if not members:
             return False
         member = members[0]
@@ -301,10 +310,12 @@ class Plan:
                 if budget[0] < 0:
                     self.bounds[WAYS] = None
                     return False
-                if self.settle(member, row) and (suits() if done() else self._try(members[1:], done, suits, budget)):
-                    return True
+                if self.settle(member, row):
+                    found = suits is None or suits() if done() else self._try(members[1:], done, suits, budget)
+                    if found:
+                        return True
                 self.back_to(mark, count)
-        return self._try(members[1:], done, suits, budget)
+        return suits is not None and self._try(members[1:], done, suits, budget)
 
     def back_to(self, mark: int, members: int) -> None:
         """Undo everything after a mark, before which there were that many members and the same victims."""
