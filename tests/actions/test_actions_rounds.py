@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from test_actions_surplus import asked, configuration, merged
 
 from builders import Desk, group, node, played, pod, priority_class, queue
-from pumice.actions.placing import drafted, rounds, shared_rounds, surplus
+from pumice.actions.placing import drafted, rounds, surplus
 from pumice.framework.plugin import Plugin
 
 ANYTHING = st.randoms(use_true_random=True)
@@ -124,7 +124,6 @@ def assert_as_in_turns(text, waves, *classes):
     together = decide(text, waves, *classes)
     with (
         mock.patch.object(rounds.Rounds, "play", return_value=None),
-        mock.patch.object(shared_rounds.SharedRounds, "play", return_value=None),
         mock.patch.object(surplus.Surplus, "place_ahead", return_value=0),
     ):
         assert together == decide(text, waves, *classes)
@@ -245,7 +244,7 @@ def test_jobs_of_many_queues_are_played_in_few_rounds():
         name = f"j{number}"
         objects += [group(name, 1, queue=f"q{number % 10}"), pod(f"{name}-0", name, cpu="100m")]
     desk = Desk().feed(node("n", cpu="64"), *objects)
-    with counted_rounds(shared_rounds.SharedRounds) as played:
+    with counted_rounds() as played:
         desk.cycle()
     assert len(desk.world.binds) == 100
     assert sum(played) >= 90
@@ -257,30 +256,30 @@ def test_large_jobs_that_take_turns_are_played_in_few_rounds():
     pods = [pod(f"{name}-{i}", name, cpu="100m") for name in jobs for i in range(25)]
     text = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: drf}, {name: predicates}]\n'
     desk = Desk(text).feed(node("n", cpu="64"), *(group(name, 1) for name in jobs), *pods)
-    with counted_rounds(shared_rounds.SharedRounds) as played:
+    with counted_rounds() as played:
         desk.cycle()
     assert len(desk.world.binds) == 100
     assert sum(played) >= 80
 
 
 @contextmanager
-def counted_rounds(kind):
+def counted_rounds():
     """Count the turns of each round that is played or tried."""
-    played, play = [], kind.play
+    played, play = [], rounds.Rounds.play
 
     def counted(self, *arguments):
         found = play(self, *arguments)
         played.append(0 if found is None else len(found.served))
         return found
 
-    with mock.patch.object(kind, "play", counted):
+    with mock.patch.object(rounds.Rounds, "play", counted):
         yield played
 
 
 def test_many_jobs_of_one_pod_are_played_in_few_rounds():
     names = [f"j{number}" for number in range(100)]
     objects = [each for name in names for each in (group(name, 1), pod(f"{name}-0", name, cpu="100m"))]
-    with counted_rounds(rounds.Rounds) as played:
+    with counted_rounds() as played:
         desk = Desk().feed(node("n", cpu="64"), *objects)
         desk.cycle()
     assert len(desk.world.binds) == len(names)

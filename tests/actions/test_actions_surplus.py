@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, priority_class, queue
-from pumice.actions.placing import shared_rounds, surplus, task_runs
+from pumice.actions.placing import rounds, surplus, task_runs
 from pumice.framework.plugin import Action
 
 ANYTHING = st.randoms(use_true_random=True)
@@ -128,7 +128,7 @@ def given_ahead(desk):
         counts.append(place(*args))
         return counts[-1]
 
-    alone = mock.patch.object(shared_rounds.SharedRounds, "play", return_value=None)
+    alone = mock.patch.object(rounds.Rounds, "play", return_value=None)
     with alone, mock.patch.object(task_runs, "place_equal_ahead", counted):
         desk.cycle()
     return counts

@@ -15,7 +15,6 @@ from pumice.actions.placing import (
     known_failures,
     minimum,
     rounds,
-    shared_rounds,
     surplus,
     task_runs,
     turn_order,
@@ -77,35 +76,17 @@ class Allocate(Action):
             interrupted = [name for name, listed in members.items() if any(job.is_interrupted for job in listed)]
             self._finish(session, interrupted, jobs, work)
         queues = session.queue_order.queue(session.cluster.queues[name] for name in jobs)
-        together = rounds.Rounds(session)
-        shared = shared_rounds.SharedRounds(session, turn_order.Waiting(queues, jobs, work))
+        together = rounds.Rounds(session, turn_order.Waiting(queues, jobs, work))
         while len(queues):
-            if (played := shared.play()) is not None:
+            if (played := together.play()) is not None:
                 self._bind(session, played.statement, played.served)
                 continue
             queue = queues.pop()
             if (reason := session.overused(queue)) is not None:
                 self._leave_waiting(session, queue, jobs[queue.name], work, reason)
-                continue
-            waiting = jobs[queue.name]
-            if not len(waiting):
-                continue
-            # Where no other queue waits nobody could come first, wherever this one would stand.
-            while not len(queues) and self._serve_round(session, together.play(queue, waiting, work), work):
-                if not len(waiting) or session.overused(queue) is not None:
-                    break
-            else:
-                self._serve_while_nothing_changes(session, queue, queues, waiting, work)
-            queues.push(queue)
-
-    def _serve_round(self, session: Session, played: rounds.Round | None, work: dict[str, list[Task]]) -> bool:
-        """Bind what was placed in a round of turns of one queue; tells whether there was one."""
-        if played is None:
-            return False
-        for job, left in played.served:
-            work[job.key] = left
-        self._bind(session, played.statement, [(job, len(left)) for job, left in played.served])
-        return True
+            elif len(jobs[queue.name]):
+                self._serve_while_nothing_changes(session, queue, queues, jobs[queue.name], work)
+                queues.push(queue)
 
     def _bind(self, session: Session, statement: Statement, served: list[tuple[Job, int]]) -> None:
         """Bind what was placed in a round of turns, a pod in each."""

@@ -1,8 +1,9 @@
-"""Rounds: the turns of many small jobs of one queue at once, where each would be given one pod and then leave the next turn to another.
+"""Rounds: turns that are taken as they come, and begun and ended together.
 
-Where no other queue waits, the next turns are those of the first jobs of the queue. Their pods are placed one after the other, as in turns of their own, while the queue is asked once whether it takes
-all of them on, and binds leave together. Whatever is out of the ordinary (no free room, a job that is not ready with one pod more, a plugin that refuses or breaks down) ends the round before the job that
-it is about, which then has a turn of its own; what would have changed whose turn it is takes the round back. So each pod goes where it would have gone, and nothing else is said of it.
+Whoever is first by now is served next, with one pod. Nodes are proposed for many turns at once: those of small jobs of the only queue that waits are drafted for all of them (`drafted`), those of
+equal pods are chosen ahead (`nodes_ahead`). What is proposed is put into one statement, and each turn is verified there: that it is this job's, that its queue may have it, that the job is ready with
+one pod more. Whatever is out of the ordinary (no free room, a queue that may have no more, a plugin that refuses or breaks down) ends the round before the turn that it is about, which is then taken by
+itself. So each pod goes where it would have gone, and nothing else is said of it.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.actions.placing import drafted, round_size
+from pumice.actions.placing import drafted, round_size, task_runs
 from pumice.actions.placing.nodes_ahead import NodesAhead
 from pumice.actions.placing.round_size import RoundSize
+from pumice.actions.placing.turn_order import TurnOrder
 from pumice.framework import subject
-from pumice.framework.priority_queues import HeapQueue
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from pumice.framework.priority_queues import Entry, PriorityQueue
+    from pumice.actions.placing.turn_order import Waiting
+    from pumice.framework.priority_queues import Entry
     from pumice.framework.session import Session
     from pumice.framework.statement import Statement
     from pumice.model.job import Job
@@ -28,151 +30,251 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 SMALL = 8
-"""Pods of a job in a round, at the most: all of them are counted when the queue is asked."""
+"""Pods of a job that takes a turn together with others, at the most: all of them are counted when the queue is asked."""
 
 
 class Round(msgspec.Struct, frozen=True):
-    """What was placed and is to be bound: the jobs in the order of their turns, and for each the tasks that are left."""
+    """What was placed and is to be bound: the jobs in the order of their turns, and for each how many tasks were left to it."""
 
     statement: Statement
-    served: list[tuple[Job, list[Task]]]
+    served: list[tuple[Job, int]]
+
+
+class Line:
+    """The tasks that a job has left, as far as a round has come: those from `start` on, of which the ones before `end` are equal."""
+
+    __slots__ = ("end", "ordinary", "start", "tasks")
+
+    def __init__(self, tasks: list[Task], *, ordinary: bool) -> None:
+        self.tasks = tasks
+        self.start = self.end = 0
+        self.ordinary = ordinary
+
+    def run(self, session: Session) -> list[Task]:
+        """Return the equal tasks that come first: all of them are counted when the queue is asked, since what it says of them is told in a turn."""
+        self._find_end(session)
+        return self.tasks[self.start : self.end]
+
+    def last(self, session: Session) -> Task:
+        """Return the last of the equal tasks that come first, without looking at the others: there may be thousands, in every turn."""
+        self._find_end(session)
+        return self.tasks[self.end - 1]
+
+    def _find_end(self, session: Session) -> None:
+        if self.end <= self.start:
+            self.end = self.start + len(task_runs.next_run(session, self.tasks, self.start))
+
+    def go_on(self) -> None:
+        """Forget the tasks that were placed, once they are to be bound."""
+        self.tasks = self.tasks[self.start :]
+        self.end -= self.start
+        self.start = 0
+
+    def begin(self, tasks: list[Task]) -> None:
+        """Begin with some tasks, as if a round had not come anywhere."""
+        self.tasks = tasks
+        self.start = self.end = 0
 
 
 class Rounds:
     """Plays rounds as large as they turn out to be of use."""
 
-    __slots__ = ("_enabled", "_session", "_size", "_statement")
+    __slots__ = ("_enabled", "_granted", "_lines", "_nodes", "_session", "_size", "_statement", "_waiting")
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, waiting: Waiting) -> None:
         self._session = session
+        self._waiting = waiting
         self._statement = session.statement()
         self._size = RoundSize()
         self._enabled = round_size.may_be_played(session)
+        self._lines: dict[str, Line] = {}
+        self._nodes = NodesAhead(session)
+        # What the only queue that waits was asked about in this round, all at once: by job the last of equal tasks; None before it was asked.
+        self._granted: dict[str, Task] | None = None
 
-    def play(self, queue: Queue, jobs: PriorityQueue[Job], work: Mapping[str, list[Task]]) -> Round | None:
-        """Place what the next turns of a queue would place, while no other queue waits; None if the next turn has to be taken alone."""
-        if self._size.rests():
+    def play(self) -> Round | None:
+        """Place what the next turns would place; None if the next turn has to be taken alone."""
+        if self._size.rests() or not self._enabled or self._session.handlers_may_refuse:
             return None
-        if not self._enabled or not isinstance(jobs, HeapQueue) or len(jobs) < 2 or self._session.handlers_may_refuse:
-            return None
-        entries = jobs.lead(self._size.turns)
-        turns = entries[: self._suitable(entries, work)]
-        served = self._tried(queue, jobs, turns, work) if len(turns) > 1 else []
-        jobs.put_back(entries[len(served) :])
+        served = self._tried()
         self._size.adapt(len(served))
         return Round(self._statement, served) if served else None
 
-    def _suitable(self, entries: Sequence[Entry[Job]], work: Mapping[str, list[Task]]) -> int:
-        """Count the first jobs whose turns are likely to end with their first task, placed anywhere."""
-        steers = self._session.topology.steers
-        for number, (_, _, job) in enumerate(entries):
-            tasks, tally = work[job.key], job.tally
-            if len(tasks) > SMALL or tasks[0].nominated or job.min_member - tally.ready - tally.waiting > 1:
-                return number
-            if (job.policies or job.topology is not None) and steers(job):
-                return number
-            if (job.min_task_member and job.roles_enforced) or True in [task.gated for task in tasks]:
-                return number
-        return len(entries)
-
-    def _tried(
-        self, queue: Queue, jobs: HeapQueue[Job], turns: Sequence[Entry[Job]], work: Mapping[str, list[Task]]
-    ) -> list[tuple[Job, list[Task]]]:
-        """Take turns together; returns whose they were with the tasks that are left to each, nobody, with everything as it was, if it cannot be done."""
-        session = self._session
-        self._statement = session.statement()
-        trying = session.breakdowns.trying
+    def _tried(self) -> list[tuple[Job, int]]:
+        """Take turns together; returns whose they were with how many tasks were left to each, nobody, with everything as it was, if it cannot be done."""
+        session, work = self._session, self._waiting.work
+        self._statement, self._granted, trying = session.statement(), None, session.breakdowns.trying
+        order, kept = TurnOrder(self._waiting), False
+        served: list[tuple[Job, int]] = []
         try:
             with self._statement.trial() as trial:
-                served = self._served(queue, jobs, turns, work) if self._is_allowed(queue, turns, work) else []
+                if not self._serve_together(order, served):
+                    self._serve(order, served)
                 # What a plugin says that refuses is said in the job's own turn.
                 if served and not session.handlers_may_refuse:
                     trial.keep()
-                    return served
+                    kept = True
         except Exception as error:  # noqa: BLE001  whatever it is, it comes again in a turn of the job's own, which it is put on
             self._enabled = False
             session.observer.retreated("rounds", error)
         finally:
             session.breakdowns.trying = trying
-        return []
+            order.end(kept=kept)
+        for key in {job.key: None for job, _ in served}:
+            line = self._lines[key]
+            if kept:
+                line.go_on()
+                work[key] = line.tasks
+            else:
+                line.begin(work[key])
+        return served if kept else []
 
-    def _is_allowed(self, queue: Queue, turns: Sequence[Entry[Job]], work: Mapping[str, list[Task]]) -> bool:
-        """Tell whether the queue takes all pods of all jobs on; limits only ever allow fewer as more is asked."""
-        allocatable = self._session.allocatable
-        asking = [task for _, _, job in turns for task in work[job.key]]
-        return not allocatable.active or allocatable(queue, subject.demand(asking)) is None
+    # -- many turns at once ------------------------------------------------------------------------------------
 
-    def _served(
-        self, queue: Queue, jobs: HeapQueue[Job], turns: Sequence[Entry[Job]], work: Mapping[str, list[Task]]
-    ) -> list[tuple[Job, list[Task]]]:
-        """Place the first task of each job, as long as all is as usual and the queue may have one more turn."""
-        served = self._served_together(queue, jobs, turns, work)
-        return served or self._served_one_by_one(queue, jobs, turns, work)
-
-    def _served_together(
-        self, queue: Queue, jobs: HeapQueue[Job], turns: Sequence[Entry[Job]], work: Mapping[str, list[Task]]
-    ) -> list[tuple[Job, list[Task]]]:
-        """Place the first tasks of the jobs together; nobody, with everything as it was, if the queue may not have all of these turns."""
-        session, statement = self._session, self._statement
-        mark = statement.checkpoint()
-        firsts = [work[entry[2].key][0] for entry in turns]
-        left = jobs.leave_together(turns)
+    def _serve_together(self, order: TurnOrder, served: list[tuple[Job, int]]) -> bool:
+        """Take turns of small jobs of the only queue that waits; False, with everything as it was, if there are none or it does not take all of their tasks on."""
+        session, statement, queue = self._session, self._statement, order.queue()
+        if queue is None or not order.is_alone or session.overused(queue) is not None:
+            return False
+        turns = order.lead(self._size.turns, self._is_small)
+        tasks = [self._lines[entry[2].key].tasks for entry in turns]
+        if not turns or not self._may_take_on(queue, [task for each in tasks for task in each]):
+            order.put_back()
+            return False
+        firsts = [each[0] for each in tasks]
+        left = order.leave(turns)
         placed = firsts[: drafted.place(session, statement, queue, firsts[:left])]
-        if not placed or not jobs.unmoved or not self._may_have(queue, placed):
-            statement.rollback(mark)
-            jobs.take_back(turns[:left])
-            return []
-        served: list[tuple[Job, list[Task]]] = []
-        for number, (entry, _) in enumerate(zip(turns, placed, strict=False)):
+        if placed and order.is_unmoved and self._may_have(queue, placed):
+            count = self._verified(order, turns[: len(placed)], served)
+            if count < len(placed):
+                statement.rollback(count)
+        else:
+            statement.rollback(0)
+            order.take_back(turns[:left])
+            self._serve_listed(order, queue, turns, served)
+        return True
+
+    def _serve_listed(
+        self, order: TurnOrder, queue: Queue, turns: Sequence[Entry[Job]], served: list[tuple[Job, int]]
+    ) -> None:
+        """Place the first task of each of some jobs, one after the other, while it is their turn."""
+        session, statement = self._session, self._statement
+        nodes = NodesAhead(session, [self._lines[entry[2].key].tasks[0] for entry in turns])
+        for entry in turns:
             job = session.breakdowns.trying = entry[2]
-            if served and not jobs.is_next(entry):
-                statement.rollback(mark + number)
-                break
-            if not session.job_ready(job):
-                statement.rollback(mark + number)
-                break
-            _, *others = work[job.key]
-            served.append((job, others))
-            if others:
-                jobs.push(job)
-        return served
+            if (served and session.overused(queue) is not None) or not order.leave([entry]):
+                return
+            mark = statement.checkpoint()
+            if not self._is_placed(queue, job, self._lines[job.key].tasks[0], nodes):
+                statement.rollback(mark)
+                return
+            self._took(order, job, served)
+
+    def _is_small(self, job: Job) -> bool:
+        """Tell whether the turn of a job is likely to end with its first task, and it has few."""
+        line = self._line(job)
+        return line.ordinary and len(line.tasks) <= SMALL and _ends_with(job, line.tasks[0])
+
+    def _may_take_on(self, queue: Queue, tasks: Sequence[Task]) -> bool:
+        """Tell whether the queue takes all of some tasks on; limits only ever allow fewer as more is asked."""
+        allocatable = self._session.allocatable
+        return not allocatable.active or allocatable(queue, subject.demand(tasks)) is None
 
     def _may_have(self, queue: Queue, placed: Sequence[Task]) -> bool:
         """Tell whether a queue may have a turn more before the last of some placements, and so before each of them."""
         session, statement, last = self._session, self._statement, placed[-1]
         if session.overused(queue) is None:
             return True
-        record, mark = last.node, statement.checkpoint() - 1
-        statement.rollback(mark)
+        record = last.node
+        statement.rollback(statement.checkpoint() - 1)
         return session.overused(queue) is None and record is not None and bool(statement.allocate([last], [record]))
 
-    def _served_one_by_one(
-        self, queue: Queue, jobs: HeapQueue[Job], turns: Sequence[Entry[Job]], work: Mapping[str, list[Task]]
-    ) -> list[tuple[Job, list[Task]]]:
+    def _verified(self, order: TurnOrder, turns: Sequence[Entry[Job]], served: list[tuple[Job, int]]) -> int:
+        """Count the first turns that are their jobs' and with which these are ready; whatever was placed for the others has to be taken back."""
         session = self._session
-        served: list[tuple[Job, list[Task]]] = []
-        ahead = NodesAhead(session, [work[entry[2].key][0] for entry in turns])
         for entry in turns:
             job = session.breakdowns.trying = entry[2]
-            if (served and session.overused(queue) is not None) or not jobs.leave(entry):
+            if (served and not order.is_next(entry)) or not session.job_ready(job):
                 break
-            mark = self._statement.checkpoint()
-            first, *left = work[job.key]
-            if not self._is_placed(queue, job, first, ahead):
-                self._statement.rollback(mark)
-                break
-            served.append((job, left))
-            if left:
-                jobs.push(job)
-        return served
+            self._took(order, job, served)
+        return len(served)
 
-    def _is_placed(self, queue: Queue, job: Job, task: Task, ahead: NodesAhead) -> bool:
+    def _took(self, order: TurnOrder, job: Job, served: list[tuple[Job, int]]) -> None:
+        """End the turn of a job that leads."""
+        line = self._lines[job.key]
+        line.start += 1
+        served.append((job, len(line.tasks) - line.start))
+        order.took(job, again=line.start < len(line.tasks))
+
+    # -- turn by turn ------------------------------------------------------------------------------------------
+
+    def _serve(self, order: TurnOrder, served: list[tuple[Job, int]]) -> None:
+        """Place the first task of each job whose turn it is, as long as all is as usual."""
+        session = self._session
+        last: Job | None = None
+        while len(served) < self._size.turns:
+            session.breakdowns.trying = None
+            queue = order.queue()
+            if queue is None or session.overused(queue) is not None:
+                return
+            job = session.breakdowns.trying = order.job(queue)
+            line = self._line(job)
+            task, left = line.tasks[line.start], len(line.tasks) - line.start - 1
+            if not line.ordinary or not _ends_with(job, task) or self._is_given_ahead(order, queue, job, left, last):
+                return
+            mark = self._statement.checkpoint()
+            if not self._is_allowed(order, queue, job, line) or not self._is_placed(queue, job, task, self._nodes):
+                self._statement.rollback(mark)
+                return
+            line.start += 1
+            served.append((job, left))
+            last = job
+            order.go_on(queue, job, again=left > 0)
+
+    @staticmethod
+    def _is_given_ahead(order: TurnOrder, queue: Queue, job: Job, left: int, last: Job | None) -> bool:
+        """Tell whether there is a better way: who has turn after turn is given ahead what it gets (`surplus`)."""
+        return (job is last and left >= SMALL) or (last is None and not order.is_contended(queue))
+
+    def _is_allowed(self, order: TurnOrder, queue: Queue, job: Job, line: Line) -> bool:
+        """Tell whether the queue takes a task on with those equal to it; one beside which no other waits is asked about those of many jobs together."""
+        allocatable = self._session.allocatable
+        if not allocatable.active:
+            return True
+        if self._granted is None:
+            jobs = [job, *order.first(self._size.turns - 1)] if order.is_alone else []
+            runs = [self._line(each).run(self._session) for each in jobs]
+            allowed = len(runs) > 1 and allocatable(queue, subject.runs(runs)) is None
+            self._granted = {each.key: run[-1] for each, run in zip(jobs, runs, strict=True)} if allowed else {}
+        if self._granted:
+            if self._granted.get(job.key) is line.last(self._session):
+                return True
+            # Who was not among them takes what they were promised.
+            self._granted = {}
+        return allocatable(queue, subject.equal_tasks(line.run(self._session))) is None
+
+    def _is_placed(self, queue: Queue, job: Job, task: Task, nodes: NodesAhead) -> bool:
         """Place a task on free room, and tell whether its job is ready then."""
         session = self._session
         looked_for = subject.Subject(task, queue)
-        if session.pre_predicate(looked_for) is not None:
-            return False
-        row = ahead.next(looked_for)
+        row = nodes.next(looked_for) if session.pre_predicate(looked_for) is None else None
         if row is None or not self._statement.allocate([task], [session.cluster.nodes.records[row]]):
             return False
         return session.job_ready(job)
+
+    def _line(self, job: Job) -> Line:
+        """Return what a job has left."""
+        tasks, line = self._waiting.work[job.key], self._lines.get(job.key)
+        if line is None:
+            special = (job.min_task_member and job.roles_enforced) or True in [task.gated for task in tasks]
+            steered = (job.policies or job.topology is not None) and self._session.topology.steers(job)
+            line = self._lines[job.key] = Line(tasks, ordinary=not (special or steered))
+        elif line.tasks is not tasks:
+            # It had a turn of its own since.
+            line.begin(tasks)
+        return line
+
+
+def _ends_with(job: Job, task: Task) -> bool:
+    """Tell whether the turn of a job is likely to end with a task, placed anywhere."""
+    return not task.nominated and job.min_member - job.tally.ready - job.tally.waiting <= 1
