@@ -79,7 +79,9 @@ class Search:
         session = self.session
         # Queues protect nobody from claimants of their own.
         protections = [p for p in session.protection if not self.rules.own_queue or p.reads != Reads.QUEUE]
-        self._refused = refusals.remembered(session, self.rules.name, [*self.rules.functions(), *protections])
+        # Who may take from its own job alone is refused by other rules than whoever may not.
+        about = f"{self.rules.name}, {self.rules.within}"
+        self._refused = refusals.remembered(session, about, [*self.rules.functions(), *protections])
         found: dict[str, list[Job]] = {}
         for job in list(session.cluster.pending_jobs.values()):
             if self.rules.within and len(job.pending) == len(job.tasks):
