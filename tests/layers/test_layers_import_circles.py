@@ -5,10 +5,8 @@ import pytest
 
 # Modules that import each other today: whoever opens a circle takes its modules off here.
 KNOWN = {
-    "pumice.actions": [
-        "placing.domain_search placing.shortage",
-    ],
-    "pumice.framework": ["blocks drafting evaluation evaluator foresight"],
+    "pumice.actions": [],
+    "pumice.framework": [],
     "pumice.model": [],
     "pumice.cache": [],
 }

@@ -22,8 +22,7 @@ from pumice.framework.subject import together
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-    from pumice.framework.evaluation import Evaluation, Floats, Mask
-    from pumice.framework.evaluator import Evaluator
+    from pumice.framework.evaluation import Asked, Evaluation, Floats, Mask
     from pumice.framework.functions import Functions
     from pumice.framework.subject import Subject
     from pumice.model.nodes import Nodes, NodeTable, Rows
@@ -68,7 +67,7 @@ class Block:
         "used",
     )
 
-    def __init__(self, evaluator: Evaluator, members: Sequence[Subject]) -> None:
+    def __init__(self, evaluator: Asked, members: Sequence[Subject]) -> None:
         self._functions = evaluator.functions
         self._observer = evaluator.observer
         self._table = evaluator.table
@@ -274,7 +273,7 @@ class Blocks:
         "_suits",
     )
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    def __init__(self, evaluator: Asked) -> None:
         self._evaluator = evaluator
         self._blocks: list[Block] = []
         self._places: dict[Hashable, tuple[Block, int] | None] = {}

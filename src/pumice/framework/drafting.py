@@ -8,20 +8,38 @@ state, so a wrong one costs time and nothing else.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pumice.framework.blocks import Block
-    from pumice.model.nodes import NodeTable
-    from pumice.model.resources import Vector
+    from pumice.framework.vectors import Floats
+    from pumice.model.nodes import NodeTable, Rows
+    from pumice.model.resources import Matrix, Vector
 
 REFUSED = -np.inf
 # How many states are guessed at first, and at the most.
 FARTHEST = 32
+
+
+class Drafted(Protocol):
+    """What a draft needs of the block that its members are in."""
+
+    keys: Floats
+    known: dict[bytes, Floats]
+    more: Matrix
+    reach: int
+
+    def state(self, row: int, amounts: Matrix) -> bytes:
+        """Return the state of a node with some amounts."""
+
+    def look(self, states: Sequence[bytes], rows: Rows, amounts: Matrix) -> None:
+        """Ask about nodes in states."""
+
+    def doubt(self, row: int) -> None:
+        """Forget what was known of a node."""
 
 
 class Draft:
@@ -29,7 +47,7 @@ class Draft:
 
     __slots__ = ("_amounts", "_block", "_chosen", "_foreseen", "_keys", "_known", "_members", "_places", "_table")
 
-    def __init__(self, block: Block, table: NodeTable, members: Sequence[int]) -> None:
+    def __init__(self, block: Drafted, table: NodeTable, members: Sequence[int]) -> None:
         self._block = block
         self._table = table
         self._members = members

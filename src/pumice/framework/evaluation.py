@@ -7,7 +7,7 @@ asked again only for rows in the table's log; those that look at other nodes are
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -20,9 +20,11 @@ from pumice.framework.vectors import Mask as Mask  # noqa: PLC0414, TC001  as ab
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from pumice.framework.evaluator import Evaluator
-    from pumice.framework.functions import NodeFunction
-    from pumice.framework.reasons import FitSummary, ReasonVector
+    from pumice.framework.functions import Functions, NodeFunction
+    from pumice.framework.observing import Observer
+    from pumice.framework.reasons import FitSummary, Reasons, ReasonVector
+    from pumice.framework.sampling import Sampler
+    from pumice.framework.shortcuts import Shortcuts
     from pumice.framework.subject import Subject
     from pumice.model.nodes import Nodes, NodeTable, Rows
 
@@ -30,6 +32,61 @@ FEW = 64
 RECALLED = 4096
 NO_MASK: Mask = np.zeros(0, dtype=np.bool_)
 NO_SCORES: Floats = np.zeros(0)
+
+
+class Together(Protocol):
+    """Who works out subjects together with others that are expected."""
+
+    def row(self, evaluation: Evaluation) -> tuple[Floats, int] | None:
+        """Return the keys of all nodes for a subject."""
+
+    def rows(self, evaluation: Evaluation, count: int) -> list[int] | None:
+        """Return rows for a few equal tasks."""
+
+
+class Asked(Protocol):
+    """What an evaluation needs of whoever keeps it."""
+
+    @property
+    def table(self) -> NodeTable:
+        """All nodes."""
+
+    @property
+    def functions(self) -> Functions:
+        """The functions of the session."""
+
+    @property
+    def observer(self) -> Observer:
+        """Who measures."""
+
+    @property
+    def reasons(self) -> Reasons:
+        """The numbers of reasons."""
+
+    @property
+    def sampler(self) -> Sampler | None:
+        """Who ends a search early."""
+
+    @property
+    def shortcuts(self) -> Shortcuts:
+        """What may be taken for granted."""
+
+    @property
+    def forgotten(self) -> int:
+        """How often something was not worth keeping."""
+
+    @property
+    def blocks(self) -> Together:
+        """Subjects that are worked out together."""
+
+    def static_mask(self, subject: Subject, *, bare: bool = False) -> Mask:
+        """Return the nodes that the Node objects alone do not rule out."""
+
+    def exchange(self, evaluation: Evaluation) -> Evaluation | None:
+        """Return who was last scored of those that ask for the same."""
+
+    def key(self, subject: Subject) -> Hashable:
+        """Return what a subject shares with its equals."""
 
 
 class Half:
@@ -86,7 +143,7 @@ class Evaluation:
         "subject",
     )
 
-    def __init__(self, evaluator: Evaluator, subject: Subject, key: Hashable = None) -> None:
+    def __init__(self, evaluator: Asked, subject: Subject, key: Hashable = None) -> None:
         self._evaluator = evaluator
         self.subject = subject
         self.key = key

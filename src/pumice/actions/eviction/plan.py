@@ -11,7 +11,7 @@ import numpy as np
 from pumice.actions.eviction import units
 from pumice.actions.eviction.votes import Votes
 from pumice.actions.placing import inside_domains, sub_jobs, task_runs, turns
-from pumice.actions.placing.domain_search import Progress
+from pumice.actions.placing.domain_goal import Progress
 from pumice.framework import selection, subject
 from pumice.framework.fitting import room
 from pumice.model.statuses import Status

@@ -7,7 +7,6 @@ domains before anybody is left to wait for room that is being released. Where me
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,49 +14,23 @@ import numpy as np
 
 from pumice.actions.placing import largest_first, shortage
 from pumice.actions.placing.domain_capacity import DomainCapacity
+from pumice.actions.placing.domain_goal import Progress
 from pumice.framework import foresight, subject
 from pumice.framework.reasons import FitSummary
 from pumice.model.job import BEST_EFFORT_PENDING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from pumice.actions.placing.domain_goal import Goal
     from pumice.actions.placing.turns import Turn
-    from pumice.framework.job_domains import Groups, Limit
+    from pumice.framework.job_domains import Groups
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import SubJob, Tally
     from pumice.model.task import Task
 
 
 COMPARED = 8
-
-
-class Progress(IntEnum):
-    """How far a job or sub-group got in a domain: nowhere, to room that it has to wait for, or to all it needs."""
-
-    NOTHING = 0
-    WAITS = 1
-    READY = 2
-
-
-class Goal(msgspec.Struct, frozen=True):
-    """What is looked for: domains for a job, or for one of its sub-groups, in the order of groups; `need` members must fit.
-
-    `attempt` places tasks inside the domain of a turn, in the order that it is given.
-    """
-
-    sub_job: SubJob
-    groups: Groups
-    limit: Limit | None
-    need: int
-    tasks: Sequence[Task]
-    attempt: Callable[[Turn, Progress, Sequence[Task]], Progress]
-    is_part: bool = False
-    compares: bool = False
-
-    def rows(self, turn: Turn) -> list[int]:
-        """Return the nodes of all that have to stay together."""
-        return turn.session.topology.rows(self.sub_job if self.is_part else turn.job)
 
 
 def needed(tally: Tally, minimum: int, *, ready: bool) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.actions.placing import domain_search, minimum, sub_jobs, task_runs
-from pumice.actions.placing.domain_search import Goal, Progress
+from pumice.actions.placing.domain_goal import Goal, Progress
 from pumice.framework.job_domains import ALLOCATE
 from pumice.model.statuses import Status
 

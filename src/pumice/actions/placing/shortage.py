@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pumice.actions.placing.domain_capacity import DomainCapacity
-    from pumice.actions.placing.domain_search import Goal
+    from pumice.actions.placing.domain_goal import Goal
     from pumice.actions.placing.turns import Turn
     from pumice.model.hypernodes import HyperNode
 

@@ -6,7 +6,7 @@ import heapq
 from typing import TYPE_CHECKING, Any
 
 from pumice.actions.placing import domain_search, minimum, task_runs
-from pumice.actions.placing.domain_search import Goal, Progress
+from pumice.actions.placing.domain_goal import Goal, Progress
 from pumice.framework.job_domains import ALLOCATE
 from pumice.model.statuses import Status
 
