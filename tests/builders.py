@@ -202,13 +202,13 @@ def settings(text, *classes):
 class Desk:
     """A cache, a scheduler and a clock; queues `root` and `default` are there."""
 
-    def __init__(self, text=GANG, *classes, options=None, queues=("root", "default"), plain=False):
+    def __init__(self, text=GANG, *classes, options=None, queues=("root", "default"), plain=False, taken=None):
         self.world = World()
         self.cache = Cache(self.world, Options(plain=True) if plain else options)
         self.now = NOW
         loaded, known = settings(text, *classes)
         self.scheduler = Scheduler(self.cache, settings(GANG)[0], lambda: self.now)
-        self.scheduler.engine = Engine(loaded, known, self.cluster, taken=self.cache.options.shortcuts)
+        self.scheduler.engine = Engine(loaded, known, self.cluster, taken=taken or self.cache.options.shortcuts)
         self.feed(*(queue(name) for name in queues))
 
     @property

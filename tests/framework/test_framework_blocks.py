@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from builders import Desk, group, node, played, pod, queue
 from pumice.cache import effects
-from pumice.framework import blocks
+from pumice.framework import blocks, shortcuts
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import NODE_TASKS, Reads
 from pumice.framework.reasons import Code
@@ -164,7 +164,7 @@ def world(pick):
 
 def decide(text, waves, *, together):
     """Play the waves; give what was sent and what was said."""
-    desk = Desk(text, Loner, Alone, Roomy, plain=not together)
+    desk = Desk(text, Loner, Alone, Roomy, taken=None if together else shortcuts.Shortcuts(blocks=False))
     return played(desk, waves)
 
 
@@ -231,7 +231,7 @@ def test_a_wrong_form_over_many_leaves_the_decision_to_the_form_over_one(said):
 
     def sent(*, together):
         known = type("Wrong", (Wrong,), {"said": staticmethod(said) if said else None})
-        desk = Desk(text, known, plain=not together)
+        desk = Desk(text, known, taken=None if together else shortcuts.Shortcuts(blocks=False))
         desk.feed(*manifests).cycle()
         return [repr(effect) for effect in desk.world.effects]
 
