@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from eviction_holders import POLICIES, Life
 
-from pumice.actions.eviction import equal_holders, known_holders, takeover
+from pumice.actions.eviction import equal_holders, takeover
 from pumice.actions.placing import held_back
 from pumice.framework import reservations
 from pumice.framework.handlers import Handlers
@@ -18,7 +18,6 @@ SEEDS = 4
 # What is patched so that the long way is gone, for each short cut.
 LONG_WAYS = [
     (equal_holders.EqualHolders, "_kind", lambda *_: None),
-    (known_holders.KnownHolders, "of", lambda *_: None),
     (held_back.HeldBack, "known", lambda *_: None),
     (Handlers, "look_around", property(lambda _: True, lambda *_: None)),
 ]
@@ -55,39 +54,6 @@ def test_what_is_said_of_a_kind_of_holders_is_what_asking_about_each_would_give(
     assert min(said[True, True], said[False, True]) > 10, said
 
 
-def test_a_claimant_finds_the_holders_that_asking_about_each_would_give_whatever_happened_since_an_equal_one_asked(
-    monkeypatch,
-):
-    hits = []
-    holders, recall = takeover.holders, known_holders.KnownHolders.of
-
-    def recalled(self, kind):
-        found = recall(self, kind)
-        hits.extend([] if found is None else [bool(found)])
-        return found
-
-    def compared(session, rules, claimant):
-        found = holders(session, rules, claimant)
-        log = session.cluster.job_changes
-        known = known_holders.of(session, f"{rules.name} {rules.within}")
-        was_current = known._position == log.position
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(equal_holders.EqualHolders, "_kind", lambda *_: None)
-            patched.setattr(equal_holders.EqualHolders, "kind_of_claimant", lambda *_: None)
-            assert holders(session, rules, claimant) == found
-        if was_current:
-            # Those who were moved for that are back where they were.
-            known._position = log.position
-        return found
-
-    monkeypatch.setattr(known_holders.KnownHolders, "of", recalled)
-    monkeypatch.setattr(takeover, "holders", compared)
-    for name in ("shared", "limited", "not limited", "preempt first"):
-        for seed in range(2 * SEEDS):
-            Life(seed, name).told()
-    assert len(hits) > 20, hits
-
-
 def test_every_short_cut_is_taken_in_these_lives(monkeypatch):
     counts = Counter()
 
@@ -103,10 +69,9 @@ def test_every_short_cut_is_taken_in_these_lives(monkeypatch):
         monkeypatch.setattr(owner, name, counting)
 
     count(equal_holders.EqualHolders, "_kind")
-    count(known_holders.KnownHolders, "_is_current")
     count(held_back.HeldBack, "known", lambda stays: stays.refusal is not None)
     count(reservations, "_have_room")
     for seed in range(SEEDS):
         Life(seed, "shared").told()
-    assert len(counts) == 5
+    assert len(counts) == 4
     assert min(counts.values()) > 5, counts

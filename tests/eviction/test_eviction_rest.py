@@ -23,7 +23,7 @@ class EchoFirst(SimulatedCluster):
         count, client = len(self._queue), self._client
         for _ in range(count):
             outcome = self._writer.perform(self._queue.popleft())
-            self._kubelet.react()
+            self._kubelets.react()
             self.pump()
             if outcome is not None:
                 client.settled(outcome)

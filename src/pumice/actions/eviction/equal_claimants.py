@@ -106,7 +106,7 @@ class EqualClaimants:
         if not found:
             return False
         row = first[2]
-        if not plan.take(tasks[0], row, found) or not self._is_full(plan, row) or not done():
+        if not plan.add_step(tasks[0], row, found) or not self._is_full(plan, row) or not done():
             plan.start_again()
             return False
         plan.is_trimmed = True

@@ -36,30 +36,17 @@ class EqualHolders:
         self._usual = rules.is_blind and _nobody_is_outvoted(rules)
         self._by_itself = [each for each in session.protection if each.reads & Reads.TASK]
         self._known: dict[Hashable, bool] = {}
-        self.are_all_of_a_kind = True  # whether nobody had to be asked about for itself alone
-
-    def kind_of_claimant(self) -> Hashable | None:
-        """Return what rules see of the claimant; None if an equal one might be answered otherwise."""
-        task, job = self._claimant, self._claimant.job
-        if not self._usual or job is None or len(job.tasks) != 1 or not equal_rivals.is_plain(job):
-            return None
-        if task.eviction_refused is not None or self._session.breakdowns.has(job):
-            return None
-        return self._seen_of(job, task)
 
     def could_be_evicted(self, tasks: Sequence[Task]) -> bool:
         """Tell whether the claimant could evict the tasks of one job if they ran."""
         about = (self._session, self._rules, self._claimant, tasks)
         kind = self._kind(tasks) if self._usual else None
         if kind is None:
-            self.are_all_of_a_kind = False
             return self._ask(*about)
         known = self._known.get(kind)
         if known is None:
             known = self._of_kind(*about)
-            if self._is_unsure(tasks):
-                self.are_all_of_a_kind = False
-            else:
+            if not self._is_unsure(tasks):
                 self._known[kind] = known
         return known and (self._of_kind is self._ask or self._ask(*about))
 

@@ -101,7 +101,7 @@ class NodeAhead:
             return False
         mark, members = plan.statement.checkpoint(), len(plan.members)
         self._leave_out(unit.tasks)
-        if plan.take(member, self.row, [unit]):
+        if plan.add_step(member, self.row, [unit]):
             return True
         plan.units.pop()
         plan.back_to(mark, members)

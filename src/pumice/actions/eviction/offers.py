@@ -233,7 +233,7 @@ class Market:
             plan.refusal = f"queue {plan.queue.name} may not take from others: {refusal}"
             return False
         offer = self.cheapest(plan, member)
-        return offer is not None and plan.take(member, offer.row, offer.units)
+        return offer is not None and plan.add_step(member, offer.row, offer.units)
 
     def look_ahead(self, plan: Plan, member: Task) -> Outlook | None:
         """Return what is known of all nodes for a member, where what is done on one of them says nothing about another; None if it may, or if there is room without victims."""

@@ -181,7 +181,7 @@ class Plan:
         count = min(len(run), task_runs.lacking(first))
         return selection.choose(evaluation, nodes, count, released=True, within=self.rows(first))
 
-    def take(self, member: Task, row: int, going: Sequence[Unit]) -> bool:
+    def add_step(self, member: Task, row: int, going: Sequence[Unit]) -> bool:
         """Let units go that were let through for a member, and the member wait on their node."""
         self.evict_all(going)
         for unit in going:

@@ -59,12 +59,12 @@ def sets_by_rank(choices: Sequence[Choice], lacking: Vector, asked: Vector) -> I
 
 
 def are_equal(choices: Sequence[Choice]) -> bool:
-    """Tell whether units are single pods of one priority and shape."""
+    """Tell whether units are single pods of one priority and shape, whose going costs the same: the last one of a job ends it."""
     first = choices[0]
     for choice in choices:
         if choice.freed is not first.freed or choice.priority != first.priority or choice.count > 1:
             return False
-        if choice.unit.breaks:
+        if choice.unit.breaks or choice.loss != first.loss:
             return False
     return True
 

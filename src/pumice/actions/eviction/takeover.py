@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from pumice.actions.eviction import asking, known_holders, votes
+from pumice.actions.eviction import asking, votes
 from pumice.actions.eviction.equal_holders import EqualHolders
 from pumice.framework import reservations
 from pumice.model.statuses import Status
@@ -31,13 +31,7 @@ def holders(session: Session, rules: Rules, claimant: Task) -> list[Job]:
         return []
     is_alone = len(_asking_too(session, claimant)) == 1
     equal = EqualHolders(session, rules, claimant, could_evict, could_evict if is_alone else is_offered)
-    known, kind = known_holders.of(session, f"{rules.name} {rules.within}"), equal.kind_of_claimant()
-    if kind is not None and (found := known.of(kind)) is not None:
-        return found
-    found = [session.cluster.jobs[key] for key, tasks in waiting.items() if equal.could_be_evicted(tasks)]
-    if kind is not None and equal.are_all_of_a_kind:
-        known.keep(kind, waiting, found)
-    return found
+    return [session.cluster.jobs[key] for key, tasks in waiting.items() if equal.could_be_evicted(tasks)]
 
 
 def is_offered(session: Session, rules: Rules, claimant: Task, tasks: Sequence[Task]) -> bool:
