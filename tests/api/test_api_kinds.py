@@ -31,9 +31,10 @@ TYPED = [
     "Job",
     "CronJob",
     "JobFlow",
+    "Numatopology",
+    "NodeUsage",
 ]
 OPAQUE = [
-    "Numatopology",
     "NodeShard",
     "ResourceClaim",
     "ResourceSlice",

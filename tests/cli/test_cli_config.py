@@ -129,7 +129,6 @@ def test_a_folder_without_python_files_is_told(folder):
     [
         ("mine", 'unknown plugin "mine"; name the folder with --plugins-dir if it is in a file of yours\n'),
         ("gangs", 'did you mean "gang"? Or name the folder with --plugins-dir if it is in a file of yours\n'),
-        ("extender", 'plugin "extender" is known from Volcano but not provided by this version\n'),
     ],
 )
 def test_refusal_of_an_unknown_plugin_says_how_to_give_a_folder(listed, told):
