@@ -10,7 +10,6 @@ SELDOM = (
     "cryptography",
     "pumice.controllers.volcano.registry",
     "pumice.recording",
-    "pumice.kube.reconciling",
 )
 
 
