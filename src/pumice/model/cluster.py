@@ -24,7 +24,7 @@ from pumice.model.sums import QueueSums, Sums
 from pumice.model.volume_usage import Volumes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pumice.api import core, meta
     from pumice.model.nodes import NodeRecord
@@ -90,6 +90,16 @@ class Cluster:
             self._put(task, record)
         self.kinship.enter(task)
         self.accounting.count(task, 1)
+
+    def stamp(self, uid: str, annotations: Mapping[str, str]) -> None:
+        """Let annotations travel with the bind of a pod, beside those of others."""
+        self.stamps.setdefault(uid, {}).update(annotations)
+
+    def unstamp(self, uid: str, keys: Iterable[str]) -> None:
+        """Take some annotations back; those of others stay."""
+        left = {key: text for key, text in self.stamps.pop(uid, {}).items() if key not in frozenset(keys)}
+        if left:
+            self.stamps[uid] = left
 
     def stamped(self, task: Task, key: str) -> str:
         """Return an annotation of a pod, or the one that travels with its bind; empty if there is neither."""

@@ -20,6 +20,19 @@ DEVICES: Final = (
     names.NO_USE_GPU_TYPE,
     names.VGPU_POD_GROUP_POLICY,
 )
+# By which the device plugin of a node is told which cards a pod has.
+CARDS: Final = frozenset(
+    {
+        names.GPU_INDEX,
+        names.PREDICATE_TIME,
+        names.VGPU_NODE,
+        names.VGPU_TIME,
+        names.VGPU_IDS,
+        names.DEVICES_TO_ALLOCATE,
+        names.BIND_PHASE,
+        names.BIND_TIME,
+    }
+)
 _SHARED: Final = (names.VGPU_NUMBER, names.VGPU_MEMORY, names.VGPU_CORES, names.VGPU_MEMORY_PERCENTAGE)
 
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
-from pumice.model import statuses
+from pumice.model import marks, statuses
 from pumice.plugins.deviceshare import cards
 
 if TYPE_CHECKING:
@@ -132,8 +132,7 @@ class Holdings:
         self.later[row] = cards.taken(self.later[row], choice.shares)
         if not waits:
             self.now[row] = cards.taken(self.now[row], choice.shares)
-            stamps = self.kind.stamps(record, self.cards[row], task, choice, now)
-            cluster.stamps.setdefault(task.uid, {}).update(stamps)
+            cluster.stamp(task.uid, self.kind.stamps(record, self.cards[row], task, choice, now))
 
     def take_back(self, cluster: Cluster, task: Task) -> None:
         """Give back what a pod was given in this cycle; what an evicted one holds will be free."""
@@ -142,7 +141,7 @@ class Holdings:
             self.later[known.row] = cards.given_back(self.later[known.row], known.shares)
             if known.now:
                 self.now[known.row] = cards.given_back(self.now[known.row], known.shares)
-                cluster.stamps.pop(task.uid, None)
+                cluster.unstamp(task.uid, marks.CARDS)
         elif task.node is not None and task.node.row < len(self.cards):
             row = task.node.row
             shares = self.kind.held(cluster, task, self.cards[row])

@@ -90,12 +90,6 @@ def _units(text: Any) -> int:
         return 0
 
 
-def asks(pod: core.Pod) -> bool:
-    """Tell whether a pod asks for virtual GPUs at all."""
-    wanted = (names.VGPU_NUMBER, names.VGPU_MEMORY)
-    return any(name in container.resources.limits for container in pod.spec.containers for name in wanted)
-
-
 def request_of(pod: core.Pod) -> Request:
     """Read what a pod asks for."""
     notes = pod.metadata.annotations

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pumice.api import timestamp
-from pumice.model.resources import CPU, MEMORY, PODS
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
@@ -38,7 +37,6 @@ _STATUS: Final = {
     Status.FAILED: 256,
     Status.UNKNOWN: 512,
 }
-_COLUMNS: Final = frozenset({CPU, MEMORY, PODS})
 
 
 def resource(amounts: dict[str, int]) -> Shape:

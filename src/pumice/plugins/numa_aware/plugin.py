@@ -158,15 +158,12 @@ class NumaAware(Plugin):
         if taken.any():
             columns.free[row] -= taken
             self._added[task.uid] = row, taken
-            stamps = self._session.cluster.stamps.setdefault(task.uid, {})
-            stamps[names.TOPOLOGY_DECISION] = written(columns.numbers[row], taken)
+            decision = written(columns.numbers[row], taken)
+            self._session.cluster.stamp(task.uid, {names.TOPOLOGY_DECISION: decision})
 
     def _give_back(self, task: Task) -> None:
         added = self._added.pop(task.uid, None)
         if added is not None:
             row, taken = added
             self._columns.free[row] += taken
-            stamps = self._session.cluster.stamps
-            stamps[task.uid].pop(names.TOPOLOGY_DECISION, None)
-            if not stamps[task.uid]:
-                del stamps[task.uid]
+            self._session.cluster.unstamp(task.uid, (names.TOPOLOGY_DECISION,))

@@ -50,7 +50,6 @@ class Estimator:
             _amount(told.be_cpu, whole=1, scale=1000, default=BEST_EFFORT[0]),
             _amount(told.be_mem, whole=2**20, scale=1, default=BEST_EFFORT[1]),
         )
-        self._limits: dict[int, tuple[int, int]] = {}
 
     def estimate(self, task: Task, *, risky: bool) -> tuple[int, int]:
         """Return cpu and memory that a pod will probably use on a node."""

@@ -29,6 +29,7 @@ class Recent:
 
     def __init__(self) -> None:
         self.by_row: dict[int, list[Task]] = {}
+        self.capacity: Matrix = np.zeros((0, 2), dtype=np.int64)  # millicores and bytes of each node as it was built
         self._structure = self._position = -1
 
     def update(self, table: NodeTable, now: int, interval: int) -> int | None:
@@ -37,9 +38,10 @@ class Recent:
         rows = range(table.count) if changed is None else sorted({*changed, *self.by_row})
         self._structure, self._position = table.structure, table.position
         if changed is None:
-            self.by_row = {}
+            self.by_row, self.capacity = {}, np.zeros((table.count, 2), dtype=np.int64)
         ends: list[int] = []
         for row in rows:
+            self.capacity[row] = _capacity(table.records[row])
             found = [task for task in table.records[row].tasks.values() if _is_unmeasured(task, now, interval)]
             ends += [_started(task) + interval for task in found if task.status == Status.RUNNING and _started(task)]
             self.by_row.pop(row, None)
@@ -69,7 +71,7 @@ class Shadows:
         self._estimator = estimator
         self._weights = np.array(weights, dtype=np.float64)
         table = session.cluster.nodes
-        self.capacity = table.attributes.derived.setdefault(__name__, _capacities(session))
+        self._capacity = recent.capacity
         self.expected: Matrix = np.zeros((table.count, 2), dtype=np.int64)
         self._added: dict[str, tuple[int, tuple[int, int]]] = {}
         for row, tasks in recent.by_row.items():
@@ -101,7 +103,7 @@ class Shadows:
     def composite(self, rows: Rows) -> Floats:
         """Return how busy nodes will be, cpu and memory each between 0 and 1: measured load and what is expected beside it."""
         measured = np.stack((self._loads.cpu[rows], self._loads.memory[rows]), axis=1) / FULL
-        room = self.capacity[rows]
+        room = self._capacity[rows]
         expected = np.divide(self.expected[rows], room, out=np.zeros_like(measured), where=room > 0)
         both: Floats = np.clip(measured + expected, 0.0, 1.0)
         return both
@@ -115,16 +117,12 @@ class Shadows:
         return mean
 
 
-def _capacities(session: Session) -> Matrix:
-    """Return millicores and bytes of each node as it was built, whatever is set aside of them."""
-    table = session.cluster.nodes
-    made: Matrix = np.zeros((table.count, 2), dtype=np.int64)
-    for record in table.records[: table.count]:
-        status = record.object.status if record.object is not None else None
-        if status is not None:
-            amounts = status.capacity or status.allocatable
-            made[record.row] = _units(amounts.get("cpu", 0), 1000), _units(amounts.get("memory", 0), 1)
-    return made
+def _capacity(record: NodeRecord) -> tuple[int, int]:
+    """Return millicores and bytes of a node, whatever is set aside of them."""
+    if record.object is None:
+        return 0, 0
+    amounts = record.object.status.capacity or record.object.status.allocatable
+    return _units(amounts.get("cpu", 0), 1000), _units(amounts.get("memory", 0), 1)
 
 
 def _units(text: quantity.QuantityText, scale: int) -> int:
