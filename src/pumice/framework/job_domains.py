@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from pumice.api import names
+from pumice.framework.told_session import ToldSession
 from pumice.model.statuses import SETTLED
 
 if TYPE_CHECKING:
@@ -19,10 +20,7 @@ if TYPE_CHECKING:
 
     from pumice.api import scheduling
     from pumice.framework.combining import FirstAnswer, Sum
-    from pumice.framework.findings import Findings
-    from pumice.framework.record import CycleRecord
     from pumice.framework.vectors import Floats, Mask
-    from pumice.model.cluster import Cluster
     from pumice.model.hypernodes import HyperNode, HyperNodeTree
     from pumice.model.job import Job, SubJob
     from pumice.model.nodes import Rows
@@ -51,20 +49,8 @@ class Limit(msgspec.Struct, frozen=True):
     soft: bool = False
 
 
-class TopologySession(Protocol):
+class TopologySession(ToldSession, Protocol):
     """What limits and domains need of a session."""
-
-    @property
-    def cluster(self) -> Cluster:
-        """The cluster."""
-
-    @property
-    def findings(self) -> Findings:
-        """What was found out."""
-
-    @property
-    def record(self) -> CycleRecord:
-        """Why."""
 
     @property
     def job_gradient(self) -> FirstAnswer[[Job, HyperNode, Purpose], Groups]:

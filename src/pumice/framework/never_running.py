@@ -13,6 +13,7 @@ import numpy as np
 
 from pumice.framework import queue_room
 from pumice.framework.subject import Subject
+from pumice.framework.told_session import ToldSession
 from pumice.model import resources, statuses
 from pumice.model.statuses import Status
 
@@ -20,10 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pumice.framework.configuration import Configuration
-    from pumice.framework.findings import Findings
-    from pumice.framework.record import CycleRecord
     from pumice.framework.vectors import Mask
-    from pumice.model.cluster import Cluster
     from pumice.model.job import Job
     from pumice.model.queue import Queue
     from pumice.model.resources import Matrix, Vector
@@ -75,20 +73,8 @@ class StaticAnswers(Protocol):
         """Return the nodes that the Node objects alone do not rule out."""
 
 
-class EnqueueingSession(Protocol):
+class EnqueueingSession(ToldSession, Protocol):
     """What the question needs of a session."""
-
-    @property
-    def cluster(self) -> Cluster:
-        """The cluster."""
-
-    @property
-    def findings(self) -> Findings:
-        """What was found out."""
-
-    @property
-    def record(self) -> CycleRecord:
-        """Why."""
 
     @property
     def configuration(self) -> Configuration:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Protocol
 
+from pumice.framework.told_session import ToldSession
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pumice.framework.combining import Refusals
-    from pumice.framework.findings import Findings
     from pumice.framework.observing import Observer
-    from pumice.framework.record import CycleRecord
     from pumice.framework.runs import Run
-    from pumice.model.cluster import Cluster
     from pumice.model.nodes import NodeRecord
     from pumice.model.task import Task
 
@@ -40,22 +38,10 @@ class Outlet(Protocol):
         """Have the queue's gate taken off a pod; tells whether that is news."""
 
 
-class SendingSession(Protocol):
+class SendingSession(ToldSession, Protocol):
     """What sending needs of a session."""
 
     progressed: bool
-
-    @property
-    def cluster(self) -> Cluster:
-        """The cluster."""
-
-    @property
-    def findings(self) -> Findings:
-        """What was found out."""
-
-    @property
-    def record(self) -> CycleRecord:
-        """Why."""
 
     @property
     def observer(self) -> Observer:
