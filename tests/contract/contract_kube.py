@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import math
+import time
 
 import aiohttp
 from aiohttp import web
@@ -31,6 +32,10 @@ class KubeHarness:
         self.leading = True
         self.seen = Seen()
         self._lost = []
+
+    def now(self):
+        """Give the time, in microseconds."""
+        return time.time_ns() // 1000
 
     def apply(self, *manifests):
         """Create objects with kubectl, then write the statuses that have a door of their own."""

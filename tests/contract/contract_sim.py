@@ -44,6 +44,10 @@ class SimHarness:
     def feed(self, *_):
         """Take a watch event; there are none."""
 
+    def now(self):
+        """Give the time in this cluster, in microseconds."""
+        return self._cluster.clock.now()
+
     def settled(self, outcome):
         self._outcomes.append(outcome)
 

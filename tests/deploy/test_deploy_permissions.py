@@ -20,8 +20,9 @@ from pumice.kube import election, grouping, lease, lease_holders, rivals
 from pumice.kube.access import connection
 from pumice.kube.calls.client import Client
 from pumice.kube.watches import informers
-from pumice.kube.writes import binding, eventing, evicting, updating, volumes
+from pumice.kube.writes import binding, eventing, evicting, preparing, updating, volumes
 from pumice.manifests import resources, text
+from pumice.model.preparations import NodeLock
 from pumice.model.volumes import VolumeDecision
 from pumice.server.configuration import sources
 from testbed import waiting
@@ -124,6 +125,16 @@ class Exercise:
         for kind in older:
             if not kind.namespaced:
                 await self.write_status(kind, "g", {"running": 1})
+
+    async def preparations(self):
+        """Lock a node."""
+        self.make({"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"n-{self.namespace}"}})
+        lock = NodeLock(node=f"n-{self.namespace}", annotation="gpu", stamp="2026-01-01T00:00:00Z")
+        where = {"namespace": self.namespace, "name": "p", "uid": "u"}
+        outcome = await preparing.ApiPreparer(self.client, time.time_ns).prepare(
+            effects.Prepare(node=lock.node, preparations=(lock,), **where)
+        )
+        assert outcome.failure is None
 
     async def status_apart(self):
         """Write the status of a group whose definition keeps it apart, as some may."""
@@ -254,6 +265,7 @@ async def run_all(audited, namespace):
         await exercise.statuses()
         await exercise.pods()
         await exercise.volumes()
+        await exercise.preparations()
         await exercise.events()
         await exercise.configuration()
         await exercise.lease()

@@ -326,7 +326,6 @@ def test_what_is_written_is_read_back():
     [
         ({"GPUSharingEnable": True, "GPUNumberEnable": True}, "cannot be on together"),
         ({"GPUSharingEnable": True, "VGPUEnable": True}, "cannot be on together"),
-        ({"NodeLockEnable": True}, "not provided yet"),
         ({"GPUExclusiveRules": ["x"]}, "expected a map of labels"),
     ],
 )

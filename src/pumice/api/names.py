@@ -98,6 +98,14 @@ NODE_VGPU_REGISTER: Final = "volcano.sh/node-vgpu-register"  # nodes
 GPU_UNHEALTHY_IDS: Final = "volcano.sh/gpu-unhealthy-ids"  # nodes
 USE_GPU_TYPE: Final = "nvidia.com/use-gputype"
 NO_USE_GPU_TYPE: Final = "nvidia.com/nouse-gputype"
+GPU_LOCK: Final = "gpu"  # nodes
+VGPU_LOCK: Final = "hamivgpu"  # nodes
+
+# Claims for devices.
+CLAIM_FINALIZER: Final = "resource.kubernetes.io/delete-protection"
+POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
+EXTENDED_RESOURCE_CLAIM: Final = "resource.kubernetes.io/extended-resource-claim"
+ADMIN_ACCESS: Final = "resource.kubernetes.io/admin-access"  # namespaces
 
 # Queues.
 HIERARCHY: Final = "volcano.sh/hierarchy"

@@ -12,8 +12,8 @@ import msgspec
 from msgspec import structs
 
 from pumice.api import core, decoding, kinds, meta, names
-from pumice.cache import handover, retry_pauses, shadows
-from pumice.cache.effects import Bind, Evict, Read
+from pumice.cache import handover, preparing, retry_pauses, shadows
+from pumice.cache.effects import Bind, Evict, Prepare, Read, TakeBack
 from pumice.cache.mirror import Mirror
 from pumice.model import statuses
 from pumice.model.statuses import ALLOCATED_LIKE, Status
@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pumice.cache.effects import FailureCode, Outcome
+    from pumice.cache.preparing import Verdict
     from pumice.cache.publishing import Publisher
     from pumice.cache.reflector import EventType
     from pumice.model.task import Task
 
 PATIENCE = 30_000_000
+WHILE_PREPARED = 7_200_000_000
+"""Longer than anything takes that is waited for before a bind leaves, which is looked after elsewhere."""
 ASK_AGAIN = 1_000_000
 FEW = 64
 """Of more binds than that only when the first of them may be due is kept."""
@@ -102,6 +105,7 @@ class Assumptions:
         self._cluster = cache.cluster
         self._bindings: dict[str, Binding] = {}
         self._first_look = 0  # nothing is to be done about any of them before
+        self.preparing = preparing.Preparing(cache)
         self._evictions: dict[str, Eviction] = {}
         self._failures: dict[str, Failures] = {}
         self._bound = 0
@@ -112,6 +116,10 @@ class Assumptions:
     def bind(self, tasks: Sequence[Task]) -> Mapping[str, str]:
         """Send binds; a task whose group has gone meanwhile is refused."""
         refused: dict[str, str] = {}
+        prepared = self._cluster.preparations
+        parties: dict[str, list[Bind]] = (
+            {task.job_key: [] for task in tasks if task.uid in prepared} if prepared else {}
+        )
         for task in tasks:
             if task.node is None or task.node.object is None:
                 refused[task.uid] = "its node has left the cluster"
@@ -126,13 +134,41 @@ class Assumptions:
             )
             if decided is not None:
                 effect = structs.replace(effect, volumes=decided.decisions, volume_patience=decided.patience)
-            self._send(task.uid, effect, task.node.object)
+            if task.job_key in parties:
+                self._bindings[task.uid] = Binding(effect, task.node.object, self._now + WHILE_PREPARED)
+                parties[task.job_key].append(effect)
+            else:
+                self._send(task.uid, effect, task.node.object)
+        for effects_of_job in parties.values():
+            if effects_of_job:
+                self.preparing.begin(effects_of_job, prepared, self._now)
         return refused
 
     def _send(self, uid: str, effect: Bind, decided_on: core.Node) -> None:
         sent = self._bindings[uid] = Binding(effect, decided_on, self._now + PATIENCE + effect.volume_patience)
         self._first_look = min(self._first_look, sent.next_look)
         self._cache.world.send(effect)
+
+    def _follow(self, verdict: Verdict, now: int) -> None:
+        """Send the binds of a party for which everything is written, or let its pods be pending again."""
+        stale = [bind for bind in verdict.ready if not self._still_stands(bind.uid)]
+        if stale:
+            where = f"{stale[0].namespace}/{stale[0].name}"
+            text = f"what was decided about {where} on node {stale[0].node} does not hold any more"
+            verdict = preparing.Verdict(failed=tuple((bind.uid, text, "conflict") for bind in verdict.ready))
+        for bind in verdict.ready:
+            self._send(bind.uid, bind, self._bindings[bind.uid].decided_on)
+        for uid, text, code in verdict.failed:
+            task = self._cluster.tasks.get(uid)
+            if task is not None and uid in self._bindings and task.status == Status.BINDING:
+                whole = f"could not be prepared for node {self._bindings[uid].effect.node}: {text}"
+                self._bind_failed(task, whole, code, now, again=False)
+
+    def _still_stands(self, uid: str) -> bool:
+        task, binding = self._cluster.tasks.get(uid), self._bindings.get(uid)
+        if task is None or binding is None or task.status != Status.BINDING:
+            return False
+        return handover.still_stands(task, binding.decided_on, self._cluster)
 
     def evict(self, task: Task, reason: str) -> None:
         """Send an eviction, with the events that tell of it."""
@@ -171,6 +207,11 @@ class Assumptions:
             binding = self._bindings.pop(made.uid, None)
             self._failures.pop(made.uid, None)
             self._cluster.stamps.pop(made.uid, None)
+            self._cluster.preparations.pop(made.uid, None)
+            if binding is not None and binding.effect.node == node:
+                self.preparing.done(made.uid)
+            else:
+                self._end_preparing(made.uid, f"it is on node {node}")
             if binding is not None and binding.doubtful and binding.effect.node == node:
                 # The reply was lost, the bind was not.
                 self._announce(made, binding.effect)
@@ -184,6 +225,13 @@ class Assumptions:
         self._evictions.pop(uid, None)
         self._failures.pop(uid, None)
         self._cluster.stamps.pop(uid, None)
+        self._cluster.preparations.pop(uid, None)
+        self._end_preparing(uid, "the pod is gone")
+
+    def _end_preparing(self, uid: str, why: str) -> None:
+        """Give up what was begun for a pod, and for those that were to leave with it."""
+        self._follow(self.preparing.fall(uid, why, "notfound"), self._now)
+        self.preparing.give_back(uid, self._now)
 
     # -- outcomes ----------------------------------------------------------------------------------------------
 
@@ -211,7 +259,14 @@ class Assumptions:
         text = f"Successfully assigned {effect.namespace}/{effect.name} to {effect.node}"
         self._cache.note(kinds.POD, task.pod.metadata, "Normal", names.EVENT_SCHEDULED, text)
 
-    def _bind_failed(self, task: Task, text: str, code: FailureCode, now: int) -> None:
+    def settle_preparation(self, effect: Prepare | TakeBack, outcome: Outcome, now: int) -> None:
+        """Take the answer about what is written before a bind."""
+        if isinstance(effect, TakeBack):
+            self.preparing.settle_return(effect, outcome, now)
+        else:
+            self._follow(self.preparing.settle(effect, outcome, now), now)
+
+    def _bind_failed(self, task: Task, text: str, code: FailureCode, now: int, *, again: bool = True) -> None:
         """Decide anew about a pod that was refused; after a fault that is likely to pass, send its bind again.
 
         Either happens after a pause that grows with every failure. Until then, and for as long as others fare no better, the room stays taken:
@@ -221,22 +276,24 @@ class Assumptions:
         failures.tries += 1
         failures.outrun += failures.tries > 1 and self._bound > failures.others
         failures.others = self._bound
-        again = now + retry_pauses.delay(failures.tries, code)
+        due = now + retry_pauses.delay(failures.tries, code)
         task.refusal = text
         self._cache.record.say("bind", f"{task.key}: {text}")
         if task.job is not None:
             self._cache.record.judge(task.job.key, "bind", f"{task.name}: {text} (attempt {failures.tries})")
         self._cache.publisher.bind_failed(task, text, now)
-        if retry_pauses.passes(code) and failures.outrun < OUTRUN:
-            self._bindings[task.uid].due = again
-            self._first_look = min(self._first_look, again)
+        if again and retry_pauses.passes(code) and failures.outrun < OUTRUN:
+            self._bindings[task.uid].due = due
+            self._first_look = min(self._first_look, due)
         else:
-            self._let_go(task, again)
+            self._let_go(task, due)
 
     def _let_go(self, task: Task, retry_at: int) -> None:
         """Let a task be pending again."""
         del self._bindings[task.uid]
         self._cluster.stamps.pop(task.uid, None)
+        self._cluster.preparations.pop(task.uid, None)
+        self.preparing.give_back(task.uid, self._now)
         task.retry_at = retry_at
         self._cluster.apply([task], [None], Status.PENDING)
 
@@ -277,7 +334,8 @@ class Assumptions:
                 return  # it is gone meanwhile, or another pod has its name; the watch tells of that one
             binding = self._bindings.get(task.uid)
             unbound = isinstance(found, core.Pod) and not found.spec.node_name
-            if unbound and binding is not None and binding.due is None and task.status == Status.BINDING:
+            left = binding is not None and binding.due is None and not self.preparing.is_under_way(task.uid)
+            if unbound and left and task.status == Status.BINDING:
                 self._bind_failed(task, "the bind did not arrive", "unavailable", self._now)
             self._cache.pods.apply("MODIFIED", found, self._now)
             # One that was going, or has ended, is not kept any more.
@@ -302,6 +360,7 @@ class Assumptions:
     def review(self, now: int) -> None:
         """Repeat what is due, and ask after what nobody has confirmed for long."""
         self._now = now
+        self.preparing.review(now)
         for uid, eviction in list(self._evictions.items()):
             if eviction.next_look <= now or eviction.refused:
                 try:
@@ -363,4 +422,6 @@ class Assumptions:
             times.append(self._first_look)
         else:
             times += [binding.next_look for binding in self._bindings.values()]
+        if (prepared := self.preparing.next_wake()) is not None:
+            times.append(prepared)
         return min(times) if times else None

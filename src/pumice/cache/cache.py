@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pumice.api import decoding, kinds, meta, names
 from pumice.cache import assumptions, handover, inputs, objects, pods, publishing, shadows, unserved
-from pumice.cache.effects import Bind, Create, Evict, Note, Outcome, Patch, Read, World
+from pumice.cache.effects import Bind, Create, Evict, Note, Outcome, Patch, Prepare, Read, TakeBack, World
 from pumice.cache.options import Options
 from pumice.framework import reason_keys
 from pumice.framework.record import CycleRecord
@@ -162,6 +162,8 @@ class Cache:
         match outcome.effect:
             case Bind() as effect:
                 self.assumptions.settle_bind(effect, outcome, now)
+            case Prepare() | TakeBack() as effect:
+                self.assumptions.settle_preparation(effect, outcome, now)
             case Evict() as effect:
                 self.assumptions.settle_eviction(effect, outcome, now)
             case Read() as effect:

@@ -19,6 +19,7 @@ from typing import Any, Final, Literal, Protocol
 import msgspec
 
 from pumice.api import kinds
+from pumice.model.preparations import Preparation  # noqa: TC001  msgspec reads the annotations at run time
 from pumice.model.volumes import VolumeDecision  # noqa: TC001  msgspec reads the annotations at run time
 
 FailureCode = Literal["conflict", "refused", "unavailable", "unknown", "notfound"]
@@ -39,6 +40,28 @@ class Bind(msgspec.Struct, frozen=True, kw_only=True):
     annotations: dict[str, str] = {}
     volumes: tuple[VolumeDecision, ...] = ()
     volume_patience: int = 0
+
+
+class Prepare(msgspec.Struct, frozen=True, kw_only=True):
+    """Write what has to be there before a pod is bound, one after the other; done again it changes nothing.
+
+    If one of them cannot be written, the effect has failed and what was written before it stays, to be taken back.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    preparations: tuple[Preparation, ...]
+
+
+class TakeBack(msgspec.Struct, frozen=True, kw_only=True):
+    """Take back what was prepared for a pod that is not bound, the last first, as far as it is there; what others have written since stays."""
+
+    namespace: str
+    name: str
+    uid: str
+    preparations: tuple[Preparation, ...]
 
 
 class Evict(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,14 +115,22 @@ class Read(msgspec.Struct, frozen=True, kw_only=True):
     uid: str = ""
 
 
-Answerable = Bind | Evict | Patch | Create | Read
+Answerable = Bind | Prepare | TakeBack | Evict | Patch | Create | Read
 """Effects that are answered, each by one outcome."""
 
 Effect = Answerable | Note
 """Everything that can be sent; an event has no answer, may be dropped, and never delays a bind."""
 
-Verb = Literal["bind", "evict", "patch", "queue", "create", "read"]
-VERBS: Final[dict[type, Verb]] = {Bind: "bind", Evict: "evict", Patch: "patch", Create: "create", Read: "read"}
+Verb = Literal["bind", "prepare", "take back", "evict", "patch", "queue", "create", "read"]
+VERBS: Final[dict[type, Verb]] = {
+    Bind: "bind",
+    Prepare: "prepare",
+    TakeBack: "take back",
+    Evict: "evict",
+    Patch: "patch",
+    Create: "create",
+    Read: "read",
+}
 
 
 def verb(effect: Answerable) -> Verb:

@@ -101,6 +101,8 @@ PERMISSIONS: Final = (
     may(kinds.SIGS_QUEUE, "patch", "kube.writes.updating:ApiUpdater.patch"),
     may(kinds.PERSISTENT_VOLUME, "get patch", "kube.writes.volumes:ApiVolumeBinder.prepare"),
     may(kinds.PERSISTENT_VOLUME_CLAIM, "get patch", "kube.writes.volumes:ApiVolumeBinder.prepare"),
+    # Only where deviceshare locks nodes.
+    may(kinds.NODE, "get patch", "kube.writes.preparing:ApiPreparer.prepare"),
     may(kinds.EVENT, "create patch", "kube.writes.eventing:EventRecorder.send"),
     # Other schedulers may be in any namespace; a rule cannot be limited to labels.
     may(kinds.LEASE, "list", "kube.rivals:Lookout.look"),

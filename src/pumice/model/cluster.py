@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from pumice.api import core, meta
     from pumice.model.nodes import NodeRecord
+    from pumice.model.preparations import Preparation
     from pumice.model.task import Task
 
 PENDING = Status.PENDING
@@ -60,6 +61,8 @@ class Cluster:
         self.disruptions: dict[str, tuple[str, int]] = {}
         # Annotations that travel with a bind, by the uid of the pod, from when a plugin decides on them until the pod has them.
         self.stamps: dict[str, dict[str, str]] = {}
+        # What has to be written before, likewise.
+        self.preparations: dict[str, tuple[Preparation, ...]] = {}
         self.last_done: dict[str, int] = {}  # when plugins last did what they do every so often, by name
         self.changed = 0
         self.returned = 0  # how often a job without pending tasks came to have some
@@ -104,6 +107,16 @@ class Cluster:
     def stamped(self, task: Task, key: str) -> str:
         """Return an annotation of a pod, or the one that travels with its bind; empty if there is neither."""
         return self.stamps.get(task.uid, {}).get(key) or task.pod.metadata.annotations.get(key, "")
+
+    def before_bind(self, uid: str, preparations: Iterable[Preparation]) -> None:
+        """Let something be written before a pod is bound, after what others have said of it."""
+        self.preparations[uid] = (*self.preparations.get(uid, ()), *preparations)
+
+    def not_before_bind(self, uid: str, preparation: type[Preparation]) -> None:
+        """Take back what was to be written of one sort; what others have said stays."""
+        left = tuple(each for each in self.preparations.pop(uid, ()) if not isinstance(each, preparation))
+        if left:
+            self.preparations[uid] = left
 
     def remove_task(self, task: Task) -> None:
         """Let a task go, with everything it counted for."""

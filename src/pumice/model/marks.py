@@ -33,6 +33,7 @@ CARDS: Final = frozenset(
         names.BIND_TIME,
     }
 )
+_OF_NODES: Final = (names.NODE_VGPU_REGISTER, names.GPU_UNHEALTHY_IDS, names.GPU_LOCK, names.VGPU_LOCK)
 _SHARED: Final = (names.VGPU_NUMBER, names.VGPU_MEMORY, names.VGPU_CORES, names.VGPU_MEMORY_PERCENTAGE)
 
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
@@ -73,5 +74,5 @@ def devices(pod: core.Pod) -> tuple[str, ...]:
 
 
 def cards(annotations: Mapping[str, str]) -> tuple[str | None, ...]:
-    """Return what a node's annotations say of its cards."""
-    return tuple(annotations.get(key) for key in (names.NODE_VGPU_REGISTER, names.GPU_UNHEALTHY_IDS))
+    """Return what a node's annotations say of its cards, and whether it is locked."""
+    return tuple(annotations.get(key) for key in _OF_NODES)

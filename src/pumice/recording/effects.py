@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds
-from pumice.cache.effects import Bind, Create, Evict, Note, Patch, Read
+from pumice.cache.effects import Bind, Create, Evict, Note, Patch, Prepare, Read, TakeBack
 
 if TYPE_CHECKING:
     from pumice.cache.effects import Answerable, Effect
@@ -22,6 +22,10 @@ def plain(effect: Effect) -> Plain:
         case Bind():
             extra = [effect.annotations, effect.volumes, effect.volume_patience]
             return ["bind", effect.namespace, effect.name, effect.uid, effect.node, *(extra if any(extra) else ())]
+        case Prepare():
+            return ["prepare", effect.namespace, effect.name, effect.uid, effect.node, effect.preparations]
+        case TakeBack():
+            return ["take back", effect.namespace, effect.name, effect.uid, effect.preparations]
         case Evict():
             return ["evict", effect.namespace, effect.name, effect.uid, effect.reason, effect.grace_seconds]
         case Note():
@@ -42,6 +46,10 @@ def described(effect: Plain) -> str:
     match verb:
         case "bind":
             return f"bind {rest[0]}/{rest[1]} to {rest[3]}"
+        case "prepare":
+            return f"prepare {rest[0]}/{rest[1]} for {rest[3]}"
+        case "take back":
+            return f"take back what was prepared for {rest[0]}/{rest[1]}"
         case "evict":
             return f"evict {rest[0]}/{rest[1]}: {rest[3]}"
         case "event":

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-Verb = Literal["bind", "evict", "status"]
+Verb = Literal["bind", "prepare", "take back", "evict", "status"]
 Error = Literal["conflict", "refused", "unavailable", "lost-reply"]
 
 

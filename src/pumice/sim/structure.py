@@ -63,24 +63,31 @@ def _same_types(left: Any, right: Any) -> bool:
     return isinstance(left, bool) == isinstance(right, bool)
 
 
+_KEYS = {"conditions": "type", "reservedFor": "uid"}
+
+
 def strategic(target: Mapping[str, Any], patch: Manifest) -> Manifest:
-    """Turn a strategic patch into a merge patch: `status.conditions` becomes the whole list, merged by type."""
+    """Turn a strategic patch into a merge patch: lists in `status` that have a key become the whole list, merged by it."""
     status = patch.get("status")
-    conditions = status.get("conditions") if isinstance(status, dict) else None
-    if not isinstance(status, dict) or not isinstance(conditions, list):
+    if not isinstance(status, dict):
         return patch
-    present = mapping(target, "status").get("conditions")
-    whole = with_conditions(present if isinstance(present, list) else [], conditions)
-    return {**patch, "status": {**status, "conditions": whole}}
+    whole: Manifest = {}
+    for field, key in _KEYS.items():
+        changes, present = status.get(field), mapping(target, "status").get(field)
+        if isinstance(changes, list):
+            whole[field] = with_entries(present if isinstance(present, list) else [], changes, key)
+    return {**patch, "status": {**status, **whole}} if whole else patch
 
 
-def with_conditions(present: list[Any], changes: list[Any]) -> list[Any]:
-    """Merge conditions into a list by their type; new types are appended."""
+def with_entries(present: list[Any], changes: list[Any], key: str = "type") -> list[Any]:
+    """Merge entries into a list by their key; new ones are appended, and those that say `$patch: delete` go."""
     whole = list(present)
     for change in changes:
-        name = mapping(change).get("type")
-        at = next((index for index, old in enumerate(whole) if mapping(old).get("type") == name), None)
-        if at is None:
+        name = mapping(change).get(key)
+        at = next((index for index, old in enumerate(whole) if mapping(old).get(key) == name), None)
+        if mapping(change).get("$patch") == "delete":
+            whole = [old for old in whole if mapping(old).get(key) != name]
+        elif at is None:
             whole.append(copied(change))
         else:
             whole[at] = merged(whole[at], change)

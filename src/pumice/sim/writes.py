@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pumice.api import kinds, names, timestamp
-from pumice.cache import effects
-from pumice.sim import deletion, errors, identity, volumes
+from pumice.cache import effects, preparation_writes
+from pumice.sim import deletion, errors, identity, preparing, volumes
 from pumice.sim.identity import Key
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ class Writer:
         self._faults = faults
         self._create = create
         self._observer = observer
+        self._preparer = preparing.Preparer(store, clock, create)
         self._volumes = volumes.VolumeController(store, create)
 
     def record(self, note: effects.Note) -> None:
@@ -105,6 +106,8 @@ class Writer:
             answer = self._write(effect, key)
         except errors.ApiError as error:
             problem = failure(error)
+        except preparation_writes.HinderedError as error:
+            problem = effects.Failure(error.code, str(error))
         if fault is not None:
             return effects.Outcome(effect=effect, failure=_injected(fault, key))
         return effects.Outcome(effect=effect, failure=problem, object=answer)
@@ -113,6 +116,8 @@ class Writer:
         match effect:
             case effects.Bind():
                 self._bind(effect, key)
+            case effects.Prepare() | effects.TakeBack():
+                self._preparer.carry_out(effect)
             case effects.Evict():
                 self._evict(effect, key)
             case effects.Patch():
@@ -171,8 +176,9 @@ class Writer:
 def _target(effect: Answerable) -> Key:
     if isinstance(effect, effects.Create):
         return identity.identify(effect.manifest)
-    kind = kinds.POD if isinstance(effect, effects.Bind | effects.Evict) else effect.kind
-    return Key(kind, effect.namespace, effect.name)
+    if isinstance(effect, effects.Patch | effects.Read):
+        return Key(effect.kind, effect.namespace, effect.name)
+    return Key(kinds.POD, effect.namespace, effect.name)
 
 
 def _verb(effect: Answerable) -> Verb | None:
@@ -182,6 +188,10 @@ def _verb(effect: Answerable) -> Verb | None:
             return "bind"
         case effects.Evict():
             return "evict"
+        case effects.Prepare():
+            return "prepare"
+        case effects.TakeBack():
+            return "take back"
         case effects.Patch(kind=kind, subresource=subresource):
             through_status = subresource == "status" and (kind == kinds.POD or kind.name == _QUEUE_NAME)
             return "status" if through_status or kind.name == _GROUP_NAME else None

@@ -93,6 +93,7 @@ class Outlet:
     def undo(self) -> None:
         """Put every task back, the last one first."""
         for task, node, status in reversed(self._undo):
+            self._cache.assumptions.preparing.forget(task.uid)
             self._cache.assumptions.forget(task.uid)
             self._cache.cluster.apply([task], [node], status)
         self._undo.clear()

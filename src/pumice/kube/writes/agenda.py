@@ -23,7 +23,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from pumice.api import kinds, names
-from pumice.cache.effects import Answerable, Bind, Create, Evict, Patch
+from pumice.cache.effects import Answerable, Bind, Create, Evict, Patch, Prepare, TakeBack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -195,7 +195,7 @@ def _says_all(later: dict[str, Any], earlier: dict[str, Any], *, merged: bool) -
 
 
 def _object(effect: Answerable) -> _Object:
-    if isinstance(effect, Bind | Evict):
+    if isinstance(effect, Bind | Evict | Prepare | TakeBack):
         return _PODS, effect.namespace, effect.name
     if isinstance(effect, Create):
         metadata = effect.manifest["metadata"]

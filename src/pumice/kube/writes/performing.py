@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from pumice.cache import effects
-from pumice.kube.writes import binding, evicting, updating, volumes, writing
+from pumice.kube.writes import binding, evicting, preparing, updating, volumes, writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,12 +27,14 @@ class Performer:
         evictor: writing.Evictor | None = None,
         updater: writing.StatusUpdater | None = None,
         volume_binder: writing.VolumeBinder | None = None,
+        preparer: writing.Preparer | None = None,
     ) -> None:
         self._observer = observer
         self._binder = binder or binding.ApiBinder(api)
         self._evictor = evictor or evicting.ApiEvictor(api, now)
         self._updater = updater or updating.ApiUpdater(api, time.monotonic)
         self._volume_binder = volume_binder or volumes.ApiVolumeBinder(api)
+        self._preparer = preparer or preparing.ApiPreparer(api, now)
         self._objects = updating.ApiObjects(api)
 
     async def perform(self, effect: Answerable) -> Outcome:
@@ -76,6 +78,10 @@ class Performer:
         match effect:
             case effects.Bind():
                 return await self._binder.bind(effect)
+            case effects.Prepare():
+                return await self._preparer.prepare(effect)
+            case effects.TakeBack():
+                return await self._preparer.take_back(effect)
             case effects.Evict():
                 return await self._evictor.evict(effect)
             case effects.Patch():

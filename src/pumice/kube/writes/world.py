@@ -57,6 +57,7 @@ class KubeWorld:
         evictor: writing.Evictor | None = None,
         updater: writing.StatusUpdater | None = None,
         volume_binder: writing.VolumeBinder | None = None,
+        preparer: writing.Preparer | None = None,
         workers: int = WORKERS,
         now: Callable[[], int] = lambda: time.time_ns() // 1000,
     ) -> None:
@@ -69,6 +70,7 @@ class KubeWorld:
             evictor=evictor,
             updater=updater,
             volume_binder=volume_binder,
+            preparer=preparer,
         )
         self._events = eventing.EventRecorder(client, now, component)
         self._workers = worker_pool.WorkerPool(performer, self._events, self._answer, workers, self._refill)

@@ -65,6 +65,16 @@ class Binder(Protocol):
         """Bind a pod."""
 
 
+class Preparer(Protocol):
+    """Writes what has to be there before pods are bound."""
+
+    async def prepare(self, effect: effects.Prepare) -> effects.Outcome:
+        """Write it, as far as it is not there."""
+
+    async def take_back(self, effect: effects.TakeBack) -> effects.Outcome:
+        """Take it back, as far as it is there."""
+
+
 class Evictor(Protocol):
     """Evicts pods."""
 

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from pumice.api import names
 from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import NODE_TASKS, Reads
 from pumice.framework.reasons import Code
 from pumice.plugins.deviceshare.holdings import Holdings
 from pumice.plugins.deviceshare.kinds import Gpus, VirtualGpus
+from pumice.plugins.deviceshare.locks import Locks
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping
@@ -41,7 +43,11 @@ class DeviceShareSettings(Settings):
     sharing = settings.truth(_SHARING, default=False, help="whether GPUs are shared by memory (volcano.sh/gpu-memory)")
     number = settings.truth(_NUMBER, default=False, help="whether GPUs are given out whole (volcano.sh/gpu-number)")
     vgpu = settings.truth(_VGPU, default=False, help="whether virtual GPUs are given out (volcano.sh/vgpu-number)")
-    lock = settings.truth(_LOCK, default=False, help="whether nodes are locked while a pod gets its cards")
+    lock = settings.truth(
+        _LOCK,
+        default=False,
+        help="whether a node is locked, by an annotation, from before pods are bound to it until its device plugin has served them",
+    )
     mind_cluster = settings.truth(
         _ASCEND[0], default=False, help="accepted: pods with Ascend cards wait, with a reason"
     )
@@ -66,6 +72,7 @@ class DeviceShare(Plugin):
 
     What a node has is read from its capacity, or from the annotation of its device plugin; cards that are not well take nobody. Which card a pod has travels with its bind, in the annotations that the device plugins read, and is read back from there after a restart. Pods of one cycle never get the same part of a card.
     For virtual GPUs `binpack` prefers cards that are used most, and `spread` those that are used least. Only one of the three kinds can be switched on.
+    With locks a node is locked before pods are bound to it, by the annotation `gpu` or `hamivgpu`, and takes nobody else who asks for cards until its device plugin has taken the lock off, or five minutes have passed. Members of a gang that leave together share a lock.
     """
 
     name = "deviceshare"
@@ -78,11 +85,6 @@ class DeviceShare(Plugin):
         on = [key for key in (_SHARING, _NUMBER, _VGPU) if arguments.get(key)]
         if len(on) > 1:
             yield (on[1],), f"cannot be on together with {on[0]}; keep only one of them"
-        if arguments.get(_LOCK):
-            yield (
-                (_LOCK,),
-                "locks of nodes are not provided yet; leave it out: one scheduler never gives a card to two pods",
-            )
         for index, rule in enumerate(arguments.get(_RULES) or ()):
             if not isinstance(rule, dict) or not all(isinstance(each, str) for pair in rule.items() for each in pair):
                 yield (_RULES, index), "expected a map of labels"
@@ -95,6 +97,10 @@ class DeviceShare(Plugin):
             self._holdings = Holdings(Gpus(whole=told.number))
         elif told.vgpu:
             self._holdings = Holdings(VirtualGpus(told.policy, list(told.rules or ())))
+        self._locks: Locks | None = None
+        if told.lock and (holdings := self._holdings) is not None:
+            annotation = names.VGPU_LOCK if told.vgpu else names.GPU_LOCK
+            self._locks = Locks(self.name, annotation, lambda task: holdings.kind.request(task) is not None)
 
     def open(self, session: Session) -> None:
         """Register filter and score, if any node has cards."""
@@ -111,6 +117,8 @@ class DeviceShare(Plugin):
         reads = NODE_TASKS | Reads.TASK if self.settings.rules else NODE_TASKS  # rules go by labels
         session.predicate.add(self.fits, reads=reads, apart=self.request, details=self.detail)
         session.add_handler(self.follow)
+        if self._locks is not None:
+            self._locks.open(session)
         if self.settings.weight:
             session.score.add(self.score, reads=reads, apart=self.request)
 

@@ -1,0 +1,242 @@
+"""Binds before which something has to be written: what waits for what, and what is taken back.
+
+```
+ begin() ──▶ Prepare of each member ──▶ all written ──▶ binds of the whole party ──▶ seen on its node: done
+                   │ cannot be written, a member is gone            │ refused
+                   └──────────▶ the party falls                     └──▶ give_back() ──▶ TakeBack until it has arrived
+```
+
+Pods of one job that leave together are a party: none is bound before everything is written for all of them, and if something cannot be written for one, none is bound. A write that may have arrived is repeated, which
+changes nothing if it has; what is not needed any more is taken back until that has arrived.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from msgspec import structs
+
+from pumice.api import timestamp
+from pumice.cache import preparation_writes, retry_pauses
+from pumice.cache.effects import Bind, Prepare, TakeBack
+from pumice.model.preparations import ClaimReservation, NodeLock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pumice.cache.effects import FailureCode, Outcome
+    from pumice.cache.mirror import Mirror
+    from pumice.model.preparations import Preparation
+
+PATIENCE: Final = 30_000_000
+TRIES: Final = 5
+"""So often something is written again that failed in passing; then the pods are decided about anew."""
+
+
+class Party(msgspec.Struct):
+    """Binds that leave together; `waiting` is what is not written yet, with how often it was tried and when it is to be repeated or asked about."""
+
+    binds: dict[str, Bind]
+    waiting: dict[str, Prepare]
+    tries: dict[str, int]
+    due: dict[str, int]
+
+
+class Returning(msgspec.Struct):
+    """Something that is being taken back; `due` is when to send it again."""
+
+    effect: TakeBack
+    due: int
+    tries: int = 0
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What follows: binds that may leave, and pods that cannot be bound, with why."""
+
+    ready: tuple[Bind, ...] = ()
+    failed: tuple[tuple[str, str, FailureCode], ...] = ()
+
+
+NOTHING: Final = Verdict()
+
+
+class Preparing:
+    """Parties on their way, what was written for whom, and what is being taken back."""
+
+    def __init__(self, cache: Mirror) -> None:
+        self._cache = cache
+        self._parties: dict[int, Party] = {}
+        self._party_of: dict[str, int] = {}
+        self._written: dict[
+            str, Prepare
+        ] = {}  # by uid, from when it is asked for until the pod is on its node or it is taken back
+        self._returning: dict[str, Returning] = {}  # by uid
+        self._numbers = 0
+        self._last_stamp = 0
+
+    # -- beginning ---------------------------------------------------------------------------------------------
+
+    def begin(self, binds: Sequence[Bind], preparations: dict[str, tuple[Preparation, ...]], now: int) -> None:
+        """Have written what has to be there before the binds of one job, and keep these until it is."""
+        self._last_stamp = max(now, self._last_stamp + 1)
+        stamp = timestamp.format_timestamp(self._last_stamp)
+        chosen = _allocations(preparations.values())
+        self._numbers += 1
+        party = self._parties[self._numbers] = Party({bind.uid: bind for bind in binds}, {}, {}, {})
+        for bind in binds:
+            self._party_of[bind.uid] = self._numbers
+            wanted = tuple(_completed(each, stamp, chosen) for each in preparations.get(bind.uid, ()))
+            if wanted:
+                self._keep_after_all(bind.uid, wanted)
+                effect = Prepare(
+                    namespace=bind.namespace, name=bind.name, uid=bind.uid, node=bind.node, preparations=wanted
+                )
+                party.waiting[bind.uid] = effect
+                self._send(party, effect, now)
+
+    def _keep_after_all(self, uid: str, wanted: tuple[Preparation, ...]) -> None:
+        """Leave out of what is being taken back what is wanted again; if that was sent already, it comes before what is written now."""
+        returning = self._returning.pop(uid, None)
+        if returning is None:
+            return
+        again = [preparation_writes.target(each) for each in wanted]
+        left = tuple(
+            each
+            for each in returning.effect.preparations
+            if isinstance(each, NodeLock) or preparation_writes.target(each) not in again
+        )
+        if left:
+            returning.effect = structs.replace(returning.effect, preparations=left)
+            self._returning[uid] = returning
+
+    def _send(self, party: Party, effect: Prepare, now: int) -> None:
+        self._written[effect.uid] = effect
+        party.due[effect.uid] = now + PATIENCE
+        self._cache.world.send(effect)
+
+    def is_under_way(self, uid: str) -> bool:
+        """Tell whether the bind of a pod has not left yet."""
+        return uid in self._party_of
+
+    # -- answers -----------------------------------------------------------------------------------------------
+
+    def settle(self, effect: Prepare, outcome: Outcome, now: int) -> Verdict:
+        """Take the answer about what was to be written."""
+        party = self._parties.get(self._party_of.get(effect.uid, 0))
+        if party is None or party.waiting.get(effect.uid) != effect:
+            return NOTHING
+        failure = outcome.failure
+        if failure is None:
+            del party.waiting[effect.uid]
+            del party.due[effect.uid]
+            return NOTHING if party.waiting else self._leave(self._party_of[effect.uid])
+        tries = party.tries[effect.uid] = party.tries.get(effect.uid, 0) + 1
+        if failure.code in ("unavailable", "unknown") and tries < TRIES:
+            party.due[effect.uid] = now + max(retry_pauses.FIRST_DELAY, retry_pauses.delay(tries, failure.code))
+            return NOTHING
+        return self.fall(effect.uid, failure.message, failure.code)
+
+    def _leave(self, number: int) -> Verdict:
+        party = self._parties.pop(number)
+        for uid in party.binds:
+            del self._party_of[uid]
+        return Verdict(ready=tuple(party.binds.values()))
+
+    def fall(self, uid: str, message: str, code: FailureCode) -> Verdict:
+        """Give up a whole party, because of one of its members."""
+        number = self._party_of.get(uid)
+        if number is None:
+            return NOTHING
+        ready = self._leave(number).ready
+        culprit = next(bind for bind in ready if bind.uid == uid)
+        others = f"it leaves together with {culprit.namespace}/{culprit.name}: {message}"
+        return Verdict(failed=tuple((bind.uid, message if bind.uid == uid else others, code) for bind in ready))
+
+    def settle_return(self, effect: TakeBack, outcome: Outcome, now: int) -> None:
+        """Take the answer about what was to be taken back; what did not arrive is sent again."""
+        known = self._returning.get(effect.uid)
+        if known is None or known.effect != effect:
+            return
+        failure = outcome.failure
+        if failure is None or failure.code == "notfound":
+            del self._returning[effect.uid]
+            return
+        known.tries += 1
+        known.due = now + max(retry_pauses.FIRST_DELAY, retry_pauses.delay(known.tries, failure.code))
+        what = f"what was prepared for pod {effect.namespace}/{effect.name} could not be taken back"
+        self._cache.record.say("bind", f"{what}: {failure.message}; attempt {known.tries} failed, it will be repeated")
+
+    # -- ends --------------------------------------------------------------------------------------------------
+
+    def done(self, uid: str) -> None:
+        """Note that a pod is on the node that everything was prepared for: it keeps what was written, the locks for whoever left with it, too."""
+        effect = self._written.pop(uid, None)
+        if effect is not None:
+            self._spare([each for each in effect.preparations if isinstance(each, NodeLock)])
+
+    def _spare(self, locks: Sequence[NodeLock]) -> None:
+        """Leave locks to the device plugin, which takes them off."""
+        for uid, effect in list(self._written.items()) if locks else ():
+            left = tuple(each for each in effect.preparations if each not in locks)
+            if left != effect.preparations:
+                self._written[uid] = structs.replace(effect, preparations=left)
+
+    def give_back(self, uid: str, now: int) -> None:
+        """Have taken back what was written for a pod that is not bound, but for locks that others rely on who left with it."""
+        effect = self._written.pop(uid, None)
+        if effect is None:
+            return
+        relied_on = [each for other in self._written.values() for each in other.preparations]
+        wanted = tuple(each for each in effect.preparations if not (isinstance(each, NodeLock) and each in relied_on))
+        if not wanted:
+            return
+        back = TakeBack(namespace=effect.namespace, name=effect.name, uid=uid, preparations=wanted)
+        before = self._returning.get(uid)
+        if before is not None:
+            back = structs.replace(back, preparations=(*before.effect.preparations, *wanted))
+        self._returning[uid] = Returning(back, now + PATIENCE)
+        self._cache.world.send(back)
+
+    def forget(self, uid: str) -> None:
+        """Drop everything about a pod, written or not."""
+        number = self._party_of.get(uid)
+        if number is not None:
+            self._leave(number)
+        self._written.pop(uid, None)
+        self._returning.pop(uid, None)
+
+    # -- time --------------------------------------------------------------------------------------------------
+
+    def review(self, now: int) -> None:
+        """Repeat what is due; an answer that stays away is asked for by doing it again."""
+        for party in self._parties.values():
+            for uid, due in list(party.due.items()):
+                if due <= now:
+                    again = party.waiting[uid] = structs.replace(party.waiting[uid])
+                    self._send(party, again, now)
+        for returning in self._returning.values():
+            if returning.due <= now:
+                returning.due = now + PATIENCE
+                returning.effect = structs.replace(returning.effect)
+                self._cache.world.send(returning.effect)
+
+    def next_wake(self) -> int | None:
+        """Return when something is to be repeated."""
+        times = [due for party in self._parties.values() for due in party.due.values()]
+        times += [returning.due for returning in self._returning.values()]
+        return min(times, default=None)
+
+
+def _allocations(preparations: Iterable[tuple[Preparation, ...]]) -> dict[str, ClaimReservation]:
+    """Return the devices that were chosen for claims, by claim: whoever shares one says the same."""
+    listed = (each for several in preparations for each in several if isinstance(each, ClaimReservation))
+    return {each.key: each for each in listed if each.allocation is not None}
+
+
+def _completed(preparation: Preparation, stamp: str, chosen: dict[str, ClaimReservation]) -> Preparation:
+    if isinstance(preparation, NodeLock):
+        return structs.replace(preparation, stamp=stamp)
+    if isinstance(preparation, ClaimReservation) and preparation.allocation is None and preparation.key in chosen:
+        return structs.replace(preparation, allocation=chosen[preparation.key].allocation)
+    return preparation

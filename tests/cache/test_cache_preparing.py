@@ -1,0 +1,249 @@
+"""What is written before binds: a party leaves whole or not at all, and what is not needed is taken back until that has arrived."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from builders import SECOND, Desk, group, node, pod
+from pumice.cache.effects import Bind, Prepare, TakeBack
+from pumice.model.preparations import ClaimReservation, NodeLock
+
+MEMORY, NUMBER = "volcano.sh/gpu-memory", "volcano.sh/gpu-number"
+LOCKING = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: deviceshare, arguments: {deviceshare.GPUSharingEnable: true, deviceshare.NodeLockEnable: true}}]
+"""
+
+
+def gpu_node(name, annotations=None):
+    return node(
+        name, cpu="64", annotations=annotations, **{"volcano.sh__gpu-memory": "32768", "volcano.sh__gpu-number": "4"}
+    )
+
+
+def asking(name, group_name="g", memory="1000"):
+    made = pod(name, group_name, cpu="1")
+    resources = made["spec"]["containers"][0]["resources"]
+    resources["limits"] = {MEMORY: memory}
+    resources["requests"] = {**resources.get("requests", {}), MEMORY: memory}
+    return made
+
+
+def gang(desk, size, name="g", nodes=("n1",)):
+    desk.feed(*(gpu_node(each) for each in nodes), group(name, size))
+    desk.feed(*(asking(f"{name}-{i}", name) for i in range(size)))
+    desk.cycle()
+    desk.cycle()
+    return desk.world.of(Prepare)
+
+
+def locks(effect):
+    return [each for each in effect.preparations if isinstance(each, NodeLock)]
+
+
+def test_a_bind_leaves_once_the_lock_is_written():
+    desk = Desk(LOCKING)
+    (prepare,) = gang(desk, 1)
+    assert (prepare.name, prepare.node) == ("g-0", "n1")
+    (lock,) = locks(prepare)
+    assert (lock.node, lock.annotation) == ("n1", "gpu")
+    assert desk.world.binds == {}
+    desk.settle(prepare).cycle()
+    assert desk.world.binds == {"g-0": "n1"}
+
+
+def test_none_of_a_gang_is_bound_before_everything_is_written_for_all_of_them():
+    desk = Desk(LOCKING)
+    first, *others = gang(desk, 3)
+    assert len({lock.stamp for each in (first, *others) for lock in locks(each)}) == 1
+    for each in others:
+        desk.settle(each).cycle()
+    assert desk.world.binds == {}
+    desk.settle(first).cycle()
+    assert desk.world.binds == {"g-0": "n1", "g-1": "n1", "g-2": "n1"}
+
+
+def test_if_one_lock_cannot_be_written_nobody_is_bound_and_all_is_taken_back():
+    desk = Desk(LOCKING)
+    first, second, third = gang(desk, 3)
+    desk.settle(second).settle(first, "conflict", "node n1 is locked").apply()
+    assert desk.world.binds == {}
+    backs = desk.world.of(TakeBack)
+    # One lock is shared by all of them, so the last that lets go of it gives it back.
+    assert [each.preparations for each in backs] == [(locks(third)[0],)]
+    assert [desk.task(f"g-{i}").status.name for i in range(3)] == ["PENDING"] * 3
+    assert "node n1 is locked" in desk.task("g-1").refusal
+    assert desk.cluster.preparations == {}
+
+
+@pytest.mark.parametrize("code", ["unavailable", "unknown"])
+def test_what_failed_in_passing_is_written_again_a_few_times(code):
+    desk = Desk(LOCKING)
+    (prepare,) = gang(desk, 1)
+    for attempt in range(1, 5):
+        desk.settle(desk.world.of(Prepare)[-1], code).apply()
+        desk.now += 15 * SECOND
+        desk.apply()
+        assert len(desk.world.of(Prepare)) == attempt + 1
+        assert desk.world.of(Prepare)[-1] == prepare
+    assert desk.world.of(TakeBack) == []
+    desk.settle(desk.world.of(Prepare)[-1], code).apply()
+    assert desk.task("g-0").status.name == "PENDING"
+    assert len(desk.world.of(TakeBack)) == 1
+
+
+def test_an_answer_that_stays_away_is_asked_for_again():
+    desk = Desk(LOCKING)
+    gang(desk, 1)
+    desk.now += 31 * SECOND
+    assert desk.cache.next_wake() <= desk.now
+    desk.apply()
+    assert len(desk.world.of(Prepare)) == 2
+    assert desk.cache.next_wake() > desk.now
+
+
+@pytest.mark.parametrize("code", ["refused", "notfound"])
+def test_a_refused_bind_gives_its_lock_back_until_that_has_arrived(code):
+    desk = Desk(LOCKING)
+    (prepare,) = gang(desk, 1)
+    desk.settle(prepare).apply()
+    (bind,) = desk.world.of(Bind)
+    desk.settle(bind, code).apply()
+    (back,) = desk.world.of(TakeBack)
+    assert back.preparations == prepare.preparations
+    desk.settle(back, "unknown").apply()
+    desk.now += 15 * SECOND
+    desk.apply()
+    assert desk.world.of(TakeBack)[-1] == back
+    again = len(desk.world.of(TakeBack))
+    assert again > 1
+    desk.settle(desk.world.of(TakeBack)[-1]).apply()
+    desk.now += 60 * SECOND
+    desk.apply()
+    assert len(desk.world.of(TakeBack)) == again
+
+
+def test_a_bind_that_failed_in_passing_is_sent_again_and_keeps_its_lock():
+    desk = Desk(LOCKING)
+    (prepare,) = gang(desk, 1)
+    desk.settle(prepare).apply()
+    (bind,) = desk.world.of(Bind)
+    desk.settle(bind, "unavailable").apply()
+    desk.now += SECOND
+    desk.apply()
+    assert len(desk.world.of(Bind)) == 2
+    assert desk.world.of(TakeBack) == []
+
+
+def test_once_a_pod_is_on_its_node_the_lock_is_left_to_the_device_plugin():
+    desk = Desk(LOCKING)
+    first, second = gang(desk, 2)
+    desk.settle(first).settle(second).apply()
+    one, other = desk.world.of(Bind)
+    there = asking("g-0")
+    there["spec"]["nodeName"] = "n1"
+    desk.modify(there).settle(one).settle(other, "refused").apply()
+    assert desk.world.of(TakeBack) == []
+    assert desk.task("g-1").status.name == "PENDING"
+
+
+def test_a_pod_that_goes_while_its_gang_is_prepared_keeps_nobody_waiting():
+    desk = Desk(LOCKING)
+    first, second = gang(desk, 2)
+    desk.settle(first).delete(asking("g-1")).apply()
+    desk.settle(second).apply()
+    assert desk.world.binds == {}
+    assert desk.task("g-0").status.name == "PENDING"
+    assert len(desk.world.of(TakeBack)) == 1
+
+
+def test_binds_whose_ground_has_shifted_do_not_leave():
+    desk = Desk(LOCKING)
+    (prepare,) = gang(desk, 1)
+    cordoned = gpu_node("n1")
+    cordoned["spec"]["unschedulable"] = True
+    desk.modify(cordoned).settle(prepare).apply()
+    assert desk.world.binds == {}
+    assert len(desk.world.of(TakeBack)) == 1
+    assert "does not hold any more" in desk.task("g-0").refusal
+
+
+def test_a_locked_node_takes_no_other_pod_with_cards_and_everybody_else():
+    desk = Desk(LOCKING)
+    young = "2025-12-31T23:58:00Z"
+    desk.feed(
+        gpu_node("n1", {"gpu": young}),
+        group("g", 1),
+        asking("g-0"),
+        group("plain", 1),
+        pod("plain-0", "plain", cpu="1"),
+    )
+    desk.cycle()
+    record = desk.cycle()
+    assert desk.world.binds == {"plain-0": "n1"}
+    assert "1 node(s) were locked while their device plugin serves another pod" in record.explain("a/g")
+    desk.now += 180 * SECOND
+    desk.cycle()
+    assert [each.name for each in desk.world.of(Prepare)] == ["g-0"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "nonsense", "2025-12-31T23:54:00Z", "2027-01-01T00:00:00Z", "2025-12-31T23:50:00Z,a,p"]
+)
+def test_a_lock_that_is_old_or_says_no_time_holds_nobody(text):
+    desk = Desk(LOCKING)
+    desk.feed(gpu_node("n1", {"gpu": text}), group("g", 1), asking("g-0"))
+    desk.cycle()
+    desk.cycle()
+    assert [each.name for each in desk.world.of(Prepare)] == ["g-0"]
+
+
+def test_two_jobs_do_not_lock_one_node_at_once():
+    desk = Desk(LOCKING)
+    desk.feed(gpu_node("n1"), gpu_node("n2"), group("g", 1), group("h", 1), group("i", 1))
+    desk.feed(asking("g-0", "g"), asking("h-0", "h"), asking("i-0", "i"))
+    desk.cycle()
+    desk.cycle()
+    desk.cycle()
+    assert sorted(each.node for each in desk.world.of(Prepare)) == ["n1", "n2"]
+    assert "2 node(s) were locked while" in desk.cycle().explain("a/i")
+
+
+def test_members_that_share_a_claim_all_say_which_devices_it_gets():
+    desk = Desk(LOCKING)
+    desk.feed(gpu_node("n1"), group("g", 2), pod("g-0", "g", cpu="1"), pod("g-1", "g", cpu="1")).apply()
+    chosen = {"devices": {"results": [{"request": "r", "driver": "d", "pool": "p", "device": "x"}]}}
+    for name, allocation in (("g-0", None), ("g-1", chosen)):
+        task = desk.task(name)
+        claim = ClaimReservation(
+            namespace="a", claim="shared", uid="u", pod=name, pod_uid=task.uid, allocation=allocation
+        )
+        desk.cluster.before_bind(task.uid, [claim])
+    desk.cycle()
+    desk.cycle()
+    wanted = desk.world.of(Prepare)
+    assert [json.dumps(each.preparations[0].allocation) for each in wanted] == [json.dumps(chosen)] * 2
+
+
+def test_what_is_wanted_again_is_not_taken_back_later():
+    desk = Desk(LOCKING)
+    (prepare,) = gang(desk, 1)
+    task = desk.task("g-0")
+    claim = ClaimReservation(namespace="a", claim="c", uid="u", pod="g-0", pod_uid=task.uid)
+    preparing = desk.cache.assumptions.preparing
+    preparing._written[task.uid] = Prepare(
+        namespace="a", name="g-0", uid=task.uid, node="n1", preparations=(*prepare.preparations, claim)
+    )
+    desk.settle(prepare, "conflict").apply()
+    (back,) = desk.world.of(TakeBack)
+    assert claim in back.preparations
+    desk.settle(back, "unavailable").apply()
+    bind = Bind(namespace="a", name="g-0", uid=task.uid, node="n1")
+    preparing.begin([bind], {task.uid: (claim,)}, desk.now)
+    desk.now += 60 * SECOND
+    desk.apply()
+    assert desk.world.of(TakeBack)[-1].preparations == prepare.preparations
