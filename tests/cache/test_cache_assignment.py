@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import builders
-from pumice.api import meta
+from pumice.api import core, meta
 from pumice.cache import assignment
 from pumice.cache.cache import Cache
 from pumice.scheduler import Scheduler
@@ -37,10 +37,12 @@ def test_a_further_member_takes_names_only_for_itself():
 
 def test_pods_of_one_group_stay_together_whoever_owns_them():
     owner = meta.OwnerReference(name="other")
-    first = meta.ObjectMeta(name="p-0", annotations={builders.GROUP_NAME: "g"})
-    second = meta.ObjectMeta(name="p-1", annotations={builders.GROUP_NAME: "g"}, owner_references=(owner,))
+    first = core.Pod(metadata=meta.ObjectMeta(name="p-0", annotations={builders.GROUP_NAME: "g"}))
+    owned = meta.ObjectMeta(name="p-1", annotations={builders.GROUP_NAME: "g"}, owner_references=(owner,))
+    native = core.PodSpec(scheduling_group=core.SchedulingGroup(pod_group_name="g"))
+    third = core.Pod(metadata=meta.ObjectMeta(name="p-2", owner_references=(owner,)), spec=native)
     for each in members(5):
-        assert each.holds_pod(first) == each.holds_pod(second) == each.holds("g")
+        assert {each.holds_pod(pod) for pod in (first, core.Pod(metadata=owned), third)} == {each.holds("g")}
 
 
 ENVIRONMENTS = {

@@ -22,6 +22,7 @@ from pumice.api.affinity import (
     WeightedPodAffinityTerm,
 )
 from pumice.api.meta import Condition, KubeObject, ObjectMeta, ObjectReference, ResourceList, Wire
+from pumice.api.native import SchedulingGroup, WorkloadReference
 from pumice.api.volumes import (
     PersistentVolume,
     PersistentVolumeClaim,
@@ -71,6 +72,7 @@ __all__ = [
     "ResourceQuotaSpec",
     "ResourceQuotaStatus",
     "ResourceRequirements",
+    "SchedulingGroup",
     "Service",
     "ServiceSpec",
     "Taint",
@@ -78,6 +80,7 @@ __all__ = [
     "TopologySpreadConstraint",
     "Volume",
     "WeightedPodAffinityTerm",
+    "WorkloadReference",
 ]
 
 
@@ -145,6 +148,8 @@ class PodSpec(Wire, frozen=True, kw_only=True):
     volumes: tuple[Volume, ...] = ()
     resource_claims: tuple[PodResourceClaim, ...] = ()
     scheduling_gates: tuple[PodSchedulingGate, ...] = ()
+    scheduling_group: SchedulingGroup | None = None
+    workload_ref: WorkloadReference | None = None
     priority: int | None = None
     priority_class_name: str = ""
     preemption_policy: str | None = None

@@ -7,7 +7,19 @@ from typing import Final
 
 import msgspec
 
-from pumice.api import apps, coordination, core, nodeinfo, policy, scheduling, storage, topology, usage, workloads
+from pumice.api import (
+    apps,
+    coordination,
+    core,
+    native,
+    nodeinfo,
+    policy,
+    scheduling,
+    storage,
+    topology,
+    usage,
+    workloads,
+)
 from pumice.api.meta import KubeObject
 
 
@@ -63,6 +75,10 @@ QUEUE: Final = _kind(_SCHEDULING, "Queue", "queues", scheduling.Queue, cluster=T
 PRIORITY_CLASS: Final = _kind(
     "scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", scheduling.PriorityClass, cluster=True
 )
+# Kubernetes' own gangs; the plural of theirs is that of Volcano's, so they are always addressed with the group.
+_NATIVE: Final = "scheduling.k8s.io/v1alpha2"
+NATIVE_POD_GROUP: Final = _kind(_NATIVE, "PodGroup", "podgroups", native.PodGroup)
+WORKLOAD: Final = _kind(_NATIVE, "Workload", "workloads")
 HYPER_NODE: Final = _kind("topology.volcano.sh/v1alpha1", "HyperNode", "hypernodes", topology.HyperNode, cluster=True)
 POD_DISRUPTION_BUDGET: Final = _kind(
     "policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", policy.PodDisruptionBudget
@@ -90,6 +106,7 @@ NUMATOPOLOGY: Final = _kind(
     "nodeinfo.volcano.sh/v1alpha1", "Numatopology", "numatopologies", nodeinfo.Numatopology, cluster=True
 )
 NODE_USAGE: Final = _kind("pumice.dev/v1alpha1", "NodeUsage", "nodeusages", usage.NodeUsage, cluster=True)
+UNSERVED_KIND: Final = _kind("pumice.dev/v1alpha1", "UnservedKind", "unservedkinds", usage.UnservedKind, cluster=True)
 NODE_SHARD: Final = _kind("shard.volcano.sh/v1alpha1", "NodeShard", "nodeshards", cluster=True)
 JOB: Final = _kind("batch.volcano.sh/v1alpha1", "Job", "jobs", workloads.Job)
 CRON_JOB: Final = _kind("batch.volcano.sh/v1alpha1", "CronJob", "cronjobs", workloads.CronJob)
@@ -130,6 +147,8 @@ KINDS: Final[tuple[Kind, ...]] = (
     POD_GROUP,
     QUEUE,
     PRIORITY_CLASS,
+    NATIVE_POD_GROUP,
+    WORKLOAD,
     HYPER_NODE,
     POD_DISRUPTION_BUDGET,
     STORAGE_CLASS,
@@ -146,6 +165,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     DEVICE_CLASS,
     NUMATOPOLOGY,
     NODE_USAGE,
+    UNSERVED_KIND,
     NODE_SHARD,
     JOB,
     CRON_JOB,
@@ -164,7 +184,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     SIGS_QUEUE,
 )
 
-FOR_CONTROLLERS: Final = frozenset({CONFIG_MAP, SECRET, NETWORK_POLICY})
+FOR_CONTROLLERS: Final = frozenset({CONFIG_MAP, SECRET, NETWORK_POLICY, WORKLOAD})
 """Kinds that controllers make and no scheduler looks at; they are in no dump and in no study of a cluster."""
 
 SCHEDULING: Final[tuple[Kind, ...]] = tuple(kind for kind in KINDS if kind not in FOR_CONTROLLERS)

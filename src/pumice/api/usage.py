@@ -1,4 +1,4 @@
-"""How busy nodes were measured to be: what a source of metrics said, as an object that is fed, kept, recorded and dumped like any other."""
+"""What is known of a cluster beside its objects, as objects that are fed, kept, recorded and dumped like any other: how busy nodes were measured to be, what is not served."""
 
 import msgspec
 
@@ -19,3 +19,7 @@ class NodeUsage(KubeObject, frozen=True, kw_only=True):
     time: str = ""
     interval: str = "30s"
     nodes: dict[str, NodeLoad] = msgspec.field(default_factory=dict)
+
+
+class UnservedKind(KubeObject, frozen=True, kw_only=True):
+    """A kind that an API server was asked for and does not serve, named like `podgroups.scheduling.k8s.io`."""

@@ -10,12 +10,12 @@ import bisect
 import zlib
 from typing import TYPE_CHECKING
 
-from pumice.api import names
+from pumice.model import native_groups
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pumice.api import meta
+    from pumice.api import core
 
 POINTS = 20  # of each member on the ring
 
@@ -42,9 +42,10 @@ class Assignment:
         position = bisect.bisect_right(self._points, zlib.crc32(name.encode()))
         return self._names[position % len(self._names)] == self.member
 
-    def holds_pod(self, metadata: meta.ObjectMeta) -> bool:
+    def holds_pod(self, pod: core.Pod) -> bool:
         """Tell whether a pod is this member's: by its group, else by its first owner, else by itself."""
-        group = metadata.annotations.get(names.GROUP_NAME, "")
+        metadata = pod.metadata
+        group = native_groups.job_key(pod).partition("/")[2].removesuffix(native_groups.MARK)
         owner = metadata.owner_references[0].name if metadata.owner_references else metadata.name
         return self.holds(group or owner)
 

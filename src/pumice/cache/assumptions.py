@@ -174,12 +174,15 @@ class Assumptions:
         """Send an eviction, with the events that tell of it."""
         effect = Evict(namespace=task.namespace, name=task.name, uid=task.uid, reason=reason)
         self._evictions[task.uid] = Eviction(effect, self._now + PATIENCE)
-        self._cache.world.send(effect)
+        job = task.job
+        if job is None or not job.whole or not self._cache.publisher.native.mark(job, effect, self._now):
+            self._cache.world.send(effect)
         self._cache.note(
             kinds.POD, task.pod.metadata, "Warning", names.EVENT_EVICT, f"Pod is evicted, because of {reason}"
         )
         if task.job is not None and task.job.group is not None and not shadows.is_shadow(task.job.group):
-            self._cache.note(kinds.POD_GROUP, task.job.group.metadata, "Normal", names.EVENT_EVICT, reason)
+            kind = self._cache.publisher.kind(task.job.key)
+            self._cache.note(kind, task.job.group.metadata, "Normal", names.EVENT_EVICT, reason)
 
     # -- events ------------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pumice.api import decoding, kinds, meta, names
-from pumice.cache import assumptions, handover, inputs, objects, pods, publishing, shadows, unserved
+from pumice.cache import assumptions, handover, inputs, native_groups, objects, pods, publishing, shadows, unserved
 from pumice.cache.effects import Bind, Create, Evict, Note, Outcome, Patch, Prepare, Read, TakeBack, World
 from pumice.cache.options import Options
 from pumice.framework import reason_keys
@@ -58,6 +58,7 @@ class Cache:
         self.shadows = shadows.Shadows(self.cluster)
         self.pods = pods.Pods(self)
         self.unserved = unserved.Unserved(self)
+        self.native_groups = native_groups.NativeGroups(self)
         self.objects = objects.Objects(self)
         # Whether a victim was to make room for somebody who does not wait any more; the loop knows.
         self.is_given_up: Callable[[Cluster, str], bool] = lambda _cluster, _victim: False
@@ -115,8 +116,9 @@ class Cache:
                 self._settle(outcome, now)
             except Exception as error:  # noqa: BLE001  nor must one answer cost the next
                 self.broke(f"the answer to {_named(outcome.effect)} could not be taken in", error)
+        self.native_groups.prepare()
         if not standby:
-            for part in (self.assumptions, self.publisher, self.pods, self.unserved):
+            for part in (self.assumptions, self.publisher, self.pods, self.unserved, self.native_groups):
                 try:
                     part.review(now)
                 except Exception as error:  # noqa: BLE001  nor one part the others

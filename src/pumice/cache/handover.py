@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.api import core, decoding, kinds, meta, names, scheduling
-from pumice.model import requests, resources
+from pumice.model import native_groups, requests, resources
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +47,8 @@ class Overtaking:
                 self._note_pod(found, gone=gone)
             case "Node":
                 self._note_node(found, gone=gone)
+            case "PodGroup" if kind is kinds.NATIVE_POD_GROUP:
+                self._note_native(metadata, gone=gone)
             case "PodGroup":
                 self._note_group(f"{metadata.namespace}/{metadata.name}", found, gone=gone)
             case "Queue" if gone and metadata.name in self._cluster.queues:
@@ -115,6 +117,17 @@ class Overtaking:
             self._groups[key] = f"PodGroup {key} moved from queue {job.queue} to {found.spec.queue}"
         else:
             self._groups.pop(key, None)
+
+    def _note_native(self, metadata: meta.ObjectMeta, *, gone: bool) -> None:
+        """Note a group of Kubernetes' own, of which nothing can change but that it goes, or that another takes its place."""
+        key = native_groups.key_of(metadata.namespace, metadata.name)
+        job = self._cluster.jobs.get(key)
+        if job is None or job.group is None:
+            return
+        if gone or metadata.deletion_timestamp:
+            self._groups[key] = f"PodGroup {key} has been deleted"
+        elif metadata.uid != job.group.metadata.uid:
+            self._groups[key] = f"PodGroup {key} was replaced"
 
     def _crowded(self, name: str) -> str:
         """Say what is short on a node once the pods that appeared there are counted too."""

@@ -12,6 +12,7 @@ from pumice.cache.mirror import Mirror
 from pumice.model import resources, volumes
 
 if TYPE_CHECKING:
+    from pumice.cache.native_groups import NativeGroups
     from pumice.cache.pods import Pods
     from pumice.cache.publishing import Publisher
     from pumice.cache.reflector import EventType
@@ -38,6 +39,10 @@ class ObjectsMirror(Mirror, Protocol):
         """Groups for pods that have none."""
 
     @property
+    def native_groups(self) -> NativeGroups:
+        """Groups of Kubernetes' own."""
+
+    @property
     def unserved(self) -> Unserved:
         """Workloads that nobody has touched."""
 
@@ -55,6 +60,9 @@ class Objects:
         gone = event_type == "DELETED"
         if kind in unserved.KINDS:
             self._cache.unserved.apply(kind, found, gone=gone)
+            return
+        if kind is kinds.NATIVE_POD_GROUP:
+            self._cache.native_groups.apply(found, gone=gone)
             return
         match kind.name:
             case "PodGroup":
@@ -221,6 +229,8 @@ class Objects:
             self._cache.disable(kind, metadata, "", problem)
         else:
             self._cache.enable(kind, metadata, "")
+        if kind is kinds.NAMESPACE:
+            self._cache.native_groups.touch_namespace(metadata.name)
         if kind is kinds.POD_DISRUPTION_BUDGET:
             self._cache.shadows.budget(kept.get(key), metadata)
             if gone:

@@ -10,11 +10,12 @@ from pumice.api import core, decoding, kinds, meta, names
 from pumice.cache import reflector
 from pumice.cache.mirror import Mirror
 from pumice.framework import causes
-from pumice.model import resources, shape, statuses, subgroups, task
+from pumice.model import native_groups, resources, shape, statuses, subgroups, task
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from pumice.cache.assumptions import Assumptions
+    from pumice.cache.native_groups import NativeGroups
     from pumice.cache.publishing import Publisher
     from pumice.cache.reflector import EventType
     from pumice.cache.shadows import Shadows
@@ -35,6 +36,10 @@ class PodsMirror(Mirror, Protocol):
     @property
     def publisher(self) -> Publisher:
         """What writes about groups, pods and queues."""
+
+    @property
+    def native_groups(self) -> NativeGroups:
+        """Groups of Kubernetes' own."""
 
     @property
     def shadows(self) -> Shadows:
@@ -64,6 +69,8 @@ class Pods:
     def _take(self, pod: core.Pod, now: int) -> None:
         uid = pod.metadata.uid
         known = self._cluster.tasks.get(uid)
+        if pod.spec.scheduling_group is not None:
+            self._cache.native_groups.note_foreign(pod, gone=False)
         if not self._is_ours(pod):
             self._remove(uid)
             return
@@ -129,6 +136,8 @@ class Pods:
         if self._bad.pop(uid, None) is not None:
             self._cache.enable(kinds.POD, pod.metadata, made.job_key)
         self._cluster.add_task(made, node)
+        self._cache.native_groups.touch(made.job_key)
+        self._cache.native_groups.warn_of_two(pod)
         if decided is not None and made.node is not None:
             self._cluster.volumes.reserve(uid, decided)
         if known is not None:
@@ -138,14 +147,14 @@ class Pods:
     def regroup(self, now: int) -> None:
         """Take every pod without a group anew: which jobs such pods belong to has changed."""
         for known in list(self._cluster.tasks.values()):
-            if not known.pod.metadata.annotations.get(names.GROUP_NAME):
+            if not native_groups.job_key(known.pod):
                 self._enter(known.pod, known, now)
 
     def _is_ours(self, pod: core.Pod) -> bool:
         """Take own pods in every phase; of others only those that hold room on a node."""
         if pod.spec.scheduler_name in self._cache.options.scheduler_name:
             assignment = self._cache.assignment
-            if assignment is None or assignment.holds_pod(pod.metadata):
+            if assignment is None or assignment.holds_pod(pod):
                 return True
         return bool(pod.spec.node_name) and pod.status.phase not in FINISHED_PHASES
 
@@ -153,12 +162,14 @@ class Pods:
         known = self._cluster.tasks.get(uid)
         if known is not None:
             self._cluster.remove_task(known)
+            self._cache.native_groups.touch(known.job_key)
             self._cache.shadows.forget(known.job)
         self._waiting_for_group.pop(uid, None)
 
     def forget(self, uid: str) -> None:
         """Drop a pod that is gone, and everything that is assumed or remembered of it."""
         self._remove(uid)
+        self._cache.native_groups.forget_foreign(uid)
         self._cache.assumptions.forget(uid)
         self._cache.publisher.forget_task(uid)
         self._cache.forget_told(uid)
@@ -196,9 +207,9 @@ class Pods:
                 self._waiting_for_group[uid] = now
             elif now - since >= MISSING_GROUP_PATIENCE:
                 del self._waiting_for_group[uid]
-                text = (
-                    f"{causes.missing_group(waiting.job_key)}; create it or correct the annotation {names.GROUP_NAME}"
-                )
+                text = causes.missing_group(self._cluster, waiting.job_key)
+                if not native_groups.is_native(waiting.job_key) and not native_groups.is_older(waiting.job_key):
+                    text += f"; create it or correct the annotation {names.GROUP_NAME}"
                 self._cache.record.state(waiting.job_key, text)
                 self._cache.publisher.group_missing(waiting, text, now)
 

@@ -10,8 +10,10 @@ from pumice.api import kinds, names, printable, scheduling, timestamp
 from pumice.cache import queues, reflector, retry_pauses, shadows, write_paces
 from pumice.cache.effects import Outcome, Patch
 from pumice.cache.group_drafts import GroupDraft, GroupDrafts
+from pumice.cache.native_statuses import NativeStatuses
 from pumice.framework import closing
 from pumice.framework.reason_keys import READY, is_news, reason_key
+from pumice.model import native_groups
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
@@ -39,7 +41,8 @@ class Publisher:
         self._retry_pauses = retry_pauses.RetryPauses()
         self._paces = write_paces.WritePaces(cache.options.reason_patience)
         self.queue_kinds: dict[str, kinds.Kind] = {}
-        self._kinds: dict[str, kinds.Kind] = {}  # of groups that were read in an older version of the kind
+        self._kinds: dict[str, kinds.Kind] = {}  # of groups that were read in another version of the kind
+        self.native = NativeStatuses(cache)
 
     def answer_queue(self, name: str, kind: kinds.Kind) -> None:
         """Write about a queue under the kind it was read in."""
@@ -55,7 +58,8 @@ class Publisher:
         else:
             self._kinds[job] = kind
 
-    def _kind(self, job: str) -> kinds.Kind:
+    def kind(self, job: str) -> kinds.Kind:
+        """Return the kind that a group was read in."""
         return self._kinds.get(job, kinds.POD_GROUP)
 
     def publish(self, session: Session) -> None:
@@ -68,7 +72,8 @@ class Publisher:
                 continue
             for job, report in run:
                 self._publish_job(job, report, drafts, now)
-                if not heeded and (job.topology is not None or job.policies) and (idle := _unheeded(job)):
+                wishes = (job.topology is not None or job.policies) and not job.native
+                if not heeded and wishes and (idle := _unheeded(job)):
                     self._tell(job, "Warning", names.EVENT_NO_EFFECT, idle)
                 for entry in report.tasks:
                     self._publish_task(entry, now)
@@ -113,12 +118,12 @@ class Publisher:
             told = self._noticed.setdefault(job.key, {})
             if (key := reason_key(message)) not in told:
                 told[key] = None
-                kind = self._kind(job.key)
+                kind = self.kind(job.key)
                 self._cache.note(kind, job.group.metadata, "Normal", names.EVENT_UNSCHEDULABLE, message)
 
     def _tell(self, job: Job, type_: Literal["Normal", "Warning"], reason: str, message: str) -> None:
         if job.group is not None and not shadows.is_shadow(job.group):
-            self._cache.note(self._kind(job.key), job.group.metadata, type_, reason, message, once=True)
+            self._cache.note(self.kind(job.key), job.group.metadata, type_, reason, message, once=True)
 
     # -- groups ------------------------------------------------------------------------------------------------
 
@@ -130,7 +135,9 @@ class Publisher:
                 self._forget_reasons(job, report)
         for job, report in run:
             group = job.group
-            if group is not None and not shadows.is_shadow(group):
+            if job.native:
+                self.native.publish(job, report, now)
+            elif group is not None and not shadows.is_shadow(group):
                 self._write_group(job, group, drafts.of(job, report), now)
 
     def _publish_job(self, job: Job, report: closing.JobReport, drafts: GroupDrafts, now: int) -> None:
@@ -141,7 +148,10 @@ class Publisher:
             self._cluster.set_status(job, report.status)
         elif self._is_due(job, report, now):
             self._cluster.set_status(job, report.status)
-            self._write_group(job, group, drafts.of(job, report), now)
+            if job.native:
+                self.native.publish(job, report, now)
+            else:
+                self._write_group(job, group, drafts.of(job, report), now)
         if report.entered:
             self._noticed.pop(job.key, None)
 
@@ -184,7 +194,7 @@ class Publisher:
         wanted = news or (report.changed and not moved)
         stood = not wanted or self._paces.has_stood(name, now)
         if news and stood and job.group is not None:
-            kind = self._kind(job.key)
+            kind = self.kind(job.key)
             self._cache.note(kind, job.group.metadata, "Warning", names.EVENT_UNSCHEDULABLE, report.warning)
             self._warned[job.key] = report.warning
         may_write = report.changed and (moved or self._paces.may_give_reason(name, now))
@@ -210,6 +220,9 @@ class Publisher:
 
     def settle(self, effect: Patch, outcome: Outcome, now: int) -> None:
         """Take the answer to a patch; one that failed is found to be missing after a pause, and written in the next cycle."""
+        if effect.kind is kinds.NATIVE_POD_GROUP:
+            self.native.settle(effect, native_groups.key_of(effect.namespace, effect.name), outcome, now)
+            return
         name = _name(effect)
         if effect.kind.name == kinds.POD_GROUP.name:
             self._settle_group(f"{effect.namespace}/{effect.name}", outcome)
@@ -244,6 +257,7 @@ class Publisher:
 
     def review(self, now: int) -> None:
         """Forget what was written as far as it never arrived and its pause is over, and have reasons given that had to wait."""
+        self.native.review(now)
         for name in self._paces.due(now):
             kind, _, key = name.partition(" ")
             task = self._cluster.tasks.get(key) if kind == kinds.POD.name else None
@@ -268,7 +282,7 @@ class Publisher:
 
     def next_wake(self) -> int | None:
         """Return when the next pause is over."""
-        times = (part.next_wake() for part in (self._retry_pauses, self._paces))
+        times = (part.next_wake() for part in (self._retry_pauses, self._paces, self.native))
         return min((time for time in times if time is not None), default=None)
 
     def _miss_task(self, uid: str) -> None:

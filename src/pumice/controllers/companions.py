@@ -68,6 +68,12 @@ def group_name(pod: Mapping[str, Any]) -> str:
     return value if isinstance(value, str) else "" if value is None else str(value)
 
 
+def names_native_group(pod: Mapping[str, Any]) -> bool:
+    """Tell whether a pod belongs to a gang of Kubernetes' own: a group of one more would take it out of that."""
+    spec = _map(pod, "spec")
+    return spec.get("schedulingGroup") is not None or spec.get("workloadRef") is not None
+
+
 def scheduler_name(pod: Mapping[str, Any]) -> object:
     """Give the scheduler a pod asks for."""
     return _map(pod, "spec").get("schedulerName")

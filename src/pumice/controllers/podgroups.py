@@ -48,7 +48,7 @@ class Members:
 
     def waits(self, pod: Mapping[str, Any]) -> bool:
         """Tell whether a pod needs a group."""
-        return self.are_ours(pod) and not companions.group_name(pod)
+        return self.are_ours(pod) and not companions.group_name(pod) and not companions.names_native_group(pod)
 
     def first(self, uid: str, workload: Mapping[str, Any] | None, observed: Observed) -> Mapping[str, Any] | None:
         """Give the pod of a controller that its group follows: the first by name, of a StatefulSet that is updated the first of the new ones."""

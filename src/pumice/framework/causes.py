@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.api import names
+from pumice.api import kinds, names
 from pumice.framework import outlooks, queue_room, standings, subject
 from pumice.framework.outlooks import SHORT
-from pumice.model import resources
+from pumice.model import native_groups, resources
 from pumice.model.statuses import ALLOCATED_LIKE, Status
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from pumice.framework.reasons import FitSummary
     from pumice.framework.session import Session
+    from pumice.model.cluster import Cluster
     from pumice.model.job import Job
     from pumice.model.nodes import Rows
     from pumice.model.resources import Request
@@ -119,17 +120,24 @@ def waits(job: Job) -> bool:
 def of_unusable(session: Session, job: Job) -> str:
     """Say why nobody serves a job, whatever room there is; empty if it has a valid group and a queue."""
     if job.group is None:
-        return missing_group(job.key)
+        return missing_group(session.cluster, job.key)
     if job.bad:
         return f"the group is invalid: {job.bad}"
     queue = session.cluster.queues.get(job.queue)
     if queue is None:
         return f"queue {job.queue} does not exist"
-    return f"queue {job.queue} is invalid: {queue.bad}" if queue.bad else ""
+    return f"queue {job.queue} is invalid: {queue.bad}" if queue.bad else job.held
 
 
-def missing_group(key: str) -> str:
-    """Say that the group of some pods does not exist."""
+def missing_group(cluster: Cluster, key: str) -> str:
+    """Say that the group of some pods does not exist, and cannot if its kind is not served."""
+    if native_groups.is_older(key):
+        name = key.removesuffix(native_groups.OLDER_MARK)
+        return f"it names its group by spec.workloadRef ({name}), which Kubernetes 1.36 replaced by spec.schedulingGroup; only that is served"
+    if native_groups.is_native(key):
+        if native_groups.KIND in cluster.objects.get(kinds.UNSERVED_KIND.name, {}):
+            return f"{native_groups.NOT_SERVED}, so its PodGroup {key.removesuffix(native_groups.MARK)} cannot exist"
+        return f"its PodGroup {key.removesuffix(native_groups.MARK)} of scheduling.k8s.io does not exist"
     return f"its PodGroup {key} does not exist"
 
 

@@ -13,6 +13,8 @@ import numpy as np
 
 from pumice.api import names
 from pumice.framework.told_session import ToldSession
+from pumice.model.native_groups import LabelTopology
+from pumice.model.resources import CPU, MEMORY
 from pumice.model.statuses import SETTLED
 
 if TYPE_CHECKING:
@@ -49,6 +51,9 @@ class Limit(msgspec.Struct, frozen=True):
     soft: bool = False
 
 
+LABELLED = Limit(1)
+
+
 class TopologySession(ToldSession, Protocol):
     """What limits and domains need of a session."""
 
@@ -78,10 +83,23 @@ class JobDomains:
 
     # -- limits ------------------------------------------------------------------------------------------------
 
+    def tree_of(self, job: Job) -> HyperNodeTree:
+        """Return the tree whose domains a job may be in: the hyper-nodes, or the values of the node label that its group names."""
+        wish = job.topology
+        return self._session.cluster.hyper_nodes.of_label(wish.label) if isinstance(wish, LabelTopology) else self.tree
+
+    def heeded(self, job: Job) -> Limit | None:
+        """Return how far apart the members of a job may be, as far as somebody sees to it: a plugin to hyper-nodes, the framework itself to node labels."""
+        if self._session.job_gradient.active or isinstance(job.topology, LabelTopology):
+            return self.limit(job)
+        return None
+
     def limit(self, job: Job) -> Limit | None:
         """Return how far apart the members of a job may be, None if that does not matter."""
         if job.topology is None:
             return None
+        if isinstance(job.topology, LabelTopology):
+            return LABELLED
         if job.key not in self._limits:
             self._keep(job.key, self._read(job, job.topology, Limit(self.tree.root.tier, soft=True)))
         return self._limits[job.key]
@@ -123,7 +141,7 @@ class JobDomains:
         """Tell whether a job is placed domain by domain or sub-group by sub-group."""
         if job.policies:
             return True
-        return job.topology is not None and self._session.job_gradient.active and self.limit(job) is not None
+        return job.topology is not None and self.heeded(job) is not None
 
     # -- where members are -------------------------------------------------------------------------------------
 
@@ -137,19 +155,29 @@ class JobDomains:
             known = self._rows[subject.key] = (changed, subject, list(rows))
         return known[2]
 
-    def containing(self, rows: Sequence[int]) -> list[HyperNode]:
-        """Return the hyper-nodes that hold all of some nodes, lowest tier first; nodes that are gone lie below the root alone."""
-        if any(row >= len(self.tree.root.rows) for row in rows):
-            return [self.tree.root]
-        return self.tree.containing_all(rows)
+    def containing(self, rows: Sequence[int], job: Job | None = None) -> list[HyperNode]:
+        """Return the hyper-nodes that hold all of some nodes, of the tree of a job if one is named, lowest tier first; nodes that are gone lie below the root alone."""
+        tree = self.tree if job is None else self.tree_of(job)
+        if any(row >= len(tree.root.rows) for row in rows):
+            return [tree.root]
+        return tree.containing_all(rows)
 
     # -- domains -----------------------------------------------------------------------------------------------
 
     def job_domains(self, job: Job, purpose: Purpose) -> Groups:
         """Ask for the domains of a job, in the order in which they are tried; without an answer there is only the root."""
+        if isinstance(job.topology, LabelTopology):
+            return [self._labelled(job, purpose)]
         root = self.tree.root
         groups = self._session.job_gradient(job, root, purpose)
         return [[root]] if groups is None else groups
+
+    def _labelled(self, job: Job, purpose: Purpose) -> list[HyperNode]:
+        """Return the values of a node label that a job may be in: that of its members that have a node, else all; none if these are of several, or on a node without the label."""
+        rows, root = self.rows(job), self.tree_of(job).root
+        values = self.containing(rows, job) if rows else root.children
+        worthwhile = purpose.worthwhile
+        return [v for v in values if v is not root and (worthwhile is None or worthwhile[v.index])]
 
     def sub_job_domains(self, sub_job: SubJob, within: HyperNode, purpose: Purpose) -> Groups:
         """Ask for the domains of a sub-job inside one that was chosen for its job."""
@@ -157,13 +185,30 @@ class JobDomains:
         return [[within]] if groups is None else groups
 
     def order(self, sub_job: SubJob, domains: Sequence[HyperNode]) -> Floats:
-        """Add up what the plugins say about hyper-nodes for a sub-job."""
+        """Add up what the plugins say about hyper-nodes for a sub-job; of the values of a node label the fullest is the best."""
+        if isinstance(sub_job.job.topology, LabelTopology):
+            return self._fullness(domains)
         return self._session.hyper_node_order(sub_job, domains)
+
+    def _fullness(self, domains: Sequence[HyperNode]) -> Floats:
+        """Return the mean share of cpu and memory that is used on the nodes of each domain, in percent."""
+        table = self._session.cluster.nodes
+        scores = []
+        for domain in domains:
+            used = table.used[domain.rows][:, [CPU, MEMORY]].sum(axis=0)
+            offered = table.allocatable[domain.rows][:, [CPU, MEMORY]].sum(axis=0)
+            scores.append(sum(100 * int(u) // int(o) for u, o in zip(used, offered, strict=True) if o) / 2)
+        return np.array(scores, dtype=np.float64)
 
     def reach(self, task: Task) -> Rows | None:
         """Return the nodes that one more member may go to as things stand, None if it may go anywhere."""
         job = task.job
-        if job is None or not self._session.job_gradient.active:
+        if job is None:
+            return None
+        if isinstance(job.topology, LabelTopology):
+            values = [domain.rows for group in self.job_domains(job, ALLOCATE) for domain in group]
+            return np.unique(np.concatenate(values)) if values else np.zeros(0, dtype=np.int64)
+        if not self._session.job_gradient.active:
             return None
         if job.topology is None and not any(policy.topology for policy in job.policies):
             return None

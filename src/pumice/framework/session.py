@@ -280,7 +280,7 @@ class Session(Points):
 
     def usable(self, job: Job) -> bool:
         """Tell whether a job has a valid group and a valid queue."""
-        if job.group is None or job.bad:
+        if job.group is None or job.bad or (job.native and job.held):
             return False
         # Asked of every waiting job by every action, so without asking `queue_of`.
         queue = self.cluster.queues.get(job.queue)
@@ -289,7 +289,8 @@ class Session(Points):
     def usable_jobs(self, jobs: Iterable[Job]) -> list[Job]:
         """Return those of many jobs that have a valid group and a valid queue."""
         valid = self.valid_queues()
-        return [job for job in jobs if job.group is not None and not job.bad and job.queue in valid]
+        found = [job for job in jobs if job.group is not None and not job.bad and job.queue in valid]
+        return [job for job in found if not (job.native and job.held)]
 
     def valid_queues(self) -> set[str]:
         """Return the names of queues that can be used."""

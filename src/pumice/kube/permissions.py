@@ -50,6 +50,7 @@ _FOLLOWED: Final = (
     kinds.REPLICATION_CONTROLLER,
     kinds.RESOURCE_QUOTA,
     kinds.POD_GROUP,
+    kinds.NATIVE_POD_GROUP,
     kinds.QUEUE,
     kinds.INCUBATOR_POD_GROUP,
     kinds.INCUBATOR_QUEUE,
@@ -93,6 +94,7 @@ PERMISSIONS: Final = (
     # Volcano's definition has no status apart; one that has it is served as well.
     may(kinds.POD_GROUP, "patch", "kube.writes.updating:ApiUpdater.patch"),
     may(kinds.POD_GROUP, "patch", "kube.writes.updating:ApiUpdater.patch", of="status"),
+    may(kinds.NATIVE_POD_GROUP, "patch", "kube.writes.updating:ApiUpdater.patch", of="status"),
     may(kinds.INCUBATOR_POD_GROUP, "patch", "kube.writes.updating:ApiUpdater.patch"),
     may(kinds.SIGS_POD_GROUP, "patch", "kube.writes.updating:ApiUpdater.patch"),
     may(kinds.QUEUE, "create get", "kube.writes.updating:ApiObjects.create"),

@@ -46,6 +46,8 @@ class _Container(_Part, frozen=True):
 class _PodSpec(_Part, frozen=True):
     scheduler_name: Any = None
     priority_class_name: Any = None
+    scheduling_group: Any = None
+    workload_ref: Any = None
     containers: list[_Container] | None = None
     init_containers: list[_Container] | None = None
     overhead: Any = None
@@ -111,6 +113,8 @@ def matters(
     if kind is not kinds.POD:
         return True
     if not isinstance(found, core.Pod) or found.spec.scheduler_name not in scheduler_names:
+        return False
+    if found.spec.scheduling_group is not None or found.spec.workload_ref is not None:
         return False
     if not found.metadata.annotations.get(names.GROUP_NAME):
         return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.api import scheduling
-from pumice.model import marks, resources, statuses
+from pumice.model import marks, native_groups, resources, statuses
 from pumice.model.accounting import Accounting
 from pumice.model.change_log import ChangeLog
 from pumice.model.hypertree import HyperNodes
@@ -304,7 +304,7 @@ class Cluster:
     def set_group(self, group: scheduling.PodGroup) -> Job:
         """Take over a PodGroup; a bad value leaves the job invalid, with the problem named."""
         self.changed += 1
-        job = self._job(f"{group.metadata.namespace}/{group.metadata.name}")
+        job = self._job(native_groups.group_key(group))
         reshaped = job.group is None or job.group.spec != group.spec
         job.bad = ""
         self.phases.leave(job)
@@ -356,7 +356,9 @@ class Cluster:
         return job
 
     def priority_of(self, job: Job) -> int:
-        """Return the value of the job's priority class, else of the global default, else 0."""
+        """Return the value of the job's priority class, else of the global default, else 0; a group of Kubernetes' own states its own."""
+        if job.group is not None and isinstance(job.group.spec, native_groups.NativeSpec):
+            return job.group.spec.priority
         named = job.group.spec.priority_class_name if job.group else ""
         found = self.priority_classes.get(named)
         if found is None:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pumice.model.nodes import NodeTable
 
 
+MOST_LABELS = 64  # of which trees are kept
+
+
 def check(found: topology.HyperNode) -> None:
     """Raise the `BadValueError` that makes a HyperNode invalid."""
     spec = found.spec
@@ -59,6 +62,22 @@ class HyperNodes:
         self._members = Members(table)
         self.tree = HyperNodeTree((), 0, 1)
         self.totals = Totals(table)
+        self._labelled: dict[str, tuple[tuple[int, int], HyperNodeTree]] = {}  # by node label, with what it was made of
+
+    def of_label(self, label: str) -> HyperNodeTree:
+        """Return the tree of the values of a node label: a domain of tier 1 for each; nodes without the label lie below the root alone."""
+        state = (self._table.structure, self._table.static)
+        known = self._labelled.get(label)
+        if known is None or known[0] != state:
+            rows: dict[str, list[int]] = {}
+            for record in self._table.records[: self._table.count]:
+                if value := record.labels.get(label):
+                    rows.setdefault(value, []).append(record.row)
+            domains = [HyperNode(value, 1, np.array(sorted(listed), dtype=np.int64)) for value, listed in rows.items()]
+            if len(self._labelled) >= MOST_LABELS:
+                self._labelled.clear()
+            known = self._labelled[label] = (state, HyperNodeTree(domains, self._table.count, 2))
+        return known[1]
 
     def put(self, found: topology.HyperNode) -> bool:
         """Take a valid HyperNode over; tells whether it says anything new."""

@@ -9,7 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Protocol
 
 from pumice.api import names, scheduling
-from pumice.model import marks, reading, resources, statuses, subgroups, tally
+from pumice.model import marks, native_groups, reading, resources, statuses, subgroups, tally
 from pumice.model.tally import BEST_EFFORT_PENDING, Tally
 
 if TYPE_CHECKING:
@@ -65,8 +65,7 @@ class Task:
         self.uid = meta.uid
         self.namespace = meta.namespace
         self.name = meta.name
-        group = annotations.get(names.GROUP_NAME, "")
-        self.job_key = f"{meta.namespace}/{group}" if group else ""
+        self.job_key = native_groups.job_key(pod)
         self.role = annotations.get(names.TASK_SPEC) or meta.labels.get(names.TASK_SPEC, "")
         self.priority = reading.priority(pod)
         self.shape = interned
@@ -192,12 +191,14 @@ class Job:
         "min_task_total",
         "name",
         "namespace",
+        "native",
         "pending",
         "policies",
         "preemptable",
         "preemptable_set",
         "priority",
         "queue",
+        "refusal",
         "roles",
         "row",
         "status",
@@ -208,6 +209,7 @@ class Job:
         "uid",
         "version",
         "waiting_time",
+        "whole",
     )
 
     def __init__(self, key: str, row: int) -> None:
@@ -231,6 +233,9 @@ class Job:
         self.preemptable = False
         self.preemptable_set = False
         self.waiting_time: int | None = None
+        self.native = False  # whether its group is of Kubernetes' own, which waits for its pods to be made
+        self.whole = False  # whether its members go together or not at all
+        self.refusal = ""  # why no member may start though nothing is wrong with the group
         self.tasks: dict[str, Task] = {}
         self.pending: dict[str, Task] = {}
         self.tally = Tally()
@@ -275,6 +280,9 @@ class Job:
         listed = spec.min_resources
         self.min_resources = None if listed is None else resources.parse_shared(listed, "spec.minResources")
         self.policies = subgroups.parse(spec.sub_group_policy)
+        if isinstance(spec, native_groups.NativeSpec):
+            self.native, self.whole, self.refusal = True, spec.whole, spec.refusal
+            self.min_resources = spec.minimum
 
     def forget_group(self) -> None:
         """Go back to being a place where pods wait for their group."""
@@ -286,6 +294,19 @@ class Job:
         self.topology = None
         self.min_member, self.min_task_member, self.min_task_total = 0, {}, 0
         self.min_resources = None
+        self.native, self.whole, self.refusal = False, False, ""
+
+    @property
+    def held(self) -> str:
+        """Why no member may start though nothing is wrong with the group; empty if that is not so."""
+        if not self.native:
+            return ""
+        lacking = self.min_member - self.tally.valid
+        if self.refusal or lacking <= 0:
+            return self.refusal
+        others = self.group.spec.others if isinstance(self.group, native_groups.NativeGroup) else ""
+        told = f", those of other schedulers count once they have a node: {others}" if others else ""
+        return f"waiting for {lacking} more pods of the gang{told}"
 
     def sub_job_for(self, labels: Mapping[str, str]) -> SubJob:
         """Return the sub-job that a pod with these labels belongs to, making it if it is the first."""
@@ -376,8 +397,9 @@ class Job:
 
     @property
     def surplus(self) -> int:
-        """How many members beyond the minimum are placed, pending best-effort ones counting as placed; negative if the gang lacks some."""
-        return self.tally.ready + self.tally.counts[BEST_EFFORT_PENDING] - self.min_member
+        """How many members beyond the minimum are placed, pending best-effort ones counting as placed; negative if the gang lacks some, none where all go together."""
+        spare = self.tally.ready + self.tally.counts[BEST_EFFORT_PENDING] - self.min_member
+        return min(spare, 0) if self.whole else spare
 
     @property
     def is_interrupted(self) -> bool:

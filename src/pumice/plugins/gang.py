@@ -189,7 +189,7 @@ def _can_spare(job: Job, task: Task, taken: dict[int, int]) -> bool:
     def left(tally: Tally) -> int:
         return tally.ready - taken.get(id(tally), 0)
 
-    if left(job.tally) <= job.min_member:
+    if job.whole or left(job.tally) <= job.min_member:
         return False
     role = job.roles.get(task.role)
     if job.roles_enforced and role is not None and left(role) <= job.min_task_member.get(task.role, 0):

@@ -19,6 +19,8 @@ OBJECTS: Final[Names] = {
     "pumice.cache.effects": ("Bind", "Create", "Evict", "Patch", "Prepare", "Read", "TakeBack"),
     "pumice.cache.handover": ("Overtaking",),
     "pumice.cache.hypernodes": ("HyperNodes",),
+    "pumice.cache.native_groups": ("NativeGroups",),
+    "pumice.cache.native_statuses": ("NativeStatuses",),
     "pumice.cache.objects": ("Objects",),
     "pumice.cache.options": ("Options",),
     "pumice.cache.pods": ("Pods",),
@@ -120,6 +122,19 @@ WIRE: Final[Names] = {
         "ObjectReference",
         "OwnerReference",
     ),
+    "pumice.api.native": (
+        "BasicPolicy",
+        "GangPolicy",
+        "GroupResourceClaim",
+        "PodGroup",
+        "PodGroupSpec",
+        "PodGroupStatus",
+        "SchedulingConstraints",
+        "SchedulingGroup",
+        "SchedulingPolicy",
+        "TopologyConstraint",
+        "WorkloadReference",
+    ),
     "pumice.api.nodeinfo": ("Cells", "CpuDetail", "Numatopology", "NumatopologySpec", "PodAllocation"),
     "pumice.api.policy": ("PodDisruptionBudget", "PodDisruptionBudgetSpec", "PodDisruptionBudgetStatus"),
     "pumice.api.scheduling": (
@@ -164,7 +179,7 @@ WIRE: Final[Names] = {
         "MemberSelector",
         "RegexMatch",
     ),
-    "pumice.api.usage": ("NodeLoad", "NodeUsage"),
+    "pumice.api.usage": ("NodeLoad", "NodeUsage", "UnservedKind"),
     "pumice.api.volumes": (
         "AWSElasticBlockStoreVolumeSource",
         "AzureDiskVolumeSource",
@@ -189,6 +204,7 @@ WIRE: Final[Names] = {
         "VolumeResources",
         "VsphereVolumeSource",
     ),
+    "pumice.model.native_groups": ("LabelTopology", "NativeGroup", "NativeSpec"),
     "pumice.api.workloads": ("CronJob", "Job", "JobFlow", "WorkloadState", "WorkloadStatus"),
 }
 """Parts of objects of the API server, read as the API server's answers are."""

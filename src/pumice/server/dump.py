@@ -21,6 +21,7 @@ from msgspec import structs
 
 from pumice.api import kinds, names
 from pumice.cache import shadows
+from pumice.model import native_groups
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
@@ -135,7 +136,10 @@ def _objects(cluster: Cluster) -> Iterator[tuple[kinds.Kind, KubeObject]]:
     yield from ((kinds.HYPER_NODE, found) for found in cluster.hyper_nodes.objects())
     for job in cluster.jobs.values():
         if job.group is not None and not shadows.is_shadow(job.group):
-            yield kinds.POD_GROUP, structs.replace(job.group, status=job.status)
+            if isinstance(job.group, native_groups.NativeGroup):
+                yield kinds.NATIVE_POD_GROUP, job.group.origin
+            else:
+                yield kinds.POD_GROUP, structs.replace(job.group, status=job.status)
     yield from ((kinds.POD, _pod(task)) for task in cluster.tasks.values())
 
 

@@ -40,6 +40,8 @@ _NO_STATUS_SUBRESOURCE = frozenset(
         "ResourceSlice",
         "Secret",
         "StorageClass",
+        "UnservedKind",
+        "Workload",
     }
 )
 _LEGACY_GROUPS = frozenset({"scheduling.incubator.k8s.io", "scheduling.sigs.dev"})
@@ -48,6 +50,8 @@ _SERVER_OWNED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGrace
 
 def has_status_subresource(kind: kinds.Kind) -> bool:
     """Tell whether a kind's status is written apart, through a subresource."""
+    if kind is kinds.NATIVE_POD_GROUP:
+        return True
     return kind.name not in _NO_STATUS_SUBRESOURCE and kind.group not in _LEGACY_GROUPS
 
 

@@ -66,7 +66,7 @@ class DomainBounds:
 
     def worthwhile(self) -> Mask:
         """Mark the hyper-nodes that would have enough in sum with everybody gone who may go."""
-        sums = self._session.topology.tree.sums(np.maximum(self._free, 0) + self._given)
+        sums = self._session.topology.tree_of(self._job).sums(np.maximum(self._free, 0) + self._given)
         enough: Mask = np.logical_and.reduce(sums >= asking.least_need(self._job, self._tasks), axis=1)
         return enough
 

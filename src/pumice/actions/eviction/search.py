@@ -123,7 +123,7 @@ class Search:
 
     def domain_bounds(self, job: Job) -> DomainBounds | None:
         """Return what evictions could do for a job in each hyper-node; None if it may be anywhere, or nobody asks."""
-        if self.session.topology.limit(job) is None or not self.session.job_gradient.active:
+        if self.session.topology.heeded(job) is None:
             return None
         tasks = asking.claimants(self.session, job)
         return DomainBounds(self.session, self.rules, job, tasks) if tasks else None
@@ -131,7 +131,7 @@ class Search:
     def domains(self, job: Job, bounds: DomainBounds | None) -> list[HyperNode]:
         """Return where a plan for a job may be made: anywhere, which is the root, or in one of the domains that the plugins offer to evict in."""
         topology = self.session.topology
-        if topology.limit(job) is None or not self.session.job_gradient.active:
+        if topology.heeded(job) is None:
             return [topology.tree.root]
         purpose = Purpose(evicts=True, worthwhile=None if bounds is None else bounds.worthwhile())
         return [domain for group in topology.job_domains(job, purpose) for domain in group]

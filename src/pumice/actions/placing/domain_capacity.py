@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from pumice.framework.evaluation import Evaluation
     from pumice.framework.session import Session
+    from pumice.model.hypernodes import HyperNodeTree
+    from pumice.model.job import Job
     from pumice.model.nodes import Rows
     from pumice.model.queue import Queue
     from pumice.model.resources import Vector
@@ -33,9 +35,9 @@ class Copies:
         self._nodes: Vector = np.zeros(0, dtype=np.int64)
         self.sums: Vector = self._nodes
 
-    def refresh(self, session: Session, evaluation: Evaluation, *, released: bool) -> Vector:
+    def refresh(self, session: Session, tree: HyperNodeTree, evaluation: Evaluation, *, released: bool) -> Vector:
         """Bring the counts of hyper-nodes up to date and return them."""
-        table, tree = session.cluster.nodes, session.topology.tree
+        table = session.cluster.nodes
         mask = evaluation.possible(released=released)
         if self._position == table.position:
             return self.sums
@@ -64,20 +66,21 @@ class Kept:
     __slots__ = ("_copies",)
 
     def __init__(self) -> None:
-        self._copies: dict[tuple[int, bool], tuple[Evaluation, Copies]] = {}
+        self._copies: dict[tuple[int, int, bool], tuple[Evaluation, HyperNodeTree, Copies]] = {}
 
-    def of(self, evaluation: Evaluation, *, released: bool) -> Copies:
-        """Return the counts of an evaluation, starting them if it is new."""
-        return self._copies.setdefault((id(evaluation), released), (evaluation, Copies()))[1]
+    def of(self, evaluation: Evaluation, tree: HyperNodeTree, *, released: bool) -> Copies:
+        """Return the counts of an evaluation over a tree, starting them if they are new."""
+        return self._copies.setdefault((id(evaluation), id(tree), released), (evaluation, tree, Copies()))[2]
 
 
 class DomainCapacity:
     """What the hyper-nodes can hold of some tasks."""
 
-    __slots__ = ("_kinds", "_queue", "_session", "_tasks")
+    __slots__ = ("_kinds", "_queue", "_session", "_tasks", "_tree")
 
-    def __init__(self, session: Session, queue: Queue, tasks: Sequence[Task]) -> None:
+    def __init__(self, session: Session, queue: Queue, job: Job, tasks: Sequence[Task]) -> None:
         self._session = session
+        self._tree = session.topology.tree_of(job)
         self._queue = queue
         self._tasks = tasks
         self._kinds: list[list[Task]] | None = None
@@ -92,7 +95,7 @@ class DomainCapacity:
 
     def counts(self, *, released: bool) -> Vector:
         """Return how many of the tasks each hyper-node can hold, on free room or on what will be free."""
-        total = np.zeros(len(self._session.topology.tree.domains), dtype=np.int64)
+        total = np.zeros(len(self._tree.domains), dtype=np.int64)
         kinds = self._by_kind()
         for kind in kinds:
             total += np.minimum(self._copies(kind[0], released=released), len(kind))
@@ -102,7 +105,7 @@ class DomainCapacity:
 
     def _together(self, *, released: bool) -> Vector:
         """Return how many of the tasks, the smallest first in each resource, each hyper-node can hold by what is free in sum."""
-        table, tree = self._session.cluster.nodes, self._session.topology.tree
+        table, tree = self._session.cluster.nodes, self._tree
         free = table.idle_at(slice(table.count))
         later = table.after_release(free, slice(table.count))
         room = tree.sums(np.maximum(later if released else np.minimum(free, later), 0))
@@ -117,13 +120,14 @@ class DomainCapacity:
         evaluation = self._session.evaluate(subject.Subject(task, self._queue))
         evaluation.mask(released=released)
         if evaluation.minds_others(released=released):
-            return Copies().refresh(self._session, evaluation, released=released)
-        return _kept(self._session, evaluation, released=released).refresh(self._session, evaluation, released=released)
+            return Copies().refresh(self._session, self._tree, evaluation, released=released)
+        kept = _kept(self._session, self._tree, evaluation, released=released)
+        return kept.refresh(self._session, self._tree, evaluation, released=released)
 
 
-def _kept(session: Session, evaluation: Evaluation, *, released: bool) -> Copies:
+def _kept(session: Session, tree: HyperNodeTree, evaluation: Evaluation, *, released: bool) -> Copies:
     """Return the counts that this session keeps for an evaluation."""
     kept = session.scratch.get("copies")
     if not isinstance(kept, Kept):
         kept = session.scratch["copies"] = Kept()
-    return kept.of(evaluation, released=released)
+    return kept.of(evaluation, tree, released=released)

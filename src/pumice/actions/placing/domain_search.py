@@ -42,7 +42,7 @@ def needed(tally: Tally, minimum: int, *, ready: bool) -> int:
 
 def search(turn: Turn, goal: Goal, accepted: Progress | None = None) -> Progress:
     """Try domains until one works: first on free room, then, unless only that is accepted, on room that is being released."""
-    capacity = DomainCapacity(turn.session, turn.queue, goal.tasks)
+    capacity = DomainCapacity(turn.session, turn.queue, turn.job, goal.tasks)
     wanted = stages(turn) if accepted is None else [accepted]
     tried = False
     for stage in wanted:
@@ -66,7 +66,10 @@ def _attempt(turn: Turn, goal: Goal, domain: HyperNode, stage: Progress) -> Prog
     scores = None if turn.points is None or not goal.is_part else topology.order(goal.sub_job, [domain])
     # Whoever would have to wait keeps nobody from what is free, while that is what is looked for.
     now = stage is Progress.READY
-    inside, mark = turn.inside(None if domain is topology.tree.root else domain, now=now), turn.statement.checkpoint()
+    inside, mark = (
+        turn.inside(None if domain is topology.tree_of(turn.job).root else domain, now=now),
+        turn.statement.checkpoint(),
+    )
     progress = goal.attempt(inside, stage, goal.tasks)
     if progress < stage:
         turn.statement.rollback(mark)
@@ -129,12 +132,14 @@ def _held(turn: Turn, goal: Goal, home: list[int]) -> HyperNode | None:
     if not rows:
         return None
     offered = {id(domain) for group in goal.groups for domain in group}
-    return next((each for each in turn.session.topology.containing([*home, *rows]) if id(each) in offered), None)
+    return next(
+        (each for each in turn.session.topology.containing([*home, *rows], turn.job) if id(each) in offered), None
+    )
 
 
 def _near_first(turn: Turn, groups: Groups, home: list[int]) -> Groups:
     """Regroup domains, if members run somewhere, so that those come first with which all lie in the lowest hyper-node."""
-    around = turn.session.topology.containing(home) if home else []
+    around = turn.session.topology.containing(home, turn.job) if home else []
     if not around:
         return groups
     regrouped: Groups = []

@@ -42,7 +42,7 @@ def _goal(
         # Domains are compared by the sub-job of the first task.
         sub_job=next(iter(job.sub_jobs.values())) if first is None else first,
         groups=session.topology.job_domains(job, ALLOCATE),
-        limit=session.topology.limit(job) if session.job_gradient.active else None,
+        limit=session.topology.heeded(job),
         need=max(named, domain_search.needed(job.tally, job.min_member, ready=session.job_ready(job))),
         tasks=tasks,
         attempt=attempt,

@@ -8,6 +8,7 @@ import numpy as np
 
 from pumice.framework import subject
 from pumice.framework.reasons import FitSummary
+from pumice.model.native_groups import LabelTopology
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,7 @@ def why_not(turn: Turn, goal: Goal, capacity: DomainCapacity) -> FitSummary:
     errors = turn.session.findings.errors(turn.job)
     if goal.tasks[0].uid in errors:
         return errors[goal.tasks[0].uid]
-    tree, limit = turn.session.topology.tree, goal.limit
+    tree, limit = turn.session.topology.tree_of(turn.job), goal.limit
     tier = limit.tier if limit is not None else tree.root.tier
     offered = [domain for group in goal.groups for domain in group]
     near = offered or _unoffered(turn, goal, tier)
@@ -35,7 +36,7 @@ def why_not(turn: Turn, goal: Goal, capacity: DomainCapacity) -> FitSummary:
         best = max(near, key=lambda each: (int(counts[each.index]), -each.index))
         most = int(counts[best.index])
         if offered or most < goal.need:
-            text = f"0/{len(near)} hyper-nodes of tier <= {tier} can hold the {goal.need} members that are needed"
+            text = f"0/{len(near)} {_called(turn, tier)} can hold the {goal.need} members that are needed"
             text += f": {best.name} can hold the most, {most}" if most else f". {_why_not_even_one(turn, goal, near)}"
     troubles = [f"HyperNode {name}: {problem}" for name, problem in list(tree.problems.items())[:NAMED]]
     return FitSummary(tree.root.rows.size, (), "; ".join([text.rstrip("."), *troubles]))
@@ -54,7 +55,11 @@ def _unoffered(turn: Turn, goal: Goal, tier: int) -> list[HyperNode]:
     topology = turn.session.topology
     if goal.rows(turn):
         return []
-    return [each for each in (turn.scope.domain or topology.tree.root).below() if each.tier <= tier and each.rows.size]
+    return [
+        each
+        for each in (turn.scope.domain or topology.tree_of(turn.job).root).below()
+        if each.tier <= tier and each.rows.size
+    ]
 
 
 def _why_none(turn: Turn, goal: Goal, tier: int) -> str:
@@ -64,8 +69,19 @@ def _why_none(turn: Turn, goal: Goal, tier: int) -> str:
     if rows:
         nodes = [turn.session.cluster.nodes.records[row].name for row in rows]
         more = f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""
-        return f"no hyper-node of tier <= {tier} holds all {len(nodes)} nodes that its members run on: {', '.join(nodes[:NAMED])}{more}"
-    existing = int((topology.tree.tiers <= tier).sum())
+        return f"no {_called(turn, tier, many=False)} holds all {len(nodes)} nodes that its members run on: {', '.join(nodes[:NAMED])}{more}"
+    tree = topology.tree_of(turn.job)
+    existing = int((tree.tiers <= tier).sum())
+    if not existing and isinstance(turn.job.topology, LabelTopology):
+        return f"no node has the label {turn.job.topology.label} that spec.schedulingConstraints names"
     if not existing:
-        return f"there is no hyper-node of tier <= {tier}; the lowest is of tier {int(topology.tree.tiers.min())}"
-    return f"none of the {existing} hyper-nodes of tier <= {tier} has the minResources of the group free"
+        return f"there is no hyper-node of tier <= {tier}; the lowest is of tier {int(tree.tiers.min())}"
+    return f"none of the {existing} {_called(turn, tier)} has the minResources of the group free"
+
+
+def _called(turn: Turn, tier: int, *, many: bool = True) -> str:
+    """Name the domains that a job may be in."""
+    wish, plural = turn.job.topology, "s" if many else ""
+    if isinstance(wish, LabelTopology):
+        return f"value{plural} of node label {wish.label}"
+    return f"hyper-node{plural} of tier <= {tier}"

@@ -53,7 +53,7 @@ def explain(session: Session, actions: Sequence[Action], job: Job) -> JobExplana
 def state(session: Session, job: Job) -> State:
     """Name where a job stands at the end of a cycle."""
     counts = job.tally.counts
-    if not session.usable(job):
+    if not session.usable(job) and not (job.native and job.held):
         return "invalid"
     if not job.tasks:
         return "without pods"

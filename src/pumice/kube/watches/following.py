@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Literal, NoReturn, cast
 
+from pumice.api import kinds, meta, usage
 from pumice.cache import reflector
 from pumice.kube import errors
 from pumice.kube.watches import arrivals, discovery, lists, recovery, streams
@@ -51,6 +52,7 @@ class Follower:
         self._doubts = 0  # failures in a row that a list may cure
         self._expired = 0  # answers in a row that the history is gone
         self._misses = 0  # answers in a row that the kind is not served
+        self._unserved = False  # whether that was told
         self._requests = 0  # how often a list was asked for
         self._next_list = asyncio.Event()
         self._scope: asyncio.Timeout | None = None
@@ -212,7 +214,18 @@ class Follower:
         listed, self._next_list = self._next_list, asyncio.Event()
         listed.set()
         self.synced = True
+        if version:
+            self._tell_served(served=True)
         self._told()
+
+    def _tell_served(self, *, served: bool) -> None:
+        """Say of a kind that pods refer to whether it is served, if that is news: who waits for an object of it is told so."""
+        kind = self.spec.kind
+        if kind is not kinds.NATIVE_POD_GROUP or self._unserved is (not served):
+            return
+        self._unserved = not served
+        told = usage.UnservedKind(metadata=meta.ObjectMeta(name=f"{kind.plural}.{kind.group}"))
+        self._around.sink.feed(kinds.UNSERVED_KIND, "DELETED" if served else "ADDED", told, b"")
 
     def _recover(self, error: errors.KubeError) -> float:
         """Decide how to go on after a failure, and return how long to wait before."""
@@ -247,4 +260,5 @@ class Follower:
         self._listed(self._reflector.listing(), "", self._requests)
         self._reflector.gone()
         self.state = "absent"
+        self._tell_served(served=False)
         return self._around.settings.probe_interval * self._around.rng.uniform(0.9, 1.1)

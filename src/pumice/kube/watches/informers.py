@@ -122,6 +122,7 @@ class Informers:
 _ALWAYS: Final = (
     kinds.NODE,
     kinds.POD_GROUP,
+    kinds.NATIVE_POD_GROUP,
     kinds.QUEUE,
     kinds.INCUBATOR_POD_GROUP,
     kinds.INCUBATOR_QUEUE,

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pumice.api import core, names, scheduling
+from pumice.api import core, native, scheduling
+from pumice.model import native_groups
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -45,6 +46,8 @@ class Urgency:
             return LATER if _has_place(found) or self._is_echo(found) or self._lacks_others(found) else NOW
         if isinstance(found, scheduling.PodGroup):
             return self._wait_of_group(found)
+        if isinstance(found, native.PodGroup):
+            return self._wait_of_native(found)
         if isinstance(found, scheduling.Queue):
             return LATER if self._is_same_queue(found) else NOW
         return NOW
@@ -64,6 +67,14 @@ class Urgency:
             self._announced[key] = found.spec.min_member
         return SOON
 
+    def _wait_of_native(self, found: native.PodGroup) -> float:
+        """Judge a group of Kubernetes' own: it matters once pods of ours name it, and of a known one only whether it goes or another takes its place."""
+        job = self._cluster.jobs.get(native_groups.key_of(found.metadata.namespace, found.metadata.name))
+        if job is None:
+            return LATER
+        known = None if job.group is None else job.group.metadata
+        return LATER if known is not None and _is_same(known, found.metadata) else NOW
+
     def _is_same_queue(self, found: scheduling.Queue) -> bool:
         queue = self._cluster.queues.get(found.metadata.name)
         known = None if queue is None else queue.object
@@ -80,10 +91,10 @@ class Urgency:
 
     def _lacks_others(self, pod: core.Pod) -> bool:
         """Tell whether a pod belongs to a gang that is not complete with it."""
-        name = pod.metadata.annotations.get(names.GROUP_NAME, "")
-        if not name:
+        key = native_groups.job_key(pod)
+        if not key:
             return False
-        job = self._cluster.jobs.get(key := f"{pod.metadata.namespace}/{name}")
+        job = self._cluster.jobs.get(key)
         group = None if job is None else job.group
         announced = self._announced.get(key) if group is None else self._announced.pop(key, None)
         minimum = announced if group is None else group.spec.min_member
