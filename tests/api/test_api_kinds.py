@@ -33,12 +33,14 @@ TYPED = [
     "JobFlow",
     "Numatopology",
     "NodeUsage",
+    "ResourceClaim",
+    "ResourceClaimTemplate",
+    "ResourceSlice",
+    "DeviceClass",
+    "DeviceTaintRule",
 ]
 OPAQUE = [
     "NodeShard",
-    "ResourceClaim",
-    "ResourceSlice",
-    "DeviceClass",
     "Command",
     "JobTemplate",
     "ColocationConfiguration",

@@ -33,6 +33,98 @@ CLAIM = {
     "volumeMode": "Block",
 }
 
+CEL = {"cel": {"expression": "device.driver == 'd'"}}
+CONFIG = {"requests": ["r"], "opaque": {"driver": "d", "parameters": {"any": ["thing", 1]}}}
+DEVICE_TAINT = {"key": "k", "value": "v", "effect": "NoSchedule", "timeAdded": "2026-01-01T00:00:00Z"}
+TOLERATION = {"key": "k", "operator": "Equal", "value": "v", "effect": "NoSchedule"}
+RESOURCE_SLICE = {
+    "spec": {
+        "driver": "d",
+        "pool": {"name": "p", "generation": 3, "resourceSliceCount": 2},
+        "nodeName": "n1",
+        "nodeSelector": {"nodeSelectorTerms": [NODE_TERM]},
+        "allNodes": True,
+        "perDeviceNodeSelection": True,
+        "devices": [
+            {
+                "name": "g0",
+                "attributes": {"a": {"int": 0}, "b": {"bool": False}, "c": {"string": ""}, "e": {"version": "1.2.3"}},
+                "capacity": {
+                    "memory": {
+                        "value": "40Gi",
+                        "requestPolicy": {
+                            "default": "1Gi",
+                            "validValues": ["1Gi", 2],
+                            "validRange": {"min": "1Gi", "max": "8Gi", "step": "1Gi"},
+                        },
+                    }
+                },
+                "consumesCounters": [{"counterSet": "s", "counters": {"m": {"value": "1"}}}],
+                "nodeName": "n1",
+                "nodeSelector": {"nodeSelectorTerms": [NODE_TERM]},
+                "allNodes": True,
+                "taints": [DEVICE_TAINT],
+                "bindsToNode": True,
+                "bindingConditions": ["Attached"],
+                "bindingFailureConditions": ["Failed"],
+                "allowMultipleAllocations": True,
+            }
+        ],
+        "sharedCounters": [{"name": "s", "counters": {"m": {"value": "80Gi"}}}],
+    }
+}
+SUB_REQUEST = {
+    "deviceClassName": "gpu",
+    "selectors": [CEL],
+    "allocationMode": "ExactCount",
+    "count": 2,
+    "tolerations": [TOLERATION],
+    "capacity": {"requests": {"memory": "1Gi"}},
+}
+CLAIM_SPEC = {
+    "devices": {
+        "requests": [
+            {"name": "r", "exactly": {**SUB_REQUEST, "adminAccess": True}},
+            {"name": "q", "firstAvailable": [{"name": "s", **SUB_REQUEST}]},
+        ],
+        "constraints": [{"requests": ["r"], "matchAttribute": "d/numa", "distinctAttribute": "d/uuid"}],
+        "config": [CONFIG],
+    }
+}
+CLAIM_STATUS = {
+    "allocation": {
+        "devices": {
+            "results": [
+                {
+                    "request": "q/s",
+                    "driver": "d",
+                    "pool": "p",
+                    "device": "g0",
+                    "adminAccess": True,
+                    "tolerations": [TOLERATION],
+                    "bindingConditions": ["Attached"],
+                    "bindingFailureConditions": ["Failed"],
+                    "shareID": "5",
+                    "consumedCapacity": {"memory": "1Gi"},
+                }
+            ],
+            "config": [{**CONFIG, "source": "FromClaim"}],
+        },
+        "nodeSelector": {"nodeSelectorTerms": [NODE_TERM]},
+        "allocationTimestamp": "2026-01-01T00:00:00Z",
+    },
+    "reservedFor": [{"apiGroup": "g", "resource": "pods", "name": "p1", "uid": "u1"}],
+    "devices": [
+        {
+            "driver": "d",
+            "pool": "p",
+            "device": "g0",
+            "shareID": "5",
+            "conditions": [{"type": "Attached", "status": "True"}],
+        }
+    ],
+}
+
 POD = {
     "spec": {
         "schedulerName": "volcano",
@@ -303,6 +395,14 @@ CASES = [
                 "renewTime": "b",
             }
         },
+    ),
+    (kinds.RESOURCE_SLICE, RESOURCE_SLICE),
+    (kinds.DEVICE_CLASS, {"spec": {"selectors": [CEL], "config": [CONFIG], "extendedResourceName": "v/gpu"}}),
+    (kinds.RESOURCE_CLAIM, {"spec": CLAIM_SPEC, "status": CLAIM_STATUS}),
+    (kinds.RESOURCE_CLAIM_TEMPLATE, {"spec": {"metadata": {"labels": {"l": "1"}}, "spec": CLAIM_SPEC}}),
+    (
+        kinds.DEVICE_TAINT_RULE,
+        {"spec": {"deviceSelector": {"driver": "d", "pool": "p", "device": "g0"}, "taint": DEVICE_TAINT}},
     ),
 ]
 METADATA = {

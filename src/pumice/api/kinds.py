@@ -14,6 +14,7 @@ from pumice.api import (
     native,
     nodeinfo,
     policy,
+    resource,
     scheduling,
     storage,
     topology,
@@ -98,9 +99,16 @@ STATEFUL_SET: Final = _kind("apps/v1", "StatefulSet", "statefulsets", apps.State
 DAEMON_SET: Final = _kind("apps/v1", "DaemonSet", "daemonsets")
 LEASE: Final = _kind("coordination.k8s.io/v1", "Lease", "leases", coordination.Lease)
 
-RESOURCE_CLAIM: Final = _kind("resource.k8s.io/v1", "ResourceClaim", "resourceclaims")
-RESOURCE_SLICE: Final = _kind("resource.k8s.io/v1", "ResourceSlice", "resourceslices", cluster=True)
-DEVICE_CLASS: Final = _kind("resource.k8s.io/v1", "DeviceClass", "deviceclasses", cluster=True)
+_RESOURCE: Final = "resource.k8s.io/v1"
+RESOURCE_CLAIM: Final = _kind(_RESOURCE, "ResourceClaim", "resourceclaims", resource.ResourceClaim)
+RESOURCE_CLAIM_TEMPLATE: Final = _kind(
+    _RESOURCE, "ResourceClaimTemplate", "resourceclaimtemplates", resource.ResourceClaimTemplate
+)
+RESOURCE_SLICE: Final = _kind(_RESOURCE, "ResourceSlice", "resourceslices", resource.ResourceSlice, cluster=True)
+DEVICE_CLASS: Final = _kind(_RESOURCE, "DeviceClass", "deviceclasses", resource.DeviceClass, cluster=True)
+DEVICE_TAINT_RULE: Final = _kind(
+    "resource.k8s.io/v1beta2", "DeviceTaintRule", "devicetaintrules", resource.DeviceTaintRule, cluster=True
+)
 
 NUMATOPOLOGY: Final = _kind(
     "nodeinfo.volcano.sh/v1alpha1", "Numatopology", "numatopologies", nodeinfo.Numatopology, cluster=True
@@ -161,8 +169,10 @@ KINDS: Final[tuple[Kind, ...]] = (
     DAEMON_SET,
     LEASE,
     RESOURCE_CLAIM,
+    RESOURCE_CLAIM_TEMPLATE,
     RESOURCE_SLICE,
     DEVICE_CLASS,
+    DEVICE_TAINT_RULE,
     NUMATOPOLOGY,
     NODE_USAGE,
     UNSERVED_KIND,

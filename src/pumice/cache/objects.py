@@ -10,6 +10,7 @@ from pumice.api import core, decoding, kinds, meta, names, quantity, scheduling,
 from pumice.cache import hypernodes, unserved
 from pumice.cache.mirror import Mirror
 from pumice.model import resources, volumes
+from pumice.model.devices import registry as devices
 
 if TYPE_CHECKING:
     from pumice.cache.native_groups import NativeGroups
@@ -220,7 +221,7 @@ class Objects:
         key = f"{metadata.namespace}/{metadata.name}" if kind.namespaced else metadata.name
         kept = self._cluster.objects.setdefault(kind.name, {})
         before = kept.get(key)
-        problem = found.message if isinstance(found, decoding.Malformed) else _bad_quota(found) or _bad_load(found)
+        problem = found.message if isinstance(found, decoding.Malformed) else _bad(found)
         if gone or problem or isinstance(found, decoding.Malformed | decoding.Opaque):
             kept.pop(key, None)
         else:
@@ -237,6 +238,10 @@ class Objects:
                 self._cluster.disruptions.pop(key, None)
         if kind.name in volumes.KINDS:
             self._cluster.volumes.changed(kind.name, key, before, kept.get(key))
+        if kind.name in devices.KINDS:
+            # What a claim has counts, whatever it asks for.
+            usable = None if gone or isinstance(found, decoding.Malformed) else found
+            self._cluster.devices.changed(kind.name, key, usable)
         if kind is kinds.NUMATOPOLOGY and (record := self._cluster.nodes.by_name.get(key)) is not None:
             self._cluster.nodes.touch(record.row)
         self._cluster.kinship.consider(kind.name, metadata, kept.get(key))
@@ -254,6 +259,11 @@ def _guarantee_above_capability(queue: Queue) -> str:
         if name in queue.capability and units > queue.capability[name]
     ]
     return f"{'; '.join(above)}: only as much as the queue may hold is kept for it" if above else ""
+
+
+def _bad(found: meta.KubeObject) -> str:
+    """Say what of an object that is only kept makes no sense."""
+    return _bad_quota(found) or _bad_load(found) or devices.problem(found)
 
 
 def _bad_quota(found: meta.KubeObject) -> str:

@@ -12,6 +12,7 @@ from pumice.api import scheduling
 from pumice.model import marks, native_groups, resources, statuses
 from pumice.model.accounting import Accounting
 from pumice.model.change_log import ChangeLog
+from pumice.model.devices.registry import Devices
 from pumice.model.hypertree import HyperNodes
 from pumice.model.job import BEST_EFFORT_PENDING, Job, Tally
 from pumice.model.kinship import Kinship
@@ -71,6 +72,7 @@ class Cluster:
         self.phases = Phases()
         self.objects: dict[str, dict[str, meta.KubeObject]] = {}
         self.volumes = Volumes(self.nodes)
+        self.devices = Devices(self.nodes)
         self.kinship = Kinship(self.nodes)
         self.hyper_nodes = HyperNodes(self.nodes)
 
@@ -200,12 +202,16 @@ class Cluster:
             record.port_users[task.uid] = task
         if constraint_class.has_volumes:
             self.volumes.enter(task, record)
+        if constraint_class.has_device_claims:
+            self.devices.enter(task, record)
 
     def _take(self, task: Task, record: NodeRecord) -> None:
         del record.tasks[task.uid]
         record.port_users.pop(task.uid, None)
         if task.uid in record.volume_users:
             self.volumes.leave(task, record)
+        if task.shape.constraint_class.has_device_claims:
+            self.devices.leave(task)
 
     # -- changes -----------------------------------------------------------------------------------------------
 

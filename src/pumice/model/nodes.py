@@ -207,12 +207,13 @@ class NodeTable(Amounts):
             self._restated.append(row)
 
     def restate_claims(self) -> None:
-        """Note that a claim, a volume, a storage class or a driver changed: verdicts about pods with volumes are void."""
+        """Note that a claim, a volume, a storage class, a driver or a device changed: verdicts about pods with volumes or claims are void."""
         self.claims += 1
 
     def stated(self, constraints: Constraints) -> int:
         """Return a number that grows whenever the objects change from which verdicts about such pods follow."""
-        return self.static + self.claims if constraints.has_volumes else self.static
+        concerned = constraints.has_volumes or constraints.resource_claims
+        return self.static + self.claims if concerned else self.static
 
     def arrange(self) -> None:
         """Sort rows by name, nodes without an object behind, and drop records that nothing refers to."""

@@ -25,13 +25,14 @@ _AS_WRITTEN = msgspec.msgpack.Encoder()  # orders may differ: such pods are only
 class ConstraintClass:
     """An interned set of constraints; identity stands for equality. What is asked of every pod that is placed is worked out once."""
 
-    __slots__ = ("concerns_pods", "constraints", "has_volumes", "key", "takes_ports", "users")
+    __slots__ = ("concerns_pods", "constraints", "has_device_claims", "has_volumes", "key", "takes_ports", "users")
 
     def __init__(self, key: bytes, constraints: Constraints) -> None:
         self.key = key
         self.constraints = constraints
         self.concerns_pods = bonds.concern_pods(constraints)
         self.has_volumes = constraints.has_volumes
+        self.has_device_claims = bool(constraints.resource_claims)
         self.takes_ports = bool(constraints.ports)
         self.users = 0
 

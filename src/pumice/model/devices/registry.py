@@ -1,0 +1,207 @@
+"""Who has which device: what claims show, and what was decided for claims that do not show it yet.
+
+A decision is made when a pod is placed, travels with its bind, and counts from that moment: its devices are nobody else's. It ends when the pod leaves
+its node (the placement was undone, the bind failed, the pod is gone) or when the claim itself shows what it has.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pumice.api import quantity, resource
+from pumice.model import resources
+from pumice.model.devices import amounts, offers, wanted
+
+if TYPE_CHECKING:
+    from pumice.api import meta
+    from pumice.model.devices.decisions import ClaimReservation
+    from pumice.model.devices.offers import DeviceId
+    from pumice.model.nodes import NodeRecord, NodeTable
+    from pumice.model.task import Task
+
+CLAIM = "ResourceClaim"
+SLICE = "ResourceSlice"
+CLASS = "DeviceClass"
+RULE = "DeviceTaintRule"
+KINDS = frozenset({CLAIM, SLICE, CLASS, RULE})
+WHOLE = -1
+"""Stands for everything that a device has, where a claim's share of it cannot be read."""
+
+
+class Use(msgspec.Struct):
+    """Who has a device: claims that have it for themselves, and what others take of its capacities."""
+
+    owners: dict[str, None]
+    shares: dict[tuple[str, str], dict[str, int]]  # claim and share
+
+
+def problem(found: meta.KubeObject) -> str:
+    """Say which field of an object of these kinds makes no sense; empty if all do."""
+    try:
+        if isinstance(found, resource.ResourceSlice):
+            offers.read(found)
+    except resources.BadValueError as error:
+        return str(error)
+    return wanted.read(found.spec).problem if isinstance(found, resource.ResourceClaim) else ""
+
+
+class Devices:
+    """Slices, classes, rules and claims of the cluster, and who has what."""
+
+    def __init__(self, nodes: NodeTable) -> None:
+        self._nodes = nodes
+        self.slices: dict[str, offers.Slice] = {}
+        self.classes: dict[str, resource.DeviceClass] = {}
+        self.rules: dict[str, resource.DeviceTaintRule] = {}
+        self.claims: dict[str, resource.ResourceClaim] = {}
+        self.uses: dict[DeviceId, Use] = {}
+        self.offered = 0  # grows when a slice, a class or a rule changes
+        self.used = 0  # grows when a claim gets or loses devices, or changes
+        self.changes: list[DeviceId] = []  # devices whose users changed, since whoever reads them emptied it
+        # Claims whose allocation keeps their pods from every node, with the reason: they are to be freed, so that the next attempt starts afresh.
+        self.to_free: dict[str, str] = {}
+        self._users: dict[str, dict[str, NodeRecord]] = {}  # claim -> uids of pods on nodes
+        self._claims_of: dict[str, tuple[str, ...]] = {}  # uid of a pod on a node -> its claims
+        self._reservations: dict[str, ClaimReservation] = {}
+        self.in_flight: dict[str, resource.Allocation] = {}  # claim -> what it will have
+        self._holders: dict[str, dict[str, None]] = {}  # claim -> uids of pods that rely on that
+
+    # -- objects -----------------------------------------------------------------------------------------------
+
+    def changed(self, kind: str, key: str, found: meta.KubeObject | None) -> None:
+        """Take over an object of one of these kinds, or drop it; one of which nothing can be read counts as gone."""
+        if kind == CLAIM:
+            self._claim_changed(key, found if isinstance(found, resource.ResourceClaim) else None)
+        else:
+            self.offered += 1
+            self._offer_changed(kind, key, found)
+        self._nodes.restate_claims()
+
+    def _offer_changed(self, kind: str, key: str, found: meta.KubeObject | None) -> None:
+        if kind == SLICE:
+            self.slices.pop(key, None)
+            if isinstance(found, resource.ResourceSlice) and not problem(found):
+                self.slices[key] = offers.read(found)
+        elif kind == CLASS:
+            self.classes.pop(key, None)
+            if isinstance(found, resource.DeviceClass):
+                self.classes[key] = found
+        elif kind == RULE:
+            self.rules.pop(key, None)
+            if isinstance(found, resource.DeviceTaintRule):
+                self.rules[key] = found
+
+    def _claim_changed(self, key: str, after: resource.ResourceClaim | None) -> None:
+        before = self.claims.pop(key, None)
+        if before is not None and before.status.allocation is not None:
+            self._count(key, before.status.allocation, -1)
+        if after is None or after.status.allocation is not None:
+            self._settle(key)
+        if after is not None:
+            self.claims[key] = after
+            if after.status.allocation is not None:
+                self._count(key, after.status.allocation, 1)
+        self.to_free.pop(key, None)
+        self.used += 1
+
+    # -- who has what ------------------------------------------------------------------------------------------
+
+    def allocation(self, key: str) -> resource.Allocation | None:
+        """Return what a claim has, or will have."""
+        claim = self.claims.get(key)
+        shown = claim.status.allocation if claim is not None else None
+        return shown if shown is not None else self.in_flight.get(key)
+
+    def consumers(self, key: str) -> frozenset[str]:
+        """Return the uids of everybody who uses a claim: pods that it is reserved for, and pods that are on nodes with it."""
+        claim = self.claims.get(key)
+        reserved = (each.uid for each in claim.status.reserved_for) if claim is not None else ()
+        return frozenset((*reserved, *self._users.get(key, ())))
+
+    def _count(self, key: str, allocation: resource.Allocation, sign: int) -> None:
+        for result in allocation.devices.results:
+            if result.admin_access:
+                continue
+            device = (result.driver, result.pool, result.device)
+            use = self.uses.setdefault(device, Use({}, {}))
+            share = (key, result.share_id or "")
+            if result.share_id and sign > 0:
+                use.shares[share] = _consumed(result)
+            elif result.share_id:
+                use.shares.pop(share, None)
+            elif sign > 0:
+                use.owners[key] = None
+            else:
+                use.owners.pop(key, None)
+            if not use.owners and not use.shares:
+                del self.uses[device]
+            self.changes.append(device)
+
+    # -- pods on nodes -----------------------------------------------------------------------------------------
+
+    def enter(self, task: Task, record: NodeRecord) -> None:
+        """Note that a pod with claims is on a node, or on its way there."""
+        keys = tuple(use.key for use in wanted.uses_of(task.pod) if use.key)
+        self._claims_of[task.uid] = keys
+        for key in keys:
+            self._users.setdefault(key, {})[task.uid] = record
+        self.used += 1
+
+    def leave(self, task: Task) -> None:
+        """Note that a pod with claims left its node; what was decided for it is void."""
+        for key in self._claims_of.pop(task.uid, ()):
+            users = self._users.get(key, {})
+            users.pop(task.uid, None)
+            if not users:
+                self._users.pop(key, None)
+        self._release(task.uid)
+        self.used += 1
+
+    # -- decisions ---------------------------------------------------------------------------------------------
+
+    def reserve(self, uid: str, reservation: ClaimReservation) -> None:
+        """Let what was decided for a pod count from now on; pods that share a claim rely on one decision."""
+        self._reservations[uid] = reservation
+        for decision in reservation.decisions:
+            key = decision.key
+            self._holders.setdefault(key, {})[uid] = None
+            if self.allocation(key) is None:
+                self.in_flight[key] = decision.allocation
+                self._count(key, decision.allocation, 1)
+        self.used += 1
+
+    def reservation(self, uid: str) -> ClaimReservation | None:
+        """Return what was decided for a pod and is not void."""
+        return self._reservations.get(uid)
+
+    def relying(self, key: str) -> tuple[str, ...]:
+        """Return the uids of the pods that rely on what was decided for a claim."""
+        return tuple(self._holders.get(key, ()))
+
+    def _release(self, uid: str) -> None:
+        reservation = self._reservations.pop(uid, None)
+        for decision in reservation.decisions if reservation is not None else ():
+            key = decision.key
+            holders = self._holders.get(key, {})
+            holders.pop(uid, None)
+            if not holders:
+                self._settle(key)
+
+    def _settle(self, key: str) -> None:
+        """Drop what was decided for a claim: it speaks for itself now, or nobody relies on it any more."""
+        self._holders.pop(key, None)
+        allocation = self.in_flight.pop(key, None)
+        if allocation is not None:
+            self._count(key, allocation, -1)
+
+
+def _consumed(result: resource.DeviceResult) -> dict[str, int]:
+    consumed: dict[str, int] = {}
+    for name, text in result.consumed_capacity.items():
+        try:
+            consumed[name] = amounts.nanos(text)
+        except quantity.QuantityError:
+            consumed[name] = WHOLE
+    return consumed
