@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from pumice.api import kinds
 from pumice.apiserver import statuses
-from pumice.apiserver.built_in import defaults, validity
+from pumice.apiserver.built_in import defaults, device_validity, validity
 from pumice.apiserver.schemas import conforming, validating
+from pumice.sim import structure
+from pumice.sim.identity import Key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -53,6 +56,9 @@ class KindRules:
             found += required + [cause for cause in special if cause[1] not in told]
         if not found and new["metadata"].get("uid") and new["metadata"].get("ownerReferences"):
             found += self._cycle(new)
+        if not found and old is None and resource.group == device_validity.GROUP and resource.namespaced:
+            namespace = self._store.find(Key(kinds.NAMESPACE, "", new["metadata"].get("namespace", "")))
+            found += device_validity.admin_access(new, structure.mapping(namespace, "metadata", "labels"))
         if found:
             raise statuses.invalid(resource.kind_name, resource.group, new["metadata"].get("name", ""), found)
         judge = self.judges.get((resource.group, resource.kind_name))

@@ -352,6 +352,25 @@ def _webhooks(manifest: Document) -> None:
             _set(service, port=443)
 
 
+def _device_claim(manifest: Document) -> None:
+    _device_requests(_child(manifest, "spec"))
+
+
+def _device_claim_template(manifest: Document) -> None:
+    _device_requests(_child(_child(manifest, "spec"), "spec"))
+
+
+def _device_requests(spec: Document) -> None:
+    for request in _each(_child(spec, "devices"), "requests"):
+        exactly = request.get("exactly")
+        for each in (*([exactly] if isinstance(exactly, dict) else ()), *_each(request, "firstAvailable")):
+            _set(each, allocationMode="ExactCount")
+            if each["allocationMode"] == "ExactCount":
+                _set(each, count=1)
+            for toleration in _each(each, "tolerations"):
+                _set(toleration, operator="Equal")
+
+
 _FILLERS: Final[dict[tuple[str, str], Callable[[Document], None]]] = {
     ("", "LimitRange"): _limit_range,
     ("", "Namespace"): _namespace,
@@ -376,6 +395,8 @@ _FILLERS: Final[dict[tuple[str, str], Callable[[Document], None]]] = {
     ("policy", "PodDisruptionBudget"): _budget,
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): _role_binding,
     ("rbac.authorization.k8s.io", "RoleBinding"): _role_binding,
+    ("resource.k8s.io", "ResourceClaim"): _device_claim,
+    ("resource.k8s.io", "ResourceClaimTemplate"): _device_claim_template,
     ("scheduling.k8s.io", "PriorityClass"): _priority_class,
     ("storage.k8s.io", "StorageClass"): _storage_class,
 }

@@ -34,6 +34,7 @@ def pod_spec(spec: Mapping[str, Any], path: str, more_volumes: Iterable[str] = (
             name = container.get("name")
             found += wrong.duplicate(f"{where}.name", name) if name in seen else []
             seen.add(name)
+    found += _device_claims(spec, path)
     found += wrong.negative(spec.get("terminationGracePeriodSeconds"), f"{path}.terminationGracePeriodSeconds")
     deadline = spec.get("activeDeadlineSeconds")
     if deadline is not None and not 1 <= deadline <= _LONGEST_SECONDS:
@@ -42,6 +43,32 @@ def pod_spec(spec: Mapping[str, Any], path: str, more_volumes: Iterable[str] = (
     for field in ("hostname", "subdomain"):
         found += wrong.label_name(spec[field], f"{path}.{field}") if spec.get(field) else []
     return found + placement_validity.placement(spec, path)
+
+
+def _device_claims(spec: Mapping[str, Any], path: str) -> Causes:
+    """Check the claims for devices that a pod names, and that its containers ask for no other."""
+    found: Causes = []
+    names: dict[str, None] = {}
+    for index, each in enumerate(spec.get("resourceClaims") or ()):
+        where, name = f"{path}.resourceClaims[{index}]", each.get("name")
+        found += wrong.duplicate(f"{where}.name", name) if name in names else wrong.label_name(name, f"{where}.name")
+        names[name] = None
+        stated = [field for field in ("resourceClaimName", "resourceClaimTemplateName") if each.get(field)]
+        if not stated:
+            why = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+            found += wrong.invalid(where, each, why)
+        elif len(stated) > 1:
+            why = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+            found += wrong.invalid(where, each, why)
+    for field in ("initContainers", "containers"):
+        for index, container in enumerate(spec.get(field) or ()):
+            for place, use in enumerate(structure.mapping(container, "resources").get("claims") or ()):
+                where = f"{path}.{field}[{index}].resources.claims[{place}]"
+                if use.get("name") not in names:
+                    known = f"must be one of the names in pod.spec.resourceClaims: {', '.join(names)}"
+                    text = f"Not found: {wrong.shown(use.get('name'))}: {known}"
+                    found.append(("FieldValueNotFound", where, text))
+    return found
 
 
 def _volumes(spec: Mapping[str, Any], path: str) -> tuple[Causes, list[str]]:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 from pumice.api import quantity
 from pumice.apiserver.built_in import (
     access_validity,
+    device_validity,
     placement_validity,
     pod_validity,
     policy_validity,
+    slice_validity,
     webhook_validity,
     workload_validity,
     wrong,
@@ -99,6 +101,10 @@ def _below(item: Any, node: Node, path: str) -> Causes:
 
 def built_in(manifest: Mapping[str, Any], group: str, kind: str, old: Mapping[str, Any] | None) -> Causes:
     """Check what a schema cannot say about a built-in kind; what nobody changes is not held against whoever changes something else."""
+    if (group, kind) == (device_validity.GROUP, "ResourceClaim") and (
+        found := device_validity.claim_status(manifest, old)
+    ):
+        return found
     rule = _RULES.get((group, kind))
     if (
         rule is not None
@@ -183,6 +189,10 @@ _RULES: Final[Mapping[tuple[str, str], Rule]] = {
     ("batch", "CronJob"): _alone(workload_validity.cron_job),
     ("policy", "PodDisruptionBudget"): _alone(policy_validity.budget),
     ("scheduling.k8s.io", "PriorityClass"): _priority,
+    (device_validity.GROUP, "DeviceClass"): _alone(device_validity.device_class),
+    (device_validity.GROUP, "ResourceClaim"): device_validity.claim,
+    (device_validity.GROUP, "ResourceClaimTemplate"): device_validity.template,
+    (device_validity.GROUP, "ResourceSlice"): slice_validity.resource_slice,
     (webhook_validity.GROUP, "MutatingWebhookConfiguration"): webhook_validity.configuration,
     (webhook_validity.GROUP, "ValidatingWebhookConfiguration"): webhook_validity.configuration,
     (access_validity.GROUP, "Role"): access_validity.role,
