@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import Desk, group, node, pod, priority_class
-from pumice.actions.eviction import offers, plan, search, successors, trimming, victim_sets
+from pumice.actions.eviction import offers, search, successors, trimming, victim_sets, ways
 from pumice.framework.plugin import Plugin
 from pumice.framework.reads import Reads
 
@@ -89,6 +89,6 @@ def test_a_claimant_to_whom_nobody_is_offered_is_told_at_once(monkeypatch):
     assert "no pod may be evicted for it: of 6 pods considered: 6 refused by the rules of" in words
 
 
-@pytest.mark.parametrize("text", [plan.WAYS, offers.ENOUGH, trimming.PARTS, victim_sets.CUT_SHORT, successors.MORE])
+@pytest.mark.parametrize("text", [ways.REACHED, offers.ENOUGH, trimming.PARTS, victim_sets.CUT_SHORT, successors.MORE])
 def test_every_bound_is_told_with_its_number(text):
     assert any(character.isdigit() for character in text)

@@ -129,7 +129,11 @@ def members_lacking(job: Job, tasks: Sequence[Task]) -> list[Task]:
 
 def least_need(job: Job, tasks: Sequence[Task]) -> Vector:
     """Return what the members still needed ask for at the least, resource by resource."""
-    lacking = max(1, job.min_member - job.tally.ready - job.tally.waiting)
     asked = np.sort(np.stack([task.shape.request.vector for task in tasks]), axis=0)
-    least: Vector = asked[:lacking].sum(axis=0)
+    least: Vector = asked[: number_lacking(job)].sum(axis=0)
     return least
+
+
+def number_lacking(job: Job) -> int:
+    """Return how many members more a plan for a job places at the least."""
+    return max(1, job.min_member - job.tally.ready - job.tally.waiting)

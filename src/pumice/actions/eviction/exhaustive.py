@@ -10,6 +10,7 @@ import numpy as np
 from pumice.actions.eviction import asking, ranking, units
 from pumice.actions.eviction.plan import orders
 from pumice.actions.eviction.units import Unit
+from pumice.actions.eviction.ways import REACHED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -114,8 +115,21 @@ def _is_made(plan: Plan, tasks: Sequence[Task], done: Callable[[], bool], going:
     if not plan.leaves_gangs_whole(going):
         return False
     mark = plan.statement.checkpoint()
-    for ordered in orders(plan, tasks):
-        if plan.arrange_enough(ordered, done) and not plan.loose_units():
+    ordered = orders(plan, tasks)
+    if _are_placed(plan, next(ordered), done):
+        return True
+    plan.back_to(mark, 0)
+    if plan.arrange_somehow(tasks, done, lambda: not plan.loose_units()):
+        return True
+    if plan.is_small(tasks) and not plan.job.policies and REACHED not in plan.bounds:
+        return False
+    for others in ordered:
+        if _are_placed(plan, others, done):
             return True
         plan.back_to(mark, 0)
-    return plan.arrange_somehow(tasks, done, lambda: not plan.loose_units())
+    return False
+
+
+def _are_placed(plan: Plan, ordered: Sequence[Task], done: Callable[[], bool]) -> bool:
+    """Place members in an order, and tell whether that is enough and nobody went in vain."""
+    return plan.arrange_in_order(ordered, done) and not plan.loose_units()

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.actions.eviction import units
+from pumice.actions.eviction import asking, units
 from pumice.actions.eviction.votes import Votes
+from pumice.actions.eviction.ways import Ways, kind_of
 from pumice.actions.placing import inside_domains, sub_jobs, task_runs, turns
 from pumice.actions.placing.domain_goal import Progress
 from pumice.framework import selection, subject
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 
 SMALL = 8
 FEW = 4  # members of which every order is tried
-EXPANSIONS = 4000
-WAYS = f"no more than {EXPANSIONS} steps were taken to place its members in some way"
 
 
 class Plan:
@@ -219,18 +218,16 @@ class Plan:
             return True
         self.back_to(mark, count)
         wanted = count + len(members)
-        # Whoever is left out is lacking in the end.
-        return self.is_small(members) and self._try(
-            list(members), lambda: len(self.members) == wanted, None, [EXPANSIONS]
-        )
+        ways = Ways(self, len(members), lambda: len(self.members) == wanted)
+        return self.is_small(members) and ways.finds(members)
 
     def arrange_enough(self, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Place as many of the tasks as are enough, without new victims, as allocate would or, if there are few, in every way there is."""
         mark, count = self.statement.checkpoint(), len(self.members)
-        if self.job.policies:
-            return self._arrange_sub_groups(tasks)
-        if self._arrange_in_order(tasks, done):
+        if self.arrange_in_order(tasks, done):
             return True
+        if self.job.policies:
+            return False
         self.back_to(mark, count)
         return self.arrange_somehow(tasks, done)
 
@@ -238,10 +235,13 @@ class Plan:
         self, tasks: Sequence[Task], done: Callable[[], bool], suits: Callable[[], bool] = lambda: True
     ) -> bool:
         """Place as many of the tasks as are enough in some way that suits, of all there are, if there are few."""
-        return self.is_small(tasks) and self._try(list(tasks), done, suits, [EXPANSIONS])
+        least = min(len(tasks), asking.number_lacking(self.job))
+        return self.is_small(tasks) and Ways(self, least, done, suits).finds(tasks)
 
-    def _arrange_in_order(self, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
-        """Place one member after the other until it is enough; those that are like one which finds no room are passed over."""
+    def arrange_in_order(self, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
+        """Place one member after the other until it is enough, or whole sub-groups; those that are like one which finds no room are passed over."""
+        if self.job.policies:
+            return self._arrange_sub_groups(tasks)
         hopeless: dict[Hashable, None] = {}
         start = 0
         while start < len(tasks):
@@ -290,33 +290,6 @@ class Plan:
         """Tell whether there is so little to place that every way can be tried."""
         return len(members) <= SMALL and self.session.cluster.nodes.count <= SMALL
 
-    def _try(
-        self,
-        members: list[Task],
-        done: Callable[[], bool],
-        suits: Callable[[], bool] | None,
-        budget: list[int],
-    ) -> bool:
-        """Try every place for the first of some members, and every way for the others; in the end, unless all are wanted and any way suits (None), to do without it."""
-        if not members:
-            return False
-        member = members[0]
-        mark, count = self.statement.checkpoint(), len(self.members)
-        if self.is_allowed(member) and self.session.pre_predicate(subject.Subject(member, self.queue)) is None:
-            within = self.rows(member)
-            mask = self.evaluation(member).mask(released=True)
-            for row in (np.flatnonzero(mask) if within is None else within[mask[within]]).tolist():
-                budget[0] -= 1
-                if budget[0] < 0:
-                    self.bounds[WAYS] = None
-                    return False
-                if self.settle(member, row):
-                    found = suits is None or suits() if done() else self._try(members[1:], done, suits, budget)
-                    if found:
-                        return True
-                self.back_to(mark, count)
-        return suits is not None and self._try(members[1:], done, suits, budget)
-
     def back_to(self, mark: int, members: int) -> None:
         """Undo everything after a mark, before which there were that many members and the same victims."""
         self.statement.rollback(mark)
@@ -345,4 +318,7 @@ def orders(plan: Plan, tasks: Sequence[Task]) -> Iterator[Sequence[Task]]:
     total = np.maximum(table.allocatable[: table.count].sum(axis=0), 1)
     yield sorted(tasks, key=lambda task: -float((task.shape.request.vector / total).max()))
     if len(tasks) <= FEW and plan.is_small(tasks):
-        yield from itertools.islice(itertools.permutations(tasks), 1, None)
+        distinct: dict[Hashable, Sequence[Task]] = {}
+        for ordered in itertools.permutations(tasks):
+            distinct.setdefault(tuple(map(kind_of, ordered)), ordered)
+        yield from itertools.islice(distinct.values(), 1, None)
