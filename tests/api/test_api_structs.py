@@ -135,6 +135,9 @@ POD = {
         "preemptionPolicy": "Never",
         "terminationGracePeriodSeconds": 0,
         "hostNetwork": True,
+        "hostUsers": False,
+        "schedulingGroup": {"podGroupName": "g"},
+        "workloadRef": {"name": "w", "podGroup": "g", "podGroupReplicaKey": "0"},
         "overhead": {"cpu": "1"},
         "affinity": {
             "nodeAffinity": {
@@ -188,7 +191,8 @@ POD = {
         "reason": "r",
         "message": "m",
         "nominatedNodeName": "n2",
-        "resize": "Infeasible",
+        "resources": RESOURCES,
+        "allocatedResources": {"cpu": "1"},
         "startTime": "2026-01-01T00:00:00Z",
         "conditions": [{"type": "Ready", "status": "True", "reason": "r", "message": "m", "lastTransitionTime": "t"}],
         "containerStatuses": [{"name": "c", "resources": RESOURCES, "allocatedResources": {"cpu": "1"}}],
@@ -202,6 +206,7 @@ NODE = {
         "allocatable": {"cpu": "4"},
         "capacity": {"cpu": "5"},
         "images": [{"names": ["x:1"], "sizeBytes": 2**31}],
+        "declaredFeatures": ["UserNamespacesHostNetworkSupport"],
         "conditions": [{"type": "Ready", "status": "Unknown"}],
     },
 }
@@ -361,6 +366,22 @@ CASES = [
             "status": {"attached": True},
         },
     ),
+    (
+        kinds.NATIVE_POD_GROUP,
+        {
+            "spec": {
+                "podGroupTemplateRef": {"workload": {"workloadName": "w", "podGroupTemplateName": "t"}},
+                "schedulingPolicy": {"gang": {"minCount": 4}},
+                "schedulingConstraints": {"topology": [{"key": "rack"}]},
+                "resourceClaims": [{"name": "c", "resourceClaimName": "r"}],
+                "disruptionMode": "PodGroup",
+                "priorityClassName": "high",
+                "priority": 0,
+            },
+            "status": {"conditions": [{"type": "PodGroupScheduled", "status": "True", "observedGeneration": 2}]},
+        },
+    ),
+    (kinds.UNSERVED_KIND, {}),
     (kinds.SERVICE, {"spec": {"selector": {"a": "b"}}}),
     (kinds.REPLICATION_CONTROLLER, {"spec": {"replicas": 0, "selector": {"a": "b"}}}),
     (kinds.REPLICA_SET, {"spec": {"replicas": 0, "selector": SELECTOR}}),

@@ -28,6 +28,7 @@ def pods():
             "initContainers": st.lists(container, max_size=1),
             "nodeSelector": st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy"), max_size=2),
             "tolerations": st.just([{"operator": "Exists"}]),
+            "nodeName": st.just("n1"),
             "overhead": st.just({"cpu": "1"}),
             "resources": st.just({"requests": {"cpu": "3"}}),
             "volumes": st.sampled_from(
@@ -42,8 +43,12 @@ def pods():
     status = st.sampled_from(
         [
             {},
-            {"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "4"}}]},
-            {"resize": "Infeasible", "containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "1"}}]},
+            {"containerStatuses": [{"name": "c", "resources": {}, "allocatedResources": {"cpu": "4"}}]},
+            {
+                "conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}],
+                "containerStatuses": [{"name": "c", "resources": {}, "allocatedResources": {"cpu": "1"}}],
+            },
+            {"resources": {"requests": {"cpu": "5"}}, "allocatedResources": {"cpu": "4"}},
         ]
     )
     return st.builds(_pod, st.sampled_from(["p", "q"]), spec, status)

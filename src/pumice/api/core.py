@@ -38,6 +38,7 @@ __all__ = [
     "Container",
     "ContainerImage",
     "ContainerPort",
+    "ContainerRestartRule",
     "ContainerStatus",
     "Event",
     "EventSource",
@@ -108,12 +109,19 @@ class ContainerPort(Wire, frozen=True, kw_only=True):
     protocol: str = ""
 
 
+class ContainerRestartRule(Wire, frozen=True, kw_only=True):
+    """What is done when a container exits in a certain way."""
+
+    action: str = ""
+
+
 class Container(Wire, frozen=True, kw_only=True):
     """A container, an init container, or (restart policy Always) a sidecar."""
 
     name: str = ""
     image: str = ""
     restart_policy: str | None = None
+    restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
     ports: tuple[ContainerPort, ...] = ()
     resources: ResourceRequirements = ResourceRequirements()
 
@@ -155,6 +163,7 @@ class PodSpec(Wire, frozen=True, kw_only=True):
     preemption_policy: str | None = None
     termination_grace_period_seconds: int | None = None
     host_network: bool = False
+    host_users: bool | None = None
 
 
 class ContainerStatus(Wire, frozen=True, kw_only=True):
@@ -181,7 +190,8 @@ class PodStatus(Wire, frozen=True, kw_only=True):
     conditions: tuple[Condition, ...] = ()
     nominated_node_name: str = ""
     start_time: str | None = None
-    resize: str = ""
+    resources: ResourceRequirements | None = None
+    allocated_resources: ResourceList = msgspec.field(default_factory=dict)
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
@@ -223,6 +233,7 @@ class NodeStatus(Wire, frozen=True, kw_only=True):
     capacity: ResourceList = msgspec.field(default_factory=dict)
     conditions: tuple[Condition, ...] = ()
     images: tuple[ContainerImage, ...] = ()
+    declared_features: tuple[str, ...] = ()
 
 
 class Node(KubeObject, frozen=True, kw_only=True):

@@ -172,7 +172,8 @@ class Assumptions:
 
     def evict(self, task: Task, reason: str) -> None:
         """Send an eviction, with the events that tell of it."""
-        effect = Evict(namespace=task.namespace, name=task.name, uid=task.uid, reason=reason)
+        generation = task.pod.metadata.generation
+        effect = Evict(namespace=task.namespace, name=task.name, uid=task.uid, reason=reason, generation=generation)
         self._evictions[task.uid] = Eviction(effect, self._now + PATIENCE)
         job = task.job
         if job is None or not job.whole or not self._cache.publisher.native.mark(job, effect, self._now):

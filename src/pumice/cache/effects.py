@@ -65,13 +65,14 @@ class TakeBack(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Evict(msgspec.Struct, frozen=True, kw_only=True):
-    """Mark a pod as disrupted and delete it with its own grace period."""
+    """Mark a pod, of this generation if it has one, as disrupted and delete it with its own grace period."""
 
     namespace: str
     name: str
     uid: str
     reason: str
     grace_seconds: int | None = None
+    generation: int = 0
 
 
 class Patch(msgspec.Struct, frozen=True, kw_only=True):

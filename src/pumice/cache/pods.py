@@ -98,8 +98,7 @@ class Pods:
 
     def _has_same_shape(self, pod: core.Pod, known: task.Task) -> bool:
         """Tell whether a pod with an unchanged spec asks for what it asked for: reports of its containers may say otherwise."""
-        was, now = known.pod.status, pod.status
-        if was.container_statuses == now.container_statuses and not now.container_statuses:
+        if not shape.reports_of(known.pod) and not shape.reports_of(pod):
             return True
         blueprint = shape.blueprint_of(pod)
         return blueprint is not None and self._cluster.shapes.known(blueprint) is known.shape
@@ -234,8 +233,7 @@ def _decides_alike(known: task.Task, pod: core.Pod) -> bool:
         return False
     if (before.deletion_timestamp, before.owner_references) != (after.deletion_timestamp, after.owner_references):
         return False
-    was, now = old.status, pod.status
-    return (was.phase, was.resize, was.container_statuses) == (now.phase, now.resize, now.container_statuses)
+    return old.status.phase == pod.status.phase and shape.reports_of(old) == shape.reports_of(pod)
 
 
 def _is_same_pod(before: core.Pod, after: core.Pod) -> bool:

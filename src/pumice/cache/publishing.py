@@ -361,7 +361,9 @@ class Publisher:
             self._write(task, reason, message, "", now)
 
     def _write(self, task: Task, reason: str, message: str, nominated: str, now: int) -> None:
-        status: dict[str, Any] = {"conditions": [_scheduling_condition(reason, message, now)]}
+        status: dict[str, Any] = {
+            "conditions": [_scheduling_condition(task.pod.metadata.generation, reason, message, now)]
+        }
         if nominated:
             status["nominatedNodeName"] = nominated
             task.nominated = nominated
@@ -450,9 +452,10 @@ def _leaves_reasons(told: tuple[Job, closing.JobReport]) -> bool:
     return report.moved and not (report.warning or report.tasks or has_wishes)
 
 
-def _scheduling_condition(reason: str, message: str, now: int) -> dict[str, str]:
-    """Return the condition that says why a pod has no node."""
+def _scheduling_condition(generation: int, reason: str, message: str, now: int) -> dict[str, Any]:
+    """Return the condition that says why a pod has no node; pods of older servers have no generation."""
     return {
+        **({"observedGeneration": generation} if generation else {}),
         "type": names.CONDITION_POD_SCHEDULED,
         "status": "False",
         "reason": reason,

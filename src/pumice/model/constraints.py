@@ -42,6 +42,7 @@ class Constraints(msgspec.Struct, frozen=True, kw_only=True):
     numa: tuple[str, ...] = ()
     # What containers ask for of shared cards, and which cards the pod will have or not, as written.
     devices: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()  # what the kubelet of its node must be able to do
     revocable: bool = False  # whether the pod may be on nodes that are taken back in given hours
 
     @property

@@ -107,6 +107,7 @@ class NodeRecord:
     """One node: its object, if there is one, and the tasks that are on it or on their way to it."""
 
     __slots__ = (
+        "features",
         "images",
         "labels",
         "name",
@@ -134,17 +135,19 @@ class NodeRecord:
         self.volume_users: dict[str, Task] = {}
         self.volume_version = 0  # counts what may have changed the volumes in use here
         self.images: dict[str, int] = {}  # name -> bytes
+        self.features: frozenset[str] = frozenset()  # of its kubelet, as far as pods may need them
 
     def state(self, known: core.Node | None, node: core.Node) -> bool:
         """Take over what a node says of itself besides amounts, and tell whether that is news; `known` is what it said before."""
         ready = all(c.status == "True" for c in node.status.conditions if c.type == "Ready")
-        stated = (node.metadata.labels, tuple(node.spec.taints), node.spec.unschedulable, ready)
+        features = frozenset(node.status.declared_features)
+        stated = (node.metadata.labels, tuple(node.spec.taints), node.spec.unschedulable, ready, features)
         fetched = known is None or known.status.images != node.status.images
         if fetched:
             self.images = {name: max(0, i.size_bytes) for i in node.status.images for name in i.names}
-        if not fetched and stated == (self.labels, self.taints, self.unschedulable, self.ready):
+        if not fetched and stated == (self.labels, self.taints, self.unschedulable, self.ready, self.features):
             return False
-        self.labels, self.taints, self.unschedulable, self.ready = stated
+        self.labels, self.taints, self.unschedulable, self.ready, self.features = stated
         return True
 
     def list_as(self, uids: Sequence[str]) -> None:

@@ -17,23 +17,62 @@ _Container = Callable[["core.Container", str], resources.Amounts]
 
 
 def of_pod(pod: core.Pod) -> resources.Amounts:
-    """Return what the pod takes on a node, one pod slot included."""
-    reported = {status.name: status for status in pod.status.container_statuses}
-    infeasible = is_resize_infeasible(pod)
+    """Return what the pod takes on a node, one pod slot included.
+
+    What is stated for the pod as a whole takes the place of what its containers ask for, resource by resource; overhead comes on top. Of a pod with a node what
+    its kubelet reports counts too, as long as that is more than what is written: a resize may be under way.
+    """
+    reported = _reported(pod)
+    infeasible = bool(reported or pod.status.resources) and is_resize_infeasible(pod)
 
     def asked(container: core.Container, field: str) -> resources.Amounts:
         written = resources.parse(container.resources.requests, f"{field}.resources.requests")
-        status = reported.get(container.name)
-        return written if status is None else _resized(written, status, field, infeasible=infeasible)
+        status = reported.get(container.name) if _stays(container, field) else None
+        if status is None or status.resources is None:
+            return written
+        granted = resources.parse(status.allocated_resources, f"{field}.status.allocatedResources")
+        in_use = resources.parse(status.resources.requests, f"{field}.status.resources.requests")
+        return _larger(written, resources.highest(granted, in_use), infeasible=infeasible)
 
     amounts = resources.add(_aggregate(pod, asked), {"pods": 1})
-    level = resources.parse(pod_level(pod), "spec.resources.requests")
-    for name, units in level.items():
-        if name in ("cpu", "memory") or name.startswith("hugepages-"):
-            amounts[name] = units
+    amounts |= _of_whole_pod(pod, infeasible=infeasible)
     amounts = resources.add(amounts, resources.parse(pod.spec.overhead, "spec.overhead"))
     _check_total(amounts)
     return amounts
+
+
+def _of_whole_pod(pod: core.Pod, *, infeasible: bool) -> resources.Amounts:
+    """Return what is stated for the pod as a whole, of the resources that can be."""
+    level = resources.parse(pod_level(pod), "spec.resources.requests")
+    if level and pod.spec.node_name and pod.status.resources is not None:
+        granted = resources.parse(pod.status.allocated_resources, "status.allocatedResources")
+        in_use = resources.parse(pod.status.resources.requests, "status.resources.requests")
+        held = resources.highest(granted, in_use)
+        level = _larger(level, {name: held.get(name, 0) for name in level}, infeasible=infeasible)
+    return {name: units for name, units in level.items() if is_pod_level(name)}
+
+
+def is_pod_level(name: str) -> bool:
+    """Tell whether a resource can be stated for a pod as a whole."""
+    return name in ("cpu", "memory") or name.startswith("hugepages-")
+
+
+def _stays(container: core.Container, field: str) -> bool:
+    """Tell whether a container runs as long as its pod: every one but the init containers that are no sidecars, which are never resized."""
+    return container.restart_policy == "Always" or not field.startswith("spec.initContainers")
+
+
+def _reported(pod: core.Pod) -> dict[str, core.ContainerStatus]:
+    """Return what the kubelet says of the containers of a pod that has a node."""
+    if not pod.spec.node_name:
+        return {}
+    status = pod.status
+    return {each.name: each for each in (*status.init_container_statuses, *status.container_statuses)}
+
+
+def _larger(written: resources.Amounts, held: resources.Amounts, *, infeasible: bool) -> resources.Amounts:
+    """Return the larger of what is asked for and what is held; if the kubelet has refused what is asked for, what is held."""
+    return held if infeasible else resources.highest(written, held)
 
 
 def limits_of(pod: core.Pod) -> resources.Amounts:
@@ -65,18 +104,22 @@ def whole_cpus(container: core.Container) -> int:
 
 
 def non_zero(pod: core.Pod, amounts: Mapping[str, int]) -> tuple[int, int]:
-    """Return cpu and memory with Kubernetes' stand-ins for containers that ask for nothing; used by scores only."""
+    """Return cpu and memory with Kubernetes' stand-ins for containers that ask for nothing; used by scores only.
+
+    Where anything is stated for the pod as a whole, they stand in only for what neither it nor any container asks for.
+    """
     if all({"cpu", "memory"} <= container.resources.requests.keys() for container in pod.spec.containers):
         return amounts.get("cpu", 0), amounts.get("memory", 0)
+    level = pod_level(pod)
+    stated = {name for each in (*pod.spec.containers, *pod.spec.init_containers) for name in each.resources.requests}
+    known = {*level, *stated} if level else set()
 
     def asked(container: core.Container, field: str) -> resources.Amounts:
         written = resources.parse(container.resources.requests, f"{field}.resources.requests")
         return {"cpu": written.get("cpu", DEFAULT_CPU), "memory": written.get("memory", DEFAULT_MEMORY)}
 
     filled = resources.add(_aggregate(pod, asked), resources.parse(pod.spec.overhead, "spec.overhead"))
-    level = pod_level(pod)
-    cpu = amounts.get("cpu", 0) if "cpu" in level else filled.get("cpu", 0)
-    memory = amounts.get("memory", 0) if "memory" in level else filled.get("memory", 0)
+    cpu, memory = (amounts.get(name, 0) if name in known else filled.get(name, 0) for name in ("cpu", "memory"))
     return cpu, memory
 
 
@@ -103,24 +146,8 @@ def _aggregate(pod: core.Pod, asked: _Container) -> resources.Amounts:
     return resources.highest(total, peak)
 
 
-def _resized(
-    written: resources.Amounts, status: core.ContainerStatus, field: str, *, infeasible: bool
-) -> resources.Amounts:
-    """Count the larger of what is asked, granted and in use while a resize is under way."""
-    granted = resources.parse(status.allocated_resources, f"{field}.status.allocatedResources")
-    in_use = (
-        resources.parse(status.resources.requests, f"{field}.status.resources.requests") if status.resources else {}
-    )
-    if not granted and not in_use:
-        return written
-    held = resources.highest(granted, in_use)
-    return held if infeasible else resources.highest(written, held)
-
-
 def is_resize_infeasible(pod: core.Pod) -> bool:
     """Tell whether the kubelet has refused the resize that the spec asks for."""
-    if pod.status.resize == "Infeasible":
-        return True
     return any(c.type == "PodResizePending" and c.reason == "Infeasible" for c in pod.status.conditions)
 
 

@@ -134,7 +134,7 @@ def blueprint_of(pod: core.Pod) -> bytes | None:
 
     None if that depends on its volumes, which name the pod itself, or holds a number that is too large to be written.
     """
-    spec, status = pod.spec, pod.status
+    spec = pod.spec
     for volume in spec.volumes:
         if volume.persistent_volume_claim or volume.ephemeral or volume.image or in_tree(volume):
             return None
@@ -148,17 +148,31 @@ def blueprint_of(pod: core.Pod) -> bytes | None:
         spec.overhead,
         spec.resources,
         spec.resource_claims,
+        _features(spec),
         _strategy(pod.metadata.annotations),
         marks.is_revocable(pod.metadata.annotations),
         pod.metadata.annotations.get(names.NUMA_TOPOLOGY_POLICY, ""),
         [pod.metadata.annotations.get(key) for key in marks.DEVICES],
-        status.container_statuses,
-        requests.is_resize_infeasible(pod) if status.container_statuses else False,
+        *reports_of(pod),
     )
     try:
         return _AS_WRITTEN.encode(written)
     except OverflowError:
         return None
+
+
+def reports_of(pod: core.Pod) -> tuple[Any, ...]:
+    """Return what a kubelet reports of a pod that its shape follows from: nothing while it has no node."""
+    status = pod.status
+    if not pod.spec.node_name or not (status.container_statuses or status.init_container_statuses or status.resources):
+        return ()
+    return (
+        status.container_statuses,
+        status.init_container_statuses,
+        status.resources,
+        status.allocated_resources,
+        requests.is_resize_infeasible(pod),
+    )
 
 
 def constraints_of(pod: core.Pod) -> Constraints:
@@ -178,10 +192,22 @@ def constraints_of(pod: core.Pod) -> Constraints:
         disks=tuple(disk for volume in spec.volumes if (disk := in_tree(volume)) is not None),
         resource_claims=tuple(claim.name for claim in spec.resource_claims),
         strategy=_strategy(pod.metadata.annotations),
+        features=_features(spec),
         revocable=marks.is_revocable(pod.metadata.annotations),
         numa=_numa(pod),
         devices=marks.devices(pod),
     )
+
+
+def _features(spec: core.PodSpec) -> tuple[str, ...]:
+    """Return what the kubelet of a pod's node must be able to do, of what Kubernetes has nodes declare."""
+    found = []
+    containers = (*spec.containers, *spec.init_containers)
+    if any(rule.action == "RestartAllContainers" for each in containers for rule in each.restart_policy_rules):
+        found.append("RestartAllContainersOnContainerExits")
+    if spec.host_network and spec.host_users is False:
+        found.append("UserNamespacesHostNetworkSupport")
+    return tuple(found)
 
 
 def _strategy(annotations: Mapping[str, str]) -> tuple[str, ...]:

@@ -93,6 +93,7 @@ WIRE: Final[Names] = {
         "Container",
         "ContainerImage",
         "ContainerPort",
+        "ContainerRestartRule",
         "ContainerStatus",
         "Event",
         "EventSource",

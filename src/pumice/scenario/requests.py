@@ -50,17 +50,30 @@ def amounts(resources: Any) -> Amounts:
 
 def _request(pod: Mapping[str, Any]) -> Amounts:
     spec = manifests.mapping(manifests.dig(pod, "spec"))
-    statuses = _statuses(pod, "containerStatuses")
+    placed = bool(spec.get("nodeName"))
+    statuses = _statuses(pod, "containerStatuses") if placed else {}
     total: Amounts = {}
     for container in manifests.sequence(spec.get("containers")):
         _add(total, _container(container, statuses))
-    total = _with_init_containers(total, spec, _statuses(pod, "initContainerStatuses"))
+    total = _with_init_containers(total, spec, _statuses(pod, "initContainerStatuses") if placed else {})
     _add(total, {"pods": Fraction(1)})
-    for name, amount in _checked(manifests.dig(spec, "resources", "requests")).items():
+    for name, amount in _whole(pod, spec, placed=placed).items():
         if name in _POD_LEVEL or name.startswith("hugepages-"):
             total[name] = amount
     _add(total, _checked(spec.get("overhead")))
     return total
+
+
+def _whole(pod: Mapping[str, Any], spec: Mapping[str, Any], *, placed: bool) -> Amounts:
+    """Read what is asked for the pod as a whole; while that is resized the larger of what is asked and what is held counts."""
+    asked = _checked(manifests.dig(spec, "resources", "requests"))
+    status = manifests.mapping(manifests.dig(pod, "status"))
+    if not placed or "resources" not in status:
+        return asked
+    held = _checked(manifests.dig(status, "resources", "requests"))
+    held = _largest(held, _checked(status.get("allocatedResources")))
+    chosen = held if _resize_state(pod) == "Infeasible" else _largest(asked, held)
+    return {name: chosen.get(name, Fraction(0)) for name in asked}
 
 
 def _with_init_containers(total: Amounts, spec: Mapping[str, Any], statuses: Mapping[str, Any]) -> Amounts:
@@ -68,8 +81,9 @@ def _with_init_containers(total: Amounts, spec: Mapping[str, Any], statuses: Map
     sidecars: Amounts = {}
     peak: Amounts = {}
     for container in manifests.sequence(spec.get("initContainers")):
-        request = _container(container, statuses)
-        if manifests.dig(container, "restartPolicy") == "Always":
+        stays = manifests.dig(container, "restartPolicy") == "Always"
+        request = _container(container, statuses if stays else {})
+        if stays:
             _add(total, request)
             _add(sidecars, request)
             peak = _largest(peak, sidecars)
@@ -102,9 +116,9 @@ def _statuses(pod: Mapping[str, Any], field: str) -> dict[str, Any]:
 
 def _resize_state(pod: Mapping[str, Any]) -> str:
     for condition in manifests.sequence(manifests.dig(pod, "status", "conditions")):
-        if manifests.dig(condition, "type") == "PodResizePending" and manifests.dig(condition, "status") == "True":
+        if manifests.dig(condition, "type") == "PodResizePending":
             return manifests.text(manifests.dig(condition, "reason"))
-    return manifests.text(manifests.dig(pod, "status", "resize"))
+    return ""
 
 
 def _checked(resources: Any) -> Amounts:

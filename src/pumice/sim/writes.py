@@ -156,7 +156,9 @@ class Writer:
 
     def _disrupt(self, effect: effects.Evict, key: Key) -> None:
         when = timestamp.format_timestamp(self._clock.now())
-        stamp = {"lastTransitionTime": when, "message": effect.reason}
+        stamp: Manifest = {"lastTransitionTime": when, "message": effect.reason}
+        if effect.generation:
+            stamp["observedGeneration"] = effect.generation
         conditions = [
             {"type": names.CONDITION_READY, "status": "False", "reason": names.EVENT_EVICT, **stamp},
             {

@@ -49,10 +49,12 @@ class ApiEvictor:
 
     def _marks(self, effect: effects.Evict) -> dict[str, Any]:
         """Give the patch that says why."""
-        stamp = {
+        stamp: dict[str, Any] = {
             "lastTransitionTime": timestamp.format_timestamp(_whole_seconds(self._now())),
             "message": effect.reason,
         }
+        if effect.generation:
+            stamp["observedGeneration"] = effect.generation
         ready = {"type": names.CONDITION_READY, "status": "False", "reason": names.EVENT_EVICT, **stamp}
         disrupted = {"type": names.CONDITION_DISRUPTION_TARGET, "status": "True", "reason": names.REASON_PREEMPTION}
         return {"status": {"conditions": [ready, {**disrupted, **stamp}]}}

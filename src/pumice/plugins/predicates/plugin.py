@@ -30,6 +30,7 @@ UNSCHEDULABLE = "node(s) were unschedulable"
 AFFINITY = "node(s) didn't match Pod's node affinity/selector"
 TAINTS = "node(s) had untolerated taint(s)"
 PORTS = "node(s) didn't have free ports for the requested pod ports"
+FEATURES = "node(s) didn't match Pod's required features"
 POD_NUMBER = "node(s) pod number exceeded"
 CLAIMS = "pod asks for dynamic resource claims, which this version does not place"
 
@@ -75,7 +76,7 @@ class PredicatesSettings(volume_rules.VolumeSettings, RuleSettings):
 class Predicates(Plugin):
     """Filter nodes by the rules of Kubernetes.
 
-    Readiness, cordon, number of pods, node selectors and node affinity, taints, host ports, inter-pod affinity and anti-affinity, topology spread, volumes.
+    Readiness, cordon, number of pods, features that a pod needs of a kubelet, node selectors and node affinity, taints, host ports, inter-pod affinity and anti-affinity, topology spread, volumes.
     Room for the pod's requests is not checked here; the actions ask for it themselves.
 
     A claim that waits for its first consumer is decided together with the pod's node: it gets the smallest volume that suits it there, or a new one
@@ -99,6 +100,7 @@ class Predicates(Plugin):
                 (UNSCHEDULABLE, Code.UNRESOLVABLE),
                 (AFFINITY, Code.UNRESOLVABLE),
                 (TAINTS, Code.UNRESOLVABLE),
+                (FEATURES, Code.UNRESOLVABLE),
                 (PORTS, Code.UNSCHEDULABLE),
                 (POD_NUMBER, Code.UNSCHEDULABLE),
             )
@@ -107,6 +109,7 @@ class Predicates(Plugin):
         session.predicate.add(many=self.pod_number, reads=Reads.COLUMNS)
         session.predicate.add(self.ready, reads=Reads.NODE)
         session.predicate.add(self.unschedulable, reads=Reads.NODE)
+        session.predicate.add(self.features, reads=Reads.NODE, details=_undeclared)
         if self.settings.node_affinity:
             session.predicate.add(self.affinity, reads=Reads.NODE, details=_unmatched, cause=_nowhere)
         if self.settings.taint_toleration:
@@ -147,6 +150,14 @@ class Predicates(Plugin):
             return None
         return self._refuse(cordoned[nodes.index], UNSCHEDULABLE)
 
+    def features(self, subject: Subject, nodes: Nodes) -> ReasonVector | None:
+        """Refuse nodes whose kubelet does not declare what the pod needs."""
+        needed = frozenset(subject.constraints.features)
+        if not needed:
+            return None
+        lacking = [not needed <= record.features for record in nodes.records()]
+        return self._refuse(np.array(lacking, dtype=np.bool_), FEATURES)
+
     def affinity(self, subject: Subject, nodes: Nodes) -> ReasonVector | None:
         """Refuse nodes outside the pod's node selector or required node affinity."""
         mask = selectors.node_mask(subject.constraints, nodes.table.attributes)
@@ -176,6 +187,11 @@ class Predicates(Plugin):
             if record.port_users and conflict(wanted, taken):
                 answer[position] = self._reasons[PORTS]
         return answer
+
+
+def _undeclared(subject: Subject, record: NodeRecord) -> str:
+    """Name the features that a node does not declare."""
+    return f"does not declare {', '.join(sorted(set(subject.constraints.features) - record.features))}"
 
 
 def _untolerated(subject: Subject, record: NodeRecord) -> str:
