@@ -91,7 +91,7 @@ def decide(text, waves, *classes):
 def assert_as_one_by_one(pick, text, waves, *classes):
     sizes = {
         name: pick.choice(small)
-        for name, small in {"FEW": (0, 3, 64), "FIRST": (2, 32), "MANY": (1, 64), "MEMO_LIMIT": (1, 1 << 18)}.items()
+        for name, small in {"FEW": (0, 3, 64), "FIRST": (2, 32), "MEMO_LIMIT": (1, 1 << 18)}.items()
     }
     reach = pick.choice([1, 4, 32])
     with (

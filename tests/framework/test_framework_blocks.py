@@ -179,7 +179,6 @@ def test_shapes_worked_out_together_decide_as_each_worked_out_alone(pick):
             "FIRST": (2, 32),
             "KEPT_LIMIT": (1, 60, 1 << 23),
             "FEW": (0, 64),
-            "MANY": (1, 1, 64),
         }.items()
     }
     with mock.patch.multiple(blocks, **sizes):

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod
 from pumice.framework import selection
-from pumice.framework.evaluation import Evaluation
 from pumice.framework.evaluator import Evaluator
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import NODE_LOCAL, NODE_TASKS, Reads
@@ -269,23 +268,6 @@ def test_patched_vectors_equal_fresh_ones_after_any_changes(pick):
             _decide(desk, statement, change, task, where["metadata"]["name"])
         for name in pick.sample(["run-w-0", "other-w-0"], pick.randint(1, 2)):
             compare(session, Subject(desk.task(name)))
-
-
-def test_scores_are_taken_over_from_whoever_asks_for_the_same(monkeypatch):
-    specs = {"a": {"cpu": "1"}, "b": {"cpu": "1", "nodeSelector": {"zone": "x"}}, "c": {"cpu": "2"}}
-    desk = Desk(CONFIG.format(others="{name: binpack}")).feed(*(node(f"n{i}", labels={"zone": "x"}) for i in range(9)))
-    session = desk.feed(group("g"), *(pod(name, "g", **spec) for name, spec in specs.items())).session()
-    asked = []
-    plain = Evaluation._amount_scores
-    monkeypatch.setattr(
-        Evaluation, "_amount_scores", lambda self, nodes: asked.append(len(nodes)) or plain(self, nodes)
-    )
-    session.evaluate(Subject(desk.task("a"))).refresh_scores()
-    session.statement().allocate([desk.task("a")], [desk.node("n3")])
-    for name in "bc":
-        compare(session, Subject(desk.task(name)))
-    # All nodes for the first, the one that changed for the second, all for the third; each time beside somebody who knows nothing.
-    assert asked == [9, 1, 9, 9, 9]
 
 
 def _alter(desk, manifest, change):

@@ -306,8 +306,7 @@ def speak(game, pick):
         case 2:
             findings.forget_fit(job)
         case 3:
-            several = pick.sample(list(game.cluster.jobs.values()), pick.randint(1, len(game.cluster.jobs)))
-            findings.set_phases(pick.choice([[job], several]), pick.choice(["Inqueue", "Pending"]))
+            findings.set_phase(job, pick.choice(["Inqueue", "Pending"]))
         case 4:
             findings.notice(job, "a notice")
         case _:

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, queue
 from pumice.model.statuses import Status
-from pumice.plugins.sharing import admission
 from pumice.plugins.sharing.minima import Minima
 
 ANYTHING = st.randoms(use_true_random=True)
@@ -50,16 +49,6 @@ def plain_asked(cluster, job):
     return np.maximum(asked, 0)
 
 
-def plain_fitting(cluster, jobs, room):
-    """Ask about one job after the other, as votes do; who names what no node offers has to be asked about."""
-    for number, job in enumerate(jobs):
-        stated = job.min_resources or {}
-        if not stated.keys() <= cluster.vocabulary.columns.keys() or admission.shortage(cluster, stated, room.tolist()):
-            return number
-        room = room - plain_asked(cluster, job)
-    return len(jobs)
-
-
 @settings(max_examples=120, deadline=None)
 @given(pick=ANYTHING)
 def test_what_many_jobs_ask_for_is_what_each_asks_for_whatever_has_changed(pick):
@@ -70,13 +59,6 @@ def test_what_many_jobs_ask_for_is_what_each_asks_for_whatever_has_changed(pick)
         followed.refresh(cluster)
         jobs = list(cluster.jobs.values())
         assert followed.asked_by(jobs).tolist() == [plain_asked(cluster, job).tolist() for job in jobs]
-        for _ in range(3):
-            # The same jobs again, the first of them, or others.
-            some = pick.choice([jobs, jobs[: pick.randint(0, len(jobs))], pick.sample(jobs, len(jobs))])
-            room = np.array([pick.randint(-1, 12) * scale for scale in (1000, 1, 1)], dtype=np.int64)
-            if some:
-                assert followed.fitting(some, room) == plain_fitting(cluster, some, room)
-                assert followed.asked_together(some).tolist() == followed.asked_by(some).sum(axis=0).tolist()
 
 
 def test_what_jobs_ask_for_is_asked_anew_once_a_pod_has_changed():
@@ -84,6 +66,6 @@ def test_what_jobs_ask_for_is_asked_anew_once_a_pod_has_changed():
     desk.apply()
     followed.refresh(desk.cluster)
     jobs = [desk.cluster.jobs["a/g"]]
-    assert followed.asked_together(jobs).tolist() == [3000, 0, 0]
+    assert followed.asked(*jobs).tolist() == [3000, 0, 0]
     desk.feed(pod("p", "g", cpu="1", schedulingGates=[{"name": "example.com/wait"}])).apply()
-    assert followed.asked_together(jobs).tolist() == [2000, 0, 0]
+    assert followed.asked(*jobs).tolist() == [2000, 0, 0]

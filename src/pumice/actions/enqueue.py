@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.actions.placing.round_size import RoundSize
 from pumice.api import names
 from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.plugin import Action
-from pumice.framework.priority_queues import HeapQueue
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pumice.framework.priority_queues import PriorityQueue
     from pumice.framework.session import Session
     from pumice.model.job import Job
     from pumice.model.resources import Amounts
@@ -47,13 +42,10 @@ class Enqueue(Action):
             waiting.setdefault(job.queue, []).append(job)
         jobs = {name: session.job_order.queue(members) for name, members in waiting.items()}
         queues = session.queue_order.queue(session.cluster.queues[name] for name in jobs)
-        size = RoundSize()
         while len(queues):
             queue = queues.pop()
             asking = jobs[queue.name]
             while len(asking):
-                if not len(queues) and self._let_in_together(session, asking, size):
-                    continue
                 job = asking.pop()
                 with session.attempt(job):
                     self._ask(session, job)
@@ -71,52 +63,9 @@ class Enqueue(Action):
                 session.findings.keep_out(job, vote)
                 return
         session.job_enqueued(job)
-        self._note(session, [job])
-
-    def _let_in_together(self, session: Session, asking: PriorityQueue[Job], size: RoundSize) -> bool:
-        """Let the first jobs of the one queue that waits in, as far as nobody who is asked about all of them has anything against one; tells whether there were any.
-
-        Whoever needs no vote or is refused has a turn of its own.
-        """
-        if not isinstance(asking, HeapQueue) or not session.job_enqueued.takes_many:
-            return False
-        if len(asking) < 2 or session.reservations.holds or not session.shortcuts.admissions or size.rests():
-            return False
-        entries = asking.lead(size.turns)
-        jobs = _asked_about([job for _, _, job in entries])
-        try:
-            permitted = session.job_enqueueable.permitted(jobs)
-        except Exception as error:  # noqa: BLE001  whatever it is, it comes again where the job is asked about, which it is put on
-            permitted = 0
-            session.observer.retreated("letting in", error)
-        entered = asking.leave_together(entries[:permitted])
-        asking.put_back(entries[entered:])
-        size.adapt(entered)
-        told: list[Job] = []
-        if entered:
-            with session.attempt(jobs[0]):
-                session.job_enqueued.tell(jobs[:entered])
-                told = jobs[:entered]
-        if not told:
-            asking.put_back(entries[1:entered])  # the first is given up, as where it is let in alone
-        self._note(session, told)
-        return entered > 0
-
-    def _note(self, session: Session, jobs: Sequence[Job]) -> None:
-        """Note that jobs were let in."""
-        session.findings.set_phases(jobs, names.PHASE_INQUEUE)
-        name, record = self.name, session.record
-        for job in jobs:
-            record.acquit(job.key, name)
-            record.say(name, "let in", job.key)
-
-
-def _asked_about(jobs: list[Job]) -> list[Job]:
-    """Return the jobs before the first that may be let in without a vote, being incomplete."""
-    for number, job in enumerate(jobs):
-        if job.is_interrupted:
-            return jobs[:number]
-    return jobs
+        session.findings.set_phase(job, names.PHASE_INQUEUE)
+        session.record.acquit(job.key, self.name)
+        session.record.say(self.name, "let in", job.key)
 
 
 def _is_expected(session: Session, job: Job, minimum: Amounts) -> bool:

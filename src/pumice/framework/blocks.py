@@ -36,9 +36,6 @@ KEPT_LIMIT = 1 << 23
 MEMO_LIMIT = 1 << 18
 # How many subjects the first block has, and the most that one has.
 FIRST, MOST = 32, 256
-# From so many subjects on it pays to look for nodes in one state; their amounts are mixed with odd numbers, so that different ones have different sums.
-MANY = 64
-MIXING = np.array([0x9E3779B97F4A7C15 * (2 * i + 1) % 2**64 | 1 for i in range(64)], dtype=np.uint64).view(np.int64)
 # Of so many changed nodes each is looked up; of more, everything is asked again.
 FEW = 64
 # Amounts up to this one are exact in floats, also a hundredfold and added up.
@@ -89,31 +86,14 @@ class Block:
         self._work_out()
 
     def _work_out(self) -> None:
-        """Ask about all nodes, some subjects at a time; of nodes in one state about the first."""
-        table = self._table
-        firsts, places = self._distinct() if self.by_amounts and len(self._subjects) >= MANY else (None, None)
-        nodes = table.view(firsts)
+        """Ask about all nodes, some subjects at a time."""
+        nodes = self._table.view()
         step = max(1, AT_ONCE // max(1, len(nodes)))
         for start in range(0, len(self._subjects), step):
             some = slice(start, start + step)
-            if places is None:
-                self._worked_out(some, nodes, self.keys[some])
-            else:
-                np.take(self._worked_out(some, nodes), places, axis=1, out=self.keys[some], mode="clip")
+            self._worked_out(some, nodes, self.keys[some])
         self._doubtful, self._states = [], {}
         self.position = self._table.position
-
-    def _distinct(self) -> tuple[Rows, Rows] | tuple[None, None]:
-        """Return the first node in each state and, for every node, the place of the one in its state among them; nothing if that is hardly less than all."""
-        if self._allowed is not None or self._points is not None:
-            return None, None
-        amounts = self._table.amounts(slice(self._table.count))
-        sums = amounts @ MIXING[np.arange(amounts.shape[1]) % len(MIXING)]
-        _, firsts, places = np.unique(sums, return_index=True, return_inverse=True)
-        # Nodes with equal sums may still differ, which hardly ever happens.
-        if 4 * len(firsts) > 3 * len(sums) or (amounts[firsts][places] != amounts).any():
-            return None, None
-        return firsts, places
 
     def catch_up(self) -> None:
         """Bring the answers up to date with the nodes that changed."""

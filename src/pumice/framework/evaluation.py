@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from pumice.framework.subject import Subject
     from pumice.model.nodes import Nodes, NodeTable, Rows
 
-FEW = 64
 RECALLED = 4096
 NO_MASK: Mask = np.zeros(0, dtype=np.bool_)
 NO_SCORES: Floats = np.zeros(0)
@@ -82,9 +81,6 @@ class Asked(Protocol):
     def static_mask(self, subject: Subject, *, bare: bool = False) -> Mask:
         """Return the nodes that the Node objects alone do not rule out."""
 
-    def exchange(self, evaluation: Evaluation) -> Evaluation | None:
-        """Return who was last scored of those that ask for the same."""
-
     def key(self, subject: Subject) -> Hashable:
         """Return what a subject shares with its equals."""
 
@@ -93,11 +89,11 @@ class Half:
     """The verdict on all nodes for one view of releasing pods: as they are, or taken as gone."""
 
     __slots__ = (
+        "by_amounts",
         "fixed",
         "local",
         "local_stepwise",
         "mask",
-        "memo",
         "minds_others",
         "moving",
         "position",
@@ -112,8 +108,7 @@ class Half:
         self.static = -1
         self.position = -1
         self.local_stepwise = False
-        # Verdicts by the amounts of a node, kept where nothing but amounts decides.
-        self.memo: dict[bytes, Any] | None = None
+        self.by_amounts = True
         self.local: Mask = NO_MASK
         # What holds whatever is placed, and the filters whose answers placements change.
         self.fixed: Mask = self.local
@@ -130,7 +125,6 @@ class Evaluation:
         "_failure",
         "_local_scores",
         "_moving",
-        "_score_memo",
         "_scored",
         "_static_scores",
         "_static_state",
@@ -153,7 +147,6 @@ class Evaluation:
         self._local_scores: Floats = NO_SCORES
         self._static_scores: Floats | None = None
         self._static_state = (-1, -1)
-        self._score_memo: dict[bytes, Any] = {}
         # Whether a sum looks at other nodes, and which of the scores that are compared are changed by placements.
         self._stepwise_sums = False
         self._moving: list[bool] = []
@@ -196,10 +189,7 @@ class Evaluation:
             half.local = self._local(table.view(released=released), half)
             half.local &= self._evaluator.static_mask(self.subject)
         elif len(rows):
-            if half.memo is None or len(rows) > FEW:
-                passed = self._local(table.view(rows, released=released), half)
-            else:
-                passed = recalled(table, rows, half.memo, lambda r: self._local(table.view(r, released=released), half))
+            passed = self._local(table.view(rows, released=released), half)
             half.local[rows] = passed & self._evaluator.static_mask(self.subject)[rows]
         half.structure, half.static, half.position = table.structure, static, table.position
         self._look_around(half)
@@ -236,7 +226,7 @@ class Evaluation:
     def is_by_amounts(self, *, released: bool) -> bool:
         """Tell whether beside Node objects only the amounts of a node decide whether it takes the task."""
         half = self._half(released=released)
-        return half.memo is not None and not half.minds_others
+        return half.by_amounts and not half.minds_others
 
     def fixed(self, *, released: bool) -> Mask:
         """Return the nodes that take the task as far as placing equal ones on other nodes does not matter."""
@@ -265,18 +255,13 @@ class Evaluation:
     def _local(self, nodes: Nodes, half: Half) -> Mask:
         """Ask about room, and every filter that reads amounts or tasks of the node itself."""
         passed = fitting.room(self.subject, nodes)
-        half.local_stepwise = False
-        by_amounts = True
+        half.local_stepwise, half.by_amounts = False, True
         functions = self._evaluator.functions
         for function, answer in answers(functions.filters_local, self.subject, nodes):
             passed &= answer == 0
             reads_tasks, reads_amounts = functions.local_flags[id(function)]
             half.local_stepwise = half.local_stepwise or reads_tasks
-            by_amounts = by_amounts and reads_amounts
-        if not by_amounts:
-            half.memo = None
-        elif half.memo is None:
-            half.memo = {}
+            half.by_amounts = half.by_amounts and reads_amounts
         return passed
 
     def is_stepwise(self, *, released: bool) -> bool:
@@ -309,17 +294,10 @@ class Evaluation:
         nodes = table.view()
         whole = rows is None or 2 * len(rows) > table.count
         if whole:
-            if self._scored[:2] != state[:2]:
-                self._score_memo.clear()
-            self._local_scores = self._borrowed() if rows is None else self.plain_scores(nodes)
+            self._local_scores = self.plain_scores(nodes)
             self.raw_vectors = [None] * len(functions.raws)
         elif rows is not None and len(rows):
-            if functions.scores_read_amounts and len(rows) <= FEW:
-                scores = recalled(table, rows, self._score_memo, lambda r: self._amount_scores(table.view(r)))
-                static = self._static_points()
-                self._local_scores[rows] = scores if static is None else scores + static[rows]
-            else:
-                self._local_scores[rows] = self.plain_scores(table.view(rows))
+            self._local_scores[rows] = self.plain_scores(table.view(rows))
         self._moving = [
             self._refresh_raw(position, function, None if whole else rows)
             for position, function in enumerate(functions.raws)
@@ -332,26 +310,6 @@ class Evaluation:
             self._stepwise_sums = True
         self._scored = state
         self._evaluator.observer.spent("scoring", "", mark)
-
-    def _borrowed(self) -> Floats:
-        """Return the scores of all nodes that need no comparison, taken over from somebody who asks for the same as far as nodes have not changed since."""
-        lender = self._evaluator.exchange(self)
-        found = None if lender is None or lender is self or self._static_points() is not None else lender._lent()  # noqa: SLF001  one of us
-        if found is None:
-            return self.plain_scores(self._evaluator.table.view())
-        scores, rows = found
-        if len(rows):
-            scores[rows] = self._amount_scores(self._evaluator.table.view(rows))
-        return scores
-
-    def _lent(self) -> tuple[Floats, Rows] | None:
-        """Return a copy of the scores by amounts, and the rows that have changed since; None if they are not worth it."""
-        table = self._evaluator.table
-        state = (table.structure, table.stated(self.subject.constraints))
-        if self._scored[:2] != state or self._static_state != state or self._static_scores is not None:
-            return None
-        rows = table.changed_since(self._scored[2])
-        return None if rows is None or 2 * len(rows) > table.count else (self._local_scores.copy(), rows)
 
     def _refresh_raw(self, position: int, function: NodeFunction[Floats | None], rows: Rows | None) -> bool:
         """Bring one vector that will be normalised up to date, wholly or only the rows that changed, and tell whether placements change it."""

@@ -49,8 +49,6 @@ class Evaluator:
         self.outlooks = outlooks.Memory()
         self._cycle = 0
         self.forgotten = 0  # how often something was not worth keeping
-        # Who was last scored of those that ask for the same.
-        self._scored: dict[Hashable, Evaluation] = {}
         self.blocks = Blocks(self)
 
     def open(self, filters: Filters, scores: Scores, cycle: int) -> None:
@@ -60,7 +58,6 @@ class Evaluator:
         if identity != self._identity or not self.shortcuts.memory:
             self._identity = identity
             self._kept.clear()
-            self._scored.clear()
             self._masks.clear()
             self.blocks.clear()
             self.never_running = never_running.Memory()
@@ -102,21 +99,8 @@ class Evaluator:
     def forget(self, subject: Subject) -> None:
         """Keep nothing of what was said about a subject: a function broke down about it, and is asked again by whoever comes next."""
         self.forgotten += 1
-        self._scored.clear()
         for key in [key for key, kept in self._kept.items() if kept.subject is subject]:
             del self._kept[key]
-
-    def exchange(self, evaluation: Evaluation) -> Evaluation | None:
-        """Return who was last scored before of those that ask for the same as a subject, if nothing else of them matters to their scores by amounts."""
-        if not self.functions.scores_by_request or not self.shortcuts.kept_answers:
-            return None
-        shape = evaluation.subject.shape
-        key = (shape.request.key, shape.non_zero)
-        before = self._scored.pop(key, None)
-        if len(self._scored) >= KEPT:
-            del self._scored[next(iter(self._scored))]
-        self._scored[key] = evaluation
-        return before
 
     def key(self, subject: Subject) -> Hashable:
         """Return what a subject shares with its equals."""

@@ -153,17 +153,6 @@ class Findings:
         self.journal.put(self.phases, job.key, phase)
         self.attempt(job)
 
-    def set_phases(self, jobs: Iterable[Job], phase: str) -> None:
-        """Change the phase of many jobs likewise."""
-        if self.journal.depth:
-            for job in jobs:
-                self.set_phase(job, phase)
-            return
-        phases, attempted = self.phases, self.attempted
-        for job in jobs:
-            phases[job.key] = phase
-            attempted.setdefault(job.key, job)
-
     def attempt(self, job: Job) -> None:
         """Note that a job was looked at in earnest."""
         if job.key not in self.attempted:

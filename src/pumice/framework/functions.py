@@ -76,7 +76,7 @@ class NodeFunction(Registered[[Subject, Nodes], V], Generic[V]):
     form, one subject is a row of its own (`OfOne`).
     `details` says what exactly keeps a subject off a node that was refused; explanations ask for it. `own_queue` says of a filter that no other pods than those of the
     subject's queue have a say, so that evicting others cures no refusal. `cause` says in a sentence that a filter which reads Node objects alone keeps a subject off all
-    of some nodes; whoever waits for that reason is told so. `by_request` says of a score that of a subject it reads what that asks for and nothing else.
+    of some nodes; whoever waits for that reason is told so.
     """
 
     normalise: Callable[[Floats], Floats] | None = None
@@ -86,7 +86,6 @@ class NodeFunction(Registered[[Subject, Nodes], V], Generic[V]):
     many: Callable[[Subjects, Nodes], Any] | None = None
     details: Callable[[Subject, NodeRecord], str] | None = None
     own_queue: bool = False
-    by_request: bool = False
     cause: Callable[[Subject, Sequence[NodeRecord]], str] | None = None
 
     def is_stepwise(self, subject: Subject) -> bool:
@@ -122,7 +121,7 @@ class NodeFunctions(Extension[[Subject, Nodes], V], Generic[V]):
         asked = registered.function
         left_out = super()._is_left_out(registered)
         if registered.function is not asked and isinstance(registered, NodeFunction):
-            registered.many, registered.by_request = None, False
+            registered.many = None
         return left_out
 
     def registered(self) -> list[NodeFunction[V]]:
@@ -210,13 +209,10 @@ class Scores(NodeFunctions["Floats | None"]):
         follow: Callable[..., Any] | None = None,
         apart: Callable[[Subject], Hashable] | None = None,
         many: Callable[[Subjects, Nodes], Floats | None] | None = None,
-        by_request: bool = False,
     ) -> None:
         """Register a score for the plugin that is being opened, unless its switch is off: one about a subject, about `many`, or both."""
         asked = _form(function, many)
-        registered = NodeFunction("", asked, NOTHING, None, 0, normalise, steady, follow, apart, many)
-        registered.by_request = by_request
-        self._enter(registered, reads)
+        self._enter(NodeFunction("", asked, NOTHING, None, 0, normalise, steady, follow, apart, many), reads)
 
 
 def _form(
@@ -299,9 +295,7 @@ class Functions:
         "raws",
         "reads",
         "scores",
-        "scores_by_request",
         "scores_global",
-        "scores_read_amounts",
         "scores_read_tasks",
         "scores_static",
         "tells_subjects_apart",
@@ -329,8 +323,6 @@ class Functions:
         # Asked for every subject, so worked out once.
         self.local_flags = {id(f): (bool(f.bits & TASKS), f.bits == COLUMNS) for f in self.filters_local}
         self.filters_amounts = [f for f in self.filters_local if f.bits & COLUMNS and not f.bits & TASKS]
-        self.scores_read_amounts = all(f.bits == COLUMNS for f in self.scores)
-        self.scores_by_request = self.scores_read_amounts and all(f.by_request for f in self.scores)
         self.scores_read_tasks = any(f.bits & TASKS for f in self.scores)
         self.looks_elsewhere = bool(self.reads & OTHER_NODES)
         self.tells_subjects_apart = bool(self.reads & SINGLE)

@@ -15,6 +15,7 @@ from pumice.framework.combining import (
     ContextOrder,
     FirstAnswer,
     Intersection,
+    Notify,
     Position,
     Refusals,
     Sum,
@@ -24,7 +25,6 @@ from pumice.framework.combining import (
 from pumice.framework.extensions import Point
 from pumice.framework.functions import Filters, Scores
 from pumice.framework.job_domains import Groups, Purpose
-from pumice.framework.letting_in import AdmissionNews, AdmissionVotes
 from pumice.framework.ordering import Ordering, TaskOrdering
 from pumice.framework.reads import EVERYTHING, NODE_LOCAL, NODE_TASKS, Reads
 from pumice.framework.reasons import Invalid
@@ -85,10 +85,10 @@ class Points:
     )
     job_valid = Point("JobValid", Refusals[[Job], Invalid], "job", says="Say why a job cannot be scheduled at all.")
     job_enqueueable = Point(
-        "JobEnqueueable", AdmissionVotes, "job", "enableJobEnqueued", says="Vote on letting a job in."
+        "JobEnqueueable", Votes[[Job]], "job", "enableJobEnqueued", says="Vote on letting a job in."
     )
     job_enqueued = Point(
-        "JobEnqueued", AdmissionNews, "job", "enableJobEnqueued", says="Hear of a job that was let in."
+        "JobEnqueued", Notify[[Job]], "job", "enableJobEnqueued", says="Hear of a job that was let in."
     )
     job_ready = Point(
         "JobReady", All[[Job]], "job", "enableJobReady", says="Tell whether enough of a job has a place to be bound."

@@ -30,9 +30,6 @@ class Shortcuts(msgspec.Struct, frozen=True, kw_only=True):
     rounds: bool = True
     """Turns of several jobs, or several turns of one, are taken together where each gets what it would get alone."""
 
-    admissions: bool = True
-    """Several jobs of a queue are let in at once."""
-
     equal_jobs: bool = True
     """What a waiting job was told is told its equals, which then need not look for a node."""
 

@@ -61,7 +61,7 @@ class Binpack(Plugin):
         self.weights = {"cpu": told.cpu, "memory": told.memory}
         self.weights |= {name: told.resource_weights.get(name, 1) for name in told.resources}
         if self.weight:
-            session.score.add(many=self.raw, by_request=True)
+            session.score.add(many=self.raw)
 
     def raw(self, subjects: Subjects, nodes: Nodes) -> Floats:
         """Score the nodes of a view for pods, column by column."""

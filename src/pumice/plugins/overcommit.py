@@ -15,8 +15,6 @@ from pumice.model import resources
 from pumice.plugins.sharing import admission, minima, queue_limits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pumice.framework.session import Session
     from pumice.model.cluster import Cluster
     from pumice.model.job import Job
@@ -69,8 +67,8 @@ class Overcommit(Plugin):
         self.minima = minima.shared(session)
         self._counted: tuple[Vector, Vector] | None = None
         self._lightened = False
-        session.job_enqueueable.add(lambda job: self.vote(session, job), many=self.permitted)
-        session.job_enqueued.add(self.enter, many=self.enter_all)
+        session.job_enqueueable.add(lambda job: self.vote(session, job))
+        session.job_enqueued.add(self.enter)
 
     def vote(self, session: Session, job: Job) -> Vote:
         """Vote whether a job's minimum fits the budget."""
@@ -92,11 +90,6 @@ class Overcommit(Plugin):
             f"minResources exceed what may wait for room: {'; '.join(said)}",
             self._cause(lacking[0], job.min_resources[lacking[0]], budget + freed - waiting),
         )
-
-    def permitted(self, jobs: Sequence[Job]) -> int:
-        """Count how many of the first of some jobs fit the budget one after the other."""
-        budget, waiting = self._count()
-        return self.minima.fitting(jobs, budget - waiting)
 
     def _without_idle_claims(self, session: Session, job: Job) -> Vector:
         """Return what waits without groups that can never run, or that only guarantees keep out if the job is within its queue's own."""
@@ -125,11 +118,6 @@ class Overcommit(Plugin):
         if job.min_resources is not None:
             _, waiting = self._count()
             waiting += self.minima.asked(job)
-
-    def enter_all(self, jobs: Sequence[Job]) -> None:
-        """Count jobs that have just been let in."""
-        _, waiting = self._count()
-        waiting += self.minima.asked_together(jobs)
 
     def _count(self) -> tuple[Vector, Vector]:
         """Return the budget, and what was let in and may still be taken."""

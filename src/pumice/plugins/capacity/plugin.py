@@ -117,8 +117,8 @@ class Capacity(Plugin):
         session.unified_evictable.add(self.evictable, reads=Reads.QUEUE, basis=self._basis)
         session.protection.add(self.victims.protection, reads=Reads.QUEUE, basis=self._basis)
         session.due.add(self.due)
-        session.job_enqueueable.add(self.vote, many=self.permitted)
-        session.job_enqueued.add(self.let_in, many=self.let_all_in)
+        session.job_enqueueable.add(self.vote)
+        session.job_enqueued.add(self.let_in)
 
     def _refresh(self, cluster: Cluster) -> None:
         """Bring accounts up to date, opening them anew only if some queue, the cluster's size or what foreign pods hold says something else."""
@@ -300,14 +300,6 @@ class Capacity(Plugin):
             return PERMIT
         return admission.admission(self.session, job, self._bounds(queue), self.admitted)
 
-    def permitted(self, jobs: Sequence[Job]) -> int:
-        """Count how many of the first of some jobs of one queue fit into it and the queues above it one after the other."""
-        queue = self.cluster.queues[jobs[0].queue]
-        if self.problem(queue) is not None or queue.closed is not None:
-            return 0
-        admitted = self.admitted
-        return min(admitted.minima.fitting(jobs, admitted.room(bound)) for bound in self._bounds(queue))
-
     def _bounds(self, queue: Queue) -> Iterator[admission.Bound]:
         account = self.accounts[queue.name]
         for each in (account, *account.above):
@@ -320,11 +312,6 @@ class Capacity(Plugin):
         """Count a job that was let in for its queue and the queues above it."""
         if self.problem(self.cluster.queues[job.queue]) is None:
             self.admitted.enter(job)
-
-    def let_all_in(self, jobs: Sequence[Job]) -> None:
-        """Count jobs of one queue that were let in likewise."""
-        if self.problem(self.cluster.queues[jobs[0].queue]) is None:
-            self.admitted.enter_all(jobs)
 
 
 def _is_below(account: Account, demand: Demand) -> bool:

@@ -68,7 +68,7 @@ class NodeOrder(Plugin):
         )
         for weight, score in by_amounts:
             if weight:
-                session.score.add(many=scoring.weighted(score, weight), reads=Reads.COLUMNS, by_request=True)
+                session.score.add(many=scoring.weighted(score, weight), reads=Reads.COLUMNS)
         if weight := told.image_locality:
             session.score.add(scoring.weighted(images.locality, weight), reads=Reads.NODE)
         if weight := told.node_affinity:

@@ -108,8 +108,8 @@ class Proportion(Plugin):
         session.reclaimable.add(self.above, reads=Reads.QUEUE, basis=self._basis)
         session.protection.add(self.protection, reads=Reads.QUEUE, basis=self._basis)
         session.due.add(self.due)
-        session.job_enqueueable.add(lambda job: self.vote(session, job), many=self.permitted)
-        session.job_enqueued.add(self.admitted.enter, many=self.admitted.enter_all)
+        session.job_enqueueable.add(lambda job: self.vote(session, job))
+        session.job_enqueued.add(self.admitted.enter)
 
     def _share_out(self, inputs: Inputs, *, legacy: bool) -> None:
         """Bring `deserved`, one row per queue, up to date."""
@@ -247,13 +247,6 @@ class Proportion(Plugin):
         if job.min_resources is None:
             return PERMIT
         return admission.admission(session, job, (self._bound(queue),), self.admitted)
-
-    def permitted(self, jobs: Sequence[Job]) -> int:
-        """Count how many of the first of some jobs of one queue fit into it one after the other."""
-        queue = self.cluster.queues[jobs[0].queue]
-        if queue.closed is not None:
-            return 0
-        return self.admitted.minima.fitting(jobs, self.admitted.room(self._bound(queue)))
 
     def _bound(self, queue: Queue) -> admission.Bound:
         row = queue.row

@@ -100,19 +100,6 @@ class Admitted:
         for row in (queue.row, *self._above.get(queue.row, ())):
             counted[row] += amounts
 
-    def enter_all(self, jobs: Sequence[Job]) -> None:
-        """Count jobs of one queue that have just been let in, with the whole of their minima."""
-        counted, queue = self.inqueue, self._cluster.queues[jobs[0].queue]
-        amounts = self.minima.asked_together(jobs)
-        for row in (queue.row, *self._above.get(queue.row, ())):
-            counted[row] += amounts
-
-    def room(self, bound: Bound) -> Vector:
-        """Return what a queue may let in beside what it holds and has let in."""
-        row = bound.queue.row
-        left: Vector = bound.limit - (bound.held - self.elastic[row]) - self.inqueue[row]
-        return left
-
     def _by_queue(self, rows: Sequence[int], amounts: Matrix) -> Matrix:
         """Add rows of jobs up to their queues, and to the ancestors of these."""
         sums = np.zeros(self._cluster.queue_sums.allocated.shape, dtype=np.int64)

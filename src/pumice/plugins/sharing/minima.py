@@ -8,16 +8,14 @@ import numpy as np
 
 from pumice.api import names
 from pumice.model.statuses import Status
-from pumice.plugins.sharing.asking import Asking
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pumice.framework.session import Session
-    from pumice.model.change_log import ChangeLog
     from pumice.model.cluster import Cluster
     from pumice.model.job import Job
-    from pumice.model.resources import Amounts, Matrix, Vector
+    from pumice.model.resources import Matrix, Vector
     from pumice.model.task import Task
 
 # Asked of every job that has changed: plain integers index lists several times faster than members of an enumeration.
@@ -35,9 +33,7 @@ class Minima:
     def __init__(self) -> None:
         self._position = self._group_position = -1
         self._places: dict[str, int] = {}
-        self._log: ChangeLog | None = None
         self._gated_tasks: Mapping[str, Task] = {}
-        self._asking: tuple[int, Asking] | None = None  # about whom was asked last, and the end of the log by then
         self._reset(0, 0, 0)
 
     def _reset(self, jobs: int, queues: int, width: int) -> None:
@@ -45,7 +41,6 @@ class Minima:
         self.minimum: Matrix = np.zeros((jobs, width), dtype=np.int64)
         self.queue_rows: Vector = np.full(jobs, -1, dtype=np.int64)
         self.gated: dict[int, Vector] = {}
-        self._unoffered: set[int] = set()  # rows of jobs that name what no node offers
         # What each job adds to the sums of its queue.
         self._lacks: Matrix = np.zeros((jobs, width), dtype=np.int64)
         self._spares: Matrix = np.zeros((jobs, width), dtype=np.int64)
@@ -63,7 +58,7 @@ class Minima:
             self._reset(rows, queues, width)
             self._places = {}
             changed = described = cluster.job_at
-        self._log, self._asking, self._gated_tasks = cluster.job_changes, None, cluster.gated
+        self._gated_tasks = cluster.gated
         self._position, self._group_position = cluster.job_changes.position, cluster.group_changes.position
         self._grow(rows)
         places = {name: queue.row for name, queue in cluster.queues.items()}
@@ -115,20 +110,12 @@ class Minima:
         there = [cluster.job_at.get(row) for row in rows]
         self.queue_rows[rows] = [-1 if job is None else self._places.get(job.queue, -1) for job in there]
         self.minimum[rows] = 0
-        self._unoffered.difference_update(rows)
         for row, job in zip(rows, there, strict=True) if self.gated else ():
             if job is None:
                 self.gated.pop(row, None)
         stated = {job.row: job.min_resources for job in there if job is not None and job.min_resources is not None}
         if stated:
-            self._lay(cluster, stated)
-
-    def _lay(self, cluster: Cluster, stated: Mapping[int, Amounts]) -> None:
-        """Lay out what jobs state, by their rows."""
-        self.minimum[list(stated)] = cluster.vocabulary.matrix(stated.values())
-        offered = cluster.vocabulary.columns.keys()
-        if not offered >= set[str]().union(*stated.values()):
-            self._unoffered.update(row for row, amounts in stated.items() if not amounts.keys() <= offered)
+            self.minimum[list(stated)] = cluster.vocabulary.matrix(stated.values())
 
     def _exchange(self, before: Contributions, after: Contributions) -> None:
         """Let jobs contribute to the sums of their queues what they do now instead of what they did before."""
@@ -161,28 +148,6 @@ class Minima:
     def asked_by(self, jobs: Sequence[Job]) -> Matrix:
         """Return the same of many jobs, a row for each."""
         return self.deducted(self.minimum[[job.row for job in jobs]], jobs)
-
-    def fitting(self, jobs: Sequence[Job], room: Vector) -> int:
-        """Return how many of the first of some jobs fit into room one after the other, each beside what is counted of those before it."""
-        return self._asked_about(jobs).fitting(len(jobs), room)
-
-    def asked_together(self, jobs: Sequence[Job]) -> Vector:
-        """Return what some jobs ask for together, without what their gated pods do."""
-        return self._asked_about(jobs).total(len(jobs))
-
-    def _asked_about(self, jobs: Sequence[Job]) -> Asking:
-        """Return what some jobs ask for: several vote on the same ones and hear of them, before anything changes."""
-        position = -1 if self._log is None else self._log.position
-        if self._asking is not None and self._asking[0] == position and self._asking[1].begins_with(jobs):
-            return self._asking[1]
-        rows = [job.row for job in jobs]
-        # What no node offers is always short, and in no column.
-        odd = self._unoffered
-        offered = next((at for at, row in enumerate(rows) if row in odd), len(rows)) if odd else len(rows)
-        minimum = self.minimum[rows]
-        found = Asking(jobs, minimum, self.deducted(minimum.copy(), jobs), offered)
-        self._asking = (position, found)
-        return found
 
     def deducted(self, amounts: Matrix, jobs: Sequence[Job]) -> Matrix:
         """Take the requests of gated pods off amounts of jobs, down to 0; a gate that only waits for the queue does not count."""
