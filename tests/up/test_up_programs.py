@@ -12,7 +12,7 @@ from programs import Programs
 from testbed.waiting import until
 
 SECONDS = float(os.environ.get("PUMICE_PROGRAMS_SECONDS", "120"))
-"""How long they are to work; an hour shows more than CI has time for."""
+"""How long they are to work; an hour shows more than CI has time for, and needs `-o faulthandler_timeout=0`, since a test that takes so long is taken for one that hangs."""
 RUNNING = ("kube-scheduler", "kube-controller-manager", "vc-scheduler", "vc-controller-manager")
 
 
