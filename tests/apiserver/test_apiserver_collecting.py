@@ -1,5 +1,6 @@
 """Garbage collection and the emptying of namespaces against what Kubernetes promises, on random graphs of owners."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -147,6 +148,31 @@ def test_a_namespace_that_somebody_else_holds_is_emptied_and_stays_until_it_is_l
     while emptier.empty():
         pass
     assert store.find(home) is None
+
+
+@pytest.mark.parametrize("policy", [deleting.FOREGROUND, deleting.ORPHAN])
+@pytest.mark.parametrize("collected_first", [False, True])
+def test_whatever_becomes_of_dependents_a_namespace_goes_after_what_is_in_it(policy, collected_first):
+    store = build([(1, 0, True)], held={0})
+    store.create(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}, "spec": {"finalizers": ["kubernetes"]}}
+    )
+    collector = collecting.Collector(store)
+    emptier = emptying.Emptier(store, resources.Registry(resources.describe()), lambda: "2026-01-01T00:00:00Z")
+    home = Key(kinds.NAMESPACE, "", "a")
+    found = store.find(home)
+    store.overwrite(home, {**found, "metadata": {**found["metadata"], "finalizers": [policy]}})
+    store.delete(home, held=True)
+    turns = (collector.collect, emptier.empty) if collected_first else (emptier.empty, collector.collect)
+    while any(turn() for turn in turns):
+        pass
+    assert store.find(home) is not None, "it went before c0, which somebody holds"
+    assert present(store) == {0}
+    store.patch(key(0), {"metadata": {"finalizers": None}})
+    while any(turn() for turn in turns):
+        pass
+    assert store.find(home) is None
+    assert not present(store)
 
 
 def test_a_namespace_that_cannot_go_says_what_is_left_and_who_holds_it():

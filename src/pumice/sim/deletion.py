@@ -14,11 +14,14 @@ if TYPE_CHECKING:
 
 DEFAULT_GRACE_SECONDS = 30
 LONGEST_GRACE_SECONDS = 2**31
+_NAMESPACE = ("v1", "Namespace")
 
 
 def finalizers(manifest: Mapping[str, Any]) -> bool:
-    """Tell whether somebody asked to be waited for."""
-    return bool(structure.mapping(manifest, "metadata").get("finalizers"))
+    """Tell whether somebody asked to be waited for; a namespace has finalizers in its spec, too, of those who empty it."""
+    emptied = (manifest.get("apiVersion"), manifest.get("kind")) == _NAMESPACE
+    held = structure.mapping(manifest, "metadata").get("finalizers")
+    return bool(held or (emptied and structure.mapping(manifest, "spec").get("finalizers")))
 
 
 def is_terminating(manifest: Mapping[str, Any]) -> bool:
