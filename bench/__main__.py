@@ -26,6 +26,7 @@ from bench import (
     top,
     topology,
     trees,
+    unused,
     volumes,
     workload,
 )
@@ -60,6 +61,7 @@ def main() -> None:
         *explaining.everything(),
         *top.everything(),
         *admission.everything(),
+        unused.figures,
         workload.figures,
     ]
     for measure in measures:

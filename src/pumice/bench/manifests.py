@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pumice.bench.workloads import Cells
 
 Manifest = dict[str, Any]
 
@@ -59,8 +62,28 @@ def node(index: int, cpu: int = 64, memory: int = 256, pods: int = 110, **labels
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, "zone": f"z{index % 3}", **labels}},
+        "metadata": {
+            "name": name,
+            "labels": {"kubernetes.io/hostname": name, "zone": f"z{index % 3}", **labels},
+            "annotations": {},
+        },
         "status": {"allocatable": amounts, "capacity": amounts, "conditions": [{"type": "Ready", "status": "True"}]},
+    }
+
+
+def numatopology(index: int, cpu: int, cells: Cells) -> Manifest:
+    """Return the Numatopology of a node, whose cores are those of its cells in turn, two of each core."""
+    each = max(1, cpu // cells.count)
+    detail = {str(i): {"numa": i // each, "socket": i // each, "core": i // 2} for i in range(each * cells.count)}
+    return {
+        "apiVersion": "nodeinfo.volcano.sh/v1alpha1",
+        "kind": "Numatopology",
+        "metadata": {"name": node_name(index)},
+        "spec": {
+            "policies": {"CPUManagerPolicy": "static", "TopologyManagerPolicy": cells.policy},
+            "cpuDetail": detail,
+            "numares": {"cpu": {"allocatable": f"0-{len(detail) - 1}", "capacity": len(detail)}},
+        },
     }
 
 
@@ -105,7 +128,7 @@ def full_node(bare: Manifest) -> Manifest:
         "topology.kubernetes.io/region": "north-1",
         "topology.kubernetes.io/zone": f"north-1{metadata['labels']['zone']}",
     }
-    metadata["annotations"] = {
+    metadata["annotations"] |= {
         "node.alpha.kubernetes.io/ttl": "0",
         "volumes.kubernetes.io/controller-managed-attach-detach": "true",
         "csi.volume.kubernetes.io/nodeid": f'{{"disk.csi.example.com":"{uid_of(name)}"}}',

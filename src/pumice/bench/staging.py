@@ -143,12 +143,17 @@ class Stage:
         for value in sorted({jobs.priority for jobs in (*work.existing, *work.arrivals)} - {0}):
             yield kinds.PRIORITY_CLASS, "ADDED", manifests.priority_class(value)
         yield from (self.node(index) for index in range(work.nodes.count))
+        if work.nodes.numa is not None:
+            for index in range(work.nodes.count):
+                yield kinds.NUMATOPOLOGY, "ADDED", manifests.numatopology(index, work.nodes.cpu, work.nodes.numa)
 
     def node(self, index: int) -> Change:
         """Give one node."""
         offered = self.workload.nodes
         labels = {key: values[index % len(values)] for key, values in offered.labels.items()}
         made = manifests.node(index, offered.cpu, offered.memory, offered.pods, **labels)
+        made["metadata"]["annotations"] = dict(offered.annotations)
+        made["status"]["allocatable"] |= offered.offers
         return kinds.NODE, "ADDED", manifests.full_node(made) if self.workload.detail == "full" else made
 
     def settled(self) -> Iterator[Change]:
@@ -196,10 +201,11 @@ class Stage:
         binds, self.world.binds = self.world.binds, []
         for bind in binds:
             live, index = self._waiting.pop(bind.name)
-            bound = self._pod(live, index, bind.node)
+            bound, runs = (self._pod(live, index, bind.node) for _ in range(2))
             bound["status"] = {"phase": "Pending"}
-            yield kinds.POD, "MODIFIED", bound
-            yield kinds.POD, "MODIFIED", self._pod(live, index, bind.node)
+            for each in (bound, runs):
+                each["metadata"]["annotations"] |= bind.annotations
+                yield kinds.POD, "MODIFIED", each
 
     def _group(self, live: Live, phase: str) -> Change:
         """Give the group of a job; where groups have to be let in, it says what it needs."""
@@ -221,6 +227,11 @@ class Stage:
         made = manifests.pod(live.name, index, f"{cpu}m", f"{memory}Mi", node, **spec)
         if jobs.labels:
             made["metadata"]["labels"] = dict(jobs.labels)
+        made["metadata"]["annotations"] |= jobs.annotations
+        resources = made["spec"]["containers"][0]["resources"]
+        if jobs.asks or jobs.guaranteed:
+            resources["requests"] |= jobs.asks
+            resources["limits"] = dict(resources["requests"] if jobs.guaranteed else jobs.asks)
         return manifests.full_pod(made, number) if self.workload.detail == "full" else made
 
     def requests(self) -> list[tuple[int, int, int]]:

@@ -39,7 +39,7 @@ class Shapes(Part, frozen=True):
 
 
 class Jobs(Part, frozen=True):
-    """Equal jobs; with `extra`, so many of them, evenly spread, have one more pod."""
+    """Equal jobs; with `extra`, so many of them, evenly spread, have one more pod. What is asked for beside cpu and memory is a limit too, or everything is."""
 
     jobs: int
     size: int
@@ -48,6 +48,9 @@ class Jobs(Part, frozen=True):
     extra: int = 0
     priority: int = 0
     labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    asks: dict[str, str] = {}
+    guaranteed: bool = False
     pod: dict[str, Any] = {}
 
     @property
@@ -64,6 +67,13 @@ class Jobs(Part, frozen=True):
         return job * self.size + job * self.extra // self.jobs
 
 
+class Cells(Part, frozen=True):
+    """NUMA cells that share a node's cores, and the policy of its topology manager."""
+
+    count: int
+    policy: str = "none"
+
+
 class Machines(Part, frozen=True):
     """Equal nodes, in cores and GiB; the values of each label are taken in turn."""
 
@@ -72,6 +82,9 @@ class Machines(Part, frozen=True):
     memory: int
     pods: int = 110
     labels: dict[str, list[str]] = {}
+    annotations: dict[str, str] = {}
+    offers: dict[str, str] = {}
+    numa: Cells | None = None
 
 
 class Churn(Part, frozen=True):

@@ -92,6 +92,7 @@ class Half:
         "by_amounts",
         "fixed",
         "local",
+        "local_blind",
         "local_stepwise",
         "mask",
         "minds_others",
@@ -107,7 +108,8 @@ class Half:
         self.structure = -1
         self.static = -1
         self.position = -1
-        self.local_stepwise = False
+        # Whether a filter reads the tasks of the node, and whether one of these cannot look ahead.
+        self.local_stepwise = self.local_blind = False
         self.by_amounts = True
         self.local: Mask = NO_MASK
         # What holds whatever is placed, and the filters whose answers placements change.
@@ -121,6 +123,7 @@ class Evaluation:
     """Verdicts and scores of all nodes for one kind of subject."""
 
     __slots__ = (
+        "_blind_sums",
         "_evaluator",
         "_failure",
         "_local_scores",
@@ -148,7 +151,7 @@ class Evaluation:
         self._static_scores: Floats | None = None
         self._static_state = (-1, -1)
         # Whether a sum looks at other nodes, and which of the scores that are compared are changed by placements.
-        self._stepwise_sums = False
+        self._stepwise_sums = self._blind_sums = False
         self._moving: list[bool] = []
         self.raw_vectors: list[Floats | None] = []
         self._scored = (-1, -1, -1)
@@ -242,7 +245,7 @@ class Evaluation:
         """Return what keeps step with placements; None if some function can only be asked again after each."""
         half = self._half(released=released)
         raws = [function for function, moves in zip(self._evaluator.functions.raws, self._moving, strict=True) if moves]
-        if half.local_stepwise or self._stepwise_sums or self._evaluator.sampler is not None:
+        if half.local_blind or self._cannot_add_ahead(released=released) or self._evaluator.sampler is not None:
             return None
         if any(f.follow is None for f in half.moving) or any(f.follow is None for f in raws):
             return None
@@ -255,12 +258,13 @@ class Evaluation:
     def _local(self, nodes: Nodes, half: Half) -> Mask:
         """Ask about room, and every filter that reads amounts or tasks of the node itself."""
         passed = fitting.room(self.subject, nodes)
-        half.local_stepwise, half.by_amounts = False, True
+        half.local_stepwise, half.local_blind, half.by_amounts = False, False, True
         functions = self._evaluator.functions
         for function, answer in answers(functions.filters_local, self.subject, nodes):
             passed &= answer == 0
             reads_tasks, reads_amounts = functions.local_flags[id(function)]
             half.local_stepwise = half.local_stepwise or reads_tasks
+            half.local_blind = half.local_blind or (reads_tasks and not function.ahead)
             half.by_amounts = half.by_amounts and reads_amounts
         return passed
 
@@ -270,6 +274,17 @@ class Evaluation:
         if self._scored[0] < 0:
             self.refresh_scores()
         return half.local_stepwise or bool(half.moving) or self._stepwise_sums or any(self._moving)
+
+    def is_blind(self, *, released: bool) -> bool:
+        """Tell the same, but for functions that can say what they will answer with more equal tasks on a node."""
+        half = self._half(released=released)
+        if self._scored[0] < 0:
+            self.refresh_scores()
+        return half.local_blind or bool(half.moving) or self._cannot_add_ahead(released=released) or any(self._moving)
+
+    def _cannot_add_ahead(self, *, released: bool) -> bool:
+        """Tell whether a sum has to see each placement; scores are of nodes as they are, on which those that wait are not."""
+        return self._stepwise_sums if released else self._blind_sums
 
     # -- scores ------------------------------------------------------------------------------------------------
 
@@ -303,11 +318,11 @@ class Evaluation:
             for position, function in enumerate(functions.raws)
         ]
         # Amounts run ahead in a view; single pods are on their node only once they are placed.
-        self._stepwise_sums = functions.scores_read_tasks
+        self._stepwise_sums, self._blind_sums = functions.scores_read_tasks, functions.scores_are_blind
         self.plain = self._local_scores
         for _, points in answers(functions.scores_global, self.subject, nodes):
             self.plain = self.plain + points
-            self._stepwise_sums = True
+            self._stepwise_sums = self._blind_sums = True
         self._scored = state
         self._evaluator.observer.spent("scoring", "", mark)
 
@@ -433,15 +448,18 @@ class Evaluation:
     def foreseen(self, rows: Rows, steps: Rows, *, released: bool) -> tuple[Floats, Mask | None]:
         """Return the scores that need no comparison of rows with so many more of these tasks on them, and which pass the filters that read amounts."""
         nodes = self._evaluator.table.ahead(rows, steps, self.subject.shape, waiting=released)
-        passed = self.passes_ahead(nodes)
+        passed = self._pass(self._evaluator.functions.filters_ahead, nodes)
         # Scores are always those of the nodes as they are, also where the tasks will wait for release.
         nodes.released = False
         return self.plain_scores(nodes), passed
 
     def passes_ahead(self, nodes: Nodes) -> Mask | None:
         """Ask the filters that read amounts about a view that runs ahead; None if no such filter has anything to say."""
+        return self._pass(self._evaluator.functions.filters_amounts, nodes)
+
+    def _pass(self, filters: list[NodeFunction[ReasonVector | None]], nodes: Nodes) -> Mask | None:
         passed: Mask | None = None
-        for _, answer in answers(self._evaluator.functions.filters_amounts, self.subject, nodes):
+        for _, answer in answers(filters, self.subject, nodes):
             passed = answer == 0 if passed is None else passed & (answer == 0)
         return passed
 

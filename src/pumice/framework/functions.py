@@ -76,7 +76,8 @@ class NodeFunction(Registered[[Subject, Nodes], V], Generic[V]):
     form, one subject is a row of its own (`OfOne`).
     `details` says what exactly keeps a subject off a node that was refused; explanations ask for it. `own_queue` says of a filter that no other pods than those of the
     subject's queue have a say, so that evicting others cures no refusal. `cause` says in a sentence that a filter which reads Node objects alone keeps a subject off all
-    of some nodes; whoever waits for that reason is told so.
+    of some nodes; whoever waits for that reason is told so. `ahead` says of a function that reads the tasks of a node that it answers about views which run ahead too, by
+    their `steps`.
     """
 
     normalise: Callable[[Floats], Floats] | None = None
@@ -86,6 +87,7 @@ class NodeFunction(Registered[[Subject, Nodes], V], Generic[V]):
     many: Callable[[Subjects, Nodes], Any] | None = None
     details: Callable[[Subject, NodeRecord], str] | None = None
     own_queue: bool = False
+    ahead: bool = False
     cause: Callable[[Subject, Sequence[NodeRecord]], str] | None = None
 
     def is_stepwise(self, subject: Subject) -> bool:
@@ -166,11 +168,13 @@ class Filters(NodeFunctions[ReasonVector | None]):
         details: Callable[[Subject, NodeRecord], str] | None = None,
         own_queue: bool = False,
         cause: Callable[[Subject, Sequence[NodeRecord]], str] | None = None,
+        ahead: bool = False,
     ) -> None:
         """Register a filter for the plugin that is being opened, unless its switch is off: one about a subject, about `many`, or both."""
         asked = _form(function, many)
         registered = NodeFunction("", asked, NOTHING, None, 0, None, steady, follow, apart, many, details, own_queue)
         registered.cause = cause
+        registered.ahead = ahead
         self._enter(registered, reads)
 
 
@@ -209,10 +213,13 @@ class Scores(NodeFunctions["Floats | None"]):
         follow: Callable[..., Any] | None = None,
         apart: Callable[[Subject], Hashable] | None = None,
         many: Callable[[Subjects, Nodes], Floats | None] | None = None,
+        ahead: bool = False,
     ) -> None:
         """Register a score for the plugin that is being opened, unless its switch is off: one about a subject, about `many`, or both."""
         asked = _form(function, many)
-        self._enter(NodeFunction("", asked, NOTHING, None, 0, normalise, steady, follow, apart, many), reads)
+        registered = NodeFunction("", asked, NOTHING, None, 0, normalise, steady, follow, apart, many)
+        registered.ahead = ahead
+        self._enter(registered, reads)
 
 
 def _form(
@@ -282,6 +289,7 @@ class Functions:
         "aparts",
         "asked_alone",
         "filters",
+        "filters_ahead",
         "filters_amounts",
         "filters_global",
         "filters_local",
@@ -295,6 +303,7 @@ class Functions:
         "raws",
         "reads",
         "scores",
+        "scores_are_blind",
         "scores_global",
         "scores_read_tasks",
         "scores_static",
@@ -323,7 +332,10 @@ class Functions:
         # Asked for every subject, so worked out once.
         self.local_flags = {id(f): (bool(f.bits & TASKS), f.bits == COLUMNS) for f in self.filters_local}
         self.filters_amounts = [f for f in self.filters_local if f.bits & COLUMNS and not f.bits & TASKS]
+        self.filters_ahead = [f for f in self.filters_local if f in self.filters_amounts or f.ahead]
         self.scores_read_tasks = any(f.bits & TASKS for f in self.scores)
+        # Those that have to see a placement before they can answer about the next.
+        self.scores_are_blind = any(f.bits & TASKS and not f.ahead for f in self.scores)
         self.looks_elsewhere = bool(self.reads & OTHER_NODES)
         self.tells_subjects_apart = bool(self.reads & SINGLE)
         self.tells_tasks_apart = bool(self.reads & TASK)

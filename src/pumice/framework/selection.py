@@ -50,7 +50,7 @@ def choose(
     evaluation.refresh_scores()
     if count == 1:
         return [best(evaluation, candidates)]
-    if evaluation.is_stepwise(released=released):
+    if evaluation.is_blind(released=released):
         followers = evaluation.followers(released=released)
         if followers is None:
             return [best(evaluation, candidates)]

@@ -59,10 +59,21 @@ class Nodes(Amounts):
     """A view of nodes that filters and scores are asked about: amounts as arrays, `index` the rows they belong to.
 
     The amounts of a view may run ahead of the table (as if some more pods were placed), so functions that declare to read only columns must take
-    every amount from here. `released` says that pods which are being released count as gone.
+    every amount from here; `steps` says by how many of the pods that are asked about, if it is known. `released` says that pods which are being released count as gone.
     """
 
-    __slots__ = ("_kept", "allocatable", "index", "non_zero", "pipelined", "released", "releasing", "table", "used")
+    __slots__ = (
+        "_kept",
+        "allocatable",
+        "index",
+        "non_zero",
+        "pipelined",
+        "released",
+        "releasing",
+        "steps",
+        "table",
+        "used",
+    )
 
     def __init__(
         self,
@@ -81,6 +92,7 @@ class Nodes(Amounts):
         self.non_zero = non_zero
         self.pipelined = pipelined
         self.released = released
+        self.steps: Vector | None = None
         self._kept: dict[object, Any] | None = None
         count = table.count
         self.allocatable: Matrix = table.allocatable[:count] if whole else table.allocatable[index]
@@ -352,6 +364,9 @@ class NodeTable(Amounts):
         more = steps[:, None] * shape.request.vector
         used, pipelined, non_zero = self.used[rows], self.pipelined[rows], self.non_zero[rows]
         if waiting:
-            return Nodes(self, rows, used, non_zero, pipelined + more, released=True)
-        non_zero = non_zero + steps[:, None] * np.array(shape.non_zero, dtype=np.int64)
-        return Nodes(self, rows, used + more, non_zero, pipelined)
+            nodes = Nodes(self, rows, used, non_zero, pipelined + more, released=True)
+        else:
+            non_zero = non_zero + steps[:, None] * np.array(shape.non_zero, dtype=np.int64)
+            nodes = Nodes(self, rows, used + more, non_zero, pipelined)
+        nodes.steps = steps
+        return nodes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 
@@ -46,6 +48,7 @@ class Share(msgspec.Struct, frozen=True):
 
 
 State = tuple[Held, ...]
+Change = Callable[[State, tuple[Share, ...]], State]
 NOTHING = Held()
 
 
@@ -71,3 +74,16 @@ def given_back(state: State, shares: tuple[Share, ...]) -> State:
     for share in shares:
         after[share.position] = after[share.position].without_share(share)
     return tuple(after)
+
+
+def either(now: State, later: State) -> State:
+    """Return what is held at one of two moments: of each card, the more of either."""
+    return tuple(
+        Held(
+            max(one.memory, other.memory),
+            max(one.cores, other.cores),
+            max(one.users, other.users),
+            tuple(sorted((*one.names, *(name for name in other.names if name not in one.names)))),
+        )
+        for one, other in zip(now, later, strict=True)
+    )

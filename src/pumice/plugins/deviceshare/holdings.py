@@ -1,24 +1,27 @@
-"""The cards of all nodes and what pods hold of them, row by row; only nodes that changed are read again."""
+"""The cards of all nodes and what pods hold of them, as columns of situations; only nodes that changed are read again."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
+import numpy as np
 
 from pumice.model import marks, statuses
-from pumice.plugins.deviceshare import cards
+from pumice.plugins.deviceshare import cards, situations
+from pumice.plugins.deviceshare.situations import Situations
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
     from pumice.api import core
     from pumice.model.cluster import Cluster
-    from pumice.model.nodes import NodeRecord
+    from pumice.model.nodes import NodeRecord, Nodes, Rows
     from pumice.model.task import Task
     from pumice.plugins.deviceshare.cards import Card, Choice, Share, State
+    from pumice.plugins.deviceshare.situations import Answers
 
-_REMEMBERED: Final = 20_000
+_MOST_SITUATIONS: Final = 1 << 16
 
 
 class Kind(Protocol):
@@ -51,41 +54,54 @@ class Taken(msgspec.Struct, frozen=True):
 
 
 class Holdings:
-    """What is held of each node's cards, now and once those that are going are gone; kept from cycle to cycle and followed through each."""
+    """What is held of each node's cards, kept from cycle to cycle and followed through each.
+
+    Three columns: the situation of a node now, once those that are going are gone and those that wait have come, and with either counted, where whoever is bound now has to find cards.
+    """
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
-        self.cards: list[tuple[Card, ...]] = []
-        self.about: list[Hashable] = []
-        self.now: list[State] = []
-        self.later: list[State] = []
         self.problems: dict[str, str] = {}
+        self._known = Situations(kind.choose)
+        self._now: Rows = np.zeros(0, dtype=np.int64)
+        self._later, self._both = self._now.copy(), self._now.copy()
+        self._waiting: dict[int, int] = {}  # how many pods wait for cards, by row
         self._structure = self._position = -1
         self._offers: dict[str, tuple[core.Node, tuple[Card, ...], Hashable]] = {}
-        self._choices: dict[Hashable, Choice] = {}
         self._placed: dict[str, Taken] = {}
         self._evicted: dict[str, Taken] = {}
 
     def update(self, cluster: Cluster) -> bool:
         """Bring everything up to date at the start of a cycle; tells whether any node has cards."""
         table = cluster.nodes
-        self._placed, self._evicted = {}, {}
+        self._placed, self._evicted, self._waiting = {}, {}, {}
+        if len(self._known) > _MOST_SITUATIONS + 4 * table.count:
+            self._known, self._structure = Situations(self.kind.choose), -1
         changed = table.rows_since(self._position) if self._structure == table.structure else None
         if changed is None:
-            self.cards, self.about = [()] * table.count, [None] * table.count
-            self.now, self.later = [()] * table.count, [()] * table.count
+            self._now, self._later, self._both = (np.zeros(table.count, dtype=np.int64) for _ in range(3))
             changed = list(range(table.count))
             self._offers = {name: known for name, known in self._offers.items() if name in table.by_name}
         for row in changed:
-            self._read_offer(table.records[row])
-            self._read_holders(cluster, table.records[row])
+            self._read(cluster, table.records[row])
         self._structure, self._position = table.structure, table.position
-        return any(self.cards)
+        return bool(self._now.any())
 
-    def _read_offer(self, record: NodeRecord) -> None:
+    def _read(self, cluster: Cluster, record: NodeRecord) -> None:
+        of, about = self._offer(record)
+        now = later = (cards.NOTHING,) * len(of)
+        for task in record.tasks.values() if of else ():
+            shares = self.kind.held(cluster, task, of)
+            now = cards.taken(now, shares)
+            later = later if task.status in statuses.GOING else cards.taken(later, shares)
+        row = record.row
+        self._now[row] = self._both[row] = self._known.number(of, about, now)
+        self._later[row] = self._known.number(of, about, later)
+
+    def _offer(self, record: NodeRecord) -> tuple[tuple[Card, ...], Hashable]:
         node, known = record.object, self._offers.get(record.name)
         if node is None:
-            return
+            return (), None
         if known is None or known[0] is not node:
             self.problems.pop(record.name, None)
             try:
@@ -94,57 +110,72 @@ class Holdings:
                 self.problems[record.name] = str(error)
                 found, about = (), None
             known = self._offers[record.name] = (node, found, about)
-        self.cards[record.row], self.about[record.row] = known[1], known[2]
+        return known[1], known[2]
 
-    def _read_holders(self, cluster: Cluster, record: NodeRecord) -> None:
-        of = self.cards[record.row]
-        now = later = (cards.NOTHING,) * len(of)
-        for task in record.tasks.values() if of else ():
-            shares = self.kind.held(cluster, task, of)
-            now = cards.taken(now, shares)
-            later = later if task.status in statuses.GOING else cards.taken(later, shares)
-        self.now[record.row], self.later[record.row] = now, later
+    def answers(self, request: Hashable) -> Answers:
+        """Return what pods with a request get."""
+        return self._known.answers(request)
 
-    def choice(self, row: int, request: Hashable, *, released: bool) -> Choice:
-        """Choose cards of a node as it is now, or will be; nodes that are alike are asked about once."""
-        key = (self.cards[row], self.about[row], self.later[row] if released else self.now[row], request)
-        found = self._choices.get(key)
-        if found is None:
-            if len(self._choices) >= _REMEMBERED:
-                self._choices.clear()
-            found = self._choices[key] = self.kind.choose(*key)
-        return found
+    def situations(self, nodes: Nodes, answers: Answers) -> Rows:
+        """Return the situations of nodes in a view, which may run ahead by some of the pods that are asked about."""
+        column = self._later if nodes.released else self._both
+        return answers.ahead(column[nodes.index], nodes.steps)
+
+    def refusal(self, row: int, request: Hashable) -> str:
+        """Say why a node has no cards for a pod now; empty if it has, or none at all."""
+        return self.answers(request).refusal(int(self._both[row])) if row < len(self._both) else ""
+
+    def known(self, row: int) -> tuple[tuple[Card, ...], State, State]:
+        """Return the cards of a node with what is held of them now, and what will be."""
+        of, _, now = self._known.known[int(self._now[row])]
+        return of, now, self._known.known[int(self._later[row])][2]
 
     def place(self, cluster: Cluster, task: Task, record: NodeRecord, now: int) -> None:
         """Give a pod that is placed its cards, and write down which; one that waits for room gets them of what will be there."""
         if task.uid in self._evicted:
             back = self._evicted.pop(task.uid)
-            self.later[back.row] = cards.taken(self.later[back.row], back.shares)
+            self._change(back, cards.taken)
             return
         request, row = self.kind.request(task), record.row
-        if request is None or task.uid in self._placed or row >= len(self.cards):
+        if request is None or task.uid in self._placed or row >= len(self._now):
             return
         waits = task.status == statuses.Status.PIPELINED
-        choice = self.choice(row, request, released=waits)
-        if not choice.shares:
+        answers = self.answers(request)
+        at = int((self._later if waits else self._both)[row])
+        if at == situations.NO_CARDS or answers.one(at) == situations.REFUSED:
             return
-        self._placed[task.uid] = Taken(row, choice.shares, now=not waits)
-        self.later[row] = cards.taken(self.later[row], choice.shares)
+        choice = answers.choices[at]
+        known = self._placed[task.uid] = Taken(row, choice.shares, now=not waits)
+        self._waiting[row] = self._waiting.get(row, 0) + waits
+        self._change(known, cards.taken, at, answers.one(at))
         if not waits:
-            self.now[row] = cards.taken(self.now[row], choice.shares)
-            cluster.stamp(task.uid, self.kind.stamps(record, self.cards[row], task, choice, now))
+            of = self._known.known[at][0]
+            cluster.stamp(task.uid, self.kind.stamps(record, of, task, choice, now))
 
     def take_back(self, cluster: Cluster, task: Task) -> None:
         """Give back what a pod was given in this cycle; what an evicted one holds will be free."""
         known = self._placed.pop(task.uid, None)
         if known is not None:
-            self.later[known.row] = cards.given_back(self.later[known.row], known.shares)
+            self._waiting[known.row] -= not known.now
+            self._change(known, cards.given_back)
             if known.now:
-                self.now[known.row] = cards.given_back(self.now[known.row], known.shares)
                 cluster.unstamp(task.uid, marks.CARDS)
-        elif task.node is not None and task.node.row < len(self.cards):
+        elif task.node is not None and task.node.row < len(self._now):
             row = task.node.row
-            shares = self.kind.held(cluster, task, self.cards[row])
+            shares = self.kind.held(cluster, task, self._known.known[int(self._now[row])][0])
             if shares:
-                self._evicted[task.uid] = Taken(row, shares, now=False)
-                self.later[row] = cards.given_back(self.later[row], shares)
+                known = self._evicted[task.uid] = Taken(row, shares, now=False)
+                self._change(known, cards.given_back)
+
+    def _change(self, known: Taken, change: cards.Change, before: int = -1, after: int = -1) -> None:
+        """Take shares, or give them back, of what will be held, and of what is held now if they are of that too; what comes of one situation may be known."""
+        row = known.row
+        for column in (self._now, self._later) if known.now else (self._later,):
+            at = int(column[row])
+            column[row] = after if at == before else self._known.changed(at, known.shares, change)
+        self._both[row] = self._either(row) if self._waiting.get(row) else self._now[row]
+
+    def _either(self, row: int) -> int:
+        """Return the situation in which both what is held now and what will be held counts."""
+        now, later = (self._known.known[int(column[row])] for column in (self._now, self._later))
+        return self._known.number(now[0], now[1], cards.either(now[2], later[2]))

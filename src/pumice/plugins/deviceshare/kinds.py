@@ -84,6 +84,8 @@ class VirtualGpus:
     def names(self, task: Task) -> tuple[str, ...]:
         """Return the names that a pod brings to its cards, and keeps off: rules that it is under, and its group where that spreads."""
         labels, notes = task.pod.metadata.labels, task.pod.metadata.annotations
+        if not self._rules and names.VGPU_POD_GROUP_POLICY not in notes:
+            return ()
         rules = tuple(
             f"rule {index}"
             for index, rule in enumerate(self._rules)

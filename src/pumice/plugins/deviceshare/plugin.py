@@ -14,6 +14,7 @@ from pumice.framework.reasons import Code
 from pumice.plugins.deviceshare.holdings import Holdings
 from pumice.plugins.deviceshare.kinds import Gpus, VirtualGpus
 from pumice.plugins.deviceshare.locks import Locks
+from pumice.plugins.deviceshare.situations import REFUSED
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping
@@ -92,13 +93,13 @@ class DeviceShare(Plugin):
     def __init__(self, settings: Settings, switches: Mapping[str, bool]) -> None:
         super().__init__(settings, switches)
         told = self.settings
-        self._holdings: Holdings | None = None
+        self.holdings: Holdings | None = None
         if told.sharing or told.number:
-            self._holdings = Holdings(Gpus(whole=told.number))
+            self.holdings = Holdings(Gpus(whole=told.number))
         elif told.vgpu:
-            self._holdings = Holdings(VirtualGpus(told.policy, list(told.rules or ())))
+            self.holdings = Holdings(VirtualGpus(told.policy, list(told.rules or ())))
         self._locks: Locks | None = None
-        if told.lock and (holdings := self._holdings) is not None:
+        if told.lock and (holdings := self.holdings) is not None:
             annotation = names.VGPU_LOCK if told.vgpu else names.GPU_LOCK
             self._locks = Locks(self.name, annotation, lambda task: holdings.kind.request(task) is not None)
 
@@ -109,18 +110,18 @@ class DeviceShare(Plugin):
         self._ascend = session.reason(self.name, Code.UNRESOLVABLE, NO_ASCEND)
         if self.settings.mind_cluster or self.settings.hami:
             session.predicate.add(self.is_not_ascend, reads=Reads.NODE)
-        holdings = self._holdings
+        holdings = self.holdings
         if holdings is None or not holdings.update(session.cluster):
             return
         for node, problem in holdings.problems.items():
             session.record.say(self.name, f"Node {node}: {problem}")
         reads = NODE_TASKS | Reads.TASK if self.settings.rules else NODE_TASKS  # rules go by labels
-        session.predicate.add(self.fits, reads=reads, apart=self.request, details=self.detail)
+        session.predicate.add(self.fits, reads=reads, apart=self.request, details=self.detail, ahead=True)
         session.add_handler(self.follow)
         if self._locks is not None:
             self._locks.open(session)
         if self.settings.weight:
-            session.score.add(self.score, reads=reads, apart=self.request)
+            session.score.add(self.score, reads=reads, apart=self.request, ahead=True)
 
     def is_not_ascend(self, subject: Subject, nodes: Nodes) -> ReasonVector | None:
         """Let pods that ask for Ascend cards wait."""
@@ -130,37 +131,34 @@ class DeviceShare(Plugin):
 
     def request(self, subject: Subject) -> Hashable:
         """Tell subjects apart by what they ask for and whom they keep off."""
-        return None if self._holdings is None else self._holdings.kind.request(subject.task)
+        return None if self.holdings is None else self.holdings.kind.request(subject.task)
 
     def fits(self, subject: Subject, nodes: Nodes) -> ReasonVector | None:
         """Refuse nodes whose cards do not have what a pod asks for; one without cards is for the other filters to judge."""
-        request, holdings = self.request(subject), self._holdings
+        request, holdings = self.request(subject), self.holdings
         if request is None or holdings is None:
             return None
-        refused = [
-            bool(holdings.cards[row]) and not holdings.choice(row, request, released=nodes.released).shares
-            for row in nodes.index.tolist()
-        ]
-        return np.where(refused, self._short, 0).astype(np.int16)
+        answers = holdings.answers(request)
+        after = answers.look(holdings.situations(nodes, answers))
+        return np.where(after == REFUSED, self._short, 0).astype(np.int16)
 
     def detail(self, subject: Subject, node: NodeRecord) -> str:
         """Say what a node's cards lack."""
-        if self._holdings is None or node.row >= len(self._holdings.cards):
-            return SHORT
-        return self._holdings.choice(node.row, self.request(subject), released=False).refusal or SHORT
+        refusal = "" if self.holdings is None else self.holdings.refusal(node.row, self.request(subject))
+        return refusal or SHORT
 
     def score(self, subject: Subject, nodes: Nodes) -> Floats | None:
         """Rate nodes by the cards that a pod would get."""
-        request, holdings = self.request(subject), self._holdings
+        request, holdings = self.request(subject), self.holdings
         if request is None or holdings is None:
             return None
-        rates = [holdings.choice(row, request, released=nodes.released).score for row in nodes.index.tolist()]
-        rated: Floats = np.rint(np.array(rates, dtype=np.float64)) * self.settings.weight
+        answers = holdings.answers(request)
+        rated: Floats = np.rint(answers.rates(holdings.situations(nodes, answers))) * self.settings.weight
         return rated
 
     def follow(self, run: Run, sign: int) -> None:
         """Give cards to pods that are placed, and take back those of pods that are not any more."""
-        holdings, cluster = self._holdings, self._session.cluster
+        holdings, cluster = self.holdings, self._session.cluster
         if holdings is None or holdings.kind.request(run.tasks[0]) is None:
             return
         for task, target in zip(run.tasks, run.targets, strict=True):

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pumice.framework.runs import Run
     from pumice.framework.session import Session
     from pumice.framework.subject import Subject
-    from pumice.model.nodes import NodeRecord, Nodes, Rows
-    from pumice.model.resources import Vector
+    from pumice.model.nodes import NodeRecord, Nodes, NodeTable, Rows
+    from pumice.model.resources import Matrix, Vector
     from pumice.model.task import Task
 
 _UNALIGNED: Final = ("", "none")
@@ -65,36 +65,46 @@ class NumaAware(Plugin):
         self._any = columns.update(session.cluster)
         for node, problem in columns.problems.items():
             session.record.say(self.name, f"Numatopology {node}: {problem}")
-        session.predicate.add(self.fits, reads=NODE_TASKS, details=self.detail)
+        session.predicate.add(self.fits, reads=NODE_TASKS, details=self.detail, ahead=True)
         if self._any:
             if self.settings.weight:
-                session.score.add(self.spans, normalise=self.scaled, reads=NODE_TASKS)
+                session.score.add(self.spans, normalise=self.scaled, reads=NODE_TASKS, follow=self._spans_ahead)
             session.add_handler(self.follow)
 
-    def _align(self, numa: tuple[str, ...], rows: Rows) -> alignment.Alignment:
-        """Align a pod's CPUs on some nodes; one node, which is asked about after each placement, is often in a state that another was in."""
+    def align(self, numa: tuple[str, ...], rows: Rows, free: Matrix) -> alignment.Alignment:
+        """Align a pod's CPUs on some nodes with so many free; one node, which is asked about after each placement, is often in a state that another was in."""
         columns = self._columns
         if len(rows) != 1:
-            return self._aligned(numa, rows)
+            return self._aligned(numa, rows, free)
         row = int(rows[0])
-        key = (numa, columns.total[row].tobytes(), columns.free[row].tobytes(), int(columns.strictness[row]))
+        key = (numa, columns.total[row].tobytes(), free.tobytes(), int(columns.strictness[row]))
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            known = self._known[key] = self._aligned(numa, rows)
+            known = self._known[key] = self._aligned(numa, rows, free)
         return known
 
-    def _aligned(self, numa: tuple[str, ...], rows: Rows) -> alignment.Alignment:
+    def _aligned(self, numa: tuple[str, ...], rows: Rows, free: Matrix) -> alignment.Alignment:
         columns = self._columns
         needs = [int(count) for count in numa[1:]]
-        return alignment.align(columns.masks, columns.total[rows], columns.free[rows], columns.strictness[rows], needs)
+        return alignment.align(columns.masks, columns.total[rows], free, columns.strictness[rows], needs)
 
-    def _suits(self, policy: str, rows: Rows) -> Mask:
+    def free(self, numa: tuple[str, ...], rows: Rows, steps: Vector | None = None) -> Matrix:
+        """Return the free CPUs of nodes by cell, with so many more of these pods on each."""
+        free: Matrix = self._columns.free[rows]
+        if steps is None:
+            return free
+        for step in range(1, int(steps.max(initial=0)) + 1):
+            more = np.flatnonzero(steps >= step)
+            free[more] -= self.align(numa, rows[more], free[more]).taken
+        return free
+
+    def _suits(self, policy: str, rows: Rows, free: Matrix) -> Mask:
         """Mark nodes with the policy that a pod asks for."""
         columns = self._columns
         same = np.array([columns.policies[row] == policy for row in rows.tolist()], dtype=np.bool_)
-        suits: Mask = columns.is_static[rows] & same & (columns.free[rows].sum(axis=1) > 0)
+        suits: Mask = columns.is_static[rows] & same & (free.sum(axis=1) > 0)
         return suits
 
     def fits(self, subject: Subject, nodes: Nodes) -> ReasonVector | None:
@@ -105,9 +115,10 @@ class NumaAware(Plugin):
         asked = numa[0] not in _UNALIGNED
         if not self._any:
             return np.full(len(nodes), self._none, dtype=np.int16) if asked else None
-        aligned = self._align(numa, rows)
+        free = self.free(numa, rows, nodes.steps)
+        aligned = self.align(numa, rows, free)
         if asked:
-            suits = self._suits(numa[0], rows)
+            suits = self._suits(numa[0], rows, free)
             return np.where(suits, np.where(aligned.admitted, 0, self._apart), self._none).astype(np.int16)
         aligns = self._columns.is_static[rows] & (self._columns.strictness[rows] > 0)
         return np.where(aligns & ~aligned.admitted, self._apart, 0).astype(np.int16)
@@ -120,7 +131,7 @@ class NumaAware(Plugin):
         numa = subject.shape.constraints.numa
         free = dict(zip(columns.numbers[row], columns.free[row].tolist(), strict=False))
         at = f"of policy {columns.policies[row] or 'none'} with free CPUs {free} by NUMA cell"
-        refused = int(self._align(numa, np.array([row])).refused[0])
+        refused = int(self.align(numa, np.array([row]), columns.free[[row]]).refused[0])
         if refused < 0:
             return f"{at}, and the pod asks for policy {numa[0]}"
         return f"{at}, where container {subject.task.pod.spec.containers[refused].name} asks for {numa[refused + 1]}"
@@ -130,7 +141,11 @@ class NumaAware(Plugin):
         numa = subject.shape.constraints.numa
         if not numa or numa[0] in _UNALIGNED:
             return None
-        return self._align(numa, nodes.index).spans.astype(np.float64)
+        return self.align(numa, nodes.index, self.free(numa, nodes.index, nodes.steps)).spans.astype(np.float64)
+
+    def _spans_ahead(self, subject: Subject, table: NodeTable) -> Spans:
+        """Keep step with equal pods that are placed one after another."""
+        return Spans(self, subject, table)
 
     def scaled(self, raw: Floats) -> Floats:
         """Let fewer cells be better."""
@@ -154,7 +169,7 @@ class NumaAware(Plugin):
         columns = self._columns
         if task.uid in self._added or not columns.is_static[row]:
             return
-        taken = self._align(numa, np.array([row])).taken[0]
+        taken = self.align(numa, np.array([row]), columns.free[[row]]).taken[0]
         if taken.any():
             columns.free[row] -= taken
             self._added[task.uid] = row, taken
@@ -167,3 +182,26 @@ class NumaAware(Plugin):
             row, taken = added
             self._columns.free[row] += taken
             self._session.cluster.unstamp(task.uid, (names.TOPOLOGY_DECISION,))
+
+
+class Spans:
+    """The score while equal pods are placed one after another: the free CPUs of nodes without those, and the cells that the next would be spread over."""
+
+    def __init__(self, plugin: NumaAware, subject: Subject, table: NodeTable) -> None:
+        self._plugin = plugin
+        self._numa = subject.shape.constraints.numa
+        self._free = plugin.free(self._numa, table.rows)
+        self._next = plugin.align(self._numa, table.rows, self._free)
+        self._raw: Floats = self._next.spans.astype(np.float64)
+        self._taken: dict[int, Vector] = {}
+
+    def place(self, row: int) -> None:
+        """Count one more pod on a row."""
+        self._free[row] -= self._taken.get(row, self._next.taken[row])
+        after = self._plugin.align(self._numa, np.array([row]), self._free[row : row + 1])
+        self._taken[row], self._raw[row] = after.taken[0], float(after.spans[0])
+
+    def points(self, rows: Rows, sizes: Rows | None = None) -> Floats:
+        """Score candidates."""
+        del sizes  # how many are alike changes nothing
+        return self._plugin.scaled(self._raw[rows])
