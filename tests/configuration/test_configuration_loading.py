@@ -151,7 +151,7 @@ def test_metrics_are_strings_by_known_keys():
     assert found.metrics["interval"] == "30s"
     assert found.warnings == ()
     warned = load(SHIPPED + "metrics: {type: prometheus_adapt}\n").warnings
-    assert 'did you mean "prometheus_adaptor"?' in warned[0].message
+    assert 'is read as "prometheus_adaptor"' in warned[0].message
 
 
 def test_a_plugin_may_stand_in_two_tiers():

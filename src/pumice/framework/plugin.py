@@ -41,6 +41,12 @@ class Plugin:
         del arguments
         return ()
 
+    @classmethod
+    def remarks(cls, arguments: Mapping[str, Any]) -> Iterable[tuple[documents.Path, str]]:
+        """Say what is allowed and has no effect: where, and why. Each is a warning."""
+        del arguments
+        return ()
+
     def open(self, session: Session) -> None:
         """Register functions at the extension points of a session."""
 

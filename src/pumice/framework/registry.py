@@ -40,7 +40,7 @@ class Registry(msgspec.Struct, frozen=True):
         """Describe everything for the configuration loader."""
         return Catalog(
             plugins={
-                n: PluginDescription(n, told(c).arguments, c.points, c.objections, told(c))
+                n: PluginDescription(n, told(c).arguments, c.points, c.objections, told(c), c.remarks)
                 for n, c in self.plugins.items()
             },
             actions={n: ActionDescription(n, told(c).arguments, told(c)) for n, c in self.actions.items()},

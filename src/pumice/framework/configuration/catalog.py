@@ -54,7 +54,7 @@ class PluginDescription(msgspec.Struct, frozen=True):
     """A plugin as the loader sees it.
 
     `settings` makes what the plugin is told out of the arguments, once per configuration. `points` names the extension points it may register (`JobStarving`); one that reads the option `enableHierarchy` also lists `Hierarchy`.
-    `objections` looks at arguments that are right one by one, and says where and why they are not right together.
+    `objections` looks at arguments that are right one by one, and says where and why they are not right together; `remarks` says of what is allowed that it has no effect.
     """
 
     name: str
@@ -62,6 +62,7 @@ class PluginDescription(msgspec.Struct, frozen=True):
     points: frozenset[str] = frozenset()
     objections: Callable[[Mapping[str, Any]], Iterable[tuple[documents.Path, str]]] | None = None
     settings: type[Settings] = Settings
+    remarks: Callable[[Mapping[str, Any]], Iterable[tuple[documents.Path, str]]] | None = None
 
 
 class ActionDescription(msgspec.Struct, frozen=True):

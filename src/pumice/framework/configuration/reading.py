@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import documents
-from pumice.framework.configuration import arguments, catalog, model
+from pumice.framework.configuration import arguments, catalog, documented, model
 from pumice.framework.configuration.settings import Settings
 
 if TYPE_CHECKING:
@@ -97,6 +97,9 @@ class Draft:
         for key in self.map_at(path):
             here = (*path, key)
             argument = arguments.match(declared, key)
+            if argument is None and (why := documented.argument(owner, key)):
+                self.warn(here, documented.remark(why))
+                continue
             if argument is None:
                 names = {known.name: known for known in declared}
                 self._object(here, f"{owner} has no argument {documents.quoted(key)}{catalog.suggestion(key, names)}")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import documents, duration
-from pumice.framework.configuration import catalog, model
+from pumice.framework.configuration import catalog, documented, model
 from pumice.framework.configuration.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pumice.framework.configuration.reading import Draft
 
 METRICS: Final = dict.fromkeys(
@@ -24,6 +26,7 @@ METRICS: Final = dict.fromkeys(
     )
 )
 _METRICS_TYPES: Final = dict.fromkeys(("prometheus", "prometheus_adaptor", "elasticsearch"))
+_SECTIONS: Final = ("tls", "elasticsearch")
 _ENTRY: Final = dict.fromkeys(("name", "arguments"))
 
 
@@ -41,6 +44,9 @@ def read_actions(draft: Draft, default: str | None = None) -> tuple[model.Action
     line = draft.document.line_of(path)
     settings = []
     for name in names:
+        if name in documented.ACTIONS and name not in draft.catalog.actions:
+            draft.warn(path, f"{documents.quoted(name)}: {documented.remark(documented.ACTIONS[name])}")
+            continue
         if refusal := draft.catalog.action_refusal(name):
             draft.refuse(path, refusal)
             continue
@@ -54,15 +60,21 @@ def read_metrics(draft: Draft) -> dict[str, str]:
     """Read the source of node usage; values are never shown, one of them is a password."""
     values: dict[str, str] = {}
     path: documents.Path = ("metrics",)
-    written = draft.map_at(path)
-    draft.keys_within(path, written, METRICS)
-    for key, value in written.items():
+    for where, key, value in _flattened(draft.map_at(path)):
+        if key not in METRICS:
+            draft.refuse((*path, *where), f"unknown key {documents.quoted(key)}{catalog.suggestion(key, METRICS)}")
         if not isinstance(value, str):
-            draft.refuse((*path, key), f"expected a string, found {_type_name(value)}; put the value in quotes")
+            draft.refuse((*path, *where), f"expected a string, found {_type_name(value)}; put the value in quotes")
         elif key in METRICS:
             values[key] = value
     kind = values.get("type")
-    if kind is not None and kind not in _METRICS_TYPES:
+    if kind in documented.METRICS_TYPES:
+        values["type"] = documented.METRICS_TYPES[kind]
+        draft.warn(
+            (*path, "type"),
+            f"{documents.quoted(kind)} is read as {documents.quoted(values['type'])}, which is the source's name",
+        )
+    elif kind is not None and kind not in _METRICS_TYPES:
         hint = catalog.suggestion(kind, _METRICS_TYPES)
         draft.warn((*path, "type"), f"unknown source of metrics {documents.quoted(kind)}{hint}")
     if "interval" in values:
@@ -71,6 +83,15 @@ def read_metrics(draft: Draft) -> dict[str, str]:
         except duration.DurationError as error:
             draft.refuse((*path, "interval"), f'expected a duration such as "30s": {error}')
     return values
+
+
+def _flattened(written: dict[str, Any]) -> Iterator[tuple[documents.Path, str, Any]]:
+    """Give keys with their values; `tls` and `elasticsearch` may be maps, as the documentation has it, or the beginnings of keys, as the code does."""
+    for key, value in written.items():
+        if key in _SECTIONS and isinstance(value, dict):
+            yield from (((key, inner), f"{key}.{inner}", each) for inner, each in value.items())
+        else:
+            yield (key,), key, value
 
 
 def _read_configurations(draft: Draft, listed: list[str]) -> dict[str, dict[str, Any]]:
@@ -86,6 +107,10 @@ def _read_configurations(draft: Draft, listed: list[str]) -> dict[str, dict[str,
         name = entry.get("name")
         if not isinstance(name, str) or not name:
             draft.refuse((*path, "name"), f"expected the name of an action, found {documents.described(name)}")
+            continue
+        listed_as = documented.CONFIGURATIONS.get(name) or documented.ACTIONS.get(name)
+        if listed_as is not None and name not in draft.catalog.actions:
+            draft.warn((*path, "name"), f"{documents.quoted(name)}: {documented.remark(listed_as)}")
             continue
         if refusal := draft.catalog.action_refusal(name):
             draft.refuse((*path, "name"), refusal)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import documents
-from pumice.framework.configuration import catalog, model, switches
+from pumice.framework.configuration import catalog, documented, model, switches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,6 +88,9 @@ def _read_tier(draft: Draft, root: documents.Path) -> tuple[model.PluginSetting,
                 (*path, "name"), f'plugin "{name}" is already in this tier on line {lines[name]}; list it once'
             )
         lines.setdefault(name, line)
+        if name in documented.PLUGINS and name not in draft.catalog.plugins:
+            draft.warn((*path, "name"), f"{documents.quoted(name)}: {documented.remark(documented.PLUGINS[name])}")
+            continue
         if refusal := draft.catalog.plugin_refusal(name):
             draft.refuse((*path, "name"), refusal)
             continue
@@ -104,6 +107,8 @@ def _read_arguments(draft: Draft, path: documents.Path, name: str) -> dict[str, 
     if known.objections is not None and len(draft.problems) == before:
         for where, why in known.objections(given):
             draft.refuse((*path, *where), why)
+    for where, why in known.remarks(given) if known.remarks is not None and len(draft.problems) == before else ():
+        draft.warn((*path, *where), why)
     return given
 
 

@@ -62,6 +62,12 @@ class Rescheduling(Plugin):
         for where, why in strategies.problems(list(arguments.get(_STRATEGIES) or ())):
             yield (_STRATEGIES, *where), why
 
+    @classmethod
+    def remarks(cls, arguments: Mapping[str, Any]) -> Iterable[tuple[documents.Path, str]]:
+        """Say which strategies and parameters nobody reads."""
+        for where, why in strategies.unread(list(arguments.get(_STRATEGIES) or ())):
+            yield (_STRATEGIES, *where), why
+
     def __init__(self, settings: Settings, switches: Mapping[str, bool]) -> None:
         super().__init__(settings, switches)
         self._limits = strategies.limits_of(list(self.settings.strategies or ()))

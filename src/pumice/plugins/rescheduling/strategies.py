@@ -22,6 +22,13 @@ _UNREAD: Final = (
     "useDeviationThresholds",
     "evictableNamespaces",
 )
+UNREAD_STRATEGIES: Final = (
+    "offlineOnly",
+    "lowPriorityFirst",
+    "shortLifeTimeFirst",
+    "bigObjectFirst",
+    "moreReplicasFirst",
+)
 _RESOURCES: Final = ("cpu", "memory")
 _UNREAD_RESOURCES: Final = ("pods",)
 _ALL: Final = 100
@@ -35,8 +42,8 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 def limits_of(strategies: list[Any]) -> Limits:
-    """Return the limits of the first strategy; of what is not written, everything is allowed."""
-    params = strategies[0].get("params") or {} if strategies else {}
+    """Return the limits of the strategy that is read; of what is not written, everything is allowed."""
+    params = next((each.get("params") or {} for each in strategies if each.get("name") == LOW_NODE_UTILIZATION), {})
     low, high = (params.get(key) or {} for key in _LIMITS)
     return Limits(
         low=(low.get("cpu", _ALL), low.get("memory", _ALL)), high=(high.get("cpu", _ALL), high.get("memory", _ALL))
@@ -45,16 +52,20 @@ def limits_of(strategies: list[Any]) -> Limits:
 
 def problems(strategies: list[Any]) -> Iterable[tuple[documents.Path, str]]:
     """Say what cannot be read, and where."""
+    first = True
     for index, entry in enumerate(strategies):
         if not isinstance(entry, dict):
             yield (index,), f"expected a map with name and params, found {documents.described(entry)}"
             continue
         yield from (((index, key), why) for key, why in _unknown(entry, _ENTRY))
         name = entry.get("name")
+        if name in UNREAD_STRATEGIES:
+            continue
         if name != LOW_NODE_UTILIZATION:
             yield (index, "name"), f"expected {LOW_NODE_UTILIZATION}, found {documents.described(name)}"
-        if index:
+        if not first:
             yield (index,), f"{LOW_NODE_UTILIZATION} is there already; keep only one of them"
+        first = False
         params = entry.get("params") or {}
         if not isinstance(params, dict):
             yield (index, "params"), f"expected a map, found {documents.described(params)}"
@@ -62,6 +73,23 @@ def problems(strategies: list[Any]) -> Iterable[tuple[documents.Path, str]]:
         yield from (((index, "params", key), why) for key, why in _unknown(params, (*_LIMITS, *_UNREAD)))
         for key in _LIMITS:
             yield from (((index, "params", key, *where), why) for where, why in _bad_limits(params.get(key)))
+
+
+def unread(strategies: list[Any]) -> Iterable[tuple[documents.Path, str]]:
+    """Say what is documented and read by nobody, there and here."""
+    for index, entry in enumerate(strategies):
+        if entry.get("name") in UNREAD_STRATEGIES:
+            yield (index, "name"), f"nobody reads {entry['name']}: the one strategy is {LOW_NODE_UTILIZATION}"
+            continue
+        params = entry.get("params") or {}
+        yield from (((index, "params", key), f"nobody reads {key}") for key in _UNREAD if key in params)
+        for key in _LIMITS:
+            for each in _UNREAD_RESOURCES:
+                if each in (params.get(key) or {}):
+                    yield (
+                        (index, "params", key, each),
+                        f"nobody reads {each}: nodes are compared by {' and '.join(_RESOURCES)}",
+                    )
 
 
 def _bad_limits(written: Any) -> Iterable[tuple[documents.Path, str]]:
