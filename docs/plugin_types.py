@@ -103,6 +103,10 @@ TYPES: dict[type[Any], tuple[Described, str]] = {
                 "cpu and memory taken, pods without requests counted with a little, as Kubernetes' scores do",
             ),
             "released": ("bool", "whether pods that are being released count as gone"),
+            "steps": (
+                "Vector | None",
+                "by how many of the pods that are asked about the view runs ahead, for whoever registers with `ahead=True`",
+            ),
         },
         "idle_at future_idle_at after_release",
     ),
@@ -131,6 +135,7 @@ TYPES: dict[type[Any], tuple[Described, str]] = {
             "taints": ("tuple[Taint, ...]", "its taints"),
             "unschedulable": ("bool", "whether it is cordoned"),
             "ready": ("bool", "whether it is Ready"),
+            "features": ("frozenset[str]", "the features that its kubelet declares"),
             "tasks": ("dict[str, Task]", "the tasks on it, or on their way to it, by uid"),
             "images": ("dict[str, int]", "the images it has, with their bytes"),
         },
