@@ -35,8 +35,14 @@ SERVED = {
     "rbac.authorization.k8s.io/v1": "clusterrolebindings clusterroles rolebindings roles",
     "resource.k8s.io/v1": "deviceclasses resourceclaims resourceclaimtemplates resourceslices",
     "scheduling.k8s.io/v1": "priorityclasses",
+    "scheduling.k8s.io/v1alpha2": "podgroups workloads",
     "storage.k8s.io/v1": "csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses",
 }
+GATED = (
+    "--runtime-config=scheduling.k8s.io/v1alpha2=true",
+    "--feature-gates=GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true",
+)
+"""What switches Kubernetes' own gangs on, which no server of 1.36 serves by itself."""
 _SUBRESOURCES = frozenset({"binding", "eviction", "finalize", "log", "scale", "status", "token"})
 _ACCESS = ("clusterroles", "clusterrolebindings", "roles", "rolebindings")  # in the order in which they are made
 _BOOTSTRAPPED = "kubernetes.io/bootstrapping=rbac-defaults"
@@ -53,15 +59,19 @@ Document = dict[str, Any]
 
 
 def main() -> int:
-    """Ask a new API server and write the file; return the exit status."""
+    """Ask new API servers and write the file; return the exit status.
+
+    What is served only where gates are open comes from a second server, and nothing else does: the roles of every cluster are those of the first.
+    """
     with server.ApiServer() as running:
-        resources = [found for path in ("/api", "/apis") for found in _resources(_aggregated(running, path))]
-        schemas: Document = {}
-        for path, entry in running.call("GET", "/openapi/v3")["paths"].items():
-            if path.removeprefix("apis/").removeprefix("api/") in SERVED:
-                schemas |= running.call("GET", entry["serverRelativeURL"])["components"]["schemas"]
+        resources, schemas = _described(running)
         version = running.call("GET", "/version")
         access = [manifest for plural in _ACCESS for manifest in _access(running, plural)]
+    with server.ApiServer(arguments=GATED) as running:
+        gated, others = _described(running)
+    known = {(each["group"], each["version"], each["resource"]) for each in resources}
+    resources += [each for each in gated if (each["group"], each["version"], each["resource"]) not in known]
+    schemas = others | schemas
     needed = _reachable(schemas, resources)
     document = {
         "version": version["gitVersion"],
@@ -74,6 +84,16 @@ def main() -> int:
     TARGET.write_bytes(gzip.compress(text, mtime=0))
     print(f"{TARGET.name}: {len(resources)} resources, {len(needed)} schemas, {TARGET.stat().st_size:,} bytes")
     return 0
+
+
+def _described(running: server.ApiServer) -> tuple[list[Document], Document]:
+    """Give the resources that a server serves, and their schemas."""
+    resources = [found for path in ("/api", "/apis") for found in _resources(_aggregated(running, path))]
+    schemas: Document = {}
+    for path, entry in running.call("GET", "/openapi/v3")["paths"].items():
+        if path.removeprefix("apis/").removeprefix("api/") in SERVED:
+            schemas |= running.call("GET", entry["serverRelativeURL"])["components"]["schemas"]
+    return resources, schemas
 
 
 def _access(running: server.ApiServer, plural: str) -> list[Document]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from testbed import describe
 from testbed.server import ApiServer
 
 if TYPE_CHECKING:
@@ -23,6 +24,13 @@ def api_server() -> Iterator[ApiServer]:
 def old_api_server() -> Iterator[ApiServer]:
     """Return a running API server over an etcd that is too old for streamed lists."""
     with ApiServer(with_old_etcd=True) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def gated_api_server() -> Iterator[ApiServer]:
+    """Return a running API server that serves Kubernetes' own gangs."""
+    with ApiServer(arguments=describe.GATED) as server:
         yield server
 
 

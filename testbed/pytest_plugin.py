@@ -18,6 +18,7 @@ pytest_plugins = ["testbed.fixtures"]
 
 _IMPLIED = (
     ("fixture", "api_server", "kube"),
+    ("fixture", "gated_api_server", "kube"),
     ("fixture", "old_api_server", "old_etcd"),
     ("marker", "old_etcd", "kube"),
     ("fixture", "helm", "helm"),

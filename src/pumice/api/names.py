@@ -15,6 +15,7 @@ SYSTEM_NAMESPACE: Final = "kube-system"
 SYSTEM_CLUSTER_CRITICAL: Final = "system-cluster-critical"
 SYSTEM_NODE_CRITICAL: Final = "system-node-critical"
 POD_GROUP_PREFIX: Final = "podgroup-"
+GROUP_PROTECTION: Final = "scheduling.k8s.io/podgroup-protection"  # a finalizer of Kubernetes' own pod groups
 
 # Membership of groups and queues.
 GROUP_NAME: Final = "scheduling.k8s.io/group-name"

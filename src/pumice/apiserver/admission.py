@@ -6,7 +6,7 @@ import ipaddress
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds
-from pumice.apiserver import quota_scopes, quota_usage, statuses
+from pumice.apiserver import gangs, quota_scopes, quota_usage, statuses
 from pumice.apiserver.built_in import defaults, pod_validity
 from pumice.sim import deletion, priorities, structure
 from pumice.sim.identity import Key
@@ -31,6 +31,7 @@ class Admission:
         self._store = store
         self._classes: priorities.PriorityClasses | None = None
         self._next_address = 10
+        self.gangs = gangs.Gangs(store)
         self.quotas = quota_usage.QuotaUsage(store)
         store.observe(self._seen)
 
@@ -49,6 +50,8 @@ class Admission:
             self._address(manifest)
         elif kind is kinds.PERSISTENT_VOLUME_CLAIM:
             self._storage_class(manifest)
+        elif kind is kinds.NATIVE_POD_GROUP:
+            self.gangs.admit(manifest, namespace)
 
     def charge(self, manifest: Document, resource: Resource, namespace: str) -> None:
         """Refuse a new object that a quota has no room for; between this and the writing of it nothing else may be written."""

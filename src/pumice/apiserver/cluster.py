@@ -76,6 +76,7 @@ class Cluster:
         self.writing.rules.completes[group, "CustomResourceDefinition"] = self.definitions.complete
         self.writing.rules.judges[group, "CustomResourceDefinition"] = self.definitions.judge
         self.writing.rules.completes["batch", "Job"] = select_pods
+        self.writing.rules.judges["batch", "Job"] = self.admission.gangs.check_job
         store.observe(self._seen)
 
     def _seen(self, key: Key, _: WatchEventType, __: Mapping[str, Any]) -> None:

@@ -35,7 +35,7 @@ _WITHOUT_GENERATION: Final = frozenset(
         "ConfigMap", "Endpoints", "Event", "LimitRange", "Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim",
         "ResourceQuota", "Secret", "Service", "ServiceAccount",
     )
-)  # fmt: skip
+) | {("scheduling.k8s.io", "PodGroup"), ("scheduling.k8s.io", "Workload")}  # fmt: skip
 _KNOWN: Final = {(kind.group, kind.name): kind for kind in reversed(kinds.KINDS)}
 
 

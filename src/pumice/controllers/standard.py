@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pumice.api import kinds
-from pumice.controllers import volumes
+from pumice.controllers import group_protection, volumes
 from pumice.controllers.cron_jobs import flavours
 from pumice.controllers.cron_jobs.controlling import CronJobs
 from pumice.controllers.workloads import daemon_sets, manifests, replica_sets, stateful_sets
@@ -29,7 +29,7 @@ SOURCES: Final = {
 
 
 def controllers() -> list[Controller]:
-    """Give one controller for each kind of workload and for volumes."""
+    """Give one controller for each kind of workload, for volumes and for what protects groups."""
     return [
         Jobs(),
         CronJobs(flavours.BATCH),
@@ -39,4 +39,5 @@ def controllers() -> list[Controller]:
         daemon_sets.DaemonSets(),
         volumes.Claims(),
         volumes.Volumes(),
+        group_protection.ProtectedGroups(),
     ]

@@ -371,6 +371,10 @@ def _device_requests(spec: Document) -> None:
                 _set(toleration, operator="Equal")
 
 
+def _pod_group(manifest: Document) -> None:
+    _set(_child(manifest, "spec"), disruptionMode="Pod")
+
+
 _FILLERS: Final[dict[tuple[str, str], Callable[[Document], None]]] = {
     ("", "LimitRange"): _limit_range,
     ("", "Namespace"): _namespace,
@@ -383,6 +387,7 @@ _FILLERS: Final[dict[tuple[str, str], Callable[[Document], None]]] = {
     ("", "ResourceQuota"): _quota,
     ("", "Secret"): _secret,
     ("", "Service"): _service,
+    ("scheduling.k8s.io", "PodGroup"): _pod_group,
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): _webhooks,
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): _webhooks,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,

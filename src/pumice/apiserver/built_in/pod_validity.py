@@ -35,6 +35,7 @@ def pod_spec(spec: Mapping[str, Any], path: str, more_volumes: Iterable[str] = (
             found += wrong.duplicate(f"{where}.name", name) if name in seen else []
             seen.add(name)
     found += _device_claims(spec, path)
+    found += _group(spec, path)
     found += wrong.negative(spec.get("terminationGracePeriodSeconds"), f"{path}.terminationGracePeriodSeconds")
     deadline = spec.get("activeDeadlineSeconds")
     if deadline is not None and not 1 <= deadline <= _LONGEST_SECONDS:
@@ -43,6 +44,17 @@ def pod_spec(spec: Mapping[str, Any], path: str, more_volumes: Iterable[str] = (
     for field in ("hostname", "subdomain"):
         found += wrong.label_name(spec[field], f"{path}.{field}") if spec.get(field) else []
     return found + placement_validity.placement(spec, path)
+
+
+def _group(spec: Mapping[str, Any], path: str) -> Causes:
+    """Check the group of Kubernetes' own that a pod names."""
+    stated = spec.get("schedulingGroup")
+    if stated is None:
+        return []
+    name, field = structure.mapping(stated).get("podGroupName"), f"{path}.schedulingGroup.podGroupName"
+    if not name:
+        return wrong.invalid(field, None, "must specify one of: `podGroupName`")
+    return wrong.subdomain(name, field)
 
 
 def _device_claims(spec: Mapping[str, Any], path: str) -> Causes:

@@ -11,6 +11,7 @@ from pumice.api import quantity
 from pumice.apiserver.built_in import (
     access_validity,
     device_validity,
+    gang_validity,
     placement_validity,
     pod_validity,
     policy_validity,
@@ -62,7 +63,7 @@ def name_problem(name: str, kind: str) -> str:
         return "must be no more than 253 characters"
     if re.fullmatch(wrong.SUBDOMAIN, name):
         return ""
-    return f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{wrong.SUBDOMAIN}')"  # fmt: skip
+    return wrong.NO_SUBDOMAIN
 
 
 def required(value: Any, node: Node, path: str = "") -> Causes:
@@ -189,6 +190,8 @@ _RULES: Final[Mapping[tuple[str, str], Rule]] = {
     ("batch", "CronJob"): _alone(workload_validity.cron_job),
     ("policy", "PodDisruptionBudget"): _alone(policy_validity.budget),
     ("scheduling.k8s.io", "PriorityClass"): _priority,
+    (gang_validity.GROUP, "PodGroup"): gang_validity.pod_group,
+    (gang_validity.GROUP, "Workload"): gang_validity.workload,
     (device_validity.GROUP, "DeviceClass"): _alone(device_validity.device_class),
     (device_validity.GROUP, "ResourceClaim"): device_validity.claim,
     (device_validity.GROUP, "ResourceClaimTemplate"): device_validity.template,

@@ -19,6 +19,7 @@ _QUALIFIED: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _PERCENT: Final = re.compile(r"[0-9]+%")
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 NO_LABEL: Final = f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{LABEL}')"  # fmt: skip
+NO_SUBDOMAIN: Final = f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{SUBDOMAIN}')"  # fmt: skip
 _NO_KEY: Final = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"  # fmt: skip
 _NO_VALUE: Final = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"  # fmt: skip
 _NO_PERCENT: Final = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"  # fmt: skip
@@ -74,6 +75,13 @@ def label_name(value: Any, field: str) -> Causes:
     if len(value) > 63:
         return invalid(field, value, "must be no more than 63 characters")
     return [] if re.fullmatch(LABEL, value) else invalid(field, value, NO_LABEL)
+
+
+def subdomain(value: Any, field: str) -> Causes:
+    """Refuse a name that is no subdomain of DNS."""
+    if not isinstance(value, str) or len(value) > 253:
+        return invalid(field, value, "must be no more than 253 characters")
+    return [] if re.fullmatch(SUBDOMAIN, value) else invalid(field, value, NO_SUBDOMAIN)
 
 
 def label_key(key: str, field: str) -> Causes:

@@ -247,6 +247,13 @@ COLUMNS: Final[dict[tuple[str, str], tuple[Column, ...]]] = {
     ),
     ("storage.k8s.io", "VolumeAttributesClass"): (NAME, Column("DriverName", cells.text("driverName")), AGE),
     ("apiextensions.k8s.io", "CustomResourceDefinition"): (NAME, CREATED),
+    ("scheduling.k8s.io", "PodGroup"): (
+        NAME,
+        Column("Policy", cells.group_policy),
+        Column("Workload", cells.text("spec", "podGroupTemplateRef", "workload", "workloadName")),
+        Column("Status", cells.group_status),
+        AGE,
+    ),
     ("scheduling.k8s.io", "PriorityClass"): (
         NAME,
         number("Value", cells.count("value")),

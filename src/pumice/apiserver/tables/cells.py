@@ -41,6 +41,23 @@ def word(value: Any) -> str:
     return ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 
+def group_policy(item: Mapping[str, Any], _: int) -> str:
+    """Name the policy of a group of Kubernetes' own."""
+    policy = structure.mapping(item, "spec", "schedulingPolicy")
+    return next((name.capitalize() for name in ("gang", "basic") if policy.get(name) is not None), "<none>")
+
+
+def group_status(item: Mapping[str, Any], _: int) -> str:
+    """Say how such a group stands: that it is disrupted, else whether it is scheduled, in the words of the condition."""
+    conditions = structure.mapping(item, "status").get("conditions") or ()
+    stated = {each.get("type"): each for each in conditions if isinstance(each, dict)}
+    disrupted = stated.get("DisruptionTarget")
+    if disrupted is not None and disrupted.get("status") == "True":
+        return str(disrupted.get("reason"))
+    scheduled = stated.get("PodGroupScheduled")
+    return "Pending" if scheduled is None else str(scheduled.get("reason"))
+
+
 def count(*path: str) -> Cell:
     """Give a cell that shows a number, or how many a field holds."""
 
