@@ -1,0 +1,141 @@
+"""The three calls: compile an expression, evaluate it, and the error of either.
+
+The evaluator comes with the extra `cel`. Its time is bounded by the length of an expression and by the number of iterations that it allows itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from typing import TYPE_CHECKING, Any, Final
+
+from pumice.cel import functions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from types import ModuleType
+
+LONGEST: Final = 10 * 1024
+MISSING: Final = (
+    "CEL expressions are evaluated by the package cel-expr-python, which is not installed: install pumice[cel]"
+)
+_SHOWN: Final = 300
+
+
+class CelError(ValueError):
+    """An expression that cannot be compiled or evaluated, and why."""
+
+
+class MissingError(CelError):
+    """There is nothing that evaluates expressions; the message names what to install."""
+
+
+class Program:
+    """A compiled expression."""
+
+    __slots__ = ("_compiled", "_error", "returns")
+
+    def __init__(self, compiled: Any, error: Any) -> None:
+        self._compiled = compiled
+        self._error = error
+        self.returns: str = compiled.return_type().name().lower()
+
+    def evaluate(self, values: Mapping[str, Any]) -> Any:
+        """Evaluate with some variables, or raise the `CelError` that says why not."""
+        try:
+            found = self._compiled.eval(data=values)
+        except Exception as error:  # noqa: BLE001  whatever the evaluator raises is an error of the expression or of a value
+            raise CelError(_first_line(error)) from None
+        if found.type() == self._error:
+            raise CelError(_first_line(found.value()))
+        return found.plain_value()
+
+
+class Language:
+    """Expressions over some variables, all of any type, with the functions of Kubernetes."""
+
+    def __init__(self, variables: Iterable[str]) -> None:
+        cel = evaluator()
+        kinds = cel.Type
+        extensions = [
+            getattr(importlib.import_module(f"cel_expr_python.ext.{module}"), name)() for module, name in _EXTENSIONS
+        ]
+        self._error = kinds.ERROR
+        self._environment = cel.NewEnv(
+            variables=dict.fromkeys(variables, kinds.DYN), extensions=extensions, functions=_declared(cel)
+        )
+
+    def compile(self, expression: str) -> Program:
+        """Compile an expression, or raise the `CelError` that says why not."""
+        size = len(expression.encode(errors="replace"))
+        if size > LONGEST:
+            raise CelError(f"it has {size} bytes; at most {LONGEST} are read")
+        try:
+            return Program(self._environment.compile(expression), self._error)
+        except Exception as error:  # noqa: BLE001  the evaluator says everything by one kind of exception
+            raise CelError(_first_line(error)) from None
+
+
+_EXTENSIONS: Final = (
+    ("ext_bindings", "ExtBindings"),
+    ("ext_strings", "ExtStrings"),
+    ("ext_optional", "ExtOptional"),
+    ("ext_math", "ExtMath"),
+)
+
+
+def evaluator() -> ModuleType:
+    """Return the evaluator, or raise the `MissingError` that names the extra."""
+    try:
+        return importlib.import_module("cel_expr_python.cel")
+    except ImportError:
+        raise MissingError(MISSING) from None
+
+
+def is_installed() -> bool:
+    """Tell whether expressions can be evaluated at all."""
+    try:
+        evaluator()
+    except MissingError:
+        return False
+    return True
+
+
+@functools.lru_cache(maxsize=16)
+def over(*variables: str) -> Language:
+    """Return the language over some variables; it is the same for everybody, and making it takes a while."""
+    return Language(variables)
+
+
+def _declared(cel: ModuleType) -> list[Any]:
+    """Declare the functions of Kubernetes for the evaluator."""
+    kinds = cel.Type
+    value = kinds.Map(kinds.STRING, kinds.STRING)
+    types = {
+        "string": kinds.STRING,
+        "int": kinds.INT,
+        "bool": kinds.BOOL,
+        "double": kinds.DOUBLE,
+        "list": kinds.List(kinds.DYN),
+        "value": value,
+        "any": kinds.DYN,
+    }
+    by_name: dict[str, list[Any]] = {}
+    for index, each in enumerate(functions.FUNCTIONS):
+        overload = cel.Overload(
+            f"pumice_{index}",
+            return_type=types[each.returns],
+            parameters=[types[name] for name in each.takes],
+            is_member=each.is_member,
+            impl=each.function,
+        )
+        by_name.setdefault(each.name, []).append(overload)
+    return [cel.FunctionDecl(name, overloads) for name, overloads in by_name.items()]
+
+
+def _first_line(error: object) -> str:
+    """Say an error in a line: the evaluator draws the place below."""
+    text = str(error).strip()
+    place, _, _ = text.partition("\n")
+    place = place.removeprefix("INVALID_ARGUMENT: ").removeprefix("ERROR: ").removeprefix("<input>:")
+    return place if len(place) <= _SHOWN else place[: _SHOWN - 1] + "…"
