@@ -147,7 +147,7 @@ def blueprint_of(pod: core.Pod) -> bytes | None:
         spec.topology_spread_constraints,
         spec.overhead,
         spec.resources,
-        spec.resource_claims,
+        _device_claims(pod),
         _features(spec),
         _strategy(pod.metadata.annotations),
         marks.is_revocable(pod.metadata.annotations),
@@ -190,7 +190,7 @@ def constraints_of(pod: core.Pod) -> Constraints:
         image_count=len(spec.containers) + len(spec.init_containers) if images else 0,
         claims=_claims(pod) if spec.volumes else (),
         disks=tuple(disk for volume in spec.volumes if (disk := in_tree(volume)) is not None),
-        resource_claims=tuple(claim.name for claim in spec.resource_claims),
+        resource_claims=_device_claims(pod),
         strategy=_strategy(pod.metadata.annotations),
         features=_features(spec),
         revocable=marks.is_revocable(pod.metadata.annotations),
@@ -246,6 +246,16 @@ def _claims(pod: core.Pod) -> tuple[ClaimUse, ...]:
         elif volume.ephemeral is not None:
             uses[ClaimUse(f"{meta.namespace}/{meta.name}-{volume.name}", meta.uid)] = None
     return tuple(uses)
+
+
+def _device_claims(pod: core.Pod) -> tuple[str, ...]:
+    """List the claims for devices: by the name of the claim, or of the template that it is made from."""
+    return tuple(
+        f"{pod.metadata.namespace}/{claim.resource_claim_name}"
+        if claim.resource_claim_name
+        else f"{claim.name} of {pod.metadata.namespace}/{claim.resource_claim_template_name}"
+        for claim in pod.spec.resource_claims
+    )
 
 
 def _ports(spec: core.PodSpec) -> tuple[HostPort, ...]:

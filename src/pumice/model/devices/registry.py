@@ -59,12 +59,15 @@ class Devices:
         self.uses: dict[DeviceId, Use] = {}
         self.offered = 0  # grows when a slice, a class or a rule changes
         self.used = 0  # grows when a claim gets or loses devices, or changes
-        self.changes: list[DeviceId] = []  # devices whose users changed, since whoever reads them emptied it
+        self.changes: dict[DeviceId, None] = {}  # devices whose users changed, since whoever reads them emptied it
         # Claims whose allocation keeps their pods from every node, with the reason: they are to be freed, so that the next attempt starts afresh.
         self.to_free: dict[str, str] = {}
         self._users: dict[str, dict[str, NodeRecord]] = {}  # claim -> uids of pods on nodes
         self._claims_of: dict[str, tuple[str, ...]] = {}  # uid of a pod on a node -> its claims
         self._reservations: dict[str, ClaimReservation] = {}
+        self.withdrawn: dict[
+            str, ClaimReservation
+        ] = {}  # of pods that left their node, for those that come back in the same cycle
         self.in_flight: dict[str, resource.Allocation] = {}  # claim -> what it will have
         self._holders: dict[str, dict[str, None]] = {}  # claim -> uids of pods that rely on that
 
@@ -137,7 +140,7 @@ class Devices:
                 use.owners.pop(key, None)
             if not use.owners and not use.shares:
                 del self.uses[device]
-            self.changes.append(device)
+            self.changes[device] = None
 
     # -- pods on nodes -----------------------------------------------------------------------------------------
 
@@ -182,6 +185,8 @@ class Devices:
 
     def _release(self, uid: str) -> None:
         reservation = self._reservations.pop(uid, None)
+        if reservation is not None:
+            self.withdrawn[uid] = reservation
         for decision in reservation.decisions if reservation is not None else ():
             key = decision.key
             holders = self._holders.get(key, {})
