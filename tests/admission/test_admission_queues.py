@@ -72,6 +72,37 @@ def test_a_queue_that_breaks_no_rule_is_let_in(manifest, others):
     assert refusals(manifest, around=known(*others)) == []
 
 
+@pytest.mark.parametrize(
+    "weight",
+    [
+        "a",
+        "ff",
+        "0x10",
+        "1_0",
+        "1e400",
+        "1e999999999",
+        "1e-999999999",
+        "-inf",
+        "+nan",
+        "\u0661",
+        "1 ",
+        "0x1p-2000",
+        "-0x1p2",
+    ],
+)
+def test_a_weight_that_is_no_number_above_zero_for_volcano_either_is_refused(weight):
+    manifest = queue(annotations={HIERARCHY: "root/a", WEIGHTS: f"1/{weight}"})
+
+    assert [field for field, _ in refusals(manifest, settings=RuleSettings())] == [f"metadata.annotations[{WEIGHTS}]"]
+
+
+@pytest.mark.parametrize("weight", ["inf", "+Infinity", "NaN", "0x1p-2", "0X.8P+1", "1e300"])
+def test_a_weight_that_only_volcano_can_use_is_warned_of_at_most(weight):
+    manifest = queue(annotations={HIERARCHY: "root/a", WEIGHTS: f"1/{weight}"})
+
+    assert refusals(manifest, settings=RuleSettings()) == []
+
+
 def test_promises_to_a_child_of_root_need_nothing_of_root():
     assert refusals(queue(deserved={"cpu": 100}, parent="root")) == []
 

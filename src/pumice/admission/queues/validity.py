@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+import math
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.admission import laws, surroundings
@@ -20,6 +21,9 @@ _PROTECTED: Final = (names.DEFAULT_QUEUE, names.ROOT_QUEUE)
 _ROOT_FIXED: Final = ("capability", "deserved", "guarantee")
 _READ_ANNOTATIONS: Final = (names.HIERARCHY, names.HIERARCHY_WEIGHTS)
 _STATES: Final = ("", names.QUEUE_OPEN, names.QUEUE_CLOSED)
+_DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?", re.IGNORECASE)
+_HEXADECIMAL: Final = re.compile(r"[+-]?0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)p[+-]?[0-9]+", re.IGNORECASE)
+_NO_FINITE: Final = re.compile(r"nan|[+-]?inf(?:inity)?", re.IGNORECASE)
 
 
 def judge(request: Request, found: Remarks, around: Surroundings, settings: RuleSettings) -> None:
@@ -101,20 +105,17 @@ def _judge_hierarchy(queue: Part, name: str, around: Surroundings) -> None:
 
 
 def _above_zero(text: str) -> bool:
-    try:
-        return len(text) <= 32 and Fraction(text) > 0 and "/" not in text
-    except (ValueError, ZeroDivisionError):
-        return False
+    return _DECIMAL.fullmatch(text) is not None and 0 < float(text) < math.inf
 
 
 def _is_above_zero_elsewhere(text: str) -> bool:
-    """Tell whether Go reads a number that is not below or equal to 0, as of `inf` or `0x1p-2`."""
-    for read in (float, float.fromhex):
-        try:
-            return text == text.strip() and not read(text) <= 0
-        except (ValueError, OverflowError):
-            continue
-    return False
+    """Tell whether Go reads a number that is not below or equal to 0, as of `inf` or `0x1p-2`; `nan` is neither."""
+    if _NO_FINITE.fullmatch(text):
+        return not text.startswith("-")
+    try:
+        return _HEXADECIMAL.fullmatch(text) is not None and float.fromhex(text) > 0
+    except OverflowError:
+        return False
 
 
 def _judge_deletion(request: Request, found: Remarks, around: Surroundings, settings: RuleSettings) -> None:
