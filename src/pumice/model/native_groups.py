@@ -11,6 +11,7 @@ from pumice.api import names, native, scheduling
 
 if TYPE_CHECKING:
     from pumice.api import core
+    from pumice.api.meta import KubeObject
 
 MARK: Final = "@scheduling.k8s.io"
 OLDER_MARK: Final = "@scheduling.k8s.io/v1alpha1"
@@ -87,6 +88,16 @@ def job_key(pod: core.Pod) -> str:
         replica = f"/{older.pod_group_replica_key}" if older.pod_group_replica_key else ""
         return f"{metadata.namespace}/{older.name}/{older.pod_group}{replica}{OLDER_MARK}"
     return f"{metadata.namespace}/{named}" if named else ""
+
+
+def name_in_job(pod: core.Pod) -> str:
+    """Return the name of the job that a pod belongs to inside its namespace, empty if it names none."""
+    return job_key(pod).partition("/")[2]
+
+
+def name_of_job(group: KubeObject) -> str:
+    """Return the name of the job of a group, of either API, inside its namespace."""
+    return f"{group.metadata.name}{MARK}" if isinstance(group, native.PodGroup) else group.metadata.name
 
 
 def is_automatic(named: str, pod: core.Pod) -> bool:

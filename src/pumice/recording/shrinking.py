@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.api import duration, names
+from pumice.api import duration, kinds, names
+from pumice.model import native_groups
 from pumice.recording import reducing, verdicts
 from pumice.scenario.stage import SimulatedStage
 from pumice.scenario.view import Counts
@@ -166,8 +167,12 @@ def _without(manifest: Manifest, path: tuple[str, ...]) -> Manifest:
 def group_of(manifest: Manifest) -> str:
     """Return the key of the group that an object is, or belongs to; empty if it has none."""
     metadata = manifest["metadata"]
+    native = ((manifest.get("spec") or {}).get("schedulingGroup") or {}).get("podGroupName")
     if manifest["kind"] == "PodGroup":
-        return _key(manifest)
+        mark = native_groups.MARK if manifest["apiVersion"] == kinds.NATIVE_POD_GROUP.api_version else ""
+        return f"{_key(manifest)}{mark}"
+    if native and manifest["kind"] == "Pod":
+        return native_groups.key_of(metadata.get("namespace", "default"), native)
     group = (metadata.get("annotations") or {}).get(names.GROUP_NAME, "")
     return f"{metadata.get('namespace', 'default')}/{group}" if group and manifest["kind"] == "Pod" else ""
 

@@ -16,7 +16,7 @@ from pumice.admission.jobs import completing
 from pumice.api import duration, kinds, names
 from pumice.controllers.volcano import registry as controllers
 from pumice.framework.configuration import ConfigurationError
-from pumice.model import resources
+from pumice.model import native_groups, resources
 from pumice.model.statuses import ALLOCATED_LIKE, FINISHED
 from pumice.scenario.stage import SimulatedStage, StepError
 from pumice.sim.clock import VirtualClock
@@ -271,7 +271,9 @@ def _is_finished(pod: Any) -> bool:
 
 def _is_made_anew(pod: Manifest) -> bool:
     return bool(
-        pod["metadata"].get("ownerReferences") or names.GROUP_NAME in (pod["metadata"].get("annotations") or {})
+        pod["metadata"].get("ownerReferences")
+        or names.GROUP_NAME in (pod["metadata"].get("annotations") or {})
+        or pod["spec"].get("schedulingGroup")
     )
 
 
@@ -324,7 +326,11 @@ def _running(stage: SimulatedStage) -> Counter[str]:
 
 def _group_of(pod: Mapping[str, Any]) -> str:
     metadata = pod["metadata"]
-    return f"{metadata['namespace']}/{(metadata.get('annotations') or {}).get(names.GROUP_NAME, '')}"
+    named = (metadata.get("annotations") or {}).get(names.GROUP_NAME, "")
+    native = ((pod.get("spec") or {}).get("schedulingGroup") or {}).get("podGroupName")
+    if native and (not named or named.startswith(names.POD_GROUP_PREFIX)):
+        return native_groups.key_of(metadata["namespace"], native)
+    return f"{metadata['namespace']}/{named}"
 
 
 def _outcome(stage: SimulatedStage, running: Counter[str]) -> Outcome:

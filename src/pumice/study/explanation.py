@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from pumice.api import core, kinds, names, scheduling, timestamp
+from pumice.api import core, kinds, names, native, scheduling, timestamp
 from pumice.framework import explaining
 from pumice.framework.explaining import JobExplanation, PodExplanation
+from pumice.model import native_groups
 from pumice.study import configuring, naming, rights, search
 from pumice.study.rehearsal import Rehearsal
 from pumice.study.state import StudyError
@@ -172,7 +173,7 @@ def _pods_of(state: State, what: str, key: str) -> Iterable[core.Pod]:
     for pod in state.pods():
         metadata = pod.metadata
         mine = f"{metadata.namespace}/{metadata.name}" if what == "pod" else ""
-        group = metadata.annotations.get(names.GROUP_NAME, "")
+        group = native_groups.name_in_job(pod)
         if key in (mine, f"{metadata.namespace}/{group}" if what == "job" else ""):
             yield pod
 
@@ -180,10 +181,10 @@ def _pods_of(state: State, what: str, key: str) -> Iterable[core.Pod]:
 def _written(state: State, what: str, key: str, pods: Iterable[core.Pod]) -> Iterable[Written]:
     """Walk over what conditions say: of the group, and of its pods as far as they say different things."""
     groups = {key} if what == "job" else set()
-    groups |= {f"{pod.metadata.namespace}/{pod.metadata.annotations.get(names.GROUP_NAME, '')}" for pod in pods}
+    groups |= {f"{pod.metadata.namespace}/{native_groups.name_in_job(pod)}" for pod in pods}
     for found in state.of(kinds.POD_GROUP):
-        name = f"{found.metadata.namespace}/{found.metadata.name}"
-        if name in groups and isinstance(found, scheduling.PodGroup):
+        name = f"{found.metadata.namespace}/{native_groups.name_of_job(found)}"
+        if name in groups and isinstance(found, scheduling.PodGroup | native.PodGroup):
             for each in found.status.conditions:
                 yield _condition(f"podgroup {name}", each)
     said: set[tuple[str, str]] = set()
@@ -200,9 +201,9 @@ def _events(source: str, what: str, key: str, pods: Sequence[core.Pod], warnings
     """Walk over warnings that say more than conditions do: about the job, its first pods, and the ConfigMap of the policy."""
     if what not in ("pod", "job"):
         return
-    asked = {key: None}
+    asked = {key.removesuffix(native_groups.MARK): None}
     for pod in pods[:PODS_ASKED]:
-        group = pod.metadata.annotations.get(names.GROUP_NAME, "")
+        group = native_groups.name_in_job(pod).removesuffix(native_groups.MARK)
         asked |= dict.fromkeys([f"{pod.metadata.namespace}/{pod.metadata.name}", f"{pod.metadata.namespace}/{group}"])
     if source.startswith("configmap "):
         asked[source.removeprefix("configmap ").partition(",")[0]] = None

@@ -21,6 +21,7 @@ from pumice.kube.access import connection
 from pumice.kube.calls.client import Client
 from pumice.kube.watches import arrivals, informers, lists
 from pumice.kube.watches.watching import WatchSpec
+from pumice.model import native_groups
 from pumice.study.state import Denied, State, StudyError
 
 if TYPE_CHECKING:
@@ -191,11 +192,7 @@ def _whole(jobs: Iterable[arrivals.Arrival]) -> Iterator[tuple[str, Manifest]]:
 
 def _is_done(found: Found) -> bool:
     """Tell whether a pod has ended and belongs to no group, so that it counts for nothing."""
-    return (
-        isinstance(found, core.Pod)
-        and found.status.phase in _ENDED
-        and not found.metadata.annotations.get(names.GROUP_NAME)
-    )
+    return isinstance(found, core.Pod) and found.status.phase in _ENDED and not native_groups.job_key(found)
 
 
 async def _configuration(client: Client) -> tuple[str | None, str, list[Denied]]:

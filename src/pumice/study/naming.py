@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from pumice.api import kinds, names
+from pumice.model import native_groups
 from pumice.study.state import StudyError
 
 if TYPE_CHECKING:
@@ -50,15 +51,15 @@ def _split(what: str, name: str, namespace: str) -> tuple[str, str]:
 
 def _fits(key: str, wanted: tuple[str, str]) -> bool:
     namespace, name = key.split("/", 1)
-    return name == wanted[1] and wanted[0] in ("", namespace)
+    return wanted[1] in (name, name.removesuffix(native_groups.MARK)) and wanted[0] in ("", namespace)
 
 
 def _groups(state: State) -> Iterator[str]:
     """Walk over groups, those included that only pods name: somebody has to say that they are missing."""
     for found in state.of(kinds.POD_GROUP):
-        yield _key(found.metadata.namespace, found.metadata.name)
+        yield _key(found.metadata.namespace, native_groups.name_of_job(found))
     for pod in state.pods():
-        if group := pod.metadata.annotations.get(names.GROUP_NAME):
+        if group := native_groups.name_in_job(pod):
             yield _key(pod.metadata.namespace, group)
 
 
@@ -77,14 +78,14 @@ def _owners(state: State) -> Iterator[_Owned]:
     """Walk over those to whom pods and groups belong: their controllers, their Volcano Job."""
     for pod in state.pods():
         metadata = pod.metadata
-        group = metadata.annotations.get(names.GROUP_NAME)
+        group = native_groups.name_in_job(pod)
         if group:
             yield from _owners_of(metadata, group)
             job = metadata.labels.get(_JOB_LABEL) or metadata.annotations.get(_JOB_LABEL)
             if job and not any(owner.name == job for owner in metadata.owner_references):
                 yield _owned(metadata, group, job, "", "")
     for found in state.of(kinds.POD_GROUP):
-        yield from _owners_of(found.metadata, found.metadata.name)
+        yield from _owners_of(found.metadata, native_groups.name_of_job(found))
 
 
 def _owners_of(metadata: ObjectMeta, group: str) -> Iterator[_Owned]:

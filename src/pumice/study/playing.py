@@ -13,6 +13,7 @@ from msgspec import structs
 from pumice.api import core, duration, kinds, names, timestamp
 from pumice.cache import shadows
 from pumice.framework import closing
+from pumice.model import native_groups
 from pumice.model.statuses import GOING
 from pumice.study import quotas, staffing
 from pumice.study.rehearsal import Ledger
@@ -236,7 +237,7 @@ def going_pod(pod: core.Pod, ends: int) -> core.Pod:
 
 
 def _group_of(pod: core.Pod) -> str:
-    return f"{pod.metadata.namespace}/{pod.metadata.annotations.get(names.GROUP_NAME, '')}"
+    return f"{pod.metadata.namespace}/{native_groups.name_in_job(pod)}"
 
 
 def _is_made_anew(pod: core.Pod) -> bool:

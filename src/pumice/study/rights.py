@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pumice.api import core, kinds, names, scheduling
+from pumice.model import native_groups
 from pumice.study.state import StudyError
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _NEEDED: Final[dict[kinds.Kind, str]] = {
     kinds.POD: "what other pods hold of the nodes is unknown",
     kinds.NODE: "where there is room is unknown",
     kinds.POD_GROUP: "which other groups wait, and who comes first, is unknown",
+    kinds.NATIVE_POD_GROUP: "which other groups wait, and who comes first, is unknown",
     kinds.QUEUE: "what queues may hold is unknown",
     kinds.INCUBATOR_POD_GROUP: _CLUSTER,
     kinds.INCUBATOR_QUEUE: _CLUSTER,
@@ -103,7 +105,7 @@ class _Look:
 
     def jobs(self, denied: Denied) -> str:
         """Find groups whose pods are not all there: how many more their controller makes, and which, their Jobs say."""
-        members = Counter((pod.metadata.namespace, pod.metadata.annotations.get(names.GROUP_NAME)) for pod in self.pods)
+        members = Counter((pod.metadata.namespace, native_groups.name_in_job(pod)) for pod in self.pods)
         short = [
             each
             for each in self.groups

@@ -8,6 +8,7 @@ import msgspec
 
 from pumice.api import core, decoding, kinds, names
 from pumice.api.meta import KubeObject
+from pumice.model import native_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -77,7 +78,7 @@ class State(msgspec.Struct, kw_only=True):
 
     def scheduler_names(self, pods: Iterable[core.Pod] = ()) -> tuple[str, ...]:
         """Return whom some pods name as their scheduler; where they name none, whom the pods of all groups do."""
-        named = _named(pods) or _named(pod for pod in self.pods() if pod.metadata.annotations.get(names.GROUP_NAME))
+        named = _named(pods) or _named(pod for pod in self.pods() if native_groups.job_key(pod))
         return named or (names.SCHEDULER,)
 
 

@@ -26,8 +26,8 @@ AGAIN: Final = 30.0
 """Seconds until somebody who lacked a right, or a kind that was not served, is tried again."""
 PAGE: Final = 1000
 NEEDED: Final = {
-    "queues": (kinds.QUEUE, kinds.POD_GROUP, kinds.NODE),
-    "jobs": (kinds.POD_GROUP, kinds.POD),
+    "queues": (kinds.QUEUE, kinds.POD_GROUP, kinds.NATIVE_POD_GROUP, kinds.NODE),
+    "jobs": (kinds.POD_GROUP, kinds.NATIVE_POD_GROUP, kinds.POD),
     "nodes": (kinds.NODE, kinds.POD),
 }
 """What each table is made from."""

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-from pumice.api import core, decoding, kinds, names, scheduling, timestamp
+from msgspec import structs
+
+from pumice.api import core, decoding, kinds, names, native, scheduling, timestamp
 from pumice.api.printable import printable
 from pumice.cli.top.scene import Amounts, JobRow, NodeRow, QueueRow, Scene
 from pumice.framework import causes, reason_keys
-from pumice.model import requests, resources
+from pumice.model import group_meaning, native_groups, requests, resources
 
 if TYPE_CHECKING:
     from pumice.api.meta import KubeObject, ObjectMeta, ResourceList
@@ -81,6 +83,9 @@ class Tracker:
             _put(self._queues, key, None if gone or not isinstance(found, scheduling.Queue) else found)
         elif kind is kinds.POD_GROUP:
             _put(self._groups, key, None if gone or not isinstance(found, scheduling.PodGroup) else found)
+        elif kind is kinds.NATIVE_POD_GROUP:
+            key = (key[0], f"{key[1]}{native_groups.MARK}")
+            _put(self._groups, key, None if gone or not isinstance(found, native.PodGroup) else _native(found))
 
     @property
     def objects(self) -> int:
@@ -158,7 +163,7 @@ def _tally(tallies: dict[K, Tally], key: K, use: Use, sign: int) -> None:
 
 
 def _use(pod: core.Pod) -> Use:
-    group = pod.metadata.annotations.get(names.GROUP_NAME)
+    group = native_groups.name_in_job(pod)
     try:
         amounts = requests.of_pod(pod)
     except resources.BadValueError:
@@ -182,6 +187,27 @@ def _node(node: core.Node) -> NodeRow:
         allocatable=_amounts(node.status.allocatable),
         used={},
         pods=0,
+    )
+
+
+def _native(found: native.PodGroup) -> scheduling.PodGroup:
+    """Give a group of Kubernetes' own as one of Volcano's, as far as a row shows it: the condition stands for phase and verdict."""
+    group, _ = group_meaning.described(found, [], {})
+    stated = next((c for c in found.status.conditions if c.type == names.CONDITION_POD_GROUP_SCHEDULED), None)
+    verdict = scheduling.PodGroupCondition(
+        type=names.CONDITION_UNSCHEDULABLE,
+        status="False" if stated is None or stated.status == "True" else "True",
+        reason="" if stated is None else stated.reason,
+        message="" if stated is None else stated.message,
+        last_transition_time=None if stated is None else stated.last_transition_time,
+    )
+    scheduled = stated is not None and stated.status == "True"
+    return scheduling.PodGroup(
+        metadata=structs.replace(found.metadata, name=native_groups.name_of_job(found)),
+        spec=scheduling.PodGroupSpec(min_member=group.spec.min_member, queue=group.spec.queue),
+        status=scheduling.PodGroupStatus(
+            phase=names.PHASE_RUNNING if scheduled else names.PHASE_PENDING, conditions=(verdict,)
+        ),
     )
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import structs
 
-from pumice.api import kinds, names, scheduling, timestamp
+from pumice.api import kinds, names, native, scheduling, timestamp
 from pumice.api.meta import ObjectMeta
+from pumice.model import native_groups
 from pumice.study.relaxing import of_pods, relaxation
 from pumice.study.relaxing.relaxation import Edit, Relaxation
 
@@ -29,6 +30,8 @@ def find(question: Question) -> Iterator[Relaxation]:
         yield from _created(question)
         return
     yield from _missing_pods(question)
+    if question.job.native:
+        return  # nothing of a group of Kubernetes' own may change
     yield from _priorities(question)
     yield from _missing_class(question)
     yield from _minimum(question)
@@ -61,7 +64,10 @@ def _respecified(**fields: Any) -> Callable[[Manifest], Manifest]:
 def _created(question: Question) -> Iterator[Relaxation]:
     """Create the group that pods name and nobody has made, with room for each of them to start alone."""
     namespace, _, name = question.job.key.partition("/")
-    if not question.waiting:
+    if not question.waiting or native_groups.is_older(question.job.key):
+        return
+    if native_groups.is_native(question.job.key):
+        yield _created_native(question, namespace, name.removesuffix(native_groups.MARK))
         return
     made = scheduling.PodGroup(
         metadata=ObjectMeta(
@@ -74,6 +80,20 @@ def _created(question: Question) -> Iterator[Relaxation]:
     )
     said = f"create the PodGroup {namespace}/{name} that its pods name (minMember 1, the default queue)"
     yield Relaxation(sort="group", said=said, edits=(Edit(kinds.POD_GROUP, None, lambda _found: made),))
+
+
+def _created_native(question: Question, namespace: str, name: str) -> Relaxation:
+    made = native.PodGroup(
+        metadata=ObjectMeta(
+            name=name,
+            namespace=namespace,
+            uid=f"group-{namespace}-{name}",
+            creation_timestamp=timestamp.format_timestamp(question.now),
+        ),
+        spec=native.PodGroupSpec(scheduling_policy=native.SchedulingPolicy(basic=native.BasicPolicy())),
+    )
+    said = f"create the PodGroup {namespace}/{name} of scheduling.k8s.io that its pods name (policy basic, the default queue)"
+    return Relaxation(sort="group", said=said, edits=(Edit(kinds.NATIVE_POD_GROUP, None, lambda _found: made),))
 
 
 def _missing_pods(question: Question) -> Iterator[Relaxation]:
