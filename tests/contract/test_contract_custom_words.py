@@ -23,12 +23,18 @@ SPEC = {
             "items": {"type": "string", "maxLength": 3, "minLength": 2, "pattern": "^a"},
         },
         "m": {"type": "object", "maxProperties": 1, "additionalProperties": {"type": "string"}},
+        "d": {"type": "integer", "default": 1},
+        "e": {"type": "integer", "nullable": True},
         "t": {"type": "string", "format": "date-time"},
         "k": {
             "type": "array",
             "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["k"],
-            "items": {"type": "object", "required": ["k"], "properties": {"k": {"type": "string"}}},
+            "items": {
+                "type": "object",
+                "required": ["k"],
+                "properties": {"k": {"type": "string"}, "l": {"type": "integer"}},
+            },
         },
     },
 }
@@ -76,6 +82,13 @@ def test_what_a_schema_or_a_rule_refuses_is_told_in_the_same_words(server, words
     body = {"apiVersion": "words.example.com/v1", "kind": "Word", "metadata": {"name": "w"}, "spec": spec}
     found = server._caller.answer("POST", f"{words}?dryRun=All", body)
     assert (found.status, found.body["message"]) == (422, f'Word.words.example.com "w" is invalid: {told}')
+
+
+def test_null_says_nothing_where_a_field_cannot_be_null(server, words):
+    spec = {"n": None, "a": None, "m": {"x": None, "y": "z"}, "k": [{"k": "a", "l": None}], "d": None, "e": None}
+    body = {"apiVersion": "words.example.com/v1", "kind": "Word", "metadata": {"name": "w"}, "spec": spec}
+    found = server._caller.answer("POST", f"{words}?dryRun=All", body)
+    assert (found.status, found.body["spec"]) == (201, {"m": {"y": "z"}, "k": [{"k": "a"}], "d": 1, "e": None})
 
 
 def test_a_rule_of_the_whole_object_knows_its_name(server, words):

@@ -115,9 +115,12 @@ def drop_nulls(value: Any) -> None:
 def fill_defaults(value: Any, node: Node) -> None:
     """Fill in what a custom resource's schema states as defaults; null stands for a missing value unless it may be null."""
     if type(value) is dict:
+        for name in [name for name, item in value.items() if item is None]:
+            below = node.child(name)
+            if below is not None and not below.nullable:
+                del value[name]
         for name, child in node.properties.items():
-            present = value.get(name, MISSING)
-            if child.default is not MISSING and (present is MISSING or (present is None and not child.nullable)):
+            if child.default is not MISSING and name not in value:
                 value[name] = structure.copied(child.default)
         for name, item in value.items():
             below = node.child(name)
