@@ -23,6 +23,7 @@ from pumice.actions.eviction import (
     takeover,
     trimming,
     units,
+    ways,
 )
 from pumice.framework.runs import Step
 from pumice.framework.statement import Statement
@@ -154,6 +155,7 @@ def test_what_is_known_of_equals_decides_nothing(name, monkeypatch):
     monkeypatch.setattr(ping_pong, "is_known_to_be_none", lambda _session, _victims: False)
     monkeypatch.setattr(set_order, "are_equal", lambda _choices: False)
     monkeypatch.setattr(trimming, "_are_all_needed", lambda _plan: False)
+    monkeypatch.setattr(ways, "is_only_one", lambda _job, _members: False)
     assert decided(name) == quick
 
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.actions.eviction import asking, ranking, units
+from pumice.actions.eviction import asking, ranking, units, ways
 from pumice.actions.eviction.plan import orders
 from pumice.actions.eviction.units import Unit
-from pumice.actions.eviction.ways import REACHED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -116,20 +115,18 @@ def _is_made(plan: Plan, tasks: Sequence[Task], done: Callable[[], bool], going:
         return False
     mark = plan.statement.checkpoint()
     ordered = orders(plan, tasks)
-    if _are_placed(plan, next(ordered), done):
+    are_enough = plan.arrange_in_order(next(ordered), done)
+    if are_enough and not plan.loose_units():
         return True
     plan.back_to(mark, 0)
+    if not are_enough and ways.is_only_one(plan.job, tasks):
+        return False
     if plan.arrange_somehow(tasks, done, lambda: not plan.loose_units()):
         return True
-    if plan.is_small(tasks) and not plan.job.policies and REACHED not in plan.bounds:
+    if plan.is_small(tasks) and not plan.job.policies and ways.REACHED not in plan.bounds:
         return False
     for others in ordered:
-        if _are_placed(plan, others, done):
+        if plan.arrange_in_order(others, done) and not plan.loose_units():
             return True
         plan.back_to(mark, 0)
     return False
-
-
-def _are_placed(plan: Plan, ordered: Sequence[Task], done: Callable[[], bool]) -> bool:
-    """Place members in an order, and tell whether that is enough and nobody went in vain."""
-    return plan.arrange_in_order(ordered, done) and not plan.loose_units()

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.actions.eviction import asking, units
+from pumice.actions.eviction import asking, units, ways
 from pumice.actions.eviction.votes import Votes
-from pumice.actions.eviction.ways import Ways, kind_of
+from pumice.actions.eviction.ways import Ways
 from pumice.actions.placing import inside_domains, sub_jobs, task_runs, turns
 from pumice.actions.placing.domain_goal import Progress
 from pumice.framework import selection, subject
@@ -218,18 +218,16 @@ class Plan:
             return True
         self.back_to(mark, count)
         wanted = count + len(members)
-        ways = Ways(self, len(members), lambda: len(self.members) == wanted)
-        return self.is_small(members) and ways.finds(members)
+        some = Ways(self, len(members), lambda: len(self.members) == wanted)
+        return self.is_small(members) and not ways.is_only_one(self.job, members) and some.finds(members)
 
     def arrange_enough(self, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Place as many of the tasks as are enough, without new victims, as allocate would or, if there are few, in every way there is."""
         mark, count = self.statement.checkpoint(), len(self.members)
         if self.arrange_in_order(tasks, done):
             return True
-        if self.job.policies:
-            return False
         self.back_to(mark, count)
-        return self.arrange_somehow(tasks, done)
+        return not self.job.policies and not ways.is_only_one(self.job, tasks) and self.arrange_somehow(tasks, done)
 
     def arrange_somehow(
         self, tasks: Sequence[Task], done: Callable[[], bool], suits: Callable[[], bool] = lambda: True
@@ -320,5 +318,5 @@ def orders(plan: Plan, tasks: Sequence[Task]) -> Iterator[Sequence[Task]]:
     if len(tasks) <= FEW and plan.is_small(tasks):
         distinct: dict[Hashable, Sequence[Task]] = {}
         for ordered in itertools.permutations(tasks):
-            distinct.setdefault(tuple(map(kind_of, ordered)), ordered)
+            distinct.setdefault(tuple(map(ways.kind_of, ordered)), ordered)
         yield from itertools.islice(distinct.values(), 1, None)

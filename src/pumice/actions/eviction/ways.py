@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pumice.framework.evaluation import Evaluation
     from pumice.framework.session import Session
     from pumice.framework.statement import Statement
+    from pumice.model.job import Job
     from pumice.model.nodes import Rows
     from pumice.model.queue import Queue
     from pumice.model.task import Task
@@ -85,11 +86,11 @@ class Ways:
     def _steps(self, members: Sequence[Task], placed: int) -> list[tuple[int, Task, list[int]]]:
         """Return the first member of each kind with the nodes that it may be added on; nobody if those who may come to have a node are too few."""
         kinds = [self._kinds.setdefault(kind_of(member), len(self._kinds)) for member in members]
-        firsts = dict(zip(reversed(kinds), reversed(members), strict=True))
-        hopeful = [kind for kind in kinds if self._is_hopeful(firsts[kind])]
-        if placed + len(hopeful) < self._least:
+        firsts = {kind: members[kinds.index(kind)] for kind in dict.fromkeys(kinds)}
+        hopeful = {kind: member for kind, member in firsts.items() if self._is_hopeful(member)}
+        if placed + sum(kind in hopeful for kind in kinds) < self._least:
             return []
-        steps = [(kind, firsts[kind], self._rows(firsts[kind])) for kind in dict.fromkeys(hopeful)]
+        steps = [(kind, member, self._rows(member)) for kind, member in hopeful.items()]
         # If nobody can be left out it does not matter who is first, unless somebody waits for another.
         alone = all(member.likeness[1] is None for member in members)
         return steps[:1] if alone and placed + len(members) <= self._least else steps
@@ -107,6 +108,13 @@ class Ways:
         within, mask = plan.rows(member), plan.evaluation(member).mask(released=True)
         found: list[int] = (np.flatnonzero(mask) if within is None else within[mask[within]]).tolist()
         return found
+
+
+def is_only_one(job: Job, members: Sequence[Task]) -> bool:
+    """Tell whether all ways to place some members are alike: as many of them fit on a node as did before, wherever the others are."""
+    if len(set(map(kind_of, members))) != 1 or job.topology is not None or job.policies:
+        return False
+    return members[0].likeness[1] is None and not members[0].shape.constraint_class.constraints.has_volumes
 
 
 def kind_of(member: Task) -> Hashable:
