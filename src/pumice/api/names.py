@@ -201,6 +201,8 @@ EVENT_EVICT: Final = "Evict"
 EVENT_INVALID_SPEC: Final = "InvalidSpec"
 EVENT_NO_EFFECT: Final = "SettingHasNoEffect"
 EVENT_BROKE_DOWN: Final = "PluginBrokeDown"
+EVENT_CLAIM_FREED: Final = "ResourceClaimDeallocated"
+EVENT_CONDITIONS_PENDING: Final = "BindingConditionsPending"
 EVENT_GUARANTEE_REDUCED: Final = "GuaranteeReduced"
 EVENT_GUARANTEE_ABOVE_CAPABILITY: Final = "GuaranteeAboveCapability"
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import structs
 
 from pumice.api import core, decoding, kinds, meta, names
-from pumice.cache import handover, preparing, retry_pauses, shadows
+from pumice.cache import claims, handover, preparing, retry_pauses, shadows
 from pumice.cache.effects import Bind, Evict, Prepare, Read, TakeBack
 from pumice.cache.mirror import Mirror
 from pumice.model import statuses
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pumice.cache.preparing import Verdict
     from pumice.cache.publishing import Publisher
     from pumice.cache.reflector import EventType
+    from pumice.model.preparations import Preparation
     from pumice.model.task import Task
 
 PATIENCE = 30_000_000
@@ -96,6 +97,10 @@ class AssumingMirror(Mirror, Protocol):
     def publisher(self) -> Publisher:
         """What writes about groups, pods and queues."""
 
+    @property
+    def claims(self) -> claims.Claims:
+        """What writes about claims for devices."""
+
 
 class Assumptions:
     """Keeps what was sent and is not confirmed."""
@@ -116,10 +121,8 @@ class Assumptions:
     def bind(self, tasks: Sequence[Task]) -> Mapping[str, str]:
         """Send binds; a task whose group has gone meanwhile is refused."""
         refused: dict[str, str] = {}
-        prepared = self._cluster.preparations
-        parties: dict[str, list[Bind]] = (
-            {task.job_key: [] for task in tasks if task.uid in prepared} if prepared else {}
-        )
+        prepared = self._prepared(tasks)
+        parties: dict[str, list[Bind]] = {task.job_key: [] for task in tasks if task.uid in prepared}
         for task in tasks:
             if task.node is None or task.node.object is None:
                 refused[task.uid] = "its node has left the cluster"
@@ -127,6 +130,10 @@ class Assumptions:
             decided = self._cluster.volumes.reservation(task.uid)
             if decided is not None and decided.problem:
                 refused[task.uid] = decided.problem
+                continue
+            devices = self._cluster.devices.reservation(task.uid)
+            if devices is not None and devices.problem:
+                refused[task.uid] = devices.problem
                 continue
             stamps = self._cluster.stamps.get(task.uid, {})
             effect = Bind(
@@ -143,6 +150,19 @@ class Assumptions:
             if effects_of_job:
                 self.preparing.begin(effects_of_job, prepared, self._now)
         return refused
+
+    def _prepared(self, tasks: Sequence[Task]) -> dict[str, tuple[Preparation, ...]]:
+        """Return what has to be written, or waited for, before tasks are bound, by uid."""
+        said, devices = self._cluster.preparations, self._cluster.devices
+        found: dict[str, tuple[Preparation, ...]] = {}
+        for task in tasks:
+            reservation = devices.reservation(task.uid)
+            wanted = said.get(task.uid, ())
+            if reservation is not None:
+                wanted = (*wanted, *claims.preparations_for(task, devices))
+            if wanted or (reservation is not None and reservation.patience):
+                found[task.uid] = wanted
+        return found
 
     def _send(self, uid: str, effect: Bind, decided_on: core.Node) -> None:
         sent = self._bindings[uid] = Binding(effect, decided_on, self._now + PATIENCE + effect.volume_patience)
@@ -265,6 +285,7 @@ class Assumptions:
 
     def settle_preparation(self, effect: Prepare | TakeBack, outcome: Outcome, now: int) -> None:
         """Take the answer about what is written before a bind."""
+        self._cache.claims.learn(outcome)
         if isinstance(effect, TakeBack):
             self.preparing.settle_return(effect, outcome, now)
         else:
@@ -364,7 +385,8 @@ class Assumptions:
     def review(self, now: int) -> None:
         """Repeat what is due, and ask after what nobody has confirmed for long."""
         self._now = now
-        self.preparing.review(now)
+        for verdict in self.preparing.review(now):
+            self._follow(verdict, now)
         for uid, eviction in list(self._evictions.items()):
             if eviction.next_look <= now or eviction.refused:
                 try:

@@ -20,7 +20,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pumice.api import decoding, kinds, meta, names
-from pumice.cache import assumptions, handover, inputs, native_groups, objects, pods, publishing, shadows, unserved
+from pumice.cache import (
+    assumptions,
+    claims,
+    handover,
+    inputs,
+    native_groups,
+    objects,
+    pods,
+    publishing,
+    shadows,
+    unserved,
+)
 from pumice.cache.effects import Bind, Create, Evict, Note, Outcome, Patch, Prepare, Read, TakeBack, World
 from pumice.cache.options import Options
 from pumice.framework import reason_keys
@@ -60,6 +71,7 @@ class Cache:
         self.unserved = unserved.Unserved(self)
         self.native_groups = native_groups.NativeGroups(self)
         self.objects = objects.Objects(self)
+        self.claims = claims.Claims(self)
         # Whether a victim was to make room for somebody who does not wait any more; the loop knows.
         self.is_given_up: Callable[[Cluster, str], bool] = lambda _cluster, _victim: False
         self.assumptions = assumptions.Assumptions(self)
@@ -170,6 +182,8 @@ class Cache:
                 self.assumptions.settle_eviction(effect, outcome, now)
             case Read() as effect:
                 self.assumptions.settle_read(effect, outcome)
+            case Patch(kind=kinds.RESOURCE_CLAIM) as effect:
+                self.claims.settle(effect, outcome)
             case Patch() as effect:
                 self.publisher.settle(effect, outcome, now)
             case Create() if outcome.failure is not None:
@@ -289,6 +303,7 @@ class Cache:
     def publish(self, session: Session) -> None:
         """Write what the cycle found out, as far as it is news."""
         self.publisher.publish(session)
+        self.claims.free()
 
 
 def _named(effect: Answerable) -> str:

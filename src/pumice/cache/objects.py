@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import msgspec
 
 from pumice.api import core, decoding, kinds, meta, names, quantity, scheduling, usage
-from pumice.cache import hypernodes, unserved
+from pumice.cache import hypernodes, reflector, unserved
 from pumice.cache.mirror import Mirror
 from pumice.model import resources, volumes
 from pumice.model.devices import registry as devices
@@ -77,6 +77,8 @@ class Objects:
             case "HyperNode":
                 self.hyper_nodes.apply(found, gone=gone)
             case "Event" | "Lease" | "Binding":
+                return
+            case "ResourceClaim" if not gone and self._is_old_claim(found.metadata):
                 return
             case _:
                 self._keep(kind, found, gone=gone)
@@ -249,6 +251,13 @@ class Objects:
         if namespaces and kind is kinds.RESOURCE_QUOTA and metadata.namespace in self._cluster.queues:
             self._weigh_namespace(metadata.namespace)
         self._cluster.changed += 1
+
+    def _is_old_claim(self, found: meta.ObjectMeta) -> bool:
+        """Tell whether a claim is an older state than the known one, which an answer has shown before the watch did."""
+        known = self._cluster.devices.claims.get(f"{found.namespace}/{found.name}")
+        if known is None or known.metadata.uid != found.uid:
+            return False
+        return reflector.follows(known.metadata.resource_version, found.resource_version)
 
 
 def _guarantee_above_capability(queue: Queue) -> str:

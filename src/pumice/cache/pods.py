@@ -85,7 +85,9 @@ class Pods:
     def _moves_on(self, pod: core.Pod, known: task.Task, now: int) -> bool:
         """Give a task that only got its node, its next phase or its first reports what is new, in its place; False if more has changed that matters."""
         before = known.pod
-        if known.stays or known.shape.constraints.has_volumes or known.nominated != pod.status.nominated_node_name:
+        if known.stays or known.nominated != pod.status.nominated_node_name:
+            return False
+        if known.shape.constraints.has_volumes or known.shape.constraint_class.has_device_claims:
             return False
         if not _is_same_pod(before, pod) or not self._has_same_shape(pod, known) or not self._has_same_kin(pod, known):
             return False
@@ -127,10 +129,11 @@ class Pods:
         if not made.job_key and pod.spec.scheduler_name in self._cache.options.scheduler_name:
             made.job_key = self._cache.shadows.job_key(pod)
         node = pod.spec.node_name
-        decided = None
+        decided = devices = None
         if known is not None:
             node = self._cache.assumptions.carry_over(known, made, node)
             decided = self._cluster.volumes.reservation(uid)
+            devices = self._cluster.devices.reservation(uid)
             self._cluster.remove_task(known)
         if self._bad.pop(uid, None) is not None:
             self._cache.enable(kinds.POD, pod.metadata, made.job_key)
@@ -139,6 +142,8 @@ class Pods:
         self._cache.native_groups.warn_of_two(pod)
         if decided is not None and made.node is not None:
             self._cluster.volumes.reserve(uid, decided)
+        if devices is not None and made.node is not None:
+            self._cluster.devices.reserve(uid, devices)
         if known is not None:
             self._cache.shadows.forget(known.job)
         self._watch_group(made, now)
@@ -232,6 +237,8 @@ def _decides_alike(known: task.Task, pod: core.Pod) -> bool:
     if (before.labels, before.annotations) != (after.labels, after.annotations):
         return False
     if (before.deletion_timestamp, before.owner_references) != (after.deletion_timestamp, after.owner_references):
+        return False
+    if old.status.resource_claim_statuses != pod.status.resource_claim_statuses:
         return False
     return old.status.phase == pod.status.phase and shape.reports_of(old) == shape.reports_of(pod)
 

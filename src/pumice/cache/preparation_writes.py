@@ -220,3 +220,20 @@ def _current(found: Mapping[str, Any]) -> Manifest:
 
 def _annotations(found: Mapping[str, Any]) -> Mapping[str, str]:
     return found["metadata"].get("annotations") or {}
+
+
+# -- answers ---------------------------------------------------------------------------------------------------
+
+
+def note(claims: dict[str, Manifest], where: tuple[kinds.Kind, str, str], found: Mapping[str, Any] | None) -> None:
+    """Note a claim as it was last seen, for the answer."""
+    kind, namespace, name = where
+    if kind is kinds.RESOURCE_CLAIM:
+        claims.pop(f"{namespace}/{name}", None)
+        if found is not None:
+            claims[f"{namespace}/{name}"] = dict(found)
+
+
+def shown(claims: Mapping[str, Manifest]) -> Manifest | None:
+    """Give what an answer shows of claims, None if nothing."""
+    return {"claims": list(claims.values())} if claims else None

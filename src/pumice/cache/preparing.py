@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec import structs
 
-from pumice.api import timestamp
-from pumice.cache import preparation_writes, retry_pauses
+from pumice.api import kinds, names, timestamp
+from pumice.cache import claims, preparation_writes, retry_pauses
 from pumice.cache.effects import Bind, Prepare, TakeBack
 from pumice.model.preparations import ClaimReservation, NodeLock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pumice.cache.effects import FailureCode, Outcome
     from pumice.cache.mirror import Mirror
+    from pumice.model.devices import decisions
     from pumice.model.preparations import Preparation
 
 PATIENCE: Final = 30_000_000
@@ -35,12 +36,17 @@ TRIES: Final = 5
 
 
 class Party(msgspec.Struct):
-    """Binds that leave together; `waiting` is what is not written yet, with how often it was tried and when it is to be repeated or asked about."""
+    """Binds that leave together; `waiting` is what is not written yet, with how often it was tried and when it is to be repeated or asked about.
+
+    Once all is written, at `since`, devices may still lack conditions: these are waited for until `until`.
+    """
 
     binds: dict[str, Bind]
     waiting: dict[str, Prepare]
     tries: dict[str, int]
     due: dict[str, int]
+    since: int = 0
+    until: int | None = None
 
 
 class Returning(msgspec.Struct):
@@ -72,12 +78,15 @@ class Preparing:
             str, Prepare
         ] = {}  # by uid, from when it is asked for until the pod is on its node or it is taken back
         self._returning: dict[str, Returning] = {}  # by uid
+        self._decided: dict[
+            str, decisions.ClaimReservation
+        ] = {}  # by uid, what was decided about devices where that is written
         self._numbers = 0
         self._last_stamp = 0
 
     # -- beginning ---------------------------------------------------------------------------------------------
 
-    def begin(self, binds: Sequence[Bind], preparations: dict[str, tuple[Preparation, ...]], now: int) -> None:
+    def begin(self, binds: Sequence[Bind], preparations: Mapping[str, tuple[Preparation, ...]], now: int) -> None:
         """Have written what has to be there before the binds of one job, and keep these until it is."""
         self._last_stamp = max(now, self._last_stamp + 1)
         stamp = timestamp.format_timestamp(self._last_stamp)
@@ -93,7 +102,11 @@ class Preparing:
                     namespace=bind.namespace, name=bind.name, uid=bind.uid, node=bind.node, preparations=wanted
                 )
                 party.waiting[bind.uid] = effect
+                if (decided := self._cache.cluster.devices.reservation(bind.uid)) is not None:
+                    self._decided[bind.uid] = decided
                 self._send(party, effect, now)
+        if not party.waiting:
+            party.until = now  # devices are looked at as soon as the decision counts
 
     def _keep_after_all(self, uid: str, wanted: tuple[Preparation, ...]) -> None:
         """Leave out of what is being taken back what is wanted again; if that was sent already, it comes before what is written now."""
@@ -130,12 +143,36 @@ class Preparing:
         if failure is None:
             del party.waiting[effect.uid]
             del party.due[effect.uid]
-            return NOTHING if party.waiting else self._leave(self._party_of[effect.uid])
+            return self._go_on(self._party_of[effect.uid], now)
         tries = party.tries[effect.uid] = party.tries.get(effect.uid, 0) + 1
         if failure.code in ("unavailable", "unknown") and tries < TRIES:
             party.due[effect.uid] = now + max(retry_pauses.FIRST_DELAY, retry_pauses.delay(tries, failure.code))
             return NOTHING
         return self.fall(effect.uid, failure.message, failure.code)
+
+    def _go_on(self, number: int, now: int) -> Verdict:
+        """Let the binds of a party leave once everything is written and the devices are ready."""
+        party = self._parties[number]
+        if party.waiting:
+            return NOTHING
+        party.since = party.since or now
+        party.until = None
+        cluster = self._cache.cluster
+        for uid, bind in party.binds.items():
+            task = cluster.tasks.get(uid)
+            if task is None or cluster.devices.reservation(uid) is None:
+                continue
+            lacks = claims.unmet(task, cluster.devices, party.since)
+            if lacks.failed:
+                return self.fall(uid, f"its devices will not be ready: {', '.join(lacks.failed)}", "conflict")
+            if lacks.waiting and lacks.until <= now:
+                return self.fall(uid, f"its devices were not ready in time: {', '.join(lacks.waiting)}", "conflict")
+            if lacks.waiting:
+                text = f"waiting for conditions of devices on node {bind.node}: {', '.join(lacks.waiting)}"
+                reason = names.EVENT_CONDITIONS_PENDING
+                self._cache.note(kinds.POD, task.pod.metadata, "Normal", reason, text, once=True)
+                party.until = lacks.until if party.until is None else min(party.until, lacks.until)
+        return NOTHING if party.until is not None else self._leave(number)
 
     def _leave(self, number: int) -> Verdict:
         party = self._parties.pop(number)
@@ -161,6 +198,7 @@ class Preparing:
         failure = outcome.failure
         if failure is None or failure.code == "notfound":
             del self._returning[effect.uid]
+            self._cache.cluster.devices.release(_holder(effect.uid))
             return
         known.tries += 1
         known.due = now + max(retry_pauses.FIRST_DELAY, retry_pauses.delay(known.tries, failure.code))
@@ -172,6 +210,7 @@ class Preparing:
     def done(self, uid: str) -> None:
         """Note that a pod is on the node that everything was prepared for: it keeps what was written, the locks for whoever left with it, too."""
         effect = self._written.pop(uid, None)
+        self._decided.pop(uid, None)
         if effect is not None:
             self._spare([each for each in effect.preparations if isinstance(each, NodeLock)])
 
@@ -183,8 +222,12 @@ class Preparing:
                 self._written[uid] = structs.replace(effect, preparations=left)
 
     def give_back(self, uid: str, now: int) -> None:
-        """Have taken back what was written for a pod that is not bound, but for locks that others rely on who left with it."""
+        """Have taken back what was written for a pod that is not bound, but for locks that others rely on who left with it.
+
+        Devices that a claim may have been given count as given until it is known what the claim has.
+        """
         effect = self._written.pop(uid, None)
+        decided = self._decided.pop(uid, None)
         if effect is None:
             return
         relied_on = [each for other in self._written.values() for each in other.preparations]
@@ -196,6 +239,8 @@ class Preparing:
         if before is not None:
             back = structs.replace(back, preparations=(*before.effect.preparations, *wanted))
         self._returning[uid] = Returning(back, now + PATIENCE)
+        if decided is not None:
+            self._cache.cluster.devices.reserve(_holder(uid), decided)
         self._cache.world.send(back)
 
     def forget(self, uid: str) -> None:
@@ -204,12 +249,14 @@ class Preparing:
         if number is not None:
             self._leave(number)
         self._written.pop(uid, None)
-        self._returning.pop(uid, None)
+        self._decided.pop(uid, None)
+        if self._returning.pop(uid, None) is not None:
+            self._cache.cluster.devices.release(_holder(uid))
 
     # -- time --------------------------------------------------------------------------------------------------
 
-    def review(self, now: int) -> None:
-        """Repeat what is due; an answer that stays away is asked for by doing it again."""
+    def review(self, now: int) -> list[Verdict]:
+        """Repeat what is due, and see which parties may leave; an answer that stays away is asked for by doing it again."""
         for party in self._parties.values():
             for uid, due in list(party.due.items()):
                 if due <= now:
@@ -220,12 +267,20 @@ class Preparing:
                 returning.due = now + PATIENCE
                 returning.effect = structs.replace(returning.effect)
                 self._cache.world.send(returning.effect)
+        waiting = [number for number, party in self._parties.items() if not party.waiting]
+        return [self._go_on(number, now) for number in waiting]
 
     def next_wake(self) -> int | None:
         """Return when something is to be repeated."""
         times = [due for party in self._parties.values() for due in party.due.values()]
+        times += [party.until for party in self._parties.values() if party.until is not None]
         times += [returning.due for returning in self._returning.values()]
         return min(times, default=None)
+
+
+def _holder(uid: str) -> str:
+    """Name who holds the devices of a pod while what was written for it is taken back."""
+    return f"returning {uid}"
 
 
 def _allocations(preparations: Iterable[tuple[Preparation, ...]]) -> dict[str, ClaimReservation]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pumice.api import kinds
-from pumice.controllers import group_protection, volumes
+from pumice.controllers import device_claims, group_protection, volumes
 from pumice.controllers.cron_jobs import flavours
 from pumice.controllers.cron_jobs.controlling import CronJobs
 from pumice.controllers.workloads import daemon_sets, manifests, replica_sets, stateful_sets
@@ -23,13 +23,14 @@ SOURCES: Final = {
     kinds.STATEFUL_SET: "statefulset-controller",
     kinds.DAEMON_SET: "daemonset-controller",
     kinds.PERSISTENT_VOLUME_CLAIM: "persistentvolume-controller",
+    kinds.RESOURCE_CLAIM: "resource_claim",
     kinds.PERSISTENT_VOLUME: "persistentvolume-controller",
 }
 """Who is named as the source of events about objects of a kind."""
 
 
 def controllers() -> list[Controller]:
-    """Give one controller for each kind of workload, for volumes and for what protects groups."""
+    """Give one controller for each kind of workload, those for volumes and claims of devices, and what protects groups."""
     return [
         Jobs(),
         CronJobs(flavours.BATCH),
@@ -40,4 +41,5 @@ def controllers() -> list[Controller]:
         volumes.Claims(),
         volumes.Volumes(),
         group_protection.ProtectedGroups(),
+        *device_claims.controllers(),
     ]

@@ -65,6 +65,10 @@ _FOLLOWED: Final = (
     kinds.CSI_DRIVER,
     kinds.CSI_STORAGE_CAPACITY,
     kinds.VOLUME_ATTACHMENT,
+    kinds.RESOURCE_SLICE,
+    kinds.DEVICE_CLASS,
+    kinds.RESOURCE_CLAIM,
+    kinds.DEVICE_TAINT_RULE,
     kinds.REPLICA_SET,
     kinds.STATEFUL_SET,
     kinds.DAEMON_SET,
@@ -105,6 +109,12 @@ PERMISSIONS: Final = (
     may(kinds.PERSISTENT_VOLUME_CLAIM, "get patch", "kube.writes.volumes:ApiVolumeBinder.prepare"),
     # Only where deviceshare locks nodes.
     may(kinds.NODE, "get patch", "kube.writes.preparing:ApiPreparer.prepare"),
+    may(kinds.RESOURCE_CLAIM, "get patch", "kube.writes.preparing:ApiPreparer.prepare"),
+    may(kinds.RESOURCE_CLAIM, "patch", "kube.writes.preparing:ApiPreparer.prepare", of="status"),
+    # Since Kubernetes 1.36 whoever gives devices to a claim, or reserves it, must be allowed to; no request is ever made to it.
+    may(kinds.RESOURCE_CLAIM, "patch update", "kube.writes.preparing:ApiPreparer.prepare", of="binding"),
+    # Claims that are made for pods which ask for devices by the name of a resource.
+    may(kinds.RESOURCE_CLAIM, "create delete", "kube.writes.preparing:ApiPreparer.prepare"),
     may(kinds.EVENT, "create patch", "kube.writes.eventing:EventRecorder.send"),
     # Other schedulers may be in any namespace; a rule cannot be limited to labels.
     may(kinds.LEASE, "list", "kube.rivals:Lookout.look"),

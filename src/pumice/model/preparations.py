@@ -6,12 +6,14 @@ already, and is done for a pod in the order of the list; taking back goes the ot
 
 from __future__ import annotations
 
+import zlib
 from typing import Any, Final
 
 import msgspec
 
 from pumice.api import timestamp
 
+_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 LOCK_LASTS: Final = 300_000_000
 """Microseconds after which a lock that nobody took off holds nobody up any more."""
 
@@ -67,6 +69,15 @@ class ExtendedClaimStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 Preparation = NodeLock | NewClaim | ClaimReservation | ExtendedClaimStatus
 """Anything that is written before a bind."""
+
+
+def suffix(uid: str) -> str:
+    """Return five letters that follow from a uid, for the name of what is made for one pod."""
+    number, letters = zlib.crc32(uid.encode()), ""
+    for _ in range(5):
+        number, rest = divmod(number, len(_LETTERS))
+        letters += _LETTERS[rest]
+    return letters
 
 
 def is_locked(text: str, now: int) -> bool:

@@ -16,6 +16,7 @@ OBJECTS: Final[Names] = {
     "pumice.cache.assumptions": ("Assumptions", "Binding", "Eviction", "Failures"),
     "pumice.cache.budgets": ("Budget", "Spending"),
     "pumice.cache.cache": ("Cache",),
+    "pumice.cache.claims": ("Claims",),
     "pumice.cache.effects": ("Bind", "Create", "Evict", "Patch", "Prepare", "Read", "TakeBack"),
     "pumice.cache.handover": ("Overtaking",),
     "pumice.cache.hypernodes": ("HyperNodes",),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pumice.api import duration, kinds
 from pumice.cache import effects
-from pumice.controllers import podgroups
+from pumice.controllers import device_claims, podgroups
 from pumice.sim import admission, deletion, faults, identity, informer, reconciling, structure, volcano, writes
 from pumice.sim.clock import VirtualClock
 from pumice.sim.garbage import GarbageCollector
@@ -77,6 +77,7 @@ class SimulatedCluster:
         self._volcano = volcano.VolcanoControllers(
             self.store, self.clock, registered, create=self._create, tell=self._writer.record
         )
+        self._device_claims: reconciling.Reconciler | None = None  # from the first claim for devices, or template, on
         self._client: Client | None = None
         self._informers: list[Informer] = []
         self._last_created = 0
@@ -177,7 +178,19 @@ class SimulatedCluster:
 
     def _reconcile(self) -> int:
         self._companions.hear()
-        return (self._companions.act() if self.companions else 0) + self._volcano.react()
+        return (self._companions.act() if self.companions else 0) + self._volcano.react() + self._control_claims()
+
+    def _control_claims(self) -> int:
+        """Let claims for devices be made and cleaned up, if there are any."""
+        if self._device_claims is None:
+            if not any(
+                kind in (kinds.RESOURCE_CLAIM, kinds.RESOURCE_CLAIM_TEMPLATE) for kind in self.store.known_kinds()
+            ):
+                return 0
+            self._device_claims = reconciling.Reconciler(
+                self.store, self.clock, device_claims.controllers(), create=self._create, tell=self._writer.record
+            )
+        return self._device_claims.react()
 
     def _flush(self) -> None:
         self._garbage.collect()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pumice.cache import preparation_writes
-from pumice.cache.effects import Prepare
+from pumice.cache.effects import Failure, Prepare
 from pumice.cache.preparation_writes import Make, Remove, Write
 from pumice.sim.identity import Key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from pumice.cache.effects import TakeBack
     from pumice.sim.clock import VirtualClock
@@ -25,18 +25,28 @@ class Preparer:
         self._clock = clock
         self._create = create
 
-    def carry_out(self, effect: Prepare | TakeBack) -> None:
-        """Carry an effect out; raises what stands in the way."""
-        if isinstance(effect, Prepare):
-            for preparation in effect.preparations:
-                key = Key(*preparation_writes.target(preparation))
-                while wanted := preparation_writes.forth(preparation, self._store.find(key), self._clock.now()):
-                    self._write(key, wanted)
-        else:
-            for preparation in reversed(effect.preparations):
-                key = Key(*preparation_writes.target(preparation))
-                while wanted := preparation_writes.back(preparation, self._store.find(key)):
-                    self._write(key, wanted)
+    def carry_out(self, effect: Prepare | TakeBack) -> tuple[dict[str, Any] | None, Failure | None]:
+        """Carry an effect out; returns claims as they are then, and what stood in the way."""
+        claims: dict[str, dict[str, Any]] = {}
+        try:
+            if isinstance(effect, Prepare):
+                for preparation in effect.preparations:
+                    key = Key(*preparation_writes.target(preparation))
+                    while wanted := preparation_writes.forth(preparation, self._look(key, claims), self._clock.now()):
+                        self._write(key, wanted)
+            else:
+                for preparation in reversed(effect.preparations):
+                    key = Key(*preparation_writes.target(preparation))
+                    while wanted := preparation_writes.back(preparation, self._look(key, claims)):
+                        self._write(key, wanted)
+        except preparation_writes.HinderedError as error:
+            return preparation_writes.shown(claims), Failure(error.code, str(error))
+        return preparation_writes.shown(claims), None
+
+    def _look(self, key: Key, claims: dict[str, dict[str, Any]]) -> Mapping[str, Any] | None:
+        found = self._store.find(key)
+        preparation_writes.note(claims, key, found)
+        return found
 
     def _write(self, key: Key, wanted: Write | Make | Remove) -> None:
         match wanted:

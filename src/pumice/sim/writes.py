@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pumice.api import kinds, names, timestamp
-from pumice.cache import effects, preparation_writes
+from pumice.cache import effects
 from pumice.sim import deletion, errors, identity, preparing, volumes
 from pumice.sim.identity import Key
 
@@ -103,11 +103,12 @@ class Writer:
         answer: Manifest | None = None
         problem: Failure | None = None
         try:
-            answer = self._write(effect, key)
+            if isinstance(effect, effects.Prepare | effects.TakeBack):
+                answer, problem = self._preparer.carry_out(effect)
+            else:
+                answer = self._write(effect, key)
         except errors.ApiError as error:
             problem = failure(error)
-        except preparation_writes.HinderedError as error:
-            problem = effects.Failure(error.code, str(error))
         if fault is not None:
             return effects.Outcome(effect=effect, failure=_injected(fault, key))
         return effects.Outcome(effect=effect, failure=problem, object=answer)
@@ -116,8 +117,6 @@ class Writer:
         match effect:
             case effects.Bind():
                 self._bind(effect, key)
-            case effects.Prepare() | effects.TakeBack():
-                self._preparer.carry_out(effect)
             case effects.Evict():
                 self._evict(effect, key)
             case effects.Patch():

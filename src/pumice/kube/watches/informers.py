@@ -137,6 +137,10 @@ _ALWAYS: Final = (
     kinds.STORAGE_CLASS,
     kinds.CSI_NODE,
     kinds.VOLUME_ATTACHMENT,
+    kinds.RESOURCE_SLICE,
+    kinds.DEVICE_CLASS,
+    kinds.RESOURCE_CLAIM,
+    kinds.DEVICE_TAINT_RULE,
 )
 _SERVED_BY_OTHERS: Final = (kinds.JOB, kinds.CRON_JOB, kinds.JOB_FLOW)
 _CSI_STORAGE: Final = (kinds.CSI_DRIVER, kinds.CSI_STORAGE_CAPACITY)

@@ -54,20 +54,28 @@ class ApiPreparer:
         preparations: tuple[Preparation, ...],
         rule: Callable[[Preparation, Mapping[str, Any] | None], Next],
     ) -> effects.Outcome:
+        claims: dict[str, Manifest] = {}
+        failure: effects.Failure | None = None
         try:
             for preparation in preparations:
-                await self._bring_about(preparation, rule)
+                await self._bring_about(preparation, rule, claims)
         except preparation_writes.HinderedError as error:
-            return effects.Outcome(effect=effect, failure=effects.Failure(error.code, str(error)))
-        return effects.Outcome(effect=effect)
+            failure = effects.Failure(error.code, str(error))
+        except errors.KubeError as error:
+            failure = error.failure
+        return effects.Outcome(effect=effect, failure=failure, object=preparation_writes.shown(claims))
 
     async def _bring_about(
-        self, preparation: Preparation, rule: Callable[[Preparation, Mapping[str, Any] | None], Next]
+        self,
+        preparation: Preparation,
+        rule: Callable[[Preparation, Mapping[str, Any] | None], Next],
+        claims: dict[str, Manifest],
     ) -> None:
-        """Write until the rule is content; what others overtook, or nobody knows of, is decided anew from what is there now."""
+        """Write until the rule is content, and note claims as they are then; what others overtook, or nobody knows of, is decided anew from what is there now."""
         where = preparation_writes.target(preparation)
         async with self._alone(where):
             found = await self._read(where)
+            preparation_writes.note(claims, where, found)
             attempts = 0
             while (wanted := rule(preparation, found)) is not None:
                 try:
@@ -77,6 +85,7 @@ class ApiPreparer:
                     if attempts == preparation_writes.ATTEMPTS or not _may_differ_now(error):
                         raise
                     found = await self._read(where)
+                preparation_writes.note(claims, where, found)
 
     @contextlib.asynccontextmanager
     async def _alone(self, where: _Object) -> AsyncIterator[None]:

@@ -179,6 +179,11 @@ class Devices:
         """Return what was decided for a pod and is not void."""
         return self._reservations.get(uid)
 
+    def release(self, uid: str) -> None:
+        """Let what was decided for somebody not count any more."""
+        self._release(uid)
+        self.used += 1
+
     def relying(self, key: str) -> tuple[str, ...]:
         """Return the uids of the pods that rely on what was decided for a claim."""
         return tuple(self._holders.get(key, ()))

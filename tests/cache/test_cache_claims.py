@@ -1,0 +1,261 @@
+"""Claims in the cache: devices count as given from the decision until it is known what the claim has, whatever fails on the way."""
+
+from __future__ import annotations
+
+import copy
+
+import msgspec
+import pytest
+
+from builders import SECOND, Desk, group, node, pod
+from pumice.api import resource
+from pumice.cache.effects import Bind, Patch, Prepare, TakeBack
+from pumice.model.devices import decisions
+from pumice.model.preparations import ClaimReservation, ExtendedClaimStatus, NewClaim
+
+DEVICE = ("d", "p", "x")
+
+
+def claim(version=1, *, allocation=None, consumers=(), uid="c-uid", conditions=()):
+    status = {}
+    if allocation:
+        status["allocation"] = allocation
+    if consumers:
+        status["reservedFor"] = [{"resource": "pods", "name": each, "uid": f"a.{each}"} for each in consumers]
+    if conditions:
+        told = [{"type": each, "status": "True"} for each in conditions]
+        status["devices"] = [{"driver": "d", "pool": "p", "device": "x", "conditions": told}]
+    metadata = {"name": "c", "namespace": "a", "uid": uid, "resourceVersion": str(version)}
+    spec = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": metadata,
+        "spec": spec,
+        "status": status,
+    }
+
+
+def given(device="x", **more):
+    return {"devices": {"results": [{"request": "r", "driver": "d", "pool": "p", "device": device, **more}]}}
+
+
+def asking(name):
+    made = pod(name, "g", cpu="1")
+    made["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "c"}]
+    return made
+
+
+def decided(name, allocation=None, **fields):
+    return decisions.ClaimDecision(
+        namespace="a",
+        claim="c",
+        uid="c-uid",
+        allocation=msgspec.convert(allocation or given(), resource.Allocation),
+        consumer=resource.Consumer(resource="pods", name=name, uid=f"a.{name}"),
+        **fields,
+    )
+
+
+def sent(size=1, allocation=None, before=None, **fields):
+    """Let the pods of a gang be placed, as if a plugin had decided about their claim, and their binds be sent."""
+    desk = Desk()
+    desk.feed(node("n1"), before or claim(), group("g", size), *(asking(f"g-{i}") for i in range(size))).apply()
+    tasks = [desk.task(f"g-{i}") for i in range(size)]
+    session = desk.session()
+    statement = session.statement()
+    statement.allocate(tasks, [desk.node("n1")] * size)
+    for task in tasks:
+        reservation = decisions.ClaimReservation("n1", (decided(task.name, allocation, **fields),))
+        desk.cluster.devices.reserve(task.uid, reservation)
+    statement.commit()
+    return desk
+
+
+def shown(*manifests):
+    return {"claims": [copy.deepcopy(each) for each in manifests]}
+
+
+def is_used(desk):
+    return DEVICE in desk.cluster.devices.uses
+
+
+def test_what_was_decided_is_written_before_the_bind_and_counts_at_once():
+    desk = sent()
+    (prepare,) = desk.world.of(Prepare)
+    (wanted,) = prepare.preparations
+    assert (wanted.key, wanted.uid, wanted.pod_uid, wanted.allocation) == ("a/c", "c-uid", "a.g-0", given())
+    assert is_used(desk)
+    desk.settle(prepare, read=shown(claim(2, allocation=given(), consumers=["g-0"]))).apply()
+    assert desk.world.binds == {"g-0": "n1"}
+    assert desk.cluster.devices.claims["a/c"].status.allocation is not None
+
+
+def test_a_claim_that_is_as_it_should_be_needs_no_write():
+    desk = sent(before=claim(allocation=given(), consumers=["g-0"]))
+    assert desk.world.of(Prepare) == []
+    assert desk.world.binds == {"g-0": "n1"}
+
+
+def test_an_older_state_from_the_watch_does_not_undo_what_an_answer_has_shown():
+    desk = sent()
+    (prepare,) = desk.world.of(Prepare)
+    desk.settle(prepare, read=shown(claim(5, allocation=given(), consumers=["g-0"]))).apply()
+    desk.modify(claim(3)).apply()
+    assert desk.cluster.devices.claims["a/c"].status.allocation is not None
+    desk.modify(claim(6)).apply()
+    assert desk.cluster.devices.claims["a/c"].status.allocation is None
+
+
+def test_an_answer_does_not_bring_back_a_claim_that_was_deleted():
+    desk = sent()
+    (prepare,) = desk.world.of(Prepare)
+    desk.delete(claim(7)).settle(prepare, read=shown(claim(5, allocation=given()))).apply()
+    assert "a/c" not in desk.cluster.devices.claims
+
+
+@pytest.mark.parametrize("end", ["refused", "deleted"])
+def test_devices_stay_given_until_it_is_known_what_the_claim_has(end):
+    desk = sent()
+    (prepare,) = desk.world.of(Prepare)
+    if end == "refused":
+        # The write may have arrived: nobody knows until what follows is answered.
+        for _ in range(5):
+            desk.settle(desk.world.of(Prepare)[-1], "unknown").apply()
+            desk.now += 15 * SECOND
+            desk.apply()
+        assert desk.task("g-0").status.name == "PENDING"
+    else:
+        desk.delete(asking("g-0")).apply()
+    assert is_used(desk)
+    back = desk.world.of(TakeBack)[-1]
+    assert back.preparations == prepare.preparations
+    desk.settle(back, "unavailable").apply()
+    assert is_used(desk)
+    desk.now += 15 * SECOND
+    desk.apply()
+    desk.settle(desk.world.of(TakeBack)[-1], read=shown(claim(4, allocation=given()))).apply()
+    assert is_used(desk)
+    assert desk.cluster.devices.in_flight == {}
+    desk.modify(claim(9)).apply()
+    assert not is_used(desk)
+
+
+def test_devices_that_were_never_written_are_free_once_that_is_known():
+    desk = sent()
+    (prepare,) = desk.world.of(Prepare)
+    desk.settle(prepare, "conflict", read=shown(claim(1))).apply()
+    (back,) = desk.world.of(TakeBack)
+    desk.settle(back, read=shown(claim(1))).apply()
+    assert not is_used(desk)
+    assert desk.cluster.devices.in_flight == {}
+
+
+def test_none_of_a_gang_that_shares_a_claim_is_bound_if_one_is_refused_and_all_are_taken_back():
+    desk = sent(3)
+    first, second, third = desk.world.of(Prepare)
+    desk.settle(first).settle(second).settle(third, "conflict").apply()
+    assert desk.world.binds == {}
+    assert sorted(each.name for each in desk.world.of(TakeBack)) == ["g-0", "g-1", "g-2"]
+    for back in desk.world.of(TakeBack):
+        assert [type(each) for each in back.preparations] == [ClaimReservation]
+
+
+def waiting_desk():
+    allocation = given(bindingConditions=["Attached"], bindingFailureConditions=["Broken"])
+    desk = sent(allocation=allocation)
+    (prepare,) = desk.world.of(Prepare)
+    written = {**allocation, "allocationTimestamp": "2026-01-01T00:00:01Z"}
+    desk.settle(prepare, read=shown(claim(2, allocation=written, consumers=["g-0"]))).apply()
+    return desk, written
+
+
+def test_a_pod_is_bound_once_the_conditions_of_its_devices_are_true():
+    desk, written = waiting_desk()
+    assert desk.world.binds == {}
+    assert [note for note in desk.world.notes if note[1] == "BindingConditionsPending"]
+    desk.modify(claim(3, allocation=written, consumers=["g-0"], conditions=["Attached"])).apply()
+    assert desk.world.binds == {"g-0": "n1"}
+    assert len([note for note in desk.world.notes if note[1] == "BindingConditionsPending"]) == 1
+
+
+def test_a_condition_that_says_it_failed_ends_the_wait():
+    desk, written = waiting_desk()
+    desk.modify(claim(3, allocation=written, consumers=["g-0"], conditions=["Broken"])).apply()
+    assert desk.world.binds == {}
+    assert "x: Broken" in desk.task("g-0").refusal
+    assert len(desk.world.of(TakeBack)) == 1
+
+
+def test_the_wait_ends_600_seconds_after_the_allocation():
+    desk, _ = waiting_desk()
+    assert desk.cache.next_wake() <= desk.now + 601 * SECOND
+    desk.now += 590 * SECOND
+    desk.apply()
+    assert desk.world.of(TakeBack) == []
+    desk.now += 15 * SECOND
+    desk.apply()
+    assert "not ready in time" in desk.task("g-0").refusal
+    assert len(desk.world.of(TakeBack)) == 1
+
+
+def test_a_claim_that_is_deleted_while_its_devices_are_waited_for_ends_the_wait():
+    desk, written = waiting_desk()
+    desk.delete(claim(3, allocation=written)).apply()
+    assert desk.world.binds == {}
+    assert "claim a/c is gone" in desk.task("g-0").refusal
+
+
+def test_a_claim_for_extended_resources_is_made_first_under_a_name_that_stays_the_same():
+    made = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"generateName": "g-0-extended-resources-"},
+    }
+    mapping = {"containerName": "c", "resourceName": "v/gpu", "requestName": "container-0-request-0"}
+    names = []
+    for _ in range(2):
+        desk = sent(made=made, mappings=(mapping,))
+        (prepare,) = desk.world.of(Prepare)
+        new, reserved, told = prepare.preparations
+        assert (type(new), type(reserved), type(told)) == (NewClaim, ClaimReservation, ExtendedClaimStatus)
+        assert new.manifest["metadata"]["name"] == new.claim == reserved.claim == told.status["resourceClaimName"]
+        assert (reserved.uid, told.status["requestMappings"]) == ("", [mapping])
+        names.append(new.claim)
+    assert names[0] == names[1]
+    assert names[0].startswith("g-0-extended-resources-")
+
+
+# ---- claims that are freed
+
+
+def test_a_claim_that_fits_nowhere_is_freed_once_against_the_version_that_was_judged():
+    desk = Desk()
+    desk.feed(node("n1"), claim(4, allocation=given())).apply()
+    desk.cluster.devices.to_free["a/c"] = "no node passes"
+    desk.cache.claims.free()
+    (patch,) = desk.world.patches("ResourceClaim")
+    assert patch.body == {
+        "metadata": {"resourceVersion": "4"},
+        "status": {"allocation": None, "reservedFor": None, "devices": None},
+    }
+    assert (patch.uid, patch.subresource) == ("c-uid", "status")
+    assert desk.cluster.devices.to_free == {}
+    desk.cluster.devices.to_free["a/c"] = "no node passes"
+    desk.cache.claims.free()
+    assert len(desk.world.of(Patch)) == len(desk.world.patches("ResourceClaim")) == 1
+    desk.settle(patch, read=claim(5)).apply()
+    assert ("c", "ResourceClaimDeallocated", "deallocation of ResourceClaim completed") in desk.world.notes
+    assert not is_used(desk)
+
+
+def test_a_claim_that_could_not_be_freed_is_tried_again_when_it_is_asked_for_again():
+    desk = Desk()
+    desk.feed(node("n1"), claim(4, allocation=given())).apply()
+    for attempt in (1, 2):
+        desk.cluster.devices.to_free["a/c"] = "no node passes"
+        desk.cache.claims.free()
+        assert len(desk.world.patches("ResourceClaim")) == attempt
+        desk.settle(desk.world.patches("ResourceClaim")[-1], "conflict").apply()
+    assert is_used(desk)
+    assert desk.world.of(Bind) == []

@@ -1,0 +1,175 @@
+"""Claims for devices: made from templates, let go with the pods that used them."""
+
+from __future__ import annotations
+
+import pytest
+
+from pumice.api import kinds
+from pumice.controllers import device_claims
+from pumice.sim.cluster import SimulatedCluster
+from pumice.sim.identity import Key
+
+FINALIZER = "resource.kubernetes.io/delete-protection"
+SPEC = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}
+GIVEN = {"devices": {"results": [{"request": "r", "driver": "d", "pool": "p", "device": "x"}]}}
+TEMPLATE = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceClaimTemplate",
+    "metadata": {"name": "t", "namespace": "a"},
+    "spec": {"metadata": {"labels": {"l": "1"}, "annotations": {"n": "2"}}, "spec": SPEC},
+}
+
+
+def pod(name="p", claims=({"name": "gpu", "resourceClaimTemplateName": "t"},), **status):
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "a", "annotations": {"scheduling.k8s.io/group-name": "g"}},
+        "spec": {
+            "schedulerName": "volcano",
+            "containers": [{"name": "c", "image": "x"}],
+            "resourceClaims": list(claims),
+        },
+        "status": status,
+    }
+
+
+def claim(name="c", **fields):
+    metadata = {"name": name, "namespace": "a", "finalizers": [FINALIZER]}
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata, "spec": SPEC, **fields}
+
+
+def reserved(cluster, *pods):
+    consumers = [{"resource": "pods", "name": name, "uid": uid(cluster, name)} for name in pods]
+    return {"allocation": GIVEN, "reservedFor": consumers}
+
+
+def uid(cluster, name):
+    return cluster.store.peek(Key(kinds.POD, "a", name))["metadata"]["uid"]
+
+
+def found(cluster, name="c"):
+    return cluster.store.find(Key(kinds.RESOURCE_CLAIM, "a", name))
+
+
+def settled(*manifests):
+    cluster = SimulatedCluster()
+    cluster.apply(list(manifests))
+    cluster.settle()
+    return cluster
+
+
+def made(cluster):
+    return list(cluster.store.scan(kinds.RESOURCE_CLAIM))
+
+
+def test_a_claim_is_made_from_a_template_and_the_pod_is_told_its_name():
+    cluster = settled(TEMPLATE, pod())
+    (one,) = made(cluster)
+    metadata = one["metadata"]
+    assert metadata["name"].startswith("p-gpu-")
+    assert len(metadata["name"]) == len("p-gpu-") + 5
+    assert metadata["annotations"] == {"n": "2", "resource.kubernetes.io/pod-claim-name": "gpu"}
+    assert metadata["labels"] == {"l": "1"}
+    assert metadata["ownerReferences"][0]["uid"] == uid(cluster, "p")
+    assert metadata["ownerReferences"][0]["controller"] is True
+    assert one["spec"] == SPEC
+    status = cluster.store.peek(Key(kinds.POD, "a", "p"))["status"]
+    assert status["resourceClaimStatuses"] == [{"name": "gpu", "resourceClaimName": metadata["name"]}]
+    cluster.settle()
+    assert made(cluster) == [one]
+
+
+def test_names_are_cut_and_stay_within_63_characters():
+    cluster = settled(TEMPLATE, pod("p" * 60))
+    (one,) = made(cluster)
+    assert len(one["metadata"]["name"]) == 63
+
+
+def test_a_template_that_is_missing_is_told_and_waited_for():
+    cluster = settled(pod(), claim("other"))
+    assert [each["metadata"]["name"] for each in made(cluster)] == ["other"]
+    (told,) = [each.note for each in cluster.events if each.note.reason == "FailedResourceClaimCreation"]
+    assert 'resourceclaimtemplate "t" not found' in told.message
+    cluster.apply([TEMPLATE])
+    cluster.settle()
+    assert any(each["metadata"]["name"].startswith("p-gpu-") for each in made(cluster))
+
+
+def test_a_pod_that_ends_leaves_its_claims_and_the_last_one_frees_the_devices():
+    mine = [{"name": "gpu", "resourceClaimName": "c"}]
+    cluster = settled(pod("p", mine, phase="Running"), pod("q", mine, phase="Running"))
+    cluster.apply([claim(status=reserved(cluster, "p", "q"))])
+    cluster.settle()
+    assert len(found(cluster)["status"]["reservedFor"]) == 2
+    cluster.merge([{"kind": "Pod", "metadata": {"name": "p", "namespace": "a"}, "status": {"phase": "Succeeded"}}])
+    cluster.settle()
+    status = found(cluster)["status"]
+    assert [each["name"] for each in status["reservedFor"]] == ["q"]
+    assert status["allocation"] == GIVEN
+    cluster.delete(["pod/a/q"])
+    cluster.settle()
+    left = found(cluster)
+    assert not left["status"].get("reservedFor")
+    assert not left["status"].get("allocation")
+    assert not left["metadata"].get("finalizers")
+
+
+def test_a_claim_that_was_only_left_allocated_keeps_its_devices_until_it_is_deleted():
+    cluster = settled(claim(status={"allocation": GIVEN}))
+    assert found(cluster)["status"]["allocation"] == GIVEN
+    cluster.store.delete(Key(kinds.RESOURCE_CLAIM, "a", "c"))
+    cluster.settle()
+    assert found(cluster) is None
+
+
+def test_a_pod_that_goes_without_having_had_a_node_is_done_with_its_claims():
+    mine = [{"name": "gpu", "resourceClaimName": "c"}]
+    waiting = pod("p", mine)
+    waiting["metadata"]["finalizers"] = ["example.com/keep"]
+    cluster = settled(waiting)
+    cluster.apply([claim(status=reserved(cluster, "p"))])
+    cluster.store.delete(Key(kinds.POD, "a", "p"))
+    cluster.settle()
+    assert not found(cluster)["status"].get("reservedFor")
+
+
+def test_a_consumer_that_is_no_pod_is_not_judged():
+    group = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "g", "uid": "u"}
+    cluster = settled(claim(status={"allocation": GIVEN, "reservedFor": [group]}))
+    assert found(cluster)["status"]["reservedFor"] == [group]
+
+
+def test_another_pod_of_the_same_name_does_not_inherit_a_reservation():
+    stale = {"resource": "pods", "name": "p", "uid": "of-another"}
+    cluster = settled(
+        pod("p", [{"name": "gpu", "resourceClaimName": "c"}]),
+        claim(status={"allocation": GIVEN, "reservedFor": [stale]}),
+    )
+    assert not found(cluster)["status"].get("reservedFor")
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_claims_from_templates_go_with_the_pod_that_ended(phase):
+    cluster = settled(TEMPLATE, pod())
+    (one,) = made(cluster)
+    cluster.merge([{"kind": "Pod", "metadata": {"name": "p", "namespace": "a"}, "status": {"phase": phase}}])
+    cluster.settle()
+    assert found(cluster, one["metadata"]["name"]) is None
+
+
+def test_claims_from_templates_are_collected_with_a_pod_that_is_deleted():
+    cluster = settled(TEMPLATE, pod())
+    cluster.delete(["pod/a/p"])
+    cluster.settle()
+    assert made(cluster) == []
+
+
+def test_a_claim_of_that_name_which_is_somebody_elses_is_left_alone_and_told_of():
+    cluster = SimulatedCluster()
+    cluster.apply([pod()])
+    name = device_claims.name_of(cluster.store.peek(Key(kinds.POD, "a", "p")), "gpu")
+    cluster.apply([TEMPLATE, claim(name)])
+    cluster.settle()
+    assert "ownerReferences" not in found(cluster, name)["metadata"]
+    assert any("not owned by the pod" in each.note.message for each in cluster.events)
