@@ -4,9 +4,8 @@ import pytest
 
 from pumice.api import decoding, kinds, meta
 from pumice.api import resource as api
+from pumice.model.cluster import Cluster
 from pumice.model.devices import amounts, decisions, offers, registry, wanted
-from pumice.model.nodes import NodeTable
-from pumice.model.resources import Vocabulary
 
 GI = 2**30 * 10**9
 
@@ -174,7 +173,7 @@ def allocated(*results, reserved=()):
 
 @pytest.fixture
 def devices():
-    return registry.Devices(NodeTable(Vocabulary()))
+    return Cluster().devices
 
 
 def decision(name="c1", device="g0"):

@@ -72,7 +72,7 @@ class Cluster:
         self.phases = Phases()
         self.objects: dict[str, dict[str, meta.KubeObject]] = {}
         self.volumes = Volumes(self.nodes)
-        self.devices = Devices(self.nodes)
+        self.devices = Devices(self.nodes, self.shapes, self.vocabulary)
         self.kinship = Kinship(self.nodes)
         self.hyper_nodes = HyperNodes(self.nodes)
 
@@ -87,6 +87,8 @@ class Cluster:
         if task.externally_gated:
             self.gated[task.uid] = task
         task.shape.request.lay(self.vocabulary)
+        if task.shape.constraint_class.has_device_claims:
+            self.devices.join(task)
         if task.job_key:
             self._join(task, self._job(task.job_key))
         if node and task.status not in statuses.FINISHED:
@@ -127,6 +129,8 @@ class Cluster:
         self.nominated.pop(task.uid, None)
         self.gated.pop(task.uid, None)
         self.kinship.leave(task)
+        if task.shape.constraint_class.has_device_claims:
+            self.devices.part(task)
         self.accounting.count(task, -1)
         if task.node is not None:
             self._take(task, task.node)

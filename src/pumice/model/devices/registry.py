@@ -6,6 +6,7 @@ its node (the placement was undone, the bind failed, the pod is gone) or when th
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from pumice.model.devices.decisions import ClaimReservation
     from pumice.model.devices.offers import DeviceId
     from pumice.model.nodes import NodeRecord, NodeTable
+    from pumice.model.resources import Vocabulary
+    from pumice.model.shape import Shapes
     from pumice.model.task import Task
 
 CLAIM = "ResourceClaim"
@@ -50,8 +53,11 @@ def problem(found: meta.KubeObject) -> str:
 class Devices:
     """Slices, classes, rules and claims of the cluster, and who has what."""
 
-    def __init__(self, nodes: NodeTable) -> None:
+    def __init__(self, nodes: NodeTable, shapes: Shapes, vocabulary: Vocabulary) -> None:
         self._nodes = nodes
+        self._shapes = shapes
+        self._vocabulary = vocabulary
+        self._askers: dict[str, dict[str, Task]] = {}  # claim -> tasks that have it
         self.slices: dict[str, offers.Slice] = {}
         self.classes: dict[str, resource.DeviceClass] = {}
         self.rules: dict[str, resource.DeviceTaintRule] = {}
@@ -108,6 +114,46 @@ class Devices:
                 self._count(key, after.status.allocation, 1)
         self.to_free.pop(key, None)
         self.used += 1
+        for task in self._askers.get(key, {}).values():
+            self._reshape(task)
+
+    # -- pods and their claims ---------------------------------------------------------------------------------
+
+    def join(self, task: Task) -> None:
+        """Take note of a pod with claims."""
+        for use in wanted.uses_of(task.pod):
+            self._askers.setdefault(use.key, {})[task.uid] = task
+        self._reshape(task)
+
+    def part(self, task: Task) -> None:
+        """Forget a pod with claims."""
+        for use in wanted.uses_of(task.pod):
+            askers = self._askers.get(use.key, {})
+            askers.pop(task.uid, None)
+            if not askers:
+                self._askers.pop(use.key, None)
+
+    def _reshape(self, task: Task) -> None:
+        """Let the shape of a pod say what its claims ask for: pods whose own claims ask for the same stay equal, whatever these are called."""
+        shape = task.shape
+        parts = tuple(self._asks(use) for use in wanted.uses_of(task.pod)) or ("none",)
+        if parts == shape.constraints.resource_claims:
+            return
+        constraints = msgspec.structs.replace(shape.constraints, resource_claims=parts)
+        task.shape = self._shapes.intern(constraints, shape.request.amounts, shape.non_zero)
+        task.shape.request.lay(self._vocabulary)
+        self._shapes.release(shape)
+        if task.job is not None:
+            task.job.version += 1
+
+    def _asks(self, use: wanted.ClaimUse) -> str:
+        """Write down what a claim is to its pod: what it asks for, if it is the pod's own and in order, otherwise itself."""
+        claim = self.claims.get(use.key)
+        if claim is None or not use.owner or claim.metadata.deletion_timestamp or claim.status.allocation is not None:
+            return f"{use.name} is {use.key}"
+        if not any(each.controller and each.uid == use.owner for each in claim.metadata.owner_references):
+            return f"{use.name} is {use.key}"
+        return f"like {hashlib.sha256(wanted.read(claim.spec).content).hexdigest()}"
 
     # -- who has what ------------------------------------------------------------------------------------------
 
@@ -150,17 +196,25 @@ class Devices:
         self._claims_of[task.uid] = keys
         for key in keys:
             self._users.setdefault(key, {})[task.uid] = record
+            self._stir(key)
         self.used += 1
 
     def leave(self, task: Task) -> None:
         """Note that a pod with claims left its node; what was decided for it is void."""
         for key in self._claims_of.pop(task.uid, ()):
+            self._stir(key)
             users = self._users.get(key, {})
             users.pop(task.uid, None)
             if not users:
                 self._users.pop(key, None)
         self._release(task.uid)
         self.used += 1
+
+    def _stir(self, key: str) -> None:
+        """Note that those who use what a claim has are others now."""
+        allocation = self.allocation(key)
+        for result in allocation.devices.results if allocation is not None else ():
+            self.changes[result.driver, result.pool, result.device] = None
 
     # -- decisions ---------------------------------------------------------------------------------------------
 

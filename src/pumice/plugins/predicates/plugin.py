@@ -15,6 +15,7 @@ from pumice.model import selectors, tolerations
 from pumice.model.resources import PODS
 from pumice.model.statuses import GOING
 from pumice.plugins.predicates import volume_rules
+from pumice.plugins.predicates.devices import rules as device_rules
 from pumice.plugins.sharing import interpod, spread
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ TAINTS = "node(s) had untolerated taint(s)"
 PORTS = "node(s) didn't have free ports for the requested pod ports"
 FEATURES = "node(s) didn't match Pod's required features"
 POD_NUMBER = "node(s) pod number exceeded"
-CLAIMS = "pod asks for dynamic resource claims, which this version does not place"
 
 OTHER_PODS = Reads.NODE | Reads.OTHER_NODES
 BLOCKING = (names.TAINT_NO_SCHEDULE, names.TAINT_NO_EXECUTE)
@@ -58,19 +58,8 @@ class RuleSettings(Settings):
     )
 
 
-class PredicatesSettings(volume_rules.VolumeSettings, RuleSettings):
+class PredicatesSettings(device_rules.DeviceSettings, volume_rules.VolumeSettings, RuleSettings):
     """What predicates may be told."""
-
-    resource_claims = settings.truth(
-        "predicate.DynamicResourceAllocationEnable",
-        default=False,
-        help="accepted for compatibility; pods with dynamic resource claims are not placed by this version",
-    )
-    claims_timeout = settings.whole(
-        "dynamicresources.filterTimeoutSeconds",
-        10,
-        help="accepted for compatibility, as predicate.DynamicResourceAllocationEnable",
-    )
 
 
 class Predicates(Plugin):
@@ -82,14 +71,17 @@ class Predicates(Plugin):
     A claim that waits for its first consumer is decided together with the pod's node: it gets the smallest volume that suits it there, or a new one
     where its class and the driver's free room allow that. What was chosen is nobody else's from that moment, and is bound before the pod
     is. Volumes of CSI drivers are counted by driver and handle, so that one which several pods of a node share counts once; older in-tree volumes count
-    where the node's CSINode says that they were migrated. As in Volcano, exclusive disks and ReadWriteOncePod are not checked. A pod with
-    dynamic resource claims is not placed by this version.
+    where the node's CSINode says that they were migrated. As in Volcano, exclusive disks and ReadWriteOncePod are not checked.
+
+    A pod with claims for devices (`resource.k8s.io`) goes where all of them can be had together: the devices are found with the node, are nobody else's from that moment, and
+    are written to the claims before the pod is bound. Selectors in CEL need the extra `pumice[cel]`; without it claims that have some wait, and say so.
     """
 
     name = "predicates"
     points = frozenset({"PrePredicate", "Predicate"})
     settings = Configured(PredicatesSettings)
     _volume_rules: volume_rules.VolumeRules | None = None
+    _device_rules: device_rules.DeviceRules | None = None
 
     def open(self, session: Session) -> None:
         """Register the filters that are switched on."""
@@ -105,7 +97,6 @@ class Predicates(Plugin):
                 (POD_NUMBER, Code.UNSCHEDULABLE),
             )
         }
-        session.pre_predicate.add(_claims, reads=Reads(0))
         session.predicate.add(many=self.pod_number, reads=Reads.COLUMNS)
         session.predicate.add(self.ready, reads=Reads.NODE)
         session.predicate.add(self.unschedulable, reads=Reads.NODE)
@@ -125,6 +116,13 @@ class Predicates(Plugin):
         if self.switches["enablePredicate"]:
             self._volume_rules = self._volume_rules or volume_rules.VolumeRules(session, self.name, self.settings)
             self._volume_rules.register(session)
+            self._device_rules = self._device_rules or device_rules.DeviceRules(session, self.name, self.settings)
+            self._device_rules.register(session)
+
+    def close(self, session: Session) -> None:
+        """Have claims freed that keep their pods from every node."""
+        if self._device_rules is not None:
+            self._device_rules.review(session)
 
     def _refuse(self, refused: Any, text: str) -> ReasonVector:
         return np.where(refused, self._reasons[text], 0).astype(np.int16)
@@ -239,10 +237,6 @@ def _tainted(subject: Subject, records: Sequence[NodeRecord]) -> str:
     )
     nodes = f"all {len(records)} nodes have taints" if len(records) > 1 else "the only node has a taint"
     return f"{nodes} that it does not tolerate{such}"
-
-
-def _claims(subject: Subject) -> str | None:
-    return CLAIMS if subject.constraints.resource_claims else None
 
 
 def conflict(wanted: Iterable[HostPort], taken: Iterable[HostPort]) -> bool:

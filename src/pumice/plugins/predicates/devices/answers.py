@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pumice.model.devices.offers import DeviceId
     from pumice.model.devices.registry import Use
     from pumice.model.devices.wanted import Need, Wanted
+    from pumice.model.task import Task
     from pumice.plugins.predicates.devices.pools import PoolName
 
 _REMEMBERED: Final = 50_000
@@ -89,12 +90,12 @@ class Answers:
             use = self._devices.uses.get(each.device.id)
             if use is None:
                 continue
-            if any(not (released and self.is_going(claim)) for claim in use.owners):
+            if any(not self._is_free(claim, released=released) for claim in use.owners):
                 owned |= 1 << place
             held: dict[str, int] = {}
             stays = False
             for (claim, _), consumed in use.shares.items():
-                if released and self.is_going(claim):
+                if self._is_free(claim, released=released):
                     continue
                 stays = True
                 for name, units in consumed.items():
@@ -121,17 +122,15 @@ class Answers:
         return tuple(found)
 
     def _counts(self, use: Use, *, released: bool) -> bool:
-        if not released:
-            return True
         claims = [*use.owners, *(claim for claim, _ in use.shares)]
-        return any(not self.is_going(claim) for claim in claims)
+        return any(not self._is_free(claim, released=released) for claim in claims)
 
-    def is_going(self, claim: str) -> bool:
-        """Tell whether everybody who uses a claim is on the way out."""
+    def _is_free(self, claim: str, *, released: bool) -> bool:
+        """Tell whether everybody who uses a claim is supposed to be gone, or, once what is being released is gone, on the way out."""
         consumers = self._devices.consumers(claim)
         tasks = self._cluster.tasks
         return bool(consumers) and all(
-            (task := tasks.get(uid)) is not None and task.status in statuses.GOING for uid in consumers
+            (task := tasks.get(uid)) is not None and _is_gone(task, released=released) for uid in consumers
         )
 
     # -- answers -----------------------------------------------------------------------------------------------
@@ -176,3 +175,10 @@ class Answers:
             except language.CelError as error:
                 raise language.CelError(f"{where}: {error} ({expression!s:.200} of device {'/'.join(name)})") from None
         return True
+
+
+def _is_gone(task: Task, *, released: bool) -> bool:
+    """Tell whether a pod is on the way out, or is bound and yet on no node: then a plan is tried out in which it is gone."""
+    if task.status in statuses.GOING:
+        return released
+    return task.status is statuses.Status.PENDING and bool(task.pod.spec.node_name)
