@@ -351,7 +351,11 @@ TOLERATED = [
     ("other value", {"key": "k", "value": "b", "operator": "Equal"}, ("k", "a", "NoSchedule"), False),
     ("other effect", {"key": "k", "operator": "Exists", "effect": "NoExecute"}, ("k", "a", "NoSchedule"), False),
     ("an empty key with Equal matches any key", {"value": "a"}, ("k", "a", "NoSchedule"), True),
-    ("comparisons are not on", {"key": "k", "operator": "Gt", "value": "1"}, ("k", "2", "NoSchedule"), False),
+    ("a larger number", {"key": "k", "operator": "Gt", "value": "1"}, ("k", "2", "NoSchedule"), True),
+    ("the same number", {"key": "k", "operator": "Gt", "value": "2"}, ("k", "2", "NoSchedule"), False),
+    ("a smaller number", {"key": "k", "operator": "Lt", "value": "-1"}, ("k", "-2", "NoSchedule"), True),
+    ("no number", {"key": "k", "operator": "Gt", "value": "1"}, ("k", "2k", "NoSchedule"), False),
+    ("beyond 64 bits", {"key": "k", "operator": "Lt", "value": str(2**63)}, ("k", "2", "NoSchedule"), False),
 ]
 
 

@@ -158,6 +158,8 @@ def pod_charges(pod: Mapping[str, Any]) -> dict[str, int]:
         for container in spec.get("initContainers") or ():
             for name, amount in structure.mapping(container, "resources", part).items():
                 running[name] = max(running.get(name, 0), thousandths(amount))
+        for name, amount in structure.mapping(spec, "resources", part).items():
+            running[name] = thousandths(amount)
         found |= {f"{part}.{name}": amount for name, amount in running.items()}
         if part == "requests":
             found |= running

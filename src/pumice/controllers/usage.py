@@ -40,10 +40,30 @@ def total(parts: Iterable[tuple[Mapping[str, Any], int]]) -> dict[str, str]:
 
 
 def _pod(spec: Mapping[str, Any], field: str) -> Amounts:
-    """Give the pod formula: the larger of what runs together and the peak of the init containers, plus the overhead.
+    """Give the pod formula: what its containers come to, or what is stated for the pod as a whole, plus the overhead.
 
     The overhead enlarges a limit and never makes one.
     """
+    result = of_containers(spec, field)
+    whole = _amounts(spec, field)
+    result |= {name: amount for name, amount in whole.items() if is_pod_level(name)}
+    overhead = _readable(spec.get("overhead"))
+    _add(result, {name: amount for name, amount in overhead.items() if field == "requests" or name in result})
+    return result
+
+
+def is_pod_level(name: str) -> bool:
+    """Tell whether a resource can be stated for a pod as a whole."""
+    return name in _LIMITED or name.startswith(names.HUGE_PAGES_PREFIX)
+
+
+def written(name: str, amount: int) -> str:
+    """Write an amount as Kubernetes does."""
+    return _writer(name)(amount)
+
+
+def of_containers(spec: Mapping[str, Any], field: str) -> Amounts:
+    """Give the larger of what runs together and the peak of the init containers."""
     total: Amounts = {}
     for container in _maps(spec.get("containers")):
         _add(total, _amounts(container, field))
@@ -56,10 +76,7 @@ def _pod(spec: Mapping[str, Any], field: str) -> Amounts:
             _add(total, _amounts(container, field))
             sidecars = needed
         peak = {name: max(needed.get(name, 0), peak.get(name, 0)) for name in (*peak, *needed)}
-    result = {name: max(total.get(name, 0), peak.get(name, 0)) for name in (*total, *peak)}
-    overhead = _readable(spec.get("overhead"))
-    _add(result, {name: amount for name, amount in overhead.items() if field == "requests" or name in result})
-    return result
+    return {name: max(total.get(name, 0), peak.get(name, 0)) for name in (*total, *peak)}
 
 
 def _amounts(container: Mapping[str, Any], field: str) -> Amounts:

@@ -51,6 +51,7 @@ class _PodSpec(_Part, frozen=True):
     containers: list[_Container] | None = None
     init_containers: list[_Container] | None = None
     overhead: Any = None
+    resources: Any = None
 
 
 class _Pod(_Part, frozen=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pumice.api import duration, kinds, names, timestamp
-from pumice.sim import deletion, structure
+from pumice.sim import deletion, pod_level, structure
 from pumice.sim.store import has_status_subresource
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ def _pod(pod: Manifest, classes: PriorityClasses, now: int) -> None:
         spec.update(classes.admit(spec))
         for container in _entries(spec, "initContainers") + _entries(spec, "containers"):
             _requests_from_limits(container)
+        pod_level.fill(spec)
     bound = deletion.is_bound(pod)
     _fill(status, {"phase": names.PHASE_RUNNING if bound else names.PHASE_PENDING})
     if status is None:

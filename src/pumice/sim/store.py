@@ -209,14 +209,24 @@ class ObjectStore:
         return self._write(key, self._existing(key), new)
 
     def bind(self, key: Key, *, uid: str, node: str, annotations: Mapping[str, str] | None = None) -> str:
-        """Assign a pod to a node, as the binding subresource does."""
+        """Assign a pod to a node, as the binding subresource does: it gets the zone and the region of its node, and is nominated no more."""
         old = self._existing(key)
         deletion.check_bindable(key, old, uid)
-        annotated = structure.merged(old, {"metadata": {"annotations": dict(annotations)}} if annotations else {})
+        stated: Manifest = {"metadata": {"annotations": dict(annotations)}} if annotations else {}
+        place = {key: text for key, text in self._labels_of(node).items() if key in (names.ZONE, names.REGION)}
+        if place:
+            stated.setdefault("metadata", {})["labels"] = place
+        if structure.mapping(old, "status").get("nominatedNodeName"):
+            stated["status"] = {"nominatedNodeName": None}
+        annotated = structure.merged(old, stated)
         bound = {**annotated, "spec": {**structure.mapping(annotated, "spec"), "nodeName": node}}
         when = timestamp.format_timestamp(self._now())
         scheduled = {"type": names.CONDITION_POD_SCHEDULED, "status": "True", "lastTransitionTime": when}
         return self._write(key, old, structure.with_condition(bound, scheduled), counted=False)
+
+    def _labels_of(self, node: str) -> Mapping[str, Any]:
+        found = self._objects.get(kinds.NODE, {}).get(("", node))
+        return {} if found is None else structure.mapping(found, "metadata", "labels")
 
     def delete(self, key: Key, *, grace: int | None = None, uid: str = "", held: bool = False) -> None:
         """Delete an object: a running pod after a grace (microseconds; default its own), anything with finalizers once they are gone.

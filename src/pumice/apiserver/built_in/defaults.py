@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.sim import structure
+from pumice.sim import pod_level, structure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -50,6 +50,7 @@ def _pod(manifest: Document) -> None:
         resources = _child(container, "resources")
         if isinstance(limits := resources.get("limits"), dict) and limits:
             _set(_child(resources, "requests"), **limits)
+    pod_level.fill(spec)
     _set(spec, serviceAccountName="default")
     spec["serviceAccount"] = spec["serviceAccountName"]
     _tolerate(spec)
@@ -122,7 +123,9 @@ def _volume(volume: Document) -> None:
 def quality(spec: Document) -> str:
     """Give a pod's class of service."""
     containers = [*_each(spec, "containers"), *_each(spec, "initContainers")]
-    amounts = [structure.mapping(each, "resources") for each in containers]
+    whole = structure.mapping(spec, "resources")
+    # What is stated for the pod as a whole is what counts, where it is.
+    amounts = [whole] if whole else [structure.mapping(each, "resources") for each in containers]
     if not any(each.get("requests") or each.get("limits") for each in amounts):
         return "BestEffort"
     even = all(

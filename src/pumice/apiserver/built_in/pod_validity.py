@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.apiserver.built_in import placement_validity, wrong
+from pumice.apiserver.built_in import placement_validity, whole_pod_validity, wrong
 from pumice.sim import structure
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def pod_spec(spec: Mapping[str, Any], path: str, more_volumes: Iterable[str] = (
             seen.add(name)
     found += _device_claims(spec, path)
     found += _group(spec, path)
+    found += whole_pod_validity.whole_pod(spec, path)
     found += wrong.negative(spec.get("terminationGracePeriodSeconds"), f"{path}.terminationGracePeriodSeconds")
     deadline = spec.get("activeDeadlineSeconds")
     if deadline is not None and not 1 <= deadline <= _LONGEST_SECONDS:
