@@ -32,6 +32,7 @@ TYPED = [
     "CronJob",
     "JobFlow",
     "Numatopology",
+    "CardGeometries",
     "NodeUsage",
     "ResourceClaim",
     "ResourceClaimTemplate",

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod
 from pumice.framework import configuration, registry
-from pumice.plugins.deviceshare import cards, gpus, vgpus
+from pumice.plugins.deviceshare import cards, geometries, gpus, vgpus
 from pumice.plugins.deviceshare.cards import Card, Held, Share
 
 MEMORY, NUMBER = "volcano.sh/gpu-memory", "volcano.sh/gpu-number"
@@ -316,6 +316,172 @@ def test_what_is_written_is_read_back():
     found = vgpus.choose(AB, (cards.NOTHING, cards.NOTHING), request, "")
     assert vgpus.held_by(vgpus.written(AB.cards, found, 3), AB.cards, ()) == found.shares
     assert vgpus.held_by("GPU-Z,NVIDIA,1,1:;nonsense;;GPU-A,NVIDIA,x,1:", AB.cards, ()) == ()
+
+
+# ---- MIG
+
+DEVICE_CONFIG = """
+nvidia:
+  resourceCountName: volcano.sh/vgpu-number
+  knownMigGeometries:
+  - models: [A30]
+    allowedGeometries: [{group: g1, geometries: [{name: 1g, memory: 6144, count: 4}]}]
+  - models: [A100-40GB, A100-SXM]
+    allowedGeometries:
+    - {group: g1, geometries: [{name: 1g, memory: 5120, count: 7}]}
+    - {group: g2, geometries: [{name: 2g, memory: 10240, count: 3}, {name: 1g, memory: 5120, count: 1}]}
+"""
+MIG = "GPU-U,10,40960,NVIDIA-A100-40GB,true,mig"
+
+
+def cuts(text=DEVICE_CONFIG):
+    return {
+        "apiVersion": "pumice.dev/v1alpha1",
+        "kind": "CardGeometries",
+        "metadata": {"name": "cluster", "uid": "geometries"},
+        "text": text,
+    }
+
+
+def given_to(desk, *names):
+    return [bound(desk, name).annotations["volcano.sh/vgpu-ids-new"] for name in names]
+
+
+def test_ds4_the_first_way_with_a_large_enough_instance_is_taken_and_stays():
+    desk = Desk(text(VGPUEnable=True)).feed(cuts(), vgpu_node("n1", MIG), group("g", 1))
+    desk.feed(wanting("first", memory="6000", cores="")).cycle()
+    desk.feed(wanting("second", memory="3000", cores="")).cycle()
+    assert given_to(desk, "first", "second") == ["GPU-U[g2-0],NVIDIA,10240,0:", "GPU-U[g2-1],NVIDIA,10240,0:"]
+
+
+def test_instances_of_another_size_are_used_when_those_in_use_are_taken():
+    desk = Desk(text(VGPUEnable=True)).feed(cuts(), vgpu_node("n1", MIG), group("g", 1))
+    desk.feed(*(wanting(f"p{i}", memory="6000", cores="", created=i) for i in range(4))).cycle()
+    desk.feed(wanting("small", memory="3000", cores="", created=9)).cycle()
+    assert given_to(desk, "p0", "p1", "p2") == [f"GPU-U[g2-{i}],NVIDIA,10240,0:" for i in range(3)]
+    assert "p3" not in desk.world.binds
+    assert given_to(desk, "small") == ["GPU-U[g2-3],NVIDIA,5120,0:"]
+
+
+def test_a_restart_reads_instances_back_and_a_card_that_nobody_uses_is_cut_anew():
+    notes = {"volcano.sh/vgpu-ids-new": "GPU-U[g2-1],NVIDIA,10240,0:"}
+    running = wanting("r", memory="6000", cores="", annotations=notes, node="n1", phase="Running")
+    desk = Desk(text(VGPUEnable=True)).feed(cuts(), vgpu_node("n1", MIG), group("g", 1), running)
+    desk.feed(wanting("p", memory="6000", cores="")).cycle()
+    assert given_to(desk, "p") == ["GPU-U[g2-0],NVIDIA,10240,0:"]
+    desk.delete(running, wanting("p", memory="6000", cores=""))
+    desk.feed(wanting("q", memory="3000", cores="")).cycle()
+    assert given_to(desk, "q") == ["GPU-U[g1-0],NVIDIA,5120,0:"]
+
+
+def test_the_factor_of_the_device_plugin_multiplies_what_is_asked_for():
+    desk = Desk(text(VGPUEnable=True)).feed(cuts(DEVICE_CONFIG + "  gpuMemoryFactor: 1000\n"), vgpu_node("n1", MIG))
+    desk.feed(group("g", 1), wanting("p", memory="6", cores="")).cycle()
+    assert given_to(desk, "p") == ["GPU-U[g2-0],NVIDIA,10240,0:"]
+
+
+def test_a_type_without_a_geometry_is_named_until_there_is_one():
+    desk = Desk(text(VGPUEnable=True)).feed(vgpu_node("n1", MIG), group("g", 1), wanting(cores=""))
+    run(desk)
+    assert desk.world.binds == {}
+    assert "cut into MIG instances of no known geometry" in desk.cycle().explain("a/g")
+    desk.feed(cuts()).cycle()
+    assert desk.world.binds == {"p": "n1"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ("nvidia: [", "expected"),
+        ("nvidia: 3", "nvidia: expected a map"),
+        ("nvidia: {knownMigGeometries: 3}", "nvidia.knownMigGeometries: expected a list"),
+        ("nvidia: {gpuMemoryFactor: many}", "gpuMemoryFactor"),
+        (
+            "nvidia: {knownMigGeometries: [{models: [A], allowedGeometries: [{group: 'a,b'}]}]}",
+            "group: expected a name",
+        ),
+        (
+            "nvidia: {knownMigGeometries: [{models: [A], allowedGeometries: [{group: g, geometries: [{memory: 0, count: 1}]}]}]}",
+            "whole number from 1 on",
+        ),
+        (
+            "nvidia: {knownMigGeometries: [{models: [A], allowedGeometries: [{group: g, geometries: [{memory: 1, count: 99}]}]}]}",
+            "more than 64 instances",
+        ),
+    ],
+)
+def test_geometries_that_cannot_be_read_are_named_and_those_known_before_stay(wrong, says):
+    desk = Desk(text(VGPUEnable=True)).feed(cuts(), vgpu_node("n1", MIG), group("g", 1))
+    desk.cycle()
+    desk.modify(cuts(wrong)).feed(wanting(cores=""))
+    said = desk.cycle().trace()
+    assert any("ConfigMap kube-system/volcano-vgpu-device-config" in line and says in line for line in said)
+    assert desk.world.binds == {"p": "n1"}
+
+
+GROUPS = st.lists(
+    st.lists(st.tuples(st.integers(1, 9), st.integers(1, 3)), min_size=1, max_size=3), min_size=1, max_size=3
+)
+
+
+@given(GROUPS, st.lists(st.tuples(st.integers(1, 9), st.booleans()), max_size=20))
+def test_an_instance_belongs_to_one_pod_and_a_card_is_cut_one_way(ways, steps):
+    groups = tuple(
+        geometries.Group(
+            f"g-{index}",
+            tuple(
+                geometries.Profile("", memory, count, sum(c for _, c in sizes[:at]))
+                for at, (memory, count) in enumerate(sizes)
+            ),
+        )
+        for index, sizes in enumerate(ways)
+    )
+    sizes = {
+        f"{group.name}-{position}": profile.memory
+        for group in groups
+        for profile in group.profiles
+        for position in range(profile.first, profile.first + profile.count)
+    }
+    used = []
+    for need, gives_back in steps:
+        if gives_back and used:
+            used.pop(len(used) // 2)
+            continue
+        found = geometries.choose(groups, tuple(sorted(used)), need)
+        way = used[0].rpartition("-")[0] if used else None
+        fits = [
+            name
+            for name, size in sizes.items()
+            if size >= need and name not in used and way in (None, name.rpartition("-")[0])
+        ]
+        assert (found is not None) == bool(fits)
+        if found is not None:
+            assert found[0] in fits
+            assert found[1] == sizes[found[0]]
+            used.append(found[0])
+
+
+# ---- cards that are not well
+
+
+@pytest.mark.parametrize("arguments", [{"GPUSharingEnable": True}, {"GPUNumberEnable": True}])
+def test_a_card_that_is_not_well_is_named_to_who_waits(arguments):
+    made = gpu_node("n1", "16384", "2", annotations={"volcano.sh/gpu-unhealthy-ids": "0,1"})
+    limits = {MEMORY: "8000"} if "GPUSharingEnable" in arguments else {NUMBER: "2"}
+    desk = Desk(text(**arguments)).feed(made, group("g", 1), asking("p", limits))
+    run(desk)
+    assert "had cards for the pod that are not well" in desk.cycle().explain("a/g")
+
+
+def test_a_card_that_is_gone_is_named_with_who_holds_it():
+    notes = {"volcano.sh/gpu-index": "1"}
+    running = asking("r", {MEMORY: "8000"}, annotations=notes, node="n1", phase="Running")
+    desk = Desk(text(GPUSharingEnable=True)).feed(gpu_node("n1", "16384", "2"), group("g", 1), running)
+    assert not any("is gone" in line for line in desk.cycle().trace())
+    desk.modify(gpu_node("n1", "8192", "1"))
+    assert any("Node n1: card 1 is gone, and a/r holds it" in line for line in desk.cycle().trace())
+    desk.modify(gpu_node("n1", "16384", "2"))
+    assert not any("is gone" in line for line in desk.cycle().trace())
 
 
 # ---- configuration

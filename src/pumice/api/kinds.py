@@ -114,6 +114,9 @@ NUMATOPOLOGY: Final = _kind(
     "nodeinfo.volcano.sh/v1alpha1", "Numatopology", "numatopologies", nodeinfo.Numatopology, cluster=True
 )
 NODE_USAGE: Final = _kind("pumice.dev/v1alpha1", "NodeUsage", "nodeusages", usage.NodeUsage, cluster=True)
+CARD_GEOMETRIES: Final = _kind(
+    "pumice.dev/v1alpha1", "CardGeometries", "cardgeometries", usage.CardGeometries, cluster=True
+)
 UNSERVED_KIND: Final = _kind("pumice.dev/v1alpha1", "UnservedKind", "unservedkinds", usage.UnservedKind, cluster=True)
 NODE_SHARD: Final = _kind("shard.volcano.sh/v1alpha1", "NodeShard", "nodeshards", cluster=True)
 JOB: Final = _kind("batch.volcano.sh/v1alpha1", "Job", "jobs", workloads.Job)
@@ -175,6 +178,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     DEVICE_TAINT_RULE,
     NUMATOPOLOGY,
     NODE_USAGE,
+    CARD_GEOMETRIES,
     UNSERVED_KIND,
     NODE_SHARD,
     JOB,

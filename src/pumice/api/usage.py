@@ -1,4 +1,4 @@
-"""What is known of a cluster beside its objects, as objects that are fed, kept, recorded and dumped like any other: how busy nodes were measured to be, what is not served."""
+"""What is known of a cluster beside its objects, as objects that are fed, kept, recorded and dumped like any other: how busy nodes were measured to be, into what cards can be cut, what is not served."""
 
 import msgspec
 
@@ -19,6 +19,12 @@ class NodeUsage(KubeObject, frozen=True, kw_only=True):
     time: str = ""
     interval: str = "30s"
     nodes: dict[str, NodeLoad] = msgspec.field(default_factory=dict)
+
+
+class CardGeometries(KubeObject, frozen=True, kw_only=True):
+    """The text of the ConfigMap in which the vGPU device plugin says into which MIG instances cards can be cut."""
+
+    text: str = ""
 
 
 class UnservedKind(KubeObject, frozen=True, kw_only=True):

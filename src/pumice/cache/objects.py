@@ -244,8 +244,7 @@ class Objects:
             # What a claim has counts, whatever it asks for.
             usable = None if gone or isinstance(found, decoding.Malformed) else found
             self._cluster.devices.changed(kind.name, key, usable)
-        if kind is kinds.NUMATOPOLOGY and (record := self._cluster.nodes.by_name.get(key)) is not None:
-            self._cluster.nodes.touch(record.row)
+        self._touch_nodes(kind, key)
         self._cluster.kinship.consider(kind.name, metadata, kept.get(key))
         namespaces = self._cache.options.enable_namespace_as_queue
         if namespaces and kind is kinds.RESOURCE_QUOTA and metadata.namespace in self._cluster.queues:
@@ -258,6 +257,14 @@ class Objects:
         if known is None or known.metadata.uid != found.uid:
             return False
         return reflector.follows(known.metadata.resource_version, found.resource_version)
+
+    def _touch_nodes(self, kind: kinds.Kind, name: str) -> None:
+        """Log the nodes about which an object says something that decisions read."""
+        nodes = self._cluster.nodes
+        if kind is kinds.NUMATOPOLOGY and (record := nodes.by_name.get(name)) is not None:
+            nodes.touch(record.row)
+        elif kind is kinds.CARD_GEOMETRIES:
+            nodes.touch_all(range(nodes.count))
 
 
 def _guarantee_above_capability(queue: Queue) -> str:

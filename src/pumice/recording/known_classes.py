@@ -224,7 +224,7 @@ WIRE: Final[Names] = {
         "MemberSelector",
         "RegexMatch",
     ),
-    "pumice.api.usage": ("NodeLoad", "NodeUsage", "UnservedKind"),
+    "pumice.api.usage": ("CardGeometries", "NodeLoad", "NodeUsage", "UnservedKind"),
     "pumice.api.volumes": (
         "AWSElasticBlockStoreVolumeSource",
         "AzureDiskVolumeSource",

@@ -25,7 +25,7 @@ from pumice.kube.calls import client as clients
 from pumice.kube.watches import informers
 from pumice.kube.writes.world import KubeWorld
 from pumice.scheduler import Scheduler
-from pumice.server import dump, extending, reporting
+from pumice.server import dump, extending, geometries, reporting
 from pumice.server.configuration import plugin_files, policy, refusals, sources
 from pumice.server.flags import controller_settings
 from pumice.server.health import api_silence, overdue
@@ -236,6 +236,7 @@ class Process:
             self._reporter.meter.write_failures.run,
             self._holders.run,
             self._loads().run,
+            self._geometries().run,
         ]
         if self._settings.scheduler_conf:
             chores.append(self._follow_configuration)
@@ -266,6 +267,20 @@ class Process:
             feed,
             lambda text: self._log.warning("the load of nodes is not known", problem=text),
             wall,
+        )
+
+    def _geometries(self) -> geometries.Reader:
+        """Return whoever reads into what cards can be cut, where the configuration in force asks for it."""
+
+        def feed(found: usage.CardGeometries) -> None:
+            self._cache.feed(kinds.CARD_GEOMETRIES, "MODIFIED", found)
+            self._box.ring()
+
+        return geometries.Reader(
+            self._client,
+            lambda: self._policy.current,
+            feed,
+            lambda text: self._log.warning("cards cannot be cut", problem=text),
         )
 
     def _settled(self, outcome: Outcome) -> None:

@@ -28,6 +28,7 @@ _NO_STATUS_SUBRESOURCE = frozenset(
         "CSIDriver",
         "CSINode",
         "CSIStorageCapacity",
+        "CardGeometries",
         "Command",
         "ConfigMap",
         "DeviceClass",

@@ -6,35 +6,44 @@ from collections.abc import Callable
 
 import msgspec
 
+from pumice.plugins.deviceshare.geometries import Group  # noqa: TC001  msgspec reads the annotations at run time
+
 
 class Card(msgspec.Struct, frozen=True):
-    """One card as the node has it: its id, its memory, how many pods may share it, and of which type it is."""
+    """One card as the node has it: its id, its memory, how many pods may share it, of which type it is, whether it is well, and into which instances it can be cut."""
 
     id: str
     memory: int
     slots: int = 1
     type: str = ""
+    well: bool = True
+    groups: tuple[Group, ...] = ()
 
 
 class Held(msgspec.Struct, frozen=True):
-    """What pods hold of one card; `names` are words by which some of them keep others away, each as often as it was said."""
+    """What pods hold of one card; `names` are words by which some of them keep others away, each as often as it was said, `instances` those of a card that is cut."""
 
     memory: int = 0
     cores: int = 0
     users: int = 0
     names: tuple[str, ...] = ()
+    instances: tuple[str, ...] = ()
 
     def with_share(self, share: Share) -> Held:
         """Return what is held with one more share."""
         names = tuple(sorted((*self.names, *share.names))) if share.names else self.names
-        return Held(self.memory + share.memory, self.cores + share.cores, self.users + 1, names)
+        cut = tuple(sorted((*self.instances, share.instance))) if share.instance else self.instances
+        return Held(self.memory + share.memory, self.cores + share.cores, self.users + 1, names, cut)
 
     def without_share(self, share: Share) -> Held:
         """Return what is held with one share less."""
         names = list(self.names)
         for name in share.names:
             names.remove(name)
-        return Held(self.memory - share.memory, self.cores - share.cores, self.users - 1, tuple(names))
+        cut = list(self.instances)
+        if share.instance:
+            cut.remove(share.instance)
+        return Held(self.memory - share.memory, self.cores - share.cores, self.users - 1, tuple(names), tuple(cut))
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -45,19 +54,23 @@ class Share(msgspec.Struct, frozen=True):
     cores: int = 0
     names: tuple[str, ...] = ()
     container: int = 0
+    instance: str = ""
 
 
 State = tuple[Held, ...]
+SHORT, ILL, UNCUT = range(3)
+"""Why a pod gets no cards: there is not enough of them, there would be if all were well, or nobody knows how to cut them."""
 Change = Callable[[State, tuple[Share, ...]], State]
 NOTHING = Held()
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """The cards that a pod gets, and how well they suit it; without any, `refusal` says why."""
+    """The cards that a pod gets, and how well they suit it; without any, `refusal` says why, and `cause` of which kind that is."""
 
     shares: tuple[Share, ...] = ()
     score: float = 0.0
     refusal: str = ""
+    cause: int = 0
 
 
 def taken(state: State, shares: tuple[Share, ...]) -> State:
@@ -83,7 +96,23 @@ def either(now: State, later: State) -> State:
             max(one.memory, other.memory),
             max(one.cores, other.cores),
             max(one.users, other.users),
-            tuple(sorted((*one.names, *(name for name in other.names if name not in one.names)))),
+            _both(one.names, other.names),
+            _both(one.instances, other.instances),
         )
         for one, other in zip(now, later, strict=True)
     )
+
+
+def _both(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted((*one, *(word for word in other if word not in one))))
+
+
+def ill(of: tuple[Card, ...]) -> str:
+    """Say which cards are not well, to be added to a refusal; empty if all are."""
+    names = [card.id for card in of if not card.well]
+    return f"; {', '.join(names)} {'is' if len(names) == 1 else 'are'} not well" if names else ""
+
+
+def cured(card: Card) -> Card:
+    """Return a card as it would be if it were well."""
+    return card if card.well else msgspec.structs.replace(card, well=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pumice.api import names, quantity
-from pumice.plugins.deviceshare.cards import Card, Choice, Share, State
+from pumice.plugins.deviceshare.cards import Card, Choice, Share, State, ill
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,13 +17,13 @@ _MOST_CARDS: Final = 64
 
 
 def cards_of(node: core.Node) -> tuple[Card, ...]:
-    """Return the healthy cards of a node, with equal parts of its memory; none if it does not say both amounts."""
+    """Return the cards of a node, with equal parts of its memory; none if it does not say both amounts."""
     offered = node.status.capacity or node.status.allocatable
     memory, count = _whole(offered.get(names.GPU_MEMORY)), _whole(offered.get(names.GPU_NUMBER))
     if not memory or not count or count > _MOST_CARDS:
         return ()
     sick = {part.strip() for part in node.metadata.annotations.get(names.GPU_UNHEALTHY_IDS, "").split(",")}
-    return tuple(Card(str(index), memory // count) for index in range(count) if str(index) not in sick)
+    return tuple(Card(str(index), memory // count, well=str(index) not in sick) for index in range(count))
 
 
 def _whole(text: quantity.QuantityText | None) -> int:
@@ -41,17 +41,17 @@ def asked_of(task: Task, resource: str) -> int:
 def by_memory(cards: tuple[Card, ...], state: State, need: int) -> Choice:
     """Put a pod on the first card that has enough memory left."""
     for position, card in enumerate(cards):
-        if card.memory - state[position].memory >= need:
+        if card.well and card.memory - state[position].memory >= need:
             return Choice((Share(position, need),))
-    most = max((card.memory - held.memory for card, held in zip(cards, state, strict=True)), default=0)
-    return Choice(refusal=f"no card has {need} of {names.GPU_MEMORY} left, at most {max(0, most)}")
+    most = max((card.memory - held.memory for card, held in zip(cards, state, strict=True) if card.well), default=0)
+    return Choice(refusal=f"no card has {need} of {names.GPU_MEMORY} left, at most {max(0, most)}{ill(cards)}")
 
 
 def by_number(cards: tuple[Card, ...], state: State, need: int) -> Choice:
     """Give a pod the first cards that nobody uses."""
-    idle = [position for position in range(len(cards)) if not state[position].users]
+    idle = [position for position, card in enumerate(cards) if card.well and not state[position].users]
     if len(idle) < need:
-        return Choice(refusal=f"{len(idle)} cards are idle, {need} are asked for")
+        return Choice(refusal=f"{len(idle)} cards are idle, {need} are asked for{ill(cards)}")
     return Choice(tuple(Share(position) for position in idle[:need]))
 
 

@@ -39,6 +39,9 @@ class Kind(Protocol):
     def held(self, cluster: Cluster, task: Task, of: tuple[Card, ...]) -> tuple[Share, ...]:
         """Return what a pod holds of a node's cards."""
 
+    def listed(self, cluster: Cluster, task: Task) -> tuple[str, ...]:
+        """Return the ids of the cards that a pod holds, whether its node has them or not."""
+
     def stamps(
         self, record: NodeRecord, of: tuple[Card, ...], task: Task, choice: Choice, now: int
     ) -> Mapping[str, str]:
@@ -62,6 +65,7 @@ class Holdings:
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
         self.problems: dict[str, str] = {}
+        self.gone: dict[str, str] = {}  # by node: cards that are not there any more, and who holds them
         self._known = Situations(kind.choose)
         self._now: Rows = np.zeros(0, dtype=np.int64)
         self._later, self._both = self._now.copy(), self._now.copy()
@@ -82,6 +86,7 @@ class Holdings:
             self._now, self._later, self._both = (np.zeros(table.count, dtype=np.int64) for _ in range(3))
             changed = list(range(table.count))
             self._offers = {name: known for name, known in self._offers.items() if name in table.by_name}
+            self.gone = {}
         for row in changed:
             self._read(cluster, table.records[row])
         self._structure, self._position = table.structure, table.position
@@ -90,10 +95,18 @@ class Holdings:
     def _read(self, cluster: Cluster, record: NodeRecord) -> None:
         of, about = self._offer(record)
         now = later = (cards.NOTHING,) * len(of)
-        for task in record.tasks.values() if of else ():
+        there = {card.id for card in of}
+        gone: dict[str, str] = {}
+        for task in record.tasks.values():
+            gone.update(
+                (card, f"{task.namespace}/{task.name}") for card in self.kind.listed(cluster, task) if card not in there
+            )
             shares = self.kind.held(cluster, task, of)
             now = cards.taken(now, shares)
             later = later if task.status in statuses.GOING else cards.taken(later, shares)
+        self.gone.pop(record.name, None)
+        if gone:
+            self.gone[record.name] = ", ".join(f"card {card} is gone, and {pod} holds it" for card, pod in gone.items())
         row = record.row
         self._now[row] = self._both[row] = self._known.number(of, about, now)
         self._later[row] = self._known.number(of, about, later)
@@ -111,6 +124,10 @@ class Holdings:
                 found, about = (), None
             known = self._offers[record.name] = (node, found, about)
         return known[1], known[2]
+
+    def forget(self) -> None:
+        """Read all nodes anew: what is known of their kinds of cards has changed."""
+        self._offers, self._structure = {}, -1
 
     def answers(self, request: Hashable) -> Answers:
         """Return what pods with a request get."""

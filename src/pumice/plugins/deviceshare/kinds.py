@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from pumice.api import names
-from pumice.plugins.deviceshare import gpus, vgpus
+from pumice.plugins.deviceshare import geometries, gpus, vgpus
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -29,7 +29,7 @@ class Gpus:
         self._resource = names.GPU_NUMBER if whole else names.GPU_MEMORY
 
     def offer(self, node: core.Node) -> tuple[tuple[Card, ...], Hashable]:
-        """Return the healthy cards of a node."""
+        """Return the cards of a node."""
         return gpus.cards_of(node), None
 
     def request(self, task: Task) -> int | None:
@@ -47,6 +47,10 @@ class Gpus:
         need = 0 if self._whole else self.request(task) or 0
         return gpus.held_by(of, cluster.stamped(task, names.GPU_INDEX), need)
 
+    def listed(self, cluster: Cluster, task: Task) -> tuple[str, ...]:
+        """Return the index that a pod carries."""
+        return tuple(part.strip() for part in cluster.stamped(task, names.GPU_INDEX).split(",") if part.strip())
+
     def stamps(
         self, record: NodeRecord, of: tuple[Card, ...], task: Task, choice: Choice, now: int
     ) -> Mapping[str, str]:
@@ -62,11 +66,12 @@ class VirtualGpus:
         self._policy = policy
         self._rules = rules
         self._known: dict[tuple[str, ...], vgpus.Request] = {}
+        self.geometries = geometries.NONE
 
     def offer(self, node: core.Node) -> tuple[tuple[Card, ...], Hashable]:
-        """Return the healthy cards of a node, and how they are shared."""
-        register = vgpus.register_of(node)
-        return register.cards, register.mode
+        """Return the cards of a node, and how they are shared."""
+        register = vgpus.register_of(node, self.geometries)
+        return register.cards, (register.mode, register.factor)
 
     def request(self, task: Task) -> vgpus.Request | None:
         """Return what a pod asks for, worked out once for each shape."""
@@ -87,7 +92,7 @@ class VirtualGpus:
         if not self._rules and names.VGPU_POD_GROUP_POLICY not in notes:
             return ()
         rules = tuple(
-            f"rule {index}"
+            f"{vgpus.RULE}{index}"
             for index, rule in enumerate(self._rules)
             if rule and all(labels.get(key) == value for key, value in rule.items())
         )
@@ -96,13 +101,18 @@ class VirtualGpus:
 
     def choose(self, of: tuple[Card, ...], about: Hashable, state: State, request: Hashable) -> Choice:
         """Choose cards by the policy."""
-        register = vgpus.Register(of, cast("str", about))
+        register = vgpus.Register(of, *cast("tuple[str, int]", about))
         return vgpus.choose(register, state, cast("Any", request), self._policy)
 
     def held(self, cluster: Cluster, task: Task, of: tuple[Card, ...]) -> tuple[Share, ...]:
         """Return what a pod holds by its annotation."""
         text = cluster.stamped(task, names.VGPU_IDS)
         return vgpus.held_by(text, of, self.names(task)) if text else ()
+
+    def listed(self, cluster: Cluster, task: Task) -> tuple[str, ...]:
+        """Return the cards that its annotation names."""
+        text = cluster.stamped(task, names.VGPU_IDS).replace(";", ":")
+        return tuple(part.partition(",")[0].partition("[")[0] for part in text.split(":") if part)
 
     def stamps(
         self, record: NodeRecord, of: tuple[Card, ...], task: Task, choice: Choice, now: int

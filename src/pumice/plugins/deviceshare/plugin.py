@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pumice.api import names
+from pumice.api import kinds, names, usage
 from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import NODE_TASKS, Reads
 from pumice.framework.reasons import Code
+from pumice.plugins.deviceshare import geometries
 from pumice.plugins.deviceshare.holdings import Holdings
 from pumice.plugins.deviceshare.kinds import Gpus, VirtualGpus
 from pumice.plugins.deviceshare.locks import Locks
@@ -35,6 +36,9 @@ _ASCEND: Final = ("deviceshare.AscendMindClusterVNPUEnable", "deviceshare.Ascend
 _RULES: Final = "deviceshare.GPUExclusiveRules"
 _ASCEND_RESOURCES: Final = "huawei.com/Ascend"
 SHORT: Final = "node(s) did not have the cards that the pod asks for"
+GEOMETRIES: Final = "cluster"  # the one object that the text of the ConfigMap becomes
+ILL: Final = "node(s) had cards for the pod that are not well"
+UNCUT: Final = "node(s) had cards that are cut into MIG instances of no known geometry"
 NO_ASCEND: Final = "node(s) are not known to share Ascend cards"
 
 
@@ -58,10 +62,12 @@ class DeviceShareSettings(Settings):
     )
     weight = settings.whole("deviceshare.ScheduleWeight", 0, minimum=0, help="weight of the score; 0 switches it off")
     geometries_name = settings.text(
-        "deviceshare.KnownGeometriesCMName", "volcano-vgpu-device-config", help="accepted: MIG is not provided yet"
+        "deviceshare.KnownGeometriesCMName",
+        "volcano-vgpu-device-config",
+        help="the ConfigMap whose key `device-config.yaml` says into which MIG instances cards can be cut",
     )
     geometries_namespace = settings.text(
-        "deviceshare.KnownGeometriesCMNamespace", "kube-system", help="accepted: MIG is not provided yet"
+        "deviceshare.KnownGeometriesCMNamespace", "kube-system", help="the namespace of that ConfigMap"
     )
     rules = settings.anything(
         _RULES, "list", (), help="maps of labels: pods that have all labels of one keep off each other's cards"
@@ -71,7 +77,9 @@ class DeviceShareSettings(Settings):
 class DeviceShare(Plugin):
     """Put pods on cards: GPUs by memory or by number, or virtual GPUs with memory and cores of their own.
 
-    What a node has is read from its capacity, or from the annotation of its device plugin; cards that are not well take nobody. Which card a pod has travels with its bind, in the annotations that the device plugins read, and is read back from there after a restart. Pods of one cycle never get the same part of a card.
+    What a node has is read from its capacity, or from the annotation of its device plugin; cards that are not well take nobody, and are named to whoever waits for want of one. Which card a pod has travels with its bind, in the annotations that the device plugins read, and is read back from there after a restart. Pods of one cycle never get the same part of a card.
+    Where the device plugin cuts cards into MIG instances (mode `mig`), a pod gets the smallest instance that is large enough, of the first way to cut the card that has one; a card that somebody uses stays cut as it is, and is free to be cut anew when nobody does any more. The ways are read from
+    the ConfigMap of the device plugin, once a minute, for which the scheduler needs to be allowed to `get` it; a recording keeps its text as the object `CardGeometries`, and a scenario can have one. While no way to cut a type of card is known, its pods wait with that reason.
     For virtual GPUs `binpack` prefers cards that are used most, and `spread` those that are used least. Only one of the three kinds can be switched on.
     With locks a node is locked before pods are bound to it, by the annotation `gpu` or `hamivgpu`, and takes nobody else who asks for cards until its device plugin has taken the lock off, or five minutes have passed. Members of a gang that leave together share a lock.
     """
@@ -94,6 +102,7 @@ class DeviceShare(Plugin):
         super().__init__(settings, switches)
         told = self.settings
         self.holdings: Holdings | None = None
+        self._geometries = self._wrong = ""
         if told.sharing or told.number:
             self.holdings = Holdings(Gpus(whole=told.number))
         elif told.vgpu:
@@ -106,14 +115,17 @@ class DeviceShare(Plugin):
     def open(self, session: Session) -> None:
         """Register filter and score, if any node has cards."""
         self._session = session
-        self._short = session.reason(self.name, Code.UNSCHEDULABLE, SHORT)
+        causes = ((Code.UNSCHEDULABLE, SHORT), (Code.UNSCHEDULABLE, ILL), (Code.UNRESOLVABLE, UNCUT))
+        self._reasons = np.array([session.reason(self.name, code, why) for code, why in causes], dtype=np.int16)
         self._ascend = session.reason(self.name, Code.UNRESOLVABLE, NO_ASCEND)
         if self.settings.mind_cluster or self.settings.hami:
             session.predicate.add(self.is_not_ascend, reads=Reads.NODE)
         holdings = self.holdings
+        if holdings is not None and isinstance(holdings.kind, VirtualGpus):
+            self._read_geometries(session, holdings, holdings.kind)
         if holdings is None or not holdings.update(session.cluster):
             return
-        for node, problem in holdings.problems.items():
+        for node, problem in (*holdings.problems.items(), *holdings.gone.items()):
             session.record.say(self.name, f"Node {node}: {problem}")
         reads = NODE_TASKS | Reads.TASK if self.settings.rules else NODE_TASKS  # rules go by labels
         session.predicate.add(self.fits, reads=reads, apart=self.request, details=self.detail, ahead=True)
@@ -122,6 +134,20 @@ class DeviceShare(Plugin):
             self._locks.open(session)
         if self.settings.weight:
             session.score.add(self.score, reads=reads, apart=self.request, ahead=True)
+
+    def _read_geometries(self, session: Session, holdings: Holdings, kind: VirtualGpus) -> None:
+        """Take over into what cards can be cut, if that has changed; what cannot be read is said, and what was known before stays."""
+        found = session.cluster.objects.get(kinds.CARD_GEOMETRIES.name, {}).get(GEOMETRIES)
+        text = found.text if isinstance(found, usage.CardGeometries) else ""
+        if text != self._geometries:
+            self._geometries, self._wrong = text, ""
+            try:
+                kind.geometries = geometries.parse(text) if text else geometries.NONE
+                holdings.forget()
+            except geometries.GeometryError as error:
+                self._wrong = f"ConfigMap {self.settings.geometries_namespace}/{self.settings.geometries_name}: {error}"
+        if self._wrong:
+            session.record.say(self.name, self._wrong)
 
     def is_not_ascend(self, subject: Subject, nodes: Nodes) -> ReasonVector | None:
         """Let pods that ask for Ascend cards wait."""
@@ -139,13 +165,16 @@ class DeviceShare(Plugin):
         if request is None or holdings is None:
             return None
         answers = holdings.answers(request)
-        after = answers.look(holdings.situations(nodes, answers))
-        return np.where(after == REFUSED, self._short, 0).astype(np.int16)
+        at = holdings.situations(nodes, answers)
+        return np.where(answers.look(at) == REFUSED, self._reasons[answers.causes[at]], 0).astype(np.int16)
 
     def detail(self, subject: Subject, node: NodeRecord) -> str:
         """Say what a node's cards lack."""
-        refusal = "" if self.holdings is None else self.holdings.refusal(node.row, self.request(subject))
-        return refusal or SHORT
+        if self.holdings is None:
+            return SHORT
+        gone = self.holdings.gone.get(node.name, "")
+        refusal = self.holdings.refusal(node.row, self.request(subject)) or SHORT
+        return f"{refusal}; {gone}" if gone else refusal
 
     def score(self, subject: Subject, nodes: Nodes) -> Floats | None:
         """Rate nodes by the cards that a pod would get."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import numpy as np
 
 from pumice.plugins.deviceshare import cards
@@ -28,13 +29,14 @@ _MOST_ANSWERS: Final = 1 << 21
 class Answers:
     """What equal pods get: for each situation the one that their node is in afterwards, and how well that suits them."""
 
-    __slots__ = ("_paths", "_request", "_situations", "after", "choices", "scores")
+    __slots__ = ("_paths", "_request", "_situations", "after", "causes", "choices", "scores")
 
     def __init__(self, situations: Situations, request: Hashable) -> None:
         self._situations = situations
         self._request = request
         self.after: Rows = np.full(2, (NO_CARDS, REFUSED), dtype=np.int64)
         self.scores: Floats = np.zeros(2)
+        self.causes: Rows = np.zeros(2, dtype=np.int64)
         self.choices: dict[int, Choice] = {}
         self._paths: dict[int, list[int]] = {}
 
@@ -87,13 +89,18 @@ class Answers:
             more += len(self.after)  # twice as many, so that this is rare
             self.after = np.concatenate((self.after, np.full(more, UNKNOWN, dtype=np.int64)))
             self.scores = np.concatenate((self.scores, np.zeros(more)))
+            self.causes = np.concatenate((self.causes, np.zeros(more, dtype=np.int64)))
 
     def _ask(self, at: int) -> None:
         of, about, state = self._situations.known[at]
-        choice = self.choices[at] = self._situations.choose(of, about, state, self._request)
+        choice = self._situations.choose(of, about, state, self._request)
+        if not choice.shares and not all(card.well for card in of):
+            cured = self._situations.choose(tuple(map(cards.cured, of)), about, state, self._request)
+            choice = msgspec.structs.replace(choice, cause=cards.ILL) if cured.shares else choice
+        self.choices[at] = choice
         after = self._situations.number(of, about, cards.taken(state, choice.shares)) if choice.shares else REFUSED
         self._grow()
-        self.after[at], self.scores[at] = after, choice.score
+        self.after[at], self.scores[at], self.causes[at] = after, choice.score, choice.cause
 
 
 class Situations:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pumice.api import names, quantity
-from pumice.plugins.deviceshare import cards
+from pumice.plugins.deviceshare import cards, geometries
 from pumice.plugins.deviceshare.cards import Card, Choice, Held, Share, State
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ _FIELDS: Final = 6
 _MOST_CARDS: Final = 64
 _ALL_CORES: Final = 100
 _KIND: Final = "NVIDIA"
+RULE: Final = "rule "
+"""How the names of rules begin that keep pods off each other's cards."""
 
 
 class RegisterError(ValueError):
@@ -28,10 +30,11 @@ class RegisterError(ValueError):
 
 
 class Register(msgspec.Struct, frozen=True):
-    """The cards of a node that are well, and how they are shared."""
+    """The cards of a node, how they are shared, and by how much memory that is asked for is multiplied where they are cut."""
 
     cards: tuple[Card, ...] = ()
     mode: str = HAMI
+    factor: int = 1
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -55,8 +58,8 @@ class Request(msgspec.Struct, frozen=True):
     named: tuple[str, ...] = ()  # names that it brings along, and of which no card that it uses may have one already
 
 
-def register_of(node: core.Node) -> Register:
-    """Read the cards of a node, or raise a `RegisterError`."""
+def register_of(node: core.Node, known: geometries.Geometries = geometries.NONE) -> Register:
+    """Read the cards of a node, with the ways to cut them, or raise a `RegisterError`."""
     text = node.metadata.annotations.get(names.NODE_VGPU_REGISTER, "")
     offered = node.status.allocatable
     if not text or not all(
@@ -78,9 +81,11 @@ def register_of(node: core.Node) -> Register:
             )
         if len(found) >= _MOST_CARDS:
             raise RegisterError(f"{names.NODE_VGPU_REGISTER}: more than {_MOST_CARDS} cards")
-        if health.lower() in ("true", "1", "t"):
-            found.append(Card(name, int(memory[:12]), int(slots[:6]), kind))
-    return Register(tuple(found), MIG if mode == MIG else HAMI)
+        well = health.lower() in ("true", "1", "t")
+        found.append(Card(name, int(memory[:12]), int(slots[:6]), kind, well, known.of(kind)))
+    if mode != MIG:  # the last card's is the node's
+        return Register(tuple(msgspec.structs.replace(card, groups=()) for card in found))
+    return Register(tuple(found), MIG, known.factor)
 
 
 def _units(text: Any) -> int:
@@ -118,8 +123,6 @@ def _asked(resources: core.ResourceRequirements) -> Asked:
 
 def choose(register: Register, state: State, request: Request, policy: str) -> Choice:
     """Choose cards for one container after the other; the same card may serve several of them."""
-    if register.mode == MIG:
-        return Choice(refusal="its cards are cut into MIG instances, which are not provided yet")
     if request.mode and request.mode != register.mode:
         return Choice(refusal=f"its cards are shared by {register.mode}, and the pod asks for {request.mode}")
     shares: list[Share] = []
@@ -127,30 +130,46 @@ def choose(register: Register, state: State, request: Request, policy: str) -> C
     for index, asked in enumerate(request.containers):
         found = [
             msgspec.structs.replace(share, container=index)
-            for share in _for_container(register.cards, state, request, asked, policy)
+            for share in _for_container(register, state, request, asked, policy)
         ]
         if len(found) < asked.number:
-            return Choice(refusal=_shortage(register.cards, asked, len(found)))
+            return _shortage(register, asked, len(found))
         score += sum(_score(register.cards[each.position], state[each.position], each, policy) for each in found)
         state = cards.taken(state, tuple(found))
         shares += found
     return Choice(tuple(shares), score)
 
 
-def _shortage(of: tuple[Card, ...], asked: Asked, found: int) -> str:
+def _shortage(register: Register, asked: Asked, found: int) -> Choice:
+    of = register.cards
     memory = f"{asked.memory} MiB" if asked.memory else f"{asked.percentage}% of its memory"
-    return f"{found} of its {len(of)} cards have {memory} and {asked.cores} cores left, {asked.number} are asked for"
+    unknown = sorted({card.type for card in of if register.mode == MIG and not card.groups})
+    if unknown:
+        why = f"its cards are cut into MIG instances, and no geometry of {', '.join(unknown)} is known"
+        return Choice(refusal=why, cause=cards.UNCUT)
+    have = "an instance of" if register.mode == MIG else "have"
+    left = f"{found} of its {len(of)} cards {have} {memory} and {asked.cores} cores left, {asked.number} are asked for"
+    return Choice(refusal=left + cards.ill(of))
 
 
-def _for_container(of: tuple[Card, ...], state: State, request: Request, asked: Asked, policy: str) -> list[Share]:
+def _for_container(register: Register, state: State, request: Request, asked: Asked, policy: str) -> list[Share]:
     found: list[Share] = []
+    cut = register.mode == MIG
+    # Rules are about cards that are not cut: instances keep pods apart.
+    named = tuple(name for name in request.named if not name.startswith(RULE)) if cut else request.named
     for position in _order(state, policy):
         if len(found) == asked.number:
             break
-        card, held = of[position], state[position]
-        need = asked.memory or card.memory * asked.percentage // 100
-        if _takes(card, held, request, asked.cores, need):
-            found.append(Share(position, need, asked.cores, request.named))
+        card, held = register.cards[position], state[position]
+        need, instance = asked.memory or card.memory * asked.percentage // 100, ""
+        if cut:
+            fit = geometries.choose(card.groups, held.instances, need * register.factor)
+            if fit is None:
+                continue
+            instance, need = fit
+        apart = not any(name in held.names for name in named)
+        if apart and _takes(card, held, request, asked.cores, 0 if cut else need):
+            found.append(Share(position, need, asked.cores, named, instance=instance))
     return found
 
 
@@ -165,8 +184,8 @@ def _order(state: State, policy: str) -> list[int]:
 
 
 def _takes(card: Card, held: Held, request: Request, cores: int, need: int) -> bool:
-    """Tell whether a card takes one more share."""
-    if card.id in request.avoid_ids or (request.use_ids and card.id not in request.use_ids):
+    """Tell whether a card takes one more share; how much memory an instance has is looked at before."""
+    if not card.well or card.id in request.avoid_ids or (request.use_ids and card.id not in request.use_ids):
         return False
     kind = card.type.lower()
     if request.use_types:
@@ -174,11 +193,11 @@ def _takes(card: Card, held: Held, request: Request, cores: int, need: int) -> b
             return False
     elif any(word in kind for word in request.avoid_types):
         return False
-    if any(name in held.names for name in request.named):
-        return False
     alone = cores == _ALL_CORES and held.users > 0
     full = cores == 0 and held.cores >= _ALL_CORES
-    fits = held.memory + need <= card.memory and held.cores + cores <= _ALL_CORES and held.users < card.slots
+    fits = (
+        (not need or held.memory + need <= card.memory) and held.cores + cores <= _ALL_CORES and held.users < card.slots
+    )
     return fits and not alone and not full
 
 
@@ -193,7 +212,7 @@ def written(of: tuple[Card, ...], choice: Choice, containers: int) -> str:
     """Write down which container has which part of which card."""
     parts = [
         "".join(
-            f"{of[share.position].id},{_KIND},{share.memory},{share.cores}:"
+            f"{of[share.position].id}{f'[{share.instance}]' if share.instance else ''},{_KIND},{share.memory},{share.cores}:"
             for share in choice.shares
             if share.container == index
         )
@@ -212,8 +231,11 @@ def _read(text: str, positions: Mapping[str, int], named: tuple[str, ...]) -> It
     for index, container in enumerate(text.split(";")):
         for part in container.split(":"):
             fields = part.split(",")
-            if len(fields) == 4 and fields[0] in positions and fields[2].isdigit() and fields[3].isdigit():
-                yield Share(positions[fields[0]], int(fields[2][:12]), int(fields[3][:6]), named, index)
+            card, _, instance = fields[0].partition("[")
+            if len(fields) == 4 and card in positions and fields[2].isdigit() and fields[3].isdigit():
+                shared = named if not instance else tuple(name for name in named if not name.startswith(RULE))
+                amounts = int(fields[2][:12]), int(fields[3][:6])
+                yield Share(positions[card], *amounts, shared, index, instance.rstrip("]"))
 
 
 def stamps(node: str, of: tuple[Card, ...], choice: Choice, containers: int, now: int) -> Mapping[str, str]:
