@@ -334,6 +334,7 @@ CASES = [
             "nodes": {"n1": {"cpu": "40.125", "memory": 20, "time": "2026-01-01T00:00:01Z"}},
         },
     ),
+    (kinds.CARD_GEOMETRIES, {"text": "nvidia: {}"}),
     (
         kinds.POD_DISRUPTION_BUDGET,
         {
