@@ -5,8 +5,16 @@ from __future__ import annotations
 import pytest
 
 from pumice.apiserver.schemas import cel
+from pumice.cel import language
 
-SELF = {"a": 1, "b": "text", "l": [1, 2, 3], "m": {"k": True}, "o": [{"n": "x", "v": 1}, {"n": "y", "v": 2}]}
+SELF = {
+    "a": 1,
+    "b": "text",
+    "l": [1, 2, 3],
+    "m": {"k": True},
+    "q": "1Gi",
+    "o": [{"n": "x", "v": 1}, {"n": "y", "v": 2}],
+}
 
 
 @pytest.mark.parametrize(
@@ -27,6 +35,10 @@ SELF = {"a": 1, "b": "text", "l": [1, 2, 3], "m": {"k": True}, "o": [{"n": "x", 
         ("self.b.matches('^t.*t$') && !('x' in (self.b.lowerAscii().size() > 9 ? ['x'] : []))", True),
         ("self.a == 2", False),
         ("-self.a < 0 && self.a != 2 && 7 / 2 == 3 && 7 % 2 == 1", True),
+        ("-5 % 3 == -2 && -7 / 2 == -3", True),
+        ("self.l.exists(x, 1 / (x - 1) == 1)", True),
+        ("quantity(self.q).isLessThan(quantity('2Gi'))", True),
+        ("self.a == 'text'", False),
     ],
 )
 def test_a_rule_is_what_it_says(rule, wanted):
@@ -39,10 +51,9 @@ def test_a_rule_is_what_it_says(rule, wanted):
     [
         "self.a ==",
         "foo(self)",
-        "self.b.format([1])",
         "self.l.sortBy(x, x)",
         "self a",
-        "quantity('1')",
+        "1 + 'a' == 2",
         "self.$x",
         "'open",
     ],
@@ -61,4 +72,26 @@ def test_a_rule_about_a_change_is_asked_only_where_something_was_before():
 
 def test_a_rule_that_fails_on_a_value_is_a_violation_with_why():
     ((_, text),) = cel.violations([{"rule": "self.z > 1"}], SELF, None)
-    assert "no such key: z" in text or "failed rule" in text
+    assert '"z" evaluating rule: self.z > 1' in text
+
+
+def test_without_the_extra_rules_are_taken_as_kept_and_conditions_say_what_is_missing(monkeypatch):
+    def missing():
+        raise language.MissingError(language.MISSING)
+
+    cel._compiled.cache_clear()
+    language.over.cache_clear()
+    monkeypatch.setattr(language, "evaluator", missing)
+    cel.parse("nonsense(")
+    assert cel.violations([{"rule": "self.a == 2"}], SELF, None) == []
+    with pytest.raises(cel.CelError, match=r"pumice\[cel\]"):
+        cel.condition("object.a == 1", {"object": SELF})
+    cel._compiled.cache_clear()
+    language.over.cache_clear()
+
+
+def test_a_message_may_be_an_expression():
+    rule = {"rule": "self.a == 2", "messageExpression": "'a is ' + string(self.a)", "message": "plain"}
+    assert cel.violations([rule], SELF, None) == [("FieldValueInvalid", "a is 1")]
+    rule["messageExpression"] = "self.z"
+    assert cel.violations([rule], SELF, None) == [("FieldValueInvalid", "plain")]

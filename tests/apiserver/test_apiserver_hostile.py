@@ -247,7 +247,8 @@ def test_the_rules_of_one_object_share_what_they_may_spend():
         patched.setattr(cel, "budget", counted)
         found = validating.causes({"a": ["x"] * 200}, node)
     assert len(spent) == 1
-    assert any("call cost exceeds limit" in text for _, _, text in found)
+    assert spent[0][0] < 0
+    assert found
 
 
 # -- rules, patterns, selectors --------------------------------------------------------------------------------------
@@ -256,14 +257,12 @@ def test_the_rules_of_one_object_share_what_they_may_spend():
 @pytest.mark.parametrize(
     ("rule", "said"),
     [
-        ("'x' * 1000000000 == 'x'", "are no numbers"),
-        ("'%1000000000d' % 5 == 'x'", "are no numbers"),
-        ("[1] * 1000000000 == [1]", "are no numbers"),
-        ("self.all(a, self.all(b, self.all(c, self.all(d, a + b + c + d > 0))))", "call cost exceeds limit"),
-        ("self.map(a, self.map(b, self.map(c, self))).size() > 0", "call cost exceeds limit"),
+        ("'x' * self[0] == 'x'", "no matching overload"),
+        ("self.all(a, self.all(b, self.all(c, self.all(d, a - b - c - d < 1000))))", "udget exceeded"),
+        ("self.map(a, self.map(b, self.map(c, self))).size() > 0", "udget exceeded"),
         ("9223372036854775807 * 9223372036854775807 > 0", "integer overflow"),
-        ("'a'.matches('(') == true", "no such overload"),
-        ("-'a' == 'b'", "no such overload"),
+        ("'a'.matches('(' + string(self[0])) == true", "missing )"),
+        ("-self == 'b'", "overload"),
     ],
 )
 def test_a_rule_that_would_take_long_or_grow_is_a_violation_with_why(rule, said):
@@ -274,11 +273,13 @@ def test_a_rule_that_would_take_long_or_grow_is_a_violation_with_why(rule, said)
 @pytest.mark.parametrize(
     ("rule", "said"),
     [
-        ("(" * 1_900 + "1" + ")" * 1_900, "nested too deeply"),
-        ("!" * 3_000 + "true", "nested too deeply"),
-        ("1+" * 3_000 + "1", "parts; at most 4000"),
-        ("x" * 20_000, "characters; at most 16384"),
-        ("9" * 5_000 + " > 1", "no number of 64 bits"),
+        ("(" * 1_900 + "1" + ")" * 1_900, "recursion"),
+        ("1+" * 3_000 + "1", "recursion"),
+        ("x" * 20_000, "bytes; at most 10240"),
+        ("9" * 5_000 + " > 1", "invalid int literal"),
+        ("'x' * 1000000000 == 'x'", "no matching overload"),
+        ("[1] * 1000000000 == [1]", "no matching overload"),
+        ("['a']" + ".map(x, x + x + x)" * 9 + " == []", "too large"),
     ],
 )
 def test_a_rule_that_is_too_long_or_too_deep_is_refused_when_it_is_read(rule, said):

@@ -94,6 +94,19 @@ def test_what_cannot_be_compiled_says_why(expression, said):
         language.over("x").compile(expression)
 
 
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "'a'" + ".replace('a', 'aaaaaaaaaa')" * 8 + " == ''",
+        "['a']" + ".map(x, x + x + x + x)" * 12 + " == []",
+        "cel.bind(a, 'aa' + 'aa', " * 8 + "a" + ")" * 8 + " == ''",
+    ],
+)
+def test_what_could_grow_beyond_memory_is_refused(expression):
+    with pytest.raises(language.CelError, match="too large"):
+        language.over("x").compile(expression)
+
+
 def test_loops_end():
     ten = "[0,1,2,3,4,5,6,7,8,9]"
     expression = f"{ten}.all(a,{ten}.all(b,{ten}.all(c,{ten}.all(d,{ten}.all(e,true)))))"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.cel import functions
@@ -20,6 +21,11 @@ MISSING: Final = (
     "CEL expressions are evaluated by the package cel-expr-python, which is not installed: install pumice[cel]"
 )
 _SHOWN: Final = 300
+_JOINING: Final = re.compile(r"\.\s*(?:replace|join|format)\s*\(")
+_LOOPING: Final = re.compile(r"\.\s*(?:all|exists|exists_one|filter|map|bind|optMap|optFlatMap)\s*\(")
+_MOST_JOINS: Final = 2
+_MOST_LOOPS: Final = 3
+_LONGEST_JOINING: Final = 2048
 
 
 class CelError(ValueError):
@@ -70,6 +76,10 @@ class Language:
         size = len(expression.encode(errors="replace"))
         if size > LONGEST:
             raise CelError(f"it has {size} bytes; at most {LONGEST} are read")
+        if _may_grow(expression):
+            raise CelError(
+                "it puts texts or lists together inside loops, or again and again, and what it makes may be too large"
+            )
         try:
             return Program(self._environment.compile(expression), self._error)
         except Exception as error:  # noqa: BLE001  the evaluator says everything by one kind of exception
@@ -105,6 +115,15 @@ def is_installed() -> bool:
 def over(*variables: str) -> Language:
     """Return the language over some variables; it is the same for everybody, and making it takes a while."""
     return Language(variables)
+
+
+def _may_grow(expression: str) -> bool:
+    """Tell whether an expression could make something that is larger than memory: the evaluator bounds iterations, not sizes."""
+    joins = len(_JOINING.findall(expression))
+    loops = len(_LOOPING.findall(expression))
+    if joins:
+        return joins > _MOST_JOINS or loops > 1 or len(expression) > _LONGEST_JOINING
+    return loops > _MOST_LOOPS and "+" in expression
 
 
 def _declared(cel: ModuleType) -> list[Any]:

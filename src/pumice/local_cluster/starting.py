@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
+from pumice.apiserver.schemas import cel as rules
+from pumice.cel import language
 from pumice.local_cluster import access_files, api_thread, controlling, live_line, platforms
 from pumice.server.health import overdue
 from pumice.server.threads import watchdog
@@ -96,6 +98,8 @@ def _run(options: Options, folder: Path, tell: Callable[[str], None], beside: Be
         watching.stop()
         raise UpError(str(error)) from error
     tell(_guide(options, api, access))
+    if not language.is_installed():
+        tell(rules.NOT_EVALUATED)
     line.start()
     try:
         wanted = options.scheduler == "pumice"

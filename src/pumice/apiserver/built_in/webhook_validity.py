@@ -113,7 +113,7 @@ def _conditions(webhook: Mapping[str, Any], field: str) -> Causes:
             found += wrong.required(f"{where}.expression")
             continue
         try:
-            cel.parse(text)
+            cel.parse_condition(text)
         except cel.CelError as error:
             found += wrong.invalid(
                 f"{where}.expression",

@@ -14,6 +14,7 @@ from pumice.framework.points import Reads
 from pumice.framework.reasons import FitSummary, Invalid
 from pumice.model.resources import PODS
 from pumice.plugins.capacity import accounts, queue_tree, victims
+from pumice.plugins.capacity.device_quotas import DeviceQuotas
 from pumice.plugins.sharing import admission, flat_limits, minima, queue_limits
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from pumice.plugins.sharing import rooms
 
 NO_PLACE = "QueueTakesNoJobs"
-_LATER = "accepted for compatibility; quotas of device classes are not counted yet"
 
 
 class CapacitySettings(Settings):
@@ -44,8 +44,16 @@ class CapacitySettings(Settings):
         replacement=0,
         help="how many ancestors of a queue take part when something is reclaimed; 0 asks the queue alone",
     )
-    device_quotas = settings.truth("capacity.DynamicResourceAllocationEnable", default=False, help=_LATER)
-    consumable_quotas = settings.truth("capacity.DRAConsumableCapacityEnable", default=False, help=_LATER)
+    device_quotas = settings.truth(
+        "capacity.DynamicResourceAllocationEnable",
+        default=True,
+        help="whether `deviceclass/<class>` in a capability limits the devices of a class that the claims of a queue have",
+    )
+    consumable_quotas = settings.truth(
+        "capacity.DRAConsumableCapacityEnable",
+        default=True,
+        help="whether `<dimension>.deviceclass/<class>` in a capability limits what these claims take of a capacity of the devices",
+    )
 
 
 class Capacity(Plugin):
@@ -60,6 +68,9 @@ class Capacity(Plugin):
     hold on every level, and leaves are compared by the branches in which they differ. A queue whose parents are missing or go in a circle takes no jobs and counts for nothing,
     and neither do jobs of queues that have children; everybody else is served as if they were not there. With `ancestorReclaimLevel` above 0, that many ancestors of a victim's queue must
     be above their due too, and a queue may reclaim if one of that many ancestors is below its own.
+
+    `deviceclass/<class>` in a `capability` is how many devices of a class the claims of the queue's pods may have (0 says nothing), `<dimension>.deviceclass/<class>` how much of a capacity of theirs; where a class is
+    listed, a dimension that claims ask for must be, too. A claim counts once for a queue, by what it has, or before that by what it asks for: the largest of several options, one device where all are asked for.
     """
 
     name = "capacity"
@@ -111,6 +122,7 @@ class Capacity(Plugin):
             admission.guard(session, admission.Guard(self.rooms, self.admitted, self.beyond_limit))
         session.queue_accounts = self.account
         session.allocatable.add(self.refuse, reads=Reads.QUEUE)
+        self._limit_devices(session)
         session.preemptive.add(self.may_not_reclaim)
         # Which resources a claimant asks for, and whether its queue is due any of them, says whom it may take.
         session.reclaimable.add(self.victims.reclaimable, reads=Reads.QUEUE | Reads.COLUMNS, basis=self._basis)
@@ -119,6 +131,20 @@ class Capacity(Plugin):
         session.due.add(self.due)
         session.job_enqueueable.add(self.vote)
         session.job_enqueued.add(self.let_in)
+
+    def _limit_devices(self, session: Session) -> None:
+        """Register the quotas of device classes, if there are claims and any queue has one."""
+        if not self.settings.device_quotas or not session.cluster.devices.claims:
+            return
+        quotas = DeviceQuotas(session.cluster, self._with_above, dimensions=self.settings.consumable_quotas)
+        if quotas.limits:
+            session.allocatable.add(quotas.refuse, reads=Reads.QUEUE | Reads.TASK)
+            session.follow(quotas.follow)
+
+    def _with_above(self, name: str) -> Sequence[Queue]:
+        """Return a queue and those above it."""
+        account = self.accounts.get(name)
+        return () if account is None else [account.queue, *(each.queue for each in account.above)]
 
     def _refresh(self, cluster: Cluster) -> None:
         """Bring accounts up to date, opening them anew only if some queue, the cluster's size or what foreign pods hold says something else."""
