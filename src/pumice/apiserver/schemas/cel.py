@@ -11,7 +11,7 @@ import re
 from typing import Any, Final
 
 from pumice.cel import language
-from pumice.cel.language import CelError
+from pumice.cel.language import CelError as CelError  # noqa: PLC0414  whoever catches it finds it here
 
 Document = dict[str, Any]
 Scope = dict[str, Any]
