@@ -14,6 +14,7 @@ from pumice.model.devices import decisions
 from pumice.model.preparations import ClaimReservation, ExtendedClaimStatus, NewClaim
 
 DEVICE = ("d", "p", "x")
+NOBODY_DECIDES = 'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: gang}]\n'
 
 
 def claim(version=1, *, allocation=None, consumers=(), uid="c-uid", conditions=()):
@@ -59,7 +60,7 @@ def decided(name, allocation=None, **fields):
 
 def sent(size=1, allocation=None, before=None, **fields):
     """Let the pods of a gang be placed, as if a plugin had decided about their claim, and their binds be sent."""
-    desk = Desk()
+    desk = Desk(NOBODY_DECIDES)
     desk.feed(node("n1"), before or claim(), group("g", size), *(asking(f"g-{i}") for i in range(size))).apply()
     tasks = [desk.task(f"g-{i}") for i in range(size)]
     session = desk.session()
@@ -95,6 +96,23 @@ def test_a_claim_that_is_as_it_should_be_needs_no_write():
     desk = sent(before=claim(allocation=given(), consumers=["g-0"]))
     assert desk.world.of(Prepare) == []
     assert desk.world.binds == {"g-0": "n1"}
+
+
+def test_a_pod_that_is_placed_anew_is_reserved_anew_though_the_old_reservation_still_shows():
+    desk = sent()
+    (prepare,) = desk.world.of(Prepare)
+    desk.settle(prepare, read=shown(claim(2, allocation=given(), consumers=["g-0"]))).apply()
+    (bind,) = desk.world.of(Bind)
+    desk.settle(bind, "refused").apply()
+    (back,) = desk.world.of(TakeBack)
+    task = desk.task("g-0")
+    statement = desk.session().statement()
+    statement.allocate([task], [desk.node("n1")])
+    desk.cluster.devices.reserve(task.uid, decisions.ClaimReservation("n1", (decided("g-0"),)))
+    statement.commit()
+    assert desk.world.effects[-1] == prepare
+    assert back in desk.world.effects[:-1]
+    assert len(desk.world.of(Bind)) == 1
 
 
 def test_an_older_state_from_the_watch_does_not_undo_what_an_answer_has_shown():
@@ -230,7 +248,7 @@ def test_a_claim_for_extended_resources_is_made_first_under_a_name_that_stays_th
 
 
 def test_a_claim_that_fits_nowhere_is_freed_once_against_the_version_that_was_judged():
-    desk = Desk()
+    desk = Desk(NOBODY_DECIDES)
     desk.feed(node("n1"), claim(4, allocation=given())).apply()
     desk.cluster.devices.to_free["a/c"] = "no node passes"
     desk.cache.claims.free()
@@ -250,7 +268,7 @@ def test_a_claim_that_fits_nowhere_is_freed_once_against_the_version_that_was_ju
 
 
 def test_a_claim_that_could_not_be_freed_is_tried_again_when_it_is_asked_for_again():
-    desk = Desk()
+    desk = Desk(NOBODY_DECIDES)
     desk.feed(node("n1"), claim(4, allocation=given())).apply()
     for attempt in (1, 2):
         desk.cluster.devices.to_free["a/c"] = "no node passes"

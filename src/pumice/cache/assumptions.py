@@ -159,7 +159,8 @@ class Assumptions:
             reservation = devices.reservation(task.uid)
             wanted = said.get(task.uid, ())
             if reservation is not None:
-                wanted = (*wanted, *claims.preparations_for(task, devices))
+                undone = self.preparing.is_being_taken_back(task.uid)
+                wanted = (*wanted, *claims.preparations_for(task, devices, all_of_it=undone))
             if wanted or (reservation is not None and reservation.patience):
                 found[task.uid] = wanted
         return found
@@ -168,6 +169,11 @@ class Assumptions:
         sent = self._bindings[uid] = Binding(effect, decided_on, self._now + PATIENCE + effect.volume_patience)
         self._first_look = min(self._first_look, sent.next_look)
         self._cache.world.send(effect)
+
+    def leave(self, now: int) -> None:
+        """Send the binds for which everything is written, if what they were decided on still stands now that all events are taken in."""
+        for verdict in self.preparing.leaving(now):
+            self._follow(verdict, now)
 
     def _follow(self, verdict: Verdict, now: int) -> None:
         """Send the binds of a party for which everything is written, or let its pods be pending again."""
@@ -385,8 +391,7 @@ class Assumptions:
     def review(self, now: int) -> None:
         """Repeat what is due, and ask after what nobody has confirmed for long."""
         self._now = now
-        for verdict in self.preparing.review(now):
-            self._follow(verdict, now)
+        self.preparing.review(now)
         for uid, eviction in list(self._evictions.items()):
             if eviction.next_look <= now or eviction.refused:
                 try:

@@ -140,12 +140,20 @@ class Cache:
         if len(self.failures) > known:
             self.cluster.recount()  # whatever was left half done counts as what it is now
         self.cluster.prepare()
+        self._let_leave(now)
         self.objects.hyper_nodes.review()
         if not standby:
             self.publisher.catch_up(now)
         else:
             self._early_failures = self.failures[-FAILURES:]
             self.inputs.ends(skipped=True)
+
+    def _let_leave(self, now: int) -> None:
+        """Send binds for which everything was written; a fault there is told of like any other."""
+        try:
+            self.assumptions.leave(now)
+        except Exception as error:  # noqa: BLE001  what breaks down here must not cost a cycle
+            self.broke("binds that were prepared could not be sent", error)
 
     def _look(self, watcher: handover.Overtaking | None = None) -> None:
         """Decode the events that have come in by now, without applying them."""

@@ -51,13 +51,13 @@ class Wait(msgspec.Struct, frozen=True):
     until: int = 0
 
 
-def preparations_for(task: Task, devices: Devices) -> tuple[Preparation, ...]:
-    """Return what is to be written for the claims of a pod before it is bound; nothing for those that are as they should be."""
+def preparations_for(task: Task, devices: Devices, *, all_of_it: bool) -> tuple[Preparation, ...]:
+    """Return what is to be written for the claims of a pod before it is bound; those that are as they should be are left out, unless they will not stay so."""
     reservation = devices.reservation(task.uid)
-    return tuple(_of(task, reservation, devices)) if reservation is not None else ()
+    return tuple(_of(task, reservation, devices, all_of_it=all_of_it)) if reservation is not None else ()
 
 
-def _of(task: Task, reservation: ClaimReservation, devices: Devices) -> Iterator[Preparation]:
+def _of(task: Task, reservation: ClaimReservation, devices: Devices, *, all_of_it: bool) -> Iterator[Preparation]:
     pod: dict[str, str] = {"pod": task.name, "pod_uid": task.uid}
     for decision in reservation.decisions:
         name, uid = decision.claim, decision.uid
@@ -67,7 +67,8 @@ def _of(task: Task, reservation: ClaimReservation, devices: Devices) -> Iterator
             manifest = {**decision.made, "metadata": metadata}
             yield preparations.NewClaim(namespace=decision.namespace, claim=name, manifest=manifest, **pod)
         claim = devices.claims.get(decision.key)
-        if claim is None or not (decisions.has(claim, decision) and decisions.is_reserved(claim, task.uid)):
+        done = claim is not None and decisions.has(claim, decision) and decisions.is_reserved(claim, task.uid)
+        if all_of_it or not done:
             yield preparations.ClaimReservation(
                 namespace=decision.namespace,
                 claim=name,

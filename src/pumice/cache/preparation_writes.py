@@ -191,7 +191,7 @@ def _unmake_claim(wanted: NewClaim, found: Mapping[str, Any]) -> Next:
     finalizers = metadata.get("finalizers") or []
     if names.CLAIM_FINALIZER in finalizers:
         left = [each for each in finalizers if each != names.CLAIM_FINALIZER]
-        return Write({"metadata": {**_current(found), "finalizers": left}})
+        return Write({"metadata": {**_current(found), "finalizers": left or None}})
     return None if metadata.get("deletionTimestamp") else Remove(metadata["uid"])
 
 

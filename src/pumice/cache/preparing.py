@@ -132,6 +132,10 @@ class Preparing:
         """Tell whether the bind of a pod has not left yet."""
         return uid in self._party_of
 
+    def is_being_taken_back(self, uid: str) -> bool:
+        """Tell whether something that was written for a pod is being taken back, though it may still show."""
+        return uid in self._returning
+
     # -- answers -----------------------------------------------------------------------------------------------
 
     def settle(self, effect: Prepare, outcome: Outcome, now: int) -> Verdict:
@@ -143,7 +147,7 @@ class Preparing:
         if failure is None:
             del party.waiting[effect.uid]
             del party.due[effect.uid]
-            return self._go_on(self._party_of[effect.uid], now)
+            return NOTHING
         tries = party.tries[effect.uid] = party.tries.get(effect.uid, 0) + 1
         if failure.code in ("unavailable", "unknown") and tries < TRIES:
             party.due[effect.uid] = now + max(retry_pauses.FIRST_DELAY, retry_pauses.delay(tries, failure.code))
@@ -151,10 +155,8 @@ class Preparing:
         return self.fall(effect.uid, failure.message, failure.code)
 
     def _go_on(self, number: int, now: int) -> Verdict:
-        """Let the binds of a party leave once everything is written and the devices are ready."""
+        """Let the binds of a party leave, for which everything is written, once the devices are ready."""
         party = self._parties[number]
-        if party.waiting:
-            return NOTHING
         party.since = party.since or now
         party.until = None
         cluster = self._cache.cluster
@@ -199,6 +201,7 @@ class Preparing:
         if failure is None or failure.code == "notfound":
             del self._returning[effect.uid]
             self._cache.cluster.devices.release(_holder(effect.uid))
+            self._cache.cluster.changed += 1  # whoever waited to know what a claim has may go on
             return
         known.tries += 1
         known.due = now + max(retry_pauses.FIRST_DELAY, retry_pauses.delay(known.tries, failure.code))
@@ -255,8 +258,12 @@ class Preparing:
 
     # -- time --------------------------------------------------------------------------------------------------
 
-    def review(self, now: int) -> list[Verdict]:
-        """Repeat what is due, and see which parties may leave; an answer that stays away is asked for by doing it again."""
+    def leaving(self, now: int) -> list[Verdict]:
+        """Say of every party for which all is written whether its binds may leave, or cannot."""
+        return [self._go_on(number, now) for number, party in list(self._parties.items()) if not party.waiting]
+
+    def review(self, now: int) -> None:
+        """Repeat what is due; an answer that stays away is asked for by doing it again."""
         for party in self._parties.values():
             for uid, due in list(party.due.items()):
                 if due <= now:
@@ -267,8 +274,6 @@ class Preparing:
                 returning.due = now + PATIENCE
                 returning.effect = structs.replace(returning.effect)
                 self._cache.world.send(returning.effect)
-        waiting = [number for number, party in self._parties.items() if not party.waiting]
-        return [self._go_on(number, now) for number in waiting]
 
     def next_wake(self) -> int | None:
         """Return when something is to be repeated."""

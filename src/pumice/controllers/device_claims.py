@@ -192,7 +192,7 @@ def _released(claim: Mapping[str, Any], left: list[Any], *, fewer: bool) -> list
     steps = [steps_to.patch(CLAIM, claim, {"status": status}, exact=True, status=True)] if status else []
     if not left and protected:
         others = [each for each in finalizers if each != names.CLAIM_FINALIZER]
-        steps.append(steps_to.patch(CLAIM, claim, {"metadata": {"finalizers": others}}))
+        steps.append(steps_to.patch(CLAIM, claim, {"metadata": {"finalizers": others or None}}))
     return steps
 
 

@@ -15,7 +15,7 @@ from pumice import __version__
 from pumice.api import kinds
 from pumice.cache import assignment
 from pumice.cache.cache import Cache
-from pumice.cache.effects import Prepare
+from pumice.cache.effects import Prepare, TakeBack
 from pumice.cache.options import Options
 from pumice.framework import registry
 from pumice.framework.configuration import ConfigurationError
@@ -286,7 +286,7 @@ class Process:
     def _settled(self, outcome: Outcome) -> None:
         """Take an answer; of what was done the watches tell, of what failed, or was prepared for a bind, nobody else does."""
         self._cache.settled(outcome)
-        if outcome.failure is not None or isinstance(outcome.effect, Prepare):
+        if outcome.failure is not None or isinstance(outcome.effect, Prepare | TakeBack):
             self._box.ring()
 
     # -- chores of the I/O thread ------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ def strategic(target: Mapping[str, Any], patch: Manifest) -> Manifest:
     for field, key in _KEYS.items():
         changes, present = status.get(field), mapping(target, "status").get(field)
         if isinstance(changes, list):
-            whole[field] = with_entries(present if isinstance(present, list) else [], changes, key)
+            whole[field] = with_entries(present if isinstance(present, list) else [], changes, key) or None
     return {**patch, "status": {**status, **whole}} if whole else patch
 
 
