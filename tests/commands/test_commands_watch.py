@@ -10,13 +10,13 @@ import command_objects as objects
 import pytest
 
 from pumice.api import kinds
-from pumice.cli.volcano import calls, failing, job_rows, job_verbs, listing, queue_rows, watching
+from pumice.cli.volcano import calls, failing, job_rows, job_verbs, lists, queue_rows, watching
 from pumice.kube import errors
 from testbed import waiting
 
-JOBS = listing.Listing((listing.Read(kinds.JOB),), lambda _: (*job_rows.COLUMNS, *job_rows.WIDE))
-QUEUES = listing.Listing(
-    (listing.Read(kinds.QUEUE), listing.Read(kinds.POD_GROUP)),
+JOBS = lists.Listing((lists.Read(kinds.JOB),), lambda _: (*job_rows.COLUMNS, *job_rows.WIDE))
+QUEUES = lists.Listing(
+    (lists.Read(kinds.QUEUE), lists.Read(kinds.POD_GROUP)),
     lambda found: queue_rows.table(queue_rows.counted(found[1])),
 )
 
@@ -37,7 +37,7 @@ def test_row_is_printed_again_when_it_changes_and_not_because_time_passes():
 
 def test_columns_stay_when_a_job_begins_to_wait():
     table = job_verbs.Table(lambda found: found[0], everywhere=False, wide=False, follows=True)
-    page = watching.Page(listing.Listing((listing.Read(kinds.JOB),), table), "")
+    page = watching.Page(lists.Listing((lists.Read(kinds.JOB),), table), "")
     heading, _ = shown(page, [[objects.job("a")]])
     assert heading[-1] == "Reason"
     waits = objects.job("a", phase="Pending")
@@ -146,7 +146,7 @@ def test_changes_are_seen_as_they_happen(commands, monkeypatch):
     async def told():
         screen = Screen()
         monkeypatch.setattr(click, "echo", screen)
-        wanted = listing.Listing((listing.Read(kinds.JOB, commands.namespace),), lambda _: job_rows.COLUMNS)
+        wanted = lists.Listing((lists.Read(kinds.JOB, commands.namespace),), lambda _: job_rows.COLUMNS)
         async with watched(commands, wanted):
             await asyncio.to_thread(commands.job, "train", state={"phase": "Pending"})
             await screen.has("train", "Pending")
@@ -169,7 +169,7 @@ def test_kind_that_is_not_served_ends_the_watch_with_how_to_install_it(commands)
     unknown = kinds.Kind(name="Thing", group="example.com", version="v1", plural="things", namespaced=True)
 
     async def told():
-        async with watched(commands, listing.Listing((listing.Read(unknown),), lambda _: job_rows.COLUMNS)) as task:
+        async with watched(commands, lists.Listing((lists.Read(unknown),), lambda _: job_rows.COLUMNS)) as task:
             await task
 
     with pytest.raises(failing.CommandError, match="does not serve things of"):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.api import duration, timestamp
+from pumice.api import duration, time_zones, timestamp
 from pumice.controllers.cron_jobs import cron_fields, schedules
 from pumice.controllers.cron_jobs.cron_fields import ScheduleError
 
@@ -229,8 +229,8 @@ def test_a_zone_is_named_once():
     "name", ["", "Local", "local", "Moon/Crater", "../../etc/passwd", "America", "a\0b", "x" * 5000]
 )
 def test_what_is_no_zone_is_refused(name):
-    with pytest.raises(schedules.ZoneError):
-        schedules.zone_of(name)
+    with pytest.raises(time_zones.ZoneError):
+        time_zones.zone_of(name)
 
 
 def test_what_never_comes_is_said_so():

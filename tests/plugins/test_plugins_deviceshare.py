@@ -500,9 +500,13 @@ def test_settings_that_make_no_sense_are_refused(arguments, says):
         configuration.load(text(**arguments), registry.catalog())
 
 
-def test_pods_with_ascend_cards_wait_with_a_reason():
-    made = _offering("n1", {"huawei.com/Ascend310P": "4"})
-    desk = Desk(text(AscendHAMiVNPUEnable=True)).feed(made, group("g", 1), asking("p", {"huawei.com/Ascend310P": "1"}))
+@pytest.mark.parametrize(
+    ("argument", "resource"),
+    [("AscendHAMiVNPUEnable", "huawei.com/Ascend310P"), ("AscendMindClusterVNPUEnable", "huawei.com/npu-core")],
+)
+def test_pods_with_ascend_cards_wait_with_a_reason(argument, resource):
+    made = _offering("n1", {resource: "4"})
+    desk = Desk(text(**{argument: True})).feed(made, group("g", 1), asking("p", {resource: "1"}))
     run(desk)
     assert desk.world.binds == {}
     assert "are not known to share Ascend cards" in desk.cycle().explain("a/g")

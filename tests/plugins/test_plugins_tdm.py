@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod
+from pumice.api import time_zones
 from pumice.plugins.tdm import budgets, windows
 
 MINUTE = 60_000_000
@@ -66,8 +67,8 @@ def test_a_window_that_cannot_be_read_is_refused(wrong):
 
 @pytest.mark.parametrize("wrong", ["", "Nowhere/Land", "../../etc/passwd", "/etc/localtime", "a\0b"])
 def test_a_time_zone_that_nobody_knows_is_refused(wrong):
-    with pytest.raises(windows.WindowError, match="time zone"):
-        windows.zone_of(wrong)
+    with pytest.raises(time_zones.ZoneError, match="time zone"):
+        time_zones.zone_of(wrong)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pumice.admission import laws, patches, remarks
 from pumice.admission.jobs import completing, validity
 from pumice.admission.parts import Part
-from pumice.api import documents
+from pumice.api import documents, time_zones
 from pumice.controllers.cron_jobs import cron_fields, schedules
 
 if TYPE_CHECKING:
@@ -90,8 +90,8 @@ def _judge_template(spec: Part, found: Remarks, settings: RuleSettings, name: st
 @lru_cache(maxsize=256)
 def _zone_problem(name: str) -> str:
     try:
-        schedules.zone_of(name)
-    except schedules.ZoneError as error:
+        time_zones.zone_of(name)
+    except time_zones.ZoneError as error:
         # A machine without a list of zones knows none, and refuses nobody but for what is never one.
         unlisted = name and name != "Local" and not zoneinfo.available_timezones()
         return "" if unlisted else str(error)

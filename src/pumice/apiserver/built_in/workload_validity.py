@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from pumice.api import time_zones
 from pumice.apiserver.built_in import wrong
 from pumice.apiserver.built_in.pod_validity import pod_spec
 from pumice.controllers.cron_jobs import cron_fields, schedules
@@ -166,7 +167,7 @@ def _zone(name: Any) -> Causes:
         why = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
         return wrong.invalid(field, name, why)
     try:
-        schedules.zone_of(name)
-    except schedules.ZoneError:
+        time_zones.zone_of(name)
+    except time_zones.ZoneError:
         return wrong.invalid(field, name, f"unknown time zone {name[:60]}")
     return []

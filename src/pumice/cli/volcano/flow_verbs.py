@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pumice.api import kinds
-from pumice.cli.volcano import calls, columns, failing, files, flow_rows, listing, printing
-from pumice.cli.volcano.flows import SEPARATOR
+from pumice.cli.volcano import calls, columns, failing, files, flow_rows, listing, lists, printing
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
 Manifest = dict[str, Any]
+SEPARATOR: Final = "---------------------------------"
 
 
 class Flows:
@@ -69,9 +69,9 @@ class Flows:
                 click.echo(SEPARATOR)
             click.echo(printing.document(item, form))
 
-    def _listing(self, namespace: str, form: str) -> listing.Listing:
+    def _listing(self, namespace: str, form: str) -> lists.Listing:
         table = (*self._table, *self._wide) if form == "wide" else self._table
-        return listing.Listing((listing.Read(self._kind, namespace),), lambda _: table)
+        return lists.Listing((lists.Read(self._kind, namespace),), lambda _: table)
 
     def _read(self, file: str, namespace: str) -> list[Manifest]:
         if not file:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,8 +11,6 @@ from pumice.cli.volcano import options
 
 if TYPE_CHECKING:
     from pumice.cli.volcano.flow_verbs import Flows
-
-SEPARATOR: Final = "---------------------------------"
 
 
 def group(what: str, title: str) -> click.Group:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pumice.api import kinds
-from pumice.cli.volcano import calls, columns, failing, files, job_rows, job_text, listing, making, printing
+from pumice.cli.volcano import calls, columns, failing, files, job_rows, job_text, listing, lists, making, printing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,8 +59,8 @@ def show_list(place: calls.Place, given: dict[str, Any]) -> None:
             job_rows.chosen(found[0], queue_name=given["queue"], scheduler=given["scheduler"], part=given["selector"])
         )
 
-    wanted = listing.Listing(
-        reads=(listing.Read(kinds.JOB, "" if everywhere else given["namespace"]),),
+    wanted = lists.Listing(
+        reads=(lists.Read(kinds.JOB, "" if everywhere else given["namespace"]),),
         table=Table(chosen, everywhere=everywhere, wide=given["output"] == "wide", follows=given["watch"]),
         chosen=chosen,
     )
@@ -106,7 +106,7 @@ def view(place: calls.Place, namespace: str, name: str, form: str | None) -> Non
     elif form:
         click.echo(printing.document(job, form))
     else:
-        click.echo("\n".join(job_text.text(job, events, listing.now())))
+        click.echo("\n".join(job_text.text(job, events, lists.now())))
 
 
 async def _events(cluster: calls.Cluster, namespace: str, name: str) -> list[Manifest]:

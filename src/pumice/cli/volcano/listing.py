@@ -4,57 +4,22 @@ from __future__ import annotations
 
 import shutil
 import sys
-import time
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from pumice.cli.volcano import calls, columns, failing, printing
+from pumice.cli.volcano import calls, columns, failing, lists, printing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Sequence
 
-    from pumice.api.kinds import Kind
-    from pumice.cli.volcano.columns import Column
-
-Manifest = dict[str, Any]
 
 EMPTY: Final = "No resources found"
-UNKNOWN: Final[Manifest] = {}
+UNKNOWN: Final[lists.Manifest] = {}
 """Stands in place of objects that may not be read."""
 
 
-def _first(found: Sequence[list[Manifest]]) -> list[Manifest]:
-    return found[0]
-
-
-class Read(NamedTuple):
-    """A kind that a list is made from, and which of its objects: `wanted` judges by their metadata what nobody can select by."""
-
-    kind: Kind
-    namespace: str = ""
-    labels: str = ""
-    wanted: calls.Wanted | None = None
-    optional: bool = False  # what it adds is told as unknown to whoever may not read it
-
-
-class Listing(NamedTuple):
-    """A list that a command shows.
-
-    `chosen` takes the objects of every kind that is read, in that order, and gives those that are shown; `table` takes the same and gives the columns.
-    """
-
-    reads: tuple[Read, ...]
-    table: Callable[[Sequence[list[Manifest]]], Sequence[Column]]
-    chosen: Callable[[Sequence[list[Manifest]]], Iterable[Manifest]] = _first
-
-    @property
-    def kind(self) -> Kind:
-        """The kind that is shown."""
-        return self.reads[0].kind
-
-
-def show(place: calls.Place, listing: Listing, form: str, *, watch: bool = False) -> None:
+def show(place: calls.Place, listing: lists.Listing, form: str, *, watch: bool = False) -> None:
     """Print a list, and with `watch` each row again when it changes."""
     if watch:
         from pumice.cli.volcano import watching  # noqa: PLC0415  a plain list does without
@@ -69,13 +34,13 @@ def show(place: calls.Place, listing: Listing, form: str, *, watch: bool = False
         for item in items:
             click.echo(printing.named(listing.kind, item))
     elif items:
-        click.echo("\n".join(columns.text(listing.table(found), items, now())))
+        click.echo("\n".join(columns.text(listing.table(found), items, lists.now())))
     else:
         click.echo(EMPTY)
     end(found)
 
 
-def show_one(listing: Listing, found: Sequence[list[Manifest]], form: str) -> None:
+def show_one(listing: lists.Listing, found: Sequence[list[lists.Manifest]], form: str) -> None:
     """Print the one object that was asked for by name."""
     (item,) = listing.chosen(found)
     if form in ("json", "yaml"):
@@ -83,16 +48,16 @@ def show_one(listing: Listing, found: Sequence[list[Manifest]], form: str) -> No
     elif form == "name":
         click.echo(printing.named(listing.kind, item))
     else:
-        click.echo("\n".join(columns.text(listing.table(found), [item], now())))
+        click.echo("\n".join(columns.text(listing.table(found), [item], lists.now())))
     end(found)
 
 
-def is_unknown(listed: list[Manifest]) -> bool:
+def is_unknown(listed: list[lists.Manifest]) -> bool:
     """Tell whether objects of a kind may not be read."""
     return bool(listed) and listed[0] is UNKNOWN
 
 
-def end(found: Sequence[list[Manifest]]) -> None:
+def end(found: Sequence[list[lists.Manifest]]) -> None:
     """End with another status where something that was shown is unknown."""
     if any(is_unknown(listed) for listed in found):
         from pumice.study import rights  # noqa: PLC0415  who may read everything does without
@@ -100,13 +65,13 @@ def end(found: Sequence[list[Manifest]]) -> None:
         raise click.exceptions.Exit(rights.STATUS)
 
 
-async def read(cluster: calls.Cluster, listing: Listing) -> list[list[Manifest]]:
-    """Read what a list is made from; nothing stands for what is optional and may not be read."""
+async def read(cluster: calls.Cluster, listing: lists.Listing) -> list[list[lists.Manifest]]:
+    """lists.Read what a list is made from; nothing stands for what is optional and may not be read."""
     return [await read_one(cluster, each) for each in listing.reads]
 
 
-async def read_one(cluster: calls.Cluster, each: Read) -> list[Manifest]:
-    """Read a kind that a list is made from."""
+async def read_one(cluster: calls.Cluster, each: lists.Read) -> list[lists.Manifest]:
+    """lists.Read a kind that a list is made from."""
     try:
         return await cluster.listed(each.kind, each.namespace, labels=each.labels, wanted=each.wanted)
     except failing.ForbiddenError as error:
@@ -114,11 +79,6 @@ async def read_one(cluster: calls.Cluster, each: Read) -> list[Manifest]:
             raise
         click.echo(f"unknown is what you may not read: {error.message}", err=True)
         return [UNKNOWN]
-
-
-def now() -> int:
-    """Give the time in microseconds."""
-    return time.time_ns() // 1000
 
 
 def terminal() -> int:

@@ -43,7 +43,7 @@ def command() -> None:
 def list_pods(**given: Any) -> None:
     """List pods with how many containers are ready and what state they are in."""
     from pumice.api import kinds, names  # noqa: PLC0415  imports msgspec, which help does not need
-    from pumice.cli.volcano import failing, listing, pod_rows  # noqa: PLC0415  as above
+    from pumice.cli.volcano import failing, listing, lists, pod_rows  # noqa: PLC0415  as above
 
     job, queue = given["job"], given["queue"]
     # Pods of other workloads carry their queue in an annotation, which nobody can select by.
@@ -58,5 +58,5 @@ def list_pods(**given: Any) -> None:
 
     wanted = pod_rows.in_queue(queue) if queue and not job else None
     namespace = "" if given["all_namespaces"] else given["namespace"]
-    shown = listing.Listing((listing.Read(kinds.POD, namespace, labels, wanted),), lambda _: table, chosen)
+    shown = lists.Listing((lists.Read(kinds.POD, namespace, labels, wanted),), lambda _: table, chosen)
     listing.show(options.place(given), shown, given["output"] or "", watch=given["watch"])

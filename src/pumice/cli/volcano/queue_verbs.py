@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pumice.api import kinds
-from pumice.cli.volcano import calls, columns, failing, listing, making, queue_rows
+from pumice.cli.volcano import calls, columns, failing, listing, lists, making, queue_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -64,7 +64,7 @@ def show(place: calls.Place, name: str, form: str) -> None:
     listing.show_one(wanted, calls.run(place, read), form)
 
 
-def _listing(form: str) -> listing.Listing:
+def _listing(form: str) -> lists.Listing:
     """Describe the list of queues; their groups are read only where they are counted."""
     counted = form in ("", "wide")
 
@@ -73,8 +73,8 @@ def _listing(form: str) -> listing.Listing:
         plain = queue_rows.table(None if unknown else queue_rows.counted(found[1]))
         return (*plain, *queue_rows.WIDE) if form == "wide" else plain
 
-    groups = (listing.Read(kinds.POD_GROUP, optional=True),) if counted else ()
-    return listing.Listing(reads=(listing.Read(kinds.QUEUE), *groups), table=table)
+    groups = (lists.Read(kinds.POD_GROUP, optional=True),) if counted else ()
+    return lists.Listing(reads=(lists.Read(kinds.QUEUE), *groups), table=table)
 
 
 def operate(place: Callable[[], calls.Place], name: str, action: str, weight: int) -> None:

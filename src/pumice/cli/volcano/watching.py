@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pumice.cli.volcano import calls, columns, failing, listing, printing
+from pumice.cli.volcano import calls, columns, failing, lists, printing
 from pumice.kube import errors
 from pumice.kube.watches import watching
 from pumice.kube.watches.following import Follower
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pumice.api.meta import KubeObject
     from pumice.cache.reflector import EventType
     from pumice.cli.volcano.columns import Row
-    from pumice.cli.volcano.listing import Listing, Read
+    from pumice.cli.volcano.lists import Listing, Read
     from pumice.kube.calls.client import Client
 
 Manifest = dict[str, Any]
@@ -66,7 +66,7 @@ async def _print(page: Page, sources: Sequence[Source]) -> None:
         await page.changed.wait()
         page.changed.clear()
         if all(source.follower.synced for source in sources):
-            for line in page.news([list(source.items.values()) for source in sources], listing.now()):
+            for line in page.news([list(source.items.values()) for source in sources], lists.now()):
                 click.echo(line)
         await asyncio.sleep(PAUSE)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pumice.api import duration, kinds
+from pumice.api import duration, kinds, time_zones
 from pumice.controllers.cron_jobs import flavours, records, schedules, slots
 from pumice.controllers.cron_jobs.cron_fields import ScheduleError
 from pumice.controllers.queueing import requests
@@ -92,9 +92,9 @@ def _start(
         told = f"CRON_TZ or TZ used in schedule {text[:60]!r} is not officially supported; use spec.timeZone"
         warnings.append(("Warning", "UnsupportedSchedule", told))
     try:
-        zone = schedules.zone_of(str(zone_name)) if zone_name else None
+        zone = time_zones.zone_of(str(zone_name)) if zone_name else None
         schedule = schedules.parse(text, zone)
-    except schedules.ZoneError as error:
+    except time_zones.ZoneError as error:
         return _Plan(notes=[*warnings, ("Warning", flavour.reasons.zone, f"invalid timeZone: {error}")])
     except ScheduleError as error:
         told = f"unparseable schedule for cronjob: {error}"

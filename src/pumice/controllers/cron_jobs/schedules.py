@@ -7,10 +7,9 @@ twice. Times are in microseconds since the epoch.
 from __future__ import annotations
 
 import datetime as dt
-import zoneinfo
 from typing import TYPE_CHECKING, Final, Protocol
 
-from pumice.api import duration
+from pumice.api import duration, time_zones
 from pumice.controllers.cron_jobs import cron_fields
 from pumice.controllers.cron_jobs.cron_fields import ScheduleError
 
@@ -32,10 +31,6 @@ _HORIZON: Final = 5  # years, as the library of the peers has it: what does not 
 _MINUTE: Final = 60
 _HOUR: Final = 3600
 _WINDOWS: Final = (2 * _HOUR, 49 * _HOUR, 63 * 24 * _HOUR, 800 * 24 * _HOUR)
-
-
-class ZoneError(ValueError):
-    """A name that no time zone has."""
 
 
 class Schedule(Protocol):
@@ -147,8 +142,8 @@ def parse(text: str, zone: dt.tzinfo | None) -> Schedule:
         if zone is not None:
             raise ScheduleError(f"{text[:60]!r} names a time zone, and so does spec.timeZone; leave one out")
         try:
-            zone = zone_of(name)
-        except ZoneError as error:
+            zone = time_zones.zone_of(name)
+        except time_zones.ZoneError as error:
             raise ScheduleError(str(error)) from None
     line = line.strip()
     if line.startswith(_EVERY):
@@ -158,16 +153,6 @@ def parse(text: str, zone: dt.tzinfo | None) -> Schedule:
             raise ScheduleError(f"{line[:60]!r} is none of {', '.join(_DESCRIPTORS)}, @every DURATION")
         line = _DESCRIPTORS[line]
     return Cron(cron_fields.parse(line), zone or dt.UTC)
-
-
-def zone_of(name: str) -> dt.tzinfo:
-    """Find a time zone by its IANA name."""
-    if not name or name.lower() == "local":
-        raise ZoneError(f"{name!r} is no time zone that can be used; write an IANA name such as Europe/Berlin")
-    try:
-        return zoneinfo.ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        raise ZoneError(f"unknown time zone {name[:60]!r}; write an IANA name such as Europe/Berlin") from None
 
 
 def _span(text: str) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pumice.api import names
+from pumice.api import names, time_zones
 from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.extensions import PERMIT, Vote, reject
 from pumice.framework.plugin import Plugin
@@ -70,16 +70,16 @@ class TimeDivision(Plugin):
     def objections(cls, arguments: Mapping[str, Any]) -> Iterable[tuple[documents.Path, str]]:
         """Refuse windows and time zones that cannot be read."""
         for key, value in arguments.items():
-            read: Callable[[str], object] = windows.zone_of if key == _TIME_ZONE else windows.parse
+            read: Callable[[str], object] = time_zones.zone_of if key == _TIME_ZONE else windows.parse
             if key == _TIME_ZONE or key.startswith(_ZONE):
                 try:
                     read(value)
-                except windows.WindowError as error:
+                except (windows.WindowError, time_zones.ZoneError) as error:
                     yield (key,), str(error)
 
     def __init__(self, settings: Settings, switches: Mapping[str, bool]) -> None:
         super().__init__(settings, switches)
-        self._zone = windows.zone_of(self.settings.time_zone)
+        self._zone = time_zones.zone_of(self.settings.time_zone)
         self._windows = {name: windows.parse(text) for name, text in self.settings.zones.items()}
 
     def open(self, session: Session) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import zoneinfo
 
 import msgspec
 
@@ -14,7 +13,7 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 class WindowError(ValueError):
-    """A window or a time zone that cannot be used, with what was expected."""
+    """A window that cannot be used, with what was expected."""
 
 
 class Window(msgspec.Struct, frozen=True):
@@ -41,14 +40,6 @@ def parse(text: str) -> Window:
         return Window(dt.time(first, since), dt.time(last, until))
     except ValueError:
         raise WindowError(f"{text[:40]!r} is not a window: hours go to 23, minutes to 59") from None
-
-
-def zone_of(name: str) -> dt.tzinfo:
-    """Find a time zone by its IANA name, or raise a `WindowError`."""
-    try:
-        return zoneinfo.ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        raise WindowError(f"unknown time zone {name[:60]!r}; write an IANA name such as Europe/Berlin") from None
 
 
 def is_open(window: Window, now: int, zone: dt.tzinfo) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -11,8 +11,6 @@ from pumice.server.flags.process_settings import ProcessSettings, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from pumice.server.flags.settings import Settings
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +68,23 @@ def read(given: Mapping[str, Any]) -> ControllerSettings:
     return settings
 
 
-def beside_scheduler(settings: Settings) -> Work | None:
+class SchedulerFlags(Protocol):
+    """What of a scheduler's own settings says which controllers run beside it."""
+
+    @property
+    def controllers(self) -> str:
+        """Their names, with or without signs."""
+
+    @property
+    def shaping(self) -> Mapping[str, Any]:
+        """Flags that say what the scheduler looks at."""
+
+    @property
+    def gates(self) -> Mapping[str, bool]:
+        """Feature gates."""
+
+
+def beside_scheduler(settings: SchedulerFlags) -> Work | None:
     """Give what controllers do in the scheduler's own process, None if it runs none."""
     words = tuple(part.strip() for part in settings.controllers.split(",") if part.strip())
     if not words:
