@@ -141,6 +141,8 @@ class Assumptions:
             )
             if decided is not None:
                 effect = structs.replace(effect, volumes=decided.decisions, volume_patience=decided.patience)
+            if effect.volumes or task.uid in prepared:
+                self._cache.publisher.expect(task, effect.node)
             if task.job_key in parties:
                 self._bindings[task.uid] = Binding(effect, task.node.object, self._now + WHILE_PREPARED)
                 parties[task.job_key].append(effect)

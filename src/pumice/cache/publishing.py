@@ -383,6 +383,11 @@ class Publisher:
         self._cache.world.send(patch)
         return True
 
+    def expect(self, task: Task, node: str) -> None:
+        """Write on a pod which node it is about to get: something has to be written before its bind, and others may look meanwhile."""
+        if task.pod.status.nominated_node_name != node:
+            self._patch_status(task, {"nominatedNodeName": node})
+
     def _clear_nomination(self, task: Task) -> None:
         """Take a nomination off a pod; the room is no longer held for it."""
         task.nominated = ""
