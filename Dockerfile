@@ -6,7 +6,7 @@ COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY src src
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels . \
  && python -m venv /opt/pumice \
- && /opt/pumice/bin/pip install --no-cache-dir --constraint constraints.txt /wheels/*.whl \
+ && /opt/pumice/bin/pip install --no-cache-dir --constraint constraints.txt "$(echo /wheels/*.whl)[cel]" \
  && /opt/pumice/bin/python -m pip uninstall --yes pip \
  && python -m compileall -q /opt/pumice/lib
 

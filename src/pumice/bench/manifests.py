@@ -6,12 +6,14 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pumice.bench.workloads import Cells
+    from pumice.bench.workloads import Cells, Devices
 
 Manifest = dict[str, Any]
 
 NAMESPACE = "bench"
 GROUP = "scheduling.volcano.sh/v1beta1"
+DRIVER = "devices.example.com"
+DEVICE_CLASS = "device"
 _CREATED = "2026-01-01T00:00:00Z"
 _IMAGES = [
     {"names": [f"registry.example.com/image-{k}@sha256:{k:064x}", f"registry.example.com/image-{k}:v1"], "sizeBytes": 10**8 + k}
@@ -84,6 +86,50 @@ def numatopology(index: int, cpu: int, cells: Cells) -> Manifest:
             "cpuDetail": detail,
             "numares": {"cpu": {"allocatable": f"0-{len(detail) - 1}", "capacity": len(detail)}},
         },
+    }
+
+
+def device_class() -> Manifest:
+    """Return the DeviceClass of all devices."""
+    selector = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": DEVICE_CLASS},
+        "spec": {"selectors": [selector]},
+    }
+
+
+def resource_slice(index: int, devices: Devices) -> Manifest:
+    """Return the ResourceSlice of a node."""
+    name = node_name(index)
+    attributes = {key: {"string": value} for key, value in devices.attributes.items()}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"{name}-{DRIVER}"},
+        "spec": {
+            "driver": DRIVER,
+            "pool": {"name": name, "generation": 1, "resourceSliceCount": 1},
+            "nodeName": name,
+            "devices": [{"name": f"device-{number}", "attributes": attributes} for number in range(devices.count)],
+        },
+    }
+
+
+def claim(made: Manifest, count: int, expression: str) -> Manifest:
+    """Return a claim that was made for a pod, and let the pod know it."""
+    name, namespace = made["metadata"]["name"], made["metadata"]["namespace"]
+    made["spec"]["resourceClaims"] = [{"name": "devices", "resourceClaimTemplateName": "devices"}]
+    made["status"]["resourceClaimStatuses"] = [{"name": "devices", "resourceClaimName": name}]
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": uid_of(f"Pod {namespace}/{name}")}
+    selectors = [{"cel": {"expression": expression}}] if expression else []
+    request = {"name": "devices", "exactly": {"deviceClassName": DEVICE_CLASS, "count": count, "selectors": selectors}}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name, "namespace": namespace, "ownerReferences": [{**owner, "controller": True}]},
+        "spec": {"devices": {"requests": [request]}},
     }
 
 

@@ -170,7 +170,7 @@ def _cycle(stage: Stage, found: Measured) -> None:
     engine = stage.scheduler.engine
     stage.time += 1_000_000
     found.ingest.append(stage.apply() * 1000)
-    before, deciding = len(stage.world.binds) + len(stage.cache.cluster.nominated), engine.spent
+    before, deciding = stage.world.placed + len(stage.cache.cluster.nominated), engine.spent
     wall, start = time.perf_counter(), time.process_time()
     stage.scheduler.cycle()
     found.cycles.append((time.process_time() - start) * 1000)
@@ -178,7 +178,7 @@ def _cycle(stage: Stage, found: Measured) -> None:
     if stage.scheduler.failures:
         raise stage.scheduler.failures[0]
     found.deciding += engine.spent - deciding
-    found.placed += len(stage.world.binds) + len(stage.cache.cluster.nominated) - before
+    found.placed += stage.world.placed + len(stage.cache.cluster.nominated) - before
 
 
 def _rest(stage: Stage, found: Measured) -> None:

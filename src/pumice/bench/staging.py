@@ -39,6 +39,7 @@ class Sink:
 
     def __init__(self, counters: Counters) -> None:
         self.binds: list[effects.Bind] = []
+        self.prepared = 0  # binds before which something is to be written, which nobody here does
         self._counters = counters
 
     def send(self, effect: effects.Effect, /) -> None:
@@ -47,12 +48,20 @@ class Sink:
             case effects.Bind():
                 self.binds.append(effect)
                 self._counters.binds += 1
+            case effects.Prepare():
+                self.prepared += 1
+                self._counters.binds += 1
             case effects.Evict():
                 self._counters.evictions += 1
             case effects.Patch():
                 self._counters.patches += 1
             case effects.Note():
                 self._counters.notes += 1
+
+    @property
+    def placed(self) -> int:
+        """How many pods were sent to nodes."""
+        return len(self.binds) + self.prepared
 
 
 class Live(NamedTuple):
@@ -147,6 +156,11 @@ class Stage:
             for index in range(work.nodes.count):
                 yield kinds.NUMATOPOLOGY, "ADDED", manifests.numatopology(index, work.nodes.cpu, work.nodes.numa)
 
+        if work.nodes.devices is not None:
+            yield kinds.DEVICE_CLASS, "ADDED", manifests.device_class()
+            for index in range(work.nodes.count):
+                yield kinds.RESOURCE_SLICE, "ADDED", manifests.resource_slice(index, work.nodes.devices)
+
     def node(self, index: int) -> Change:
         """Give one node."""
         offered = self.workload.nodes
@@ -183,7 +197,10 @@ class Stage:
         yield self._group(live, "Inqueue")
         for index in range(live.jobs.size_of(live.number)):
             self._waiting[f"{live.name}-worker-{index}"] = (live, index)
-            yield kinds.POD, "ADDED", self._pod(live, index, "")
+            made = self._pod(live, index, "")
+            if live.jobs.devices:
+                yield kinds.RESOURCE_CLAIM, "ADDED", manifests.claim(made, live.jobs.devices, live.jobs.selector)
+            yield kinds.POD, "ADDED", made
 
     def ending(self, count: int) -> Iterator[Change]:
         """Take the oldest jobs away, and give as many equal ones instead."""

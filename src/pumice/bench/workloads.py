@@ -39,7 +39,10 @@ class Shapes(Part, frozen=True):
 
 
 class Jobs(Part, frozen=True):
-    """Equal jobs; with `extra`, so many of them, evenly spread, have one more pod. What is asked for beside cpu and memory is a limit too, or everything is."""
+    """Equal jobs; with `extra`, so many of them, evenly spread, have one more pod. What is asked for beside cpu and memory is a limit too, or everything is.
+
+    With `devices`, each pod has a claim of its own for so many, those of which the `selector` is true.
+    """
 
     jobs: int
     size: int
@@ -51,6 +54,8 @@ class Jobs(Part, frozen=True):
     annotations: dict[str, str] = {}
     asks: dict[str, str] = {}
     guaranteed: bool = False
+    devices: int = 0
+    selector: str = ""
     pod: dict[str, Any] = {}
 
     @property
@@ -74,6 +79,13 @@ class Cells(Part, frozen=True):
     policy: str = "none"
 
 
+class Devices(Part, frozen=True):
+    """Equal devices of a driver, with attributes of texts."""
+
+    count: int
+    attributes: dict[str, str] = {}
+
+
 class Machines(Part, frozen=True):
     """Equal nodes, in cores and GiB; the values of each label are taken in turn."""
 
@@ -85,6 +97,7 @@ class Machines(Part, frozen=True):
     annotations: dict[str, str] = {}
     offers: dict[str, str] = {}
     numa: Cells | None = None
+    devices: Devices | None = None
 
 
 class Churn(Part, frozen=True):
