@@ -32,6 +32,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
 
 import command_pages  # noqa: E402  stands beside this file
+import differences  # noqa: E402  stands beside this file
 import members  # noqa: E402  stands beside this file
 import plugin_types  # noqa: E402  stands beside this file
 import why_output  # noqa: E402  stands beside this file
@@ -107,8 +108,9 @@ def _readme(plugins: Mapping[str, object], actions: Mapping[str, object]) -> str
 def _plugins(plugins: Mapping[str, type[Plugin]]) -> str:
     lines = [NOTICE, "# Plugins", "", "A plugin is listed in a tier of the [configuration](../configuration.md)."]
     lines += ["Its functions are registered at [extension points](extension-points.md)."]
+    lines += ["", f"**Where they differ from Volcano's** is said under each. {differences.ALWAYS}"]
     for name, plugin in sorted(plugins.items()):
-        lines += ["", f"## {name}", "", inspect.getdoc(plugin) or "", ""]
+        lines += ["", f"## {name}", "", inspect.getdoc(plugin) or "", "", *_differences(name)]
         lines += [
             f"Extension points: {', '.join(sorted(plugin.points)) or 'none'}.",
             "",
@@ -116,6 +118,16 @@ def _plugins(plugins: Mapping[str, type[Plugin]]) -> str:
         ]
     missing = [name for name in configuration.PEER_PLUGINS if name not in plugins]
     return _page([*lines, "", *_missing("plugins", missing)])
+
+
+def _differences(name: str) -> list[str]:
+    """Say where a plugin differs from the one of that name in Volcano; one that is not from there differs from nothing."""
+    if name not in differences.PLUGINS:
+        return []
+    found = differences.PLUGINS[name]
+    if not found:
+        return ["Differs from Volcano's in nothing but what all do.", ""]
+    return ["Where it differs from Volcano's:", "", *(f"- {each}" for each in found), ""]
 
 
 def _job_plugins() -> str:

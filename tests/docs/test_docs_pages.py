@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from pumice.cli.program import program
+from pumice.framework import configuration
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -35,6 +36,10 @@ def printed(*arguments, folder="docs/examples"):
 
 def test_generated_pages_say_what_the_code_says():
     assert module(ROOT / "docs/generate.py").outdated() == [], "run `make docs`"
+
+
+def test_every_plugin_says_where_it_differs():
+    assert sorted(module(ROOT / "docs/differences.py").PLUGINS) == sorted(configuration.PEER_PLUGINS)
 
 
 def test_generator_only_compares_when_told_to_check(monkeypatch, capsys):
