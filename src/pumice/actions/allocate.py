@@ -322,11 +322,6 @@ class Allocate(Action):
 
     def _place(self, turn: turns.Turn, tasks: list[Task], is_next: Callable[[], bool] | None) -> list[Task]:
         """Place tasks until their job is ready, or beyond its minimum one of them; returns those for another turn."""
-        if len(tasks) == 1:
-            refusal = task_runs.place_one(turn, tasks[0])
-            if self._held_back.trying is not None:
-                self._held_back.trying.refusal = refusal
-            return []
         if not turn.session.job_ready(turn.job):
             return task_runs.place_minimum(turn, tasks)
         # Beyond its minimum a job gets one pod per turn; the first one that finds a node ends the turn.

@@ -22,9 +22,10 @@ from pumice.framework.subject import together
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-    from pumice.framework.evaluation import Asked, Evaluation, Floats, Mask
     from pumice.framework.functions import Functions
+    from pumice.framework.keeper import Keeper
     from pumice.framework.subject import Subject
+    from pumice.framework.vectors import Floats, Mask
     from pumice.model.nodes import Nodes, NodeTable, Rows
     from pumice.model.resources import Matrix
 
@@ -64,7 +65,7 @@ class Block:
         "used",
     )
 
-    def __init__(self, evaluator: Asked, members: Sequence[Subject]) -> None:
+    def __init__(self, evaluator: Keeper, members: Sequence[Subject]) -> None:
         self._functions = evaluator.functions
         self._observer = evaluator.observer
         self._table = evaluator.table
@@ -253,7 +254,7 @@ class Blocks:
         "_suits",
     )
 
-    def __init__(self, evaluator: Asked) -> None:
+    def __init__(self, evaluator: Keeper) -> None:
         self._evaluator = evaluator
         self._blocks: list[Block] = []
         self._places: dict[Hashable, tuple[Block, int] | None] = {}
@@ -291,9 +292,9 @@ class Blocks:
         self._ranks = {key: rank for rank, key in enumerate(self._order)}
         self._size = FIRST
 
-    def row(self, evaluation: Evaluation) -> tuple[Floats, int] | None:
+    def row(self, key: Hashable, subject: Subject) -> tuple[Floats, int] | None:
         """Return what all nodes answer about a subject now, and which is the best; None if it is in no block: then its evaluation has to be asked."""
-        place = self._found(evaluation)
+        place = self._found(key, subject)
         if place is None:
             return None
         block, position = place
@@ -305,9 +306,9 @@ class Blocks:
         self.give_up(WrongAnswerError(f"the score of node {self._evaluator.table.records[best].name} is {row[best]}"))
         return None
 
-    def rows(self, evaluation: Evaluation, count: int) -> list[int] | None:
+    def rows(self, key: Hashable, subject: Subject, count: int) -> list[int] | None:
         """Return rows for so many equal subjects, fewer if nodes are full before; None as above, or if more than amounts decides."""
-        place = self._found(evaluation) if self._evaluator.functions.many_by_amounts else None
+        place = self._found(key, subject) if self._evaluator.functions.many_by_amounts else None
         if place is None:
             return None
         block, position = place
@@ -317,12 +318,12 @@ class Blocks:
             self.give_up(error)
             return None
 
-    def _found(self, evaluation: Evaluation) -> tuple[Block, int] | None:
+    def _found(self, key: Hashable, subject: Subject) -> tuple[Block, int] | None:
         """Find the block of a subject and its position there, up to date; None if it is in none."""
-        if evaluation.key not in self._expected or not self._is_current():
+        if key not in self._expected or not self._is_current():
             return None
         try:
-            place = None if self._looks_around(evaluation.subject) else self._place(evaluation.key)
+            place = None if self._looks_around(subject) else self._place(key)
             if place is None:
                 return None
             place[0].catch_up()

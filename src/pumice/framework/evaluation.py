@@ -7,7 +7,7 @@ asked again only for rows in the table's log; those that look at other nodes are
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,107 +16,19 @@ from pumice.framework.followers import Followers
 from pumice.framework.functions import answers
 from pumice.framework.vectors import Floats as Floats  # noqa: PLC0414, TC001  points are declared with it at run time
 from pumice.framework.vectors import Mask as Mask  # noqa: PLC0414, TC001  as above
+from pumice.framework.verdicts import Verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from pumice.framework.functions import Functions, NodeFunction
-    from pumice.framework.observing import Observer
-    from pumice.framework.reasons import FitSummary, Reasons, ReasonVector
-    from pumice.framework.sampling import Sampler
-    from pumice.framework.shortcuts import Shortcuts
+    from pumice.framework.functions import NodeFunction
+    from pumice.framework.keeper import Keeper
+    from pumice.framework.reasons import FitSummary, ReasonVector
     from pumice.framework.subject import Subject
     from pumice.model.nodes import Nodes, NodeTable, Rows
 
 RECALLED = 4096
-NO_MASK: Mask = np.zeros(0, dtype=np.bool_)
 NO_SCORES: Floats = np.zeros(0)
-
-
-class Together(Protocol):
-    """Who works out subjects together with others that are expected."""
-
-    def row(self, evaluation: Evaluation) -> tuple[Floats, int] | None:
-        """Return the keys of all nodes for a subject."""
-
-    def rows(self, evaluation: Evaluation, count: int) -> list[int] | None:
-        """Return rows for a few equal tasks."""
-
-
-class Asked(Protocol):
-    """What an evaluation needs of whoever keeps it."""
-
-    @property
-    def table(self) -> NodeTable:
-        """All nodes."""
-
-    @property
-    def functions(self) -> Functions:
-        """The functions of the session."""
-
-    @property
-    def observer(self) -> Observer:
-        """Who measures."""
-
-    @property
-    def reasons(self) -> Reasons:
-        """The numbers of reasons."""
-
-    @property
-    def sampler(self) -> Sampler | None:
-        """Who ends a search early."""
-
-    @property
-    def shortcuts(self) -> Shortcuts:
-        """What may be taken for granted."""
-
-    @property
-    def forgotten(self) -> int:
-        """How often something was not worth keeping."""
-
-    @property
-    def blocks(self) -> Together:
-        """Subjects that are worked out together."""
-
-    def static_mask(self, subject: Subject, *, bare: bool = False) -> Mask:
-        """Return the nodes that the Node objects alone do not rule out."""
-
-    def key(self, subject: Subject) -> Hashable:
-        """Return what a subject shares with its equals."""
-
-
-class Half:
-    """The verdict on all nodes for one view of releasing pods: as they are, or taken as gone."""
-
-    __slots__ = (
-        "by_amounts",
-        "fixed",
-        "local",
-        "local_blind",
-        "local_stepwise",
-        "mask",
-        "minds_others",
-        "moving",
-        "position",
-        "released",
-        "static",
-        "structure",
-    )
-
-    def __init__(self, *, released: bool) -> None:
-        self.released = released
-        self.structure = -1
-        self.static = -1
-        self.position = -1
-        # Whether a filter reads the tasks of the node, and whether one of these cannot look ahead.
-        self.local_stepwise = self.local_blind = False
-        self.by_amounts = True
-        self.local: Mask = NO_MASK
-        # What holds whatever is placed, and the filters whose answers placements change.
-        self.fixed: Mask = self.local
-        self.moving: list[NodeFunction[ReasonVector | None]] = []
-        self.minds_others = False
-        self.mask: Mask = NO_MASK
 
 
 class Evaluation:
@@ -126,26 +38,26 @@ class Evaluation:
         "_blind_sums",
         "_evaluator",
         "_failure",
+        "_later",
         "_local_scores",
         "_moving",
+        "_now",
         "_scored",
         "_static_scores",
         "_static_state",
         "_stepwise_sums",
         "key",
-        "later",
-        "now",
         "plain",
         "raw_vectors",
         "subject",
     )
 
-    def __init__(self, evaluator: Asked, subject: Subject, key: Hashable = None) -> None:
+    def __init__(self, evaluator: Keeper, subject: Subject, key: Hashable = None) -> None:
         self._evaluator = evaluator
         self.subject = subject
         self.key = key
-        self.now = Half(released=False)
-        self.later = Half(released=True)
+        self._now = Verdicts(evaluator, released=False)
+        self._later = Verdicts(evaluator, released=True)
         self.plain: Floats = NO_SCORES
         self._local_scores: Floats = NO_SCORES
         self._static_scores: Floats | None = None
@@ -169,118 +81,72 @@ class Evaluation:
         """
         if released or (count > 1 and self._evaluator.functions.many_read_tasks):
             return None
-        return self._evaluator.blocks.row(self)
+        return self._evaluator.blocks.row(self.key, self.subject)
 
     def drafted(self, count: int, *, released: bool) -> list[int] | None:
         """Return rows for a few equal tasks, fewer if nodes are full before; None unless they were worked out together with others, by amounts alone."""
-        return None if released else self._evaluator.blocks.rows(self, count)
+        return None if released else self._evaluator.blocks.rows(self.key, self.subject, count)
 
     # -- verdicts ----------------------------------------------------------------------------------------------
 
     def mask(self, *, released: bool) -> Mask:
         """Return the nodes that take the task now, or would once what is being released is gone."""
-        half = self.later if released else self.now
-        table = self._evaluator.table
-        static = table.stated(self.subject.constraints)
-        if half.position == table.position and half.structure == table.structure and half.static == static:
-            return half.mask
-        mark = self._evaluator.observer.mark()
-        rows = None
-        if half.structure == table.structure and half.static == static:
-            rows = table.changed_since(half.position)
-        if rows is None or 2 * len(rows) > table.count:
-            half.local = self._local(table.view(released=released), half)
-            half.local &= self._evaluator.static_mask(self.subject)
-        elif len(rows):
-            passed = self._local(table.view(rows, released=released), half)
-            half.local[rows] = passed & self._evaluator.static_mask(self.subject)[rows]
-        half.structure, half.static, half.position = table.structure, static, table.position
-        self._look_around(half)
-        self._evaluator.observer.spent("predicate", "", mark)
-        return half.mask
+        return (self._later if released else self._now).refresh(self.subject)
 
-    def _half(self, *, released: bool) -> Half:
+    def _verdicts(self, *, released: bool) -> Verdicts:
         """Return what is known of one view; if nothing is, nodes are asked."""
-        half = self.later if released else self.now
-        if half.structure < 0:
-            self.mask(released=released)
-        return half
-
-    def _look_around(self, half: Half) -> None:
-        """Ask the filters that look at other nodes."""
-        half.fixed, half.moving, half.minds_others = half.local, [], False
-        refused: list[Mask] = []
-        nodes = self._evaluator.table.view(released=half.released)
-        for function, answer in answers(self._evaluator.functions.filters_global, self.subject, nodes):
-            half.minds_others = True
-            if function.is_stepwise(self.subject):
-                half.moving.append(function)
-                refused.append(answer != 0)
-            else:
-                half.fixed = half.fixed & (answer == 0)
-        half.mask = half.fixed
-        for mask in refused:
-            half.mask = half.mask & ~mask
+        verdicts = self._later if released else self._now
+        if verdicts.is_new:
+            verdicts.refresh(self.subject)
+        return verdicts
 
     def minds_others(self, *, released: bool) -> bool:
         """Tell whether what is on other nodes has a say in which nodes take the task."""
-        return self._half(released=released).minds_others
+        return self._verdicts(released=released).minds_others
 
     def is_by_amounts(self, *, released: bool) -> bool:
         """Tell whether beside Node objects only the amounts of a node decide whether it takes the task."""
-        half = self._half(released=released)
-        return half.by_amounts and not half.minds_others
+        verdicts = self._verdicts(released=released)
+        return verdicts.goes_by_amounts and not verdicts.minds_others
 
     def fixed(self, *, released: bool) -> Mask:
         """Return the nodes that take the task as far as placing equal ones on other nodes does not matter."""
-        return self._half(released=released).fixed
+        return self._verdicts(released=released).fixed
 
     def possible(self, *, released: bool) -> Mask:
         """Return the nodes that may come to take the task, whatever is placed on other nodes meanwhile."""
-        mask = self.mask(released=released)
-        half = self.later if released else self.now
-        return half.local if half.minds_others else mask
+        verdicts = self._later if released else self._now
+        mask = verdicts.refresh(self.subject)
+        return verdicts.local if verdicts.minds_others else mask
 
     def followers(self, *, released: bool) -> Followers | None:
         """Return what keeps step with placements; None if some function can only be asked again after each."""
-        half = self._half(released=released)
+        verdicts = self._verdicts(released=released)
         raws = [function for function, moves in zip(self._evaluator.functions.raws, self._moving, strict=True) if moves]
-        if half.local_blind or self._cannot_add_ahead(released=released) or self._evaluator.sampler is not None:
+        if verdicts.is_blind or self._cannot_add_ahead(released=released) or self._evaluator.sampler is not None:
             return None
-        if any(f.follow is None for f in half.moving) or any(f.follow is None for f in raws):
+        if any(f.follow is None for f in verdicts.moving) or any(f.follow is None for f in raws):
             return None
         table = self._evaluator.table
         return Followers(
-            [f.follow(self.subject, table, released=released) for f in half.moving if f.follow is not None],
+            [f.follow(self.subject, table, released=released) for f in verdicts.moving if f.follow is not None],
             [f.follow(self.subject, table) for f in raws if f.follow is not None],
         )
 
-    def _local(self, nodes: Nodes, half: Half) -> Mask:
-        """Ask about room, and every filter that reads amounts or tasks of the node itself."""
-        passed = fitting.room(self.subject, nodes)
-        half.local_stepwise, half.local_blind, half.by_amounts = False, False, True
-        functions = self._evaluator.functions
-        for function, answer in answers(functions.filters_local, self.subject, nodes):
-            passed &= answer == 0
-            reads_tasks, reads_amounts = functions.local_flags[id(function)]
-            half.local_stepwise = half.local_stepwise or reads_tasks
-            half.local_blind = half.local_blind or (reads_tasks and not function.ahead)
-            half.by_amounts = half.by_amounts and reads_amounts
-        return passed
-
     def is_stepwise(self, *, released: bool) -> bool:
         """Tell whether a placement must be seen by some function before the next one is chosen."""
-        half = self._half(released=released)
+        verdicts = self._verdicts(released=released)
         if self._scored[0] < 0:
             self.refresh_scores()
-        return half.local_stepwise or bool(half.moving) or self._stepwise_sums or any(self._moving)
+        return verdicts.reads_tasks or bool(verdicts.moving) or self._stepwise_sums or any(self._moving)
 
     def is_blind(self, *, released: bool) -> bool:
         """Tell the same, but for functions that can say what they will answer with more equal tasks on a node."""
-        half = self._half(released=released)
+        verdicts = self._verdicts(released=released)
         if self._scored[0] < 0:
             self.refresh_scores()
-        return half.local_blind or bool(half.moving) or self._cannot_add_ahead(released=released) or any(self._moving)
+        blind = verdicts.is_blind or self._cannot_add_ahead(released=released)
+        return blind or bool(verdicts.moving) or any(self._moving)
 
     def _cannot_add_ahead(self, *, released: bool) -> bool:
         """Tell whether a sum has to see each placement; scores are of nodes as they are, on which those that wait are not."""

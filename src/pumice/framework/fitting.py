@@ -22,30 +22,25 @@ Mask = npt.NDArray[np.bool_]
 
 
 def room(subject: Subject, nodes: Nodes) -> Mask:
-    """Tell which nodes have room: once all is released, and in a view of now also at once."""
-    request = subject.request
-    if request.unoffered:
+    """Tell which nodes have room for one subject."""
+    if subject.request.unoffered:
         return np.zeros(len(nodes), dtype=np.bool_)
-    asked, needed = request.asked, request.needed
-    free = nodes.idle_at((EVERY, asked))
-    later = nodes.after_release(free, (EVERY, asked))
-    fits: Mask = np.logical_and.reduce(later >= needed, axis=1)
-    if not nodes.released:
-        fits &= np.logical_and.reduce(free >= needed, axis=1)
+    fits: Mask = room_for_many(subject.alone(nodes.table.vocabulary), nodes)[0]
     return fits
 
 
 def room_for_many(subjects: Subjects, nodes: Nodes) -> Mask:
-    """Tell for each of many subjects which nodes have room for it now."""
+    """Tell for each of many subjects, all of whose requests are offered, which nodes have room for it: once all is released, and in a view of now also at once."""
     columns, needed = subjects.kept(_needed)
-    fits: Mask = np.logical_and.reduce(nodes.kept(_room_now)[columns] >= needed, axis=0)
+    fits: Mask = np.logical_and.reduce(nodes.kept(_room)[columns] >= needed, axis=0)
     return fits
 
 
-def _room_now(nodes: Nodes) -> Matrix:
-    """Return what is free now and stays so: resources by nodes, to be spread over subjects."""
+def _room(nodes: Nodes) -> Matrix:
+    """Return what will be free, in a view of now what is free and stays so: resources by nodes, to be spread over subjects."""
     free = nodes.idle_at(EVERY)
-    room = np.minimum(free, nodes.after_release(free, EVERY))
+    later = nodes.after_release(free, EVERY)
+    room = later if nodes.released else np.minimum(free, later)
     return np.ascontiguousarray(room.T)[:, None, :]
 
 

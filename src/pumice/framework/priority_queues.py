@@ -7,7 +7,6 @@ branch by branch (`branching`).
 from __future__ import annotations
 
 import heapq
-import itertools
 import operator
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -179,26 +178,8 @@ class HeapQueue(Generic[T]):
         taken.reverse()
         return [entry for entry in taken if tickets.get(id(entry[2])) is entry]
 
-    def first(self, count: int) -> list[T]:
-        """Return the first items that wait, in order; nobody leaves. None of them if their keys cannot be compared."""
-        tickets = self._tickets
-        try:
-            self._catch_up()
-            begun = (entry for entry in reversed(self._sorted) if tickets.get(id(entry[2])) is entry)
-            later = heapq.nsmallest(count, (entry for entry in self._heap if tickets.get(id(entry[2])) is entry))
-            return [entry[2] for entry in itertools.islice(heapq.merge(begun, later), count)]
-        except Exception:  # noqa: BLE001  keys that cannot be compared are left out when somebody leaves
-            return []
-
-    def leave(self, entry: Entry[T]) -> bool:
-        """Let one of the first items leave; not if another would come before it by now."""
-        if not self.is_next(entry):
-            return False
-        self._let_go(id(entry[2]))
-        return True
-
     def leave_together(self, entries: Sequence[Entry[T]]) -> int:
-        """Let the first items leave, one after the other as above; returns how many did."""
+        """Let the first items leave, one after the other, up to one before which another would come by now; returns how many did."""
         if not self.unmoved:
             return 0
         count = len(entries)

@@ -144,12 +144,3 @@ def equal_tasks(tasks: Sequence[Task], *, waits: bool = False) -> Demand:
     """Demand room for tasks that all have one shape."""
     vector = tasks[0].shape.request.vector
     return Demand(tasks, vector if len(tasks) == 1 else vector * len(tasks), waits=waits)
-
-
-def runs(equal: Sequence[Sequence[Task]]) -> Demand:
-    """Demand room for runs of equal tasks, of any shapes."""
-    total = np.zeros_like(equal[0][0].shape.request.vector)
-    for run in equal:
-        vector = run[0].shape.request.vector
-        total += vector if len(run) == 1 else vector * len(run)
-    return Demand([task for run in equal for task in run], total)

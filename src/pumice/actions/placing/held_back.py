@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 class Tried(msgspec.Struct):
-    """A holder that is being tried: where it waited, when that was, and why its queue refused it."""
+    """A holder that is being tried: where it waited, when that was, and what was said of it before."""
 
     queue: Queue
     job: Job
     task: Task
     node: NodeRecord
     position: int
-    refusal: FitSummary | None = None
+    said: FitSummary | None
 
 
 class Stays(msgspec.Struct, frozen=True):
@@ -46,14 +46,14 @@ class Stays(msgspec.Struct, frozen=True):
 class HeldBack:
     """What became of the holders of each kind; true until something changes, which trying one that ends where it began does not."""
 
-    __slots__ = ("_known", "_session", "_usual", "_when", "trying")
+    __slots__ = ("_known", "_session", "_trying", "_usual", "_when")
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._usual = _are_equals_refused_alike(session)
         self._known: dict[Hashable, Stays] = {}
         self._when: tuple[str, int] = ("", -1)
-        self.trying: Tried | None = None
+        self._trying: Tried | None = None
 
     def known(self, queue: Queue, job: Job, tasks: Sequence[Task]) -> Stays | None:
         """Return what would become of a holder that would stay where it is; None if it has to be tried."""
@@ -76,12 +76,14 @@ class HeldBack:
     def begin(self, queue: Queue, job: Job, tasks: Sequence[Task]) -> None:
         """Note that a job is about to be tried."""
         node = self._waits_on(job, tasks) if self._session.reserved else None
-        position = self._session.cluster.nodes.position
-        self.trying = None if node is None else Tried(queue, job, tasks[0], node, position)
+        self._trying = None
+        if node is not None:
+            said = self._session.findings.errors(job).get(tasks[0].uid)
+            self._trying = Tried(queue, job, tasks[0], node, self._session.cluster.nodes.position, said)
 
     def end(self) -> None:
         """Keep what became of the job that was tried, if it is back where it was."""
-        tried, self.trying = self.trying, None
+        tried, self._trying = self._trying, None
         if tried is None or self._session.breakdowns.has(tried.job):
             return
         if not self._session.independence.placements_stand:
@@ -93,9 +95,11 @@ class HeldBack:
         table = self._session.cluster.nodes
         self._when = (tried.queue.name, table.position)
         kind = _kind(tried.job, tried.task)
-        if tried.refusal is not None:
-            self._known[kind] = Stays(tried.refusal)
-        elif tried.task.nominated == tried.node.name and not self._session.findings.errors(tried.job):
+        errors = self._session.findings.errors(tried.job)
+        said = errors.get(tried.task.uid)
+        if said is not None and said.queue and said is not tried.said:
+            self._known[kind] = Stays(said)
+        elif tried.task.nominated == tried.node.name and not errors:
             open_nodes = self._nodes_by_amounts(Subject(tried.task, tried.queue))
             self._known[kind, table.state(tried.node.row)] = Stays(open_nodes=open_nodes)
 

@@ -52,17 +52,9 @@ class Line:
 
     def run(self, session: Session) -> list[Task]:
         """Return the equal tasks that come first: all of them are counted when the queue is asked, since what it says of them is told in a turn."""
-        self._find_end(session)
-        return self.tasks[self.start : self.end]
-
-    def last(self, session: Session) -> Task:
-        """Return the last of the equal tasks that come first, without looking at the others: there may be thousands, in every turn."""
-        self._find_end(session)
-        return self.tasks[self.end - 1]
-
-    def _find_end(self, session: Session) -> None:
         if self.end <= self.start:
             self.end = self.start + len(task_runs.next_run(session, self.tasks, self.start))
+        return self.tasks[self.start : self.end]
 
     def go_on(self) -> None:
         """Forget the tasks that were placed, once they are to be bound."""
@@ -79,7 +71,7 @@ class Line:
 class Rounds:
     """Plays rounds as large as they turn out to be of use."""
 
-    __slots__ = ("_enabled", "_granted", "_lines", "_nodes", "_session", "_size", "_statement", "_waiting")
+    __slots__ = ("_enabled", "_lines", "_nodes", "_session", "_size", "_statement", "_waiting")
 
     def __init__(self, session: Session, waiting: Waiting) -> None:
         self._session = session
@@ -89,8 +81,6 @@ class Rounds:
         self._enabled = round_size.may_be_played(session)
         self._lines: dict[str, Line] = {}
         self._nodes = NodesAhead(session)
-        # What the only queue that waits was asked about in this round, all at once: by job the last of equal tasks; None before it was asked.
-        self._granted: dict[str, Task] | None = None
 
     def play(self) -> Round | None:
         """Place what the next turns would place; None if the next turn has to be taken alone."""
@@ -103,7 +93,7 @@ class Rounds:
     def _tried(self) -> list[tuple[Job, int]]:
         """Take turns together; returns whose they were with how many tasks were left to each, nobody, with everything as it was, if it cannot be done."""
         session, work = self._session, self._waiting.work
-        self._statement, self._granted, trying = session.statement(), None, session.breakdowns.trying
+        self._statement, trying = session.statement(), session.breakdowns.trying
         order, kept = TurnOrder(self._waiting), False
         served: list[tuple[Job, int]] = []
         try:
@@ -223,7 +213,7 @@ class Rounds:
             if not line.ordinary or not _ends_with(job, task) or self._is_given_ahead(order, queue, job, left, last):
                 return
             mark = self._statement.checkpoint()
-            if not self._is_allowed(order, queue, job, line) or not self._is_placed(queue, job, task, self._nodes):
+            if not self._is_allowed(queue, line) or not self._is_placed(queue, job, task, self._nodes):
                 self._statement.rollback(mark)
                 return
             line.start += 1
@@ -236,22 +226,10 @@ class Rounds:
         """Tell whether there is a better way: who has turn after turn is given ahead what it gets (`surplus`)."""
         return (job is last and left >= SMALL) or (last is None and not order.is_contended(queue))
 
-    def _is_allowed(self, order: TurnOrder, queue: Queue, job: Job, line: Line) -> bool:
-        """Tell whether the queue takes a task on with those equal to it; one beside which no other waits is asked about those of many jobs together."""
+    def _is_allowed(self, queue: Queue, line: Line) -> bool:
+        """Tell whether the queue takes a task on with those equal to it."""
         allocatable = self._session.allocatable
-        if not allocatable.active:
-            return True
-        if self._granted is None:
-            jobs = [job, *order.first(self._size.turns - 1)] if order.is_alone else []
-            runs = [self._line(each).run(self._session) for each in jobs]
-            allowed = len(runs) > 1 and allocatable(queue, subject.runs(runs)) is None
-            self._granted = {each.key: run[-1] for each, run in zip(jobs, runs, strict=True)} if allowed else {}
-        if self._granted:
-            if self._granted.get(job.key) is line.last(self._session):
-                return True
-            # Who was not among them takes what they were promised.
-            self._granted = {}
-        return allocatable(queue, subject.equal_tasks(line.run(self._session))) is None
+        return not allocatable.active or allocatable(queue, subject.equal_tasks(line.run(self._session))) is None
 
     def _is_placed(self, queue: Queue, job: Job, task: Task, nodes: NodesAhead) -> bool:
         """Place a task on free room, and tell whether its job is ready then."""

@@ -63,33 +63,6 @@ def _placed_together(turn: Turn, order: Sequence[Task]) -> int:
     return count
 
 
-def place_one(turn: Turn, task: Task) -> FitSummary | None:
-    """Place the only task of a job that is left, exactly as it would be among others; whether that makes the job ready is asked when the turn ends.
-
-    Returns why the queue may not take it on, if that is why it is not placed.
-    """
-    session, statement = turn.session, turn.statement
-    if task.gated:
-        return None
-    run = [task]
-    if (refusal := _allowed(turn, run)[1]) is not None:
-        session.findings.note_fit(run, refusal)
-        return refusal
-    looked_for = subject.Subject(task, turn.queue)
-    if _is_refused(session, looked_for, run):
-        return None
-    evaluation = session.evaluate(looked_for)
-    for released in (False, True):
-        rows = _choose(session, evaluation, run, turn.scope, released=released)
-        if rows:
-            # A plugin that refuses has said why, and the task is dealt with.
-            step = statement.pipeline if released else statement.allocate
-            step(run, [session.cluster.nodes.records[rows[0]]])
-            return None
-    session.findings.note_fit(run, turn.scope.failure(evaluation))
-    return None
-
-
 def place_equal_ahead(turn: Turn, run: list[Task], is_next: Callable[[], bool]) -> int:
     """Place equal tasks on free room, the fewer the sooner the next turn is somebody else's; returns how many. Nothing is said of those that find no node."""
     session, statement = turn.session, turn.statement

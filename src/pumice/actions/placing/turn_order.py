@@ -73,11 +73,6 @@ class TurnOrder:
         suitable = next((number for number, entry in enumerate(entries) if not suits(entry[2])), len(entries))
         return entries[:suitable] if suitable > 1 else []
 
-    def first(self, count: int) -> list[Job]:
-        """Return the jobs of the queue whose turns are likely to come next."""
-        jobs = None if self._queue is None else self._waiting.jobs[self._queue.name]
-        return jobs.first(count) if isinstance(jobs, HeapQueue) else []
-
     def leave(self, turns: Sequence[Entry[Job]]) -> int:
         """Let jobs that lead begin their turns; returns how many did before another one would come first."""
         return self._led[0].leave_together(turns) if self._led is not None else 0

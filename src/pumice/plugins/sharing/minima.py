@@ -141,8 +141,8 @@ class Minima:
         return missing
 
     def asked(self, job: Job) -> Vector:
-        """Return the minimum of a job, without what its gated pods ask for."""
-        asked: Vector = self.asked_by((job,))[0]
+        """Return the minimum of a job, without what its gated pods ask for; nobody may change it."""
+        asked: Vector = self.asked_by((job,))[0] if self._gated_tasks else self.minimum[job.row]
         return asked
 
     def asked_by(self, jobs: Sequence[Job]) -> Matrix:
