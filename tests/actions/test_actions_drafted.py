@@ -15,7 +15,7 @@ from test_actions_surplus import merged
 import recount
 from builders import Desk, group, node, played, pod, queue
 from pumice.actions.placing import drafted
-from pumice.framework import blocks, drafting
+from pumice.framework import block, blocks, drafting
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
 from pumice.framework.reasons import Code
@@ -89,13 +89,11 @@ def decide(text, waves, *classes):
 
 
 def assert_as_one_by_one(pick, text, waves, *classes):
-    sizes = {
-        name: pick.choice(small)
-        for name, small in {"FEW": (0, 3, 64), "FIRST": (2, 32), "MEMO_LIMIT": (1, 1 << 18)}.items()
-    }
     reach = pick.choice([1, 4, 32])
+    few, limit = pick.choice([0, 3, 64]), pick.choice([1, 1 << 18])
     with (
-        mock.patch.multiple(blocks, FARTHEST=reach, **sizes),
+        mock.patch.multiple(block, FARTHEST=reach, FEW=few, MEMO_LIMIT=limit),
+        mock.patch.object(blocks, "FIRST", pick.choice([2, 32])),
         mock.patch.object(drafting, "FARTHEST", reach),
     ):
         together = decide(text, waves, *classes)
@@ -229,7 +227,7 @@ def test_a_gang_of_unequal_pods_is_placed_in_one_go_with_few_looks_at_nodes(pack
     desk.feed(*(node(f"n{i:02}", cpu="64") for i in range(40)), group("g", 30))
     desk.feed(*(pod(f"p{i}", "g", cpu=f"{1000 + i}m") for i in range(30)))
     placed, looks = [], []
-    place, look = drafted.place, blocks.Block.look
+    place, look = drafted.place, block.Block.look
 
     def counted_place(*arguments):
         placed.append(place(*arguments))
@@ -241,7 +239,7 @@ def test_a_gang_of_unequal_pods_is_placed_in_one_go_with_few_looks_at_nodes(pack
 
     with (
         mock.patch.object(drafted, "place", counted_place),
-        mock.patch.object(blocks.Block, "look", counted_look),
+        mock.patch.object(block.Block, "look", counted_look),
     ):
         desk.cycle()
     assert len(desk.world.binds) == 30

