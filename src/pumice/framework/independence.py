@@ -1,6 +1,6 @@
 """What answers depend on, as named facts of a session: whoever takes a shortcut asks here whether it may.
 
-The facts follow from what functions declare that they read, from the tiers in which they vote, and from what handlers say of themselves; each is found out once, when it is first asked for. What
+The facts follow from what functions declare that they read, and from what handlers say of themselves; each is found out once, when it is first asked for. What
 the functions about nodes read is sorted in `functions.Functions`, which these facts rest on. Nobody else looks at `reads`.
 """
 
@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Protocol
 from pumice.framework.reads import NOTHING, Reads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 SINGLE = Reads.TASK | Reads.JOB | Reads.QUEUE | Reads.TIME
-# Where three functions share a tier, two may agree on nobody and the third decide alone.
-VOICES = 2
 
 
 class Declared(Protocol):
@@ -25,18 +23,6 @@ class Declared(Protocol):
     @property
     def reads(self) -> Reads:
         """What its answers depend on."""
-
-
-class Voted(Protocol):
-    """A point at which functions vote in tiers."""
-
-    @property
-    def tiers(self) -> Sequence[Sequence[Declared]]:
-        """The functions, in the order of tiers."""
-
-    @property
-    def final_veto(self) -> bool:
-        """Whether an empty intersection is final."""
 
 
 class Asked(Protocol):
@@ -57,10 +43,6 @@ class Asked(Protocol):
     @property
     def job_starving(self) -> Iterable[Declared]:
         """Who says whether a job starves."""
-
-    @property
-    def protection(self) -> Iterable[Declared]:
-        """Who protects pods from eviction."""
 
     @property
     def names_nodes(self) -> bool:
@@ -154,56 +136,7 @@ class Independence:
         """Whether the numbers of a job alone say whether it starves: how many of its pods are placed, wait for room, and exist."""
         return read_nothing(self._session.job_starving)
 
-    # -- victims -----------------------------------------------------------------------------------------------
-
-    @functools.cached_property
-    def protections_stay(self) -> bool:
-        """Whether who is protected stays so whoever else goes, inside one queue: nothing counts evictions."""
-        counting = Reads.OTHER_NODES | Reads.QUEUE
-        return all(not each.reads & counting or each.reads == Reads.QUEUE for each in self._session.protection)
-
-    @functools.cached_property
-    def protections_know_no_job(self) -> bool:
-        """Whether protections know of a pod nothing but itself, or its queue and what that holds."""
-        return all(not each.reads & ~Reads.TASK or each.reads == Reads.QUEUE for each in self._session.protection)
-
-    @functools.cached_property
-    def pods_are_protected_alone(self) -> bool:
-        """Whether protections other than those of queues know of a pod nothing but itself, so that what they say stays so."""
-        return all(not each.reads & ~Reads.TASK for each in self._session.protection if knows_more_than_queues(each))
-
 
 def read_nothing(functions: Iterable[Declared]) -> bool:
     """Tell whether functions go by numbers, priorities and shapes alone, so that those who are equal in these are answered alike."""
     return all(each.reads == NOTHING for each in functions)
-
-
-def go_by_priority(functions: Iterable[Declared]) -> bool:
-    """Tell whether functions know of who asks its queue, its priority and what it asks for, and not who it is."""
-    return not any(each.reads & Reads.JOB for each in functions)
-
-
-def knows_the_pod(function: Declared) -> bool:
-    """Tell whether a function reads more of a pod than its shape."""
-    return bool(function.reads & Reads.TASK)
-
-
-def knows_queues_alone(function: Declared) -> bool:
-    """Tell whether a protection knows of a pod its queue, what queues hold, its shape and what has to go with it, and nothing else."""
-    return function.reads == Reads.QUEUE
-
-
-def knows_more_than_queues(function: Declared) -> bool:
-    """Tell whether a protection knows more of a pod than its queue."""
-    return not knows_queues_alone(function)
-
-
-def counts_evictions(function: Declared) -> bool:
-    """Tell a protection that counts who goes, anywhere, from those that look at one pod and from queues, which judge what goes together once."""
-    return bool(function.reads & Reads.OTHER_NODES) and not function.reads & Reads.QUEUE
-
-
-def nobody_is_outvoted(votes: Voted) -> bool:
-    """Tell whether a candidate goes if and only if every function would let it go, whoever else is asked about."""
-    voices = [len(tier) for tier in votes.tiers if tier]
-    return votes.final_veto or not voices or (len(voices) == 1 and voices[0] <= VOICES)

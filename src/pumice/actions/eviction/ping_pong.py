@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.actions.eviction import votes
-from pumice.framework.points import Reads
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ def is_known_to_be_none(session: Session, victims: Sequence[Task]) -> bool:
 
     A function that reads nothing goes by how many pods of a job are placed, wait for room, and exist: those that go and those that are pending are neither of the first.
     """
-    if not session.shortcuts.equal_claimants or any(each.reads != Reads(0) for each in session.job_starving):
+    if not session.shortcuts.equal_claimants or not session.independence.starving_goes_by_numbers:
         return False
     jobs = {task.job_key: task.job for task in victims if task.job is not None}
     return not any(session.job_starving(job) for job in jobs.values())
