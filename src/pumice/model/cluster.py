@@ -87,7 +87,7 @@ class Cluster:
         if task.externally_gated:
             self.gated[task.uid] = task
         task.shape.request.lay(self.vocabulary)
-        if task.shape.constraint_class.has_device_claims:
+        if task.shape.constraint_class.has_device_claims or self.devices.takes_over(task):
             self.devices.join(task)
         if task.job_key:
             self._join(task, self._job(task.job_key))
@@ -130,7 +130,7 @@ class Cluster:
         self.gated.pop(task.uid, None)
         self.kinship.leave(task)
         if task.shape.constraint_class.has_device_claims:
-            self.devices.part(task)
+            self.devices.forget(task)
         self.accounting.count(task, -1)
         if task.node is not None:
             self._take(task, task.node)
@@ -473,6 +473,9 @@ class Cluster:
 
     def prepare(self) -> None:
         """Bring everything that events left for later up to date; called between cycles."""
+        if self.devices.remap():
+            for task in self.tasks.values():
+                self.devices.reconsider(task)
         self.accounting.prepare(self.tasks.values(), self.vocabulary)
         self.nodes.arrange()
         self.kinship.prepare()

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.api import quantity, resource
-from pumice.model import resources
-from pumice.model.devices import amounts, offers, wanted
+from pumice.model import requests, resources
+from pumice.model.devices import amounts, extended, offers, wanted
 
 if TYPE_CHECKING:
-    from pumice.api import meta
+    from pumice.api import core, meta
     from pumice.model.devices.decisions import ClaimReservation
     from pumice.model.devices.offers import DeviceId
     from pumice.model.nodes import NodeRecord, NodeTable
@@ -58,6 +58,10 @@ class Devices:
         self._shapes = shapes
         self._vocabulary = vocabulary
         self._askers: dict[str, dict[str, Task]] = {}  # claim -> tasks that have it
+        self._asked: dict[str, tuple[str, ...]] = {}  # uid of a task -> the claims it is listed under
+        self._extended: dict[str, str] = {}  # resources that no node offers -> the class that stands for each
+        self._mapped = (-1, -1)
+        self._reduced: dict[str, None] = {}  # uids of tasks whose shape leaves out what they get by a claim
         self.slices: dict[str, offers.Slice] = {}
         self.classes: dict[str, resource.DeviceClass] = {}
         self.rules: dict[str, resource.DeviceTaintRule] = {}
@@ -119,28 +123,81 @@ class Devices:
 
     # -- pods and their claims ---------------------------------------------------------------------------------
 
+    def uses_of(self, pod: core.Pod) -> tuple[wanted.ClaimUse, ...]:
+        """List the claims of a pod, the one that is to be made for extended resources last."""
+        uses = wanted.uses_of(pod)
+        special = extended.special_claim(pod, self._extended) if self._extended else None
+        if special is None:
+            return uses
+        key = f"{pod.metadata.namespace}/{special.name}"
+        return *uses, wanted.ClaimUse("extended resources", key, pod.metadata.uid, special)
+
+    @property
+    def has_special(self) -> bool:
+        """Whether a pod asks for extended resources that it gets by a claim."""
+        return bool(self._reduced)
+
+    def takes_over(self, task: Task) -> bool:
+        """Tell whether a pod asks for a resource that no node offers and a class stands for."""
+        return bool(self._extended) and any(name in self._extended for name in task.shape.request.amounts)
+
+    def remap(self) -> bool:
+        """Find out anew which resources classes stand for; tells whether that has changed, so that pods are to be looked at again."""
+        state = (self.offered, len(self._vocabulary))
+        if state == self._mapped:
+            return False
+        self._mapped = state
+        found = extended.classes_by_resource(self.classes.values()) if self.classes else {}
+        found = {name: kind for name, kind in found.items() if name not in self._vocabulary.columns}
+        if found == self._extended:
+            return False
+        self._extended = found
+        return True
+
+    def reconsider(self, task: Task) -> None:
+        """Look at a pod again now that other resources are had by claims."""
+        if task.uid in self._asked or self.takes_over(task):
+            self.part(task)
+            self.join(task)
+
     def join(self, task: Task) -> None:
         """Take note of a pod with claims."""
-        for use in wanted.uses_of(task.pod):
+        uses = self.uses_of(task.pod)
+        self._asked[task.uid] = tuple(use.key for use in uses)
+        for use in uses:
             self._askers.setdefault(use.key, {})[task.uid] = task
         self._reshape(task)
 
     def part(self, task: Task) -> None:
         """Forget a pod with claims."""
-        for use in wanted.uses_of(task.pod):
-            askers = self._askers.get(use.key, {})
+        for key in self._asked.pop(task.uid, ()):
+            askers = self._askers.get(key, {})
             askers.pop(task.uid, None)
             if not askers:
-                self._askers.pop(use.key, None)
+                self._askers.pop(key, None)
+
+    def forget(self, task: Task) -> None:
+        """Forget a pod that leaves."""
+        self.part(task)
+        self._reduced.pop(task.uid, None)
 
     def _reshape(self, task: Task) -> None:
-        """Let the shape of a pod say what its claims ask for: pods whose own claims ask for the same stay equal, whatever these are called."""
-        shape = task.shape
-        parts = tuple(self._asks(use) for use in wanted.uses_of(task.pod)) or ("none",)
-        if parts == shape.constraints.resource_claims:
+        """Let the shape of a pod say what its claims ask for: pods whose own claims ask for the same stay equal, whatever these are called.
+
+        What is had by a claim is asked of no node.
+        """
+        shape, uses = task.shape, self.uses_of(task.pod)
+        parts = tuple(self._asks(use) for use in uses) or (("none",) if task.pod.spec.resource_claims else ())
+        amounts = shape.request.amounts if task.uid not in self._reduced else requests.of_pod(task.pod)
+        special = uses[-1].special if uses else None
+        self._reduced.pop(task.uid, None)
+        if special is not None:
+            self._reduced[task.uid] = None
+            amounts = {name: units for name, units in amounts.items() if name not in special.resources}
+        if parts == shape.constraints.resource_claims and amounts == shape.request.amounts:
             return
         constraints = msgspec.structs.replace(shape.constraints, resource_claims=parts)
-        task.shape = self._shapes.intern(constraints, shape.request.amounts, shape.non_zero)
+        task.shape = self._shapes.intern(constraints, amounts, shape.non_zero)
         task.shape.request.lay(self._vocabulary)
         self._shapes.release(shape)
         if task.job is not None:
@@ -149,6 +206,8 @@ class Devices:
     def _asks(self, use: wanted.ClaimUse) -> str:
         """Write down what a claim is to its pod: what it asks for, if it is the pod's own and in order, otherwise itself."""
         claim = self.claims.get(use.key)
+        if claim is None and use.special is not None:
+            return f"like {hashlib.sha256(wanted.read(use.special.spec).content).hexdigest()}"
         if claim is None or not use.owner or claim.metadata.deletion_timestamp or claim.status.allocation is not None:
             return f"{use.name} is {use.key}"
         if not any(each.controller and each.uid == use.owner for each in claim.metadata.owner_references):
@@ -192,7 +251,7 @@ class Devices:
 
     def enter(self, task: Task, record: NodeRecord) -> None:
         """Note that a pod with claims is on a node, or on its way there."""
-        keys = tuple(use.key for use in wanted.uses_of(task.pod) if use.key)
+        keys = tuple(use.key for use in self.uses_of(task.pod) if use.key)
         self._claims_of[task.uid] = keys
         for key in keys:
             self._users.setdefault(key, {})[task.uid] = record

@@ -10,6 +10,7 @@ import msgspec
 from pumice.api import affinity, quantity, resource
 from pumice.model import resources
 from pumice.model.devices import amounts
+from pumice.model.devices.extended import SpecialClaim  # noqa: TC001  msgspec reads the annotations at run time
 
 if TYPE_CHECKING:
     from pumice.api import core
@@ -82,6 +83,7 @@ class ClaimUse(msgspec.Struct, frozen=True):
     name: str
     key: str
     owner: str = ""
+    special: SpecialClaim | None = None  # what is to be made, if the claim stands for extended resources
 
 
 def uses_of(pod: core.Pod) -> tuple[ClaimUse, ...]:
@@ -90,15 +92,18 @@ def uses_of(pod: core.Pod) -> tuple[ClaimUse, ...]:
         return ()
     made = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses}
     namespace, uid = pod.metadata.namespace, pod.metadata.uid
-    uses: dict[ClaimUse, None] = {}
+    uses: dict[tuple[str, str], ClaimUse] = {}
     for claim in pod.spec.resource_claims:
         if claim.resource_claim_name:
-            uses[ClaimUse(claim.name, f"{namespace}/{claim.resource_claim_name}")] = None
+            found = ClaimUse(claim.name, f"{namespace}/{claim.resource_claim_name}")
         elif claim.name not in made:
-            uses[ClaimUse(claim.name, "", uid)] = None
+            found = ClaimUse(claim.name, "", uid)
         elif name := made[claim.name]:
-            uses[ClaimUse(claim.name, f"{namespace}/{name}", uid)] = None
-    return tuple(uses)
+            found = ClaimUse(claim.name, f"{namespace}/{name}", uid)
+        else:
+            continue
+        uses[found.name, found.key] = found
+    return tuple(uses.values())
 
 
 def read(spec: resource.ResourceClaimSpec) -> Wanted:

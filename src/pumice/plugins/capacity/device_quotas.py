@@ -74,11 +74,11 @@ class DeviceQuotas:
     def _count(self, task: Task, sign: int) -> None:
         if not task.shape.constraint_class.has_device_claims:
             return
-        for use in wanted.uses_of(task.pod):
+        for use in self._devices.uses_of(task.pod):
             for queue in self._limited(task):
                 users, counted = self._uses.get((queue, use.key), (0, {}))
                 if not users:
-                    counted = self.asked(use.key)
+                    counted = self.asked(use)
                 if not users or users + sign == 0:
                     held = self._held[queue]
                     for kind, units in counted.items():
@@ -87,13 +87,14 @@ class DeviceQuotas:
                 if users + sign == 0:
                     del self._uses[queue, use.key]
 
-    def asked(self, key: str) -> Held:
+    def asked(self, use: wanted.ClaimUse) -> Held:
         """Return what a claim counts for: what it has, else what it asks for: of several options the largest, of all devices one."""
-        claim = self._devices.claims.get(key)
-        if claim is None:
+        claim = self._devices.claims.get(use.key)
+        spec = claim.spec if claim is not None else use.special.spec if use.special is not None else None
+        if spec is None:
             return {}
-        found = wanted.read(claim.spec)
-        allocation = self._devices.allocation(key)
+        found = wanted.read(spec)
+        allocation = self._devices.allocation(use.key)
         needs = {need.name: need for request in found.requests for need in request.options}
         total: Held = {}
         if allocation is not None:
@@ -111,12 +112,12 @@ class DeviceQuotas:
 
     def refuse(self, queue: Queue, demand: Demand) -> str | None:
         """Say which quota of a queue, or of one above it, the claims of tasks would exceed."""
-        keys = dict.fromkeys(
-            use.key
+        keys = {
+            use.key: use
             for task in demand.tasks
             if task.shape.constraint_class.has_device_claims
-            for use in wanted.uses_of(task.pod)
-        )
+            for use in self._devices.uses_of(task.pod)
+        }
         if not keys:
             return None
         for each in self._above(queue.name):
@@ -124,9 +125,9 @@ class DeviceQuotas:
             if quotas is None:
                 continue
             asked: Held = {}
-            for key in keys:
+            for key, use in keys.items():
                 if (each.name, key) not in self._uses:
-                    for kind, units in self.asked(key).items():
+                    for kind, units in self.asked(use).items():
                         asked[kind] = asked.get(kind, 0) + units
             problem = self._beyond(each, quotas, asked)
             if problem:

@@ -134,7 +134,8 @@ class Capacity(Plugin):
 
     def _limit_devices(self, session: Session) -> None:
         """Register the quotas of device classes, if there are claims and any queue has one."""
-        if not self.settings.device_quotas or not session.cluster.devices.claims:
+        devices = session.cluster.devices
+        if not self.settings.device_quotas or not (devices.claims or devices.has_special):
             return
         quotas = DeviceQuotas(session.cluster, self._with_above, dimensions=self.settings.consumable_quotas)
         if quotas.limits:

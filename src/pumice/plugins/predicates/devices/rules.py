@@ -14,7 +14,7 @@ from pumice.framework.reasons import Code, ReasonVector
 from pumice.framework.runs import Step
 from pumice.framework.subject import Subject
 from pumice.model import selectors, statuses
-from pumice.model.devices import decisions, wanted
+from pumice.model.devices import decisions, extended, wanted
 from pumice.model.devices.decisions import ClaimDecision, ClaimReservation
 from pumice.model.devices.wanted import ClaimUse, Wanted  # noqa: TC001  so it does here
 from pumice.plugins.predicates.devices import results
@@ -99,7 +99,7 @@ class DeviceRules:
         """Register the rules; where there are no claims, all that is left is to say so of pods that have some."""
         self._devices.withdrawn.clear()
         self._asking = {}
-        if not self._devices.claims:
+        if not self._devices.claims and not self._devices.has_special:
             session.pre_predicate.add(self.problem, reads=Reads(0))
             self._wanted.clear()
             return
@@ -135,7 +135,7 @@ class DeviceRules:
 
     def _in_the_way(self, task: Task) -> str:
         """Return a claim of a pod that has devices and is used by nobody else; empty if there is none."""
-        for use in wanted.uses_of(task.pod):
+        for use in self._devices.uses_of(task.pod):
             claim = self._devices.claims.get(use.key)
             allocation = claim.status.allocation if claim is not None else None
             if allocation is None or allocation.node_selector is None:
@@ -150,7 +150,7 @@ class DeviceRules:
         """Collect what a pod asks for; None if it has no claims."""
         if not task.shape.constraint_class.has_device_claims:
             return None
-        uses = wanted.uses_of(task.pod)
+        uses = self._devices.uses_of(task.pod)
         keys: list[str] = []
         needs: list[Wanted] = []
         chosen: list[affinity.NodeSelector] = []
@@ -161,7 +161,7 @@ class DeviceRules:
                 return Asked(problem=problem)
             allocation = self._devices.allocation(use.key)
             if allocation is None:
-                need = self._need(use.key)
+                need = self._need(use)
                 problem = need.problem or self._classless(need) or self._error((need,))
                 if problem:
                     return Asked(problem=f"claim {use.key}: {problem}")
@@ -174,8 +174,10 @@ class DeviceRules:
         problem = self._error(found.wanted)
         return Asked(problem=problem) if problem else found
 
-    def _need(self, key: str) -> Wanted:
-        claim = self._devices.claims[key]
+    def _need(self, use: ClaimUse) -> Wanted:
+        key, claim = use.key, self._devices.claims.get(use.key)
+        if claim is None:
+            return wanted.read(use.special.spec if use.special is not None else resource.ResourceClaimSpec())
         known = self._wanted.get(key)
         if known is None or known[0] is not claim:
             known = self._wanted[key] = (claim, wanted.read(claim.spec))
@@ -188,7 +190,7 @@ class DeviceRules:
         name = use.key.partition("/")[2]
         claim = self._devices.claims.get(use.key)
         if claim is None:
-            return f'resourceclaim "{name}" not found'
+            return "" if use.special is not None else f'resourceclaim "{name}" not found'
         if claim.metadata.deletion_timestamp:
             return f'resourceclaim "{name}" is being deleted'
         if use.owner and not any(each.controller and each.uid == use.owner for each in claim.metadata.owner_references):
@@ -335,21 +337,23 @@ class DeviceRules:
                 return f"{NONE_FREE} on node {record.name}"
             offer = self._answers.offer(record.row)
             for key, need, picks in zip(found.open, found.wanted, answer.picks, strict=True):
-                uid = self._devices.claims[key].metadata.uid
+                claim = self._devices.claims.get(key)
+                uid = claim.metadata.uid if claim is not None else task.uid
                 classes = self._devices.classes
                 allocations[key] = results.allocation(uid, need, picks, offer=offer, node=record.name, classes=classes)
-        return ClaimReservation(record.name, tuple(self._decision(task, use.key, allocations) for use in found.uses))
+        return ClaimReservation(record.name, tuple(self._decision(task, use, allocations) for use in found.uses))
 
-    def _decision(self, task: Task, key: str, made: dict[str, resource.Allocation]) -> ClaimDecision:
-        metadata = self._devices.claims[key].metadata
-        allocation = made.get(key) or self._devices.allocation(key) or resource.Allocation()
-        consumer = resource.Consumer(resource=decisions.PODS, name=task.name, uid=task.uid)
+    def _decision(self, task: Task, use: ClaimUse, made: dict[str, resource.Allocation]) -> ClaimDecision:
+        claim = self._devices.claims.get(use.key)
+        namespace, _, name = use.key.partition("/")
         return ClaimDecision(
-            namespace=metadata.namespace,
-            claim=metadata.name,
-            uid=metadata.uid,
-            allocation=allocation,
-            consumer=consumer,
+            namespace=namespace,
+            claim=name,
+            uid=claim.metadata.uid if claim is not None else "",
+            allocation=made.get(use.key) or self._devices.allocation(use.key) or resource.Allocation(),
+            consumer=resource.Consumer(resource=decisions.PODS, name=task.name, uid=task.uid),
+            made=extended.manifest(task.pod, use.special) if use.special is not None else None,
+            mappings=use.special.mappings if use.special is not None else (),
         )
 
 

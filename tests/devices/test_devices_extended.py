@@ -1,0 +1,104 @@
+"""Extended resources that a device class stands for are had by a claim that is made for the pod."""
+
+import builders
+from devices.test_devices_placing import bound, desk, given, manifest, slice_of
+from pumice.api import decoding
+from pumice.model.devices import extended
+
+CLASSES = {"v/gpu": "gpu"}
+
+
+def container(name, **requests):
+    return {"name": name, "resources": {"requests": {key.replace("__", "/"): units for key, units in requests.items()}}}
+
+
+def pod(name="p", group="", init=(), containers=()):
+    made = builders.pod(name, group)
+    made["spec"]["initContainers"], made["spec"]["containers"] = list(init), list(containers)
+    return made
+
+
+def special(**parts):
+    return extended.special_claim(decoding.decode(pod(**parts)), CLASSES)
+
+
+def asked(found):
+    return {each.name: each.exactly.count for each in found.spec.devices.requests}
+
+
+def test_init_containers_use_what_later_ones_hold_and_one_more_request_has_the_rest():
+    found = special(init=[container("i", v__gpu=2)], containers=[container("c", cpu="1", memory="1Gi", v__gpu=1)])
+    assert asked(found) == {"container-1-request-2": 1, "container-0-request-0": 1}
+    assert [(each["containerName"], each["requestName"]) for each in found.mappings] == [
+        ("c", "container-1-request-2"),
+        ("i", "container-1-request-2"),
+        ("i", "container-0-request-0"),
+    ]
+
+
+def test_the_largest_shortfall_counts_once_and_sidecars_hold_their_own():
+    sidecar = {**container("s", v__gpu=1), "restartPolicy": "Always"}
+    found = special(
+        init=[container("i", v__gpu=3), sidecar, container("k", v__gpu=4)], containers=[container("c", v__gpu=2)]
+    )
+    assert asked(found) == {"container-1-request-0": 1, "container-3-request-0": 2, "container-2-request-0": 2}
+
+
+def test_a_pod_that_asks_for_nothing_of_the_kind_has_no_claim():
+    assert special(containers=[container("c", cpu="1")]) is None
+    assert special(containers=[container("c", v__gpu=0)]) is None
+
+
+def test_of_two_classes_the_newer_stands_for_a_resource_then_the_smaller_name():
+    def made(name, created):
+        found = manifest("DeviceClass", name, spec={"extendedResourceName": "v/gpu"})
+        found["metadata"]["creationTimestamp"] = created
+        return decoding.decode(found)
+
+    old, new = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+    found = extended.classes_by_resource([made("b", new), made("a", old), made("c", new)])
+    assert found["v/gpu"] == "b"
+    assert found["deviceclass.resource.kubernetes.io/a"] == "a"
+
+
+def with_class(found, name="v/gpu"):
+    return found.modify(manifest("DeviceClass", "gpu", spec={"extendedResourceName": name}))
+
+
+def test_a_pod_gets_devices_for_the_resource_and_they_run_out():
+    found = with_class(desk(devices=2))
+    for index in range(3):
+        found.feed(
+            builders.group(f"j{index}"), pod(f"p{index}", f"j{index}", containers=[container("c", cpu="1", v__gpu=1)])
+        )
+    found.cycle()
+    assert sorted(bound(found)) == ["p0", "p1"]
+    assert sorted(device for devices in given(found).values() for _, _, device in devices) == ["g0", "g1"]
+    (decision,) = found.cluster.devices.reservation("a.p0").decisions
+    assert decision.made["metadata"]["generateName"] == "p0-extended-resources-"
+    assert decision.made["spec"]["devices"]["requests"][0]["name"] == "container-0-request-1"
+    assert decision.mappings == (
+        {"containerName": "c", "resourceName": "v/gpu", "requestName": "container-0-request-1"},
+    )
+
+
+def test_a_class_that_comes_later_or_goes_is_noticed():
+    found = desk().feed(builders.group("j"), pod("p", "j", containers=[container("c", cpu="1", v__gpu=1)]))
+    found.cycle()
+    assert bound(found) == {}
+    with_class(found)
+    found.cycle()
+    assert bound(found) == {"p": "n1"}
+    found.feed(builders.group("k"), pod("q", "k", containers=[container("c", cpu="1", v__gpu=1)]))
+    with_class(found, "w/gpu")
+    found.cycle()
+    assert bound(found) == {"p": "n1"}
+
+
+def test_where_nodes_offer_the_resource_it_is_theirs():
+    found = with_class(desk().feed(builders.node("n2", v__gpu="4")))
+    found.feed(builders.group("j"), pod("p", "j", containers=[container("c", cpu="1", v__gpu=3)]))
+    found.cycle()
+    assert bound(found) == {"p": "n2"}
+    assert given(found) == {}
+    assert slice_of("n1")["spec"]["devices"]
