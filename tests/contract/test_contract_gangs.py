@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from contract_up import UpServer
+
+from testbed import waiting
 
 GANGS = "/apis/scheduling.k8s.io/v1alpha2"
 MERGE = {"content_type": "application/merge-patch+json"}
@@ -47,7 +50,6 @@ REFUSED = [
     ("podgroups", group(schedulingConstraints={"topology": [{"key": "a"}, {"key": "b"}]}), "spec.schedulingConstraints.topology: Too many: 2: must have at most 1 item"),
     ("podgroups", group(schedulingConstraints={"topology": [{"key": ""}]}), "spec.schedulingConstraints.topology[0].key: Required value"),
     ("podgroups", group(schedulingConstraints={"topology": [{"key": "a b"}]}), 'spec.schedulingConstraints.topology[0].key: Invalid value: "a b": name part must consist of'),
-    ("podgroups", group(podGroupTemplateRef={"workload": {"workloadName": "w", "podGroupTemplateName": "A_"}}), 'spec.podGroupTemplateRef.workload.podGroupTemplateName: Invalid value: "A_": a lowercase RFC 1123 label'),
     ("workloads", workload(podGroupTemplates=[]), "spec.podGroupTemplates: Required value"),
     ("workloads", workload(*(template(f"t{i}") for i in range(9))), "spec.podGroupTemplates: Too many: 9: must have at most 8 items"),
     ("workloads", workload(template("U_")), 'spec.podGroupTemplates[0].name: Invalid value: "U_": a lowercase RFC 1123 label'),
@@ -57,12 +59,9 @@ REFUSED = [
 
 @pytest.mark.parametrize(("plural", "body", "words"), REFUSED)
 def test_what_is_wrong_is_named_in_the_words_of_kubernetes(server, home, plural, body, words):
-    if "podGroupTemplateRef" in body["spec"]:
-        server.call("POST", f"{home}/workloads", {**workload(), "metadata": {"name": "w"}})
     code, found = server._caller.answer("POST", f"{home}/{plural}", body)
-    assert code == (403 if "podGroupTemplateRef" in body["spec"] and "is invalid" not in found["message"] else 422)
-    if code == 422:
-        assert found["message"].partition(" is invalid: ")[2].startswith(words)
+    assert code == 422
+    assert found["message"].partition(" is invalid: ")[2].startswith(words)
 
 
 def test_a_new_group_is_protected_and_has_a_mode_a_priority_and_no_generation(server, home):
@@ -172,3 +171,15 @@ def test_a_group_that_is_deleted_stays_until_it_is_let_go(server, home):
     assert server.call("GET", f"{home}/podgroups/g")["metadata"]["deletionTimestamp"]
     server.call("PATCH", f"{home}/podgroups/g", {"metadata": {"finalizers": None}}, **MERGE)
     assert server._caller.answer("GET", f"{home}/podgroups/g")[0] == 404
+
+
+def test_the_controllers_of_pumice_up_let_a_group_go_with_its_last_pod(tmp_path):
+    with UpServer(tmp_path, controllers_too=True) as server:
+        namespace = server.new_namespace()
+        home, pods = f"{GANGS}/namespaces/{namespace}", f"/api/v1/namespaces/{namespace}/pods"
+        server.call("POST", f"{home}/podgroups", group())
+        server.call("POST", pods, pod(schedulingGroup={"podGroupName": "g"}))
+        server.call("DELETE", f"{home}/podgroups/g")
+        waiting.until(lambda: "deletionTimestamp" in server.call("GET", f"{home}/podgroups/g")["metadata"])
+        server.call("PATCH", f"{pods}/p/status", {"status": {"phase": "Succeeded"}}, **MERGE)
+        waiting.until(lambda: server._caller.answer("GET", f"{home}/podgroups/g")[0] == 404)

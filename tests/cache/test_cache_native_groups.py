@@ -1,0 +1,179 @@
+"""Groups of Kubernetes' own: what is written about them, in which order, and what becomes of gangs in random lives."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders import Desk, node, pod
+from pumice.api import kinds
+from pumice.cache.effects import Evict, Patch
+from pumice.framework import configuration, registry
+from pumice.model import native_groups
+from pumice.scenario.stage import SimulatedStage
+from pumice.scheduler import Options
+
+KNOWN = registry.installed()
+API = kinds.NATIVE_POD_GROUP.api_version
+
+
+def group(name="g", count=2, **spec):
+    policy = {"gang": {"minCount": count}}
+    return {
+        "apiVersion": API,
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "a", "uid": f"native.{name}", "generation": 4},
+        "spec": {"schedulingPolicy": policy, **spec},
+    }
+
+
+def member(name, of="g", **more):
+    made = pod(name, cpu="1", **more)
+    made["spec"]["schedulingGroup"] = {"podGroupName": of}
+    return made
+
+
+def conditions(desk):
+    return [each.body["status"]["conditions"] for each in desk.world.of(Patch) if each.kind is kinds.NATIVE_POD_GROUP]
+
+
+@pytest.mark.parametrize("answer", [None, "refused", "notfound", "unavailable"])
+def test_a_group_that_goes_whole_is_marked_before_the_first_of_its_pods_goes(answer):
+    desk = Desk()
+    running = [member(f"g-{i}", node="n1") for i in range(3)]
+    desk.feed(node("n1"), group(count=1, disruptionMode="PodGroup"), *running).apply()
+    for number in range(3):
+        desk.cache.evict(desk.task(f"g-{number}"), "somebody else")
+    marks = [each for each in desk.world.of(Patch) if each.kind is kinds.NATIVE_POD_GROUP]
+    assert [each["type"] for mark in marks for each in mark.body["status"]["conditions"]] == ["DisruptionTarget"]
+    assert desk.world.of(Evict) == []
+    desk.settle(marks[0], answer).apply()
+    assert sorted(desk.world.evictions) == ["g-0", "g-1", "g-2"]
+
+
+def test_a_pod_of_a_group_that_gives_single_pods_goes_at_once():
+    desk = Desk()
+    desk.feed(node("n1"), group(count=1), member("g-0", node="n1")).apply()
+    desk.cache.evict(desk.task("g-0"), "somebody else")
+    assert desk.world.evictions == ["g-0"]
+    assert conditions(desk) == []
+
+
+def test_a_condition_is_written_once_with_the_generation_it_is_about():
+    desk = Desk()
+    desk.feed(node("n1", cpu="1"), group(), member("g-0"), member("g-1"))
+    for _ in range(4):
+        desk.cycle()
+    ((stated,),) = conditions(desk)
+    assert (stated["type"], stated["status"], stated["reason"]) == ("PodGroupScheduled", "False", "Unschedulable")
+    assert stated["observedGeneration"] == 4
+
+
+def test_what_was_written_before_a_restart_is_not_written_again():
+    desk = Desk()
+    said = {"type": "PodGroupScheduled", "status": "True", "reason": "Scheduled", "message": ""}
+    known = {**group(), "status": {"conditions": [said]}}
+    desk.feed(node("n1"), known, member("g-0", node="n1"), member("g-1", node="n1"))
+    desk.cycle()
+    desk.delete(member("g-1")).feed(member("g-2"), member("g-3"))
+    desk.cycle()
+    assert conditions(desk) == []
+
+
+OWNED = [{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "native", "expected"),
+    [
+        ("", "", ""),
+        ("v", "", "a/v"),
+        ("", "g", "a/g@scheduling.k8s.io"),
+        ("v", "g", "a/v"),
+        ("podgroup-u", "g", "a/g@scheduling.k8s.io"),
+        ("podgroup-a.p", "g", "a/g@scheduling.k8s.io"),
+        ("podgroup-other", "g", "a/podgroup-other"),
+        ("podgroup-u", "", "a/podgroup-u"),
+    ],
+)
+def test_which_group_counts(annotation, native, expected):
+    made = pod("p", annotation)
+    made["metadata"]["ownerReferences"] = OWNED
+    if native:
+        made["spec"]["schedulingGroup"] = {"podGroupName": native}
+    desk = Desk().feed(made).apply()
+    assert desk.task("p").job_key == expected
+    assert native_groups.is_native(expected) is expected.endswith("@scheduling.k8s.io")
+
+
+# -- random lives ----------------------------------------------------------------------------------------------
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("pod"), st.integers(0, 2), st.integers(1, 3)),
+        st.tuples(st.just("group"), st.integers(0, 2), st.integers(1, 3)),
+        st.tuples(st.just("drop pod"), st.integers(0, 2), st.integers(0, 5)),
+        st.tuples(st.just("drop group"), st.integers(0, 2), st.just(0)),
+        st.tuples(st.just("node"), st.just(0), st.integers(1, 4)),
+    ),
+    min_size=4,
+    max_size=24,
+)
+
+
+@given(steps)
+@settings(max_examples=40, deadline=None)
+def test_no_gang_starts_in_part_and_no_condition_takes_back_what_it_said(told):
+    stage = SimulatedStage(configuration.default(KNOWN.catalog()), Options(), KNOWN)
+    stage.apply([{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": _offers(3)}])
+    stage.connect()
+    pods, groups, nodes, before = {}, {}, 1, {}
+    for number, (what, which, size) in enumerate(told):
+        name = f"g{which}"
+        if what == "pod":
+            made = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"p{number}", "namespace": "a"}}
+            container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": str(size)}}}
+            spec = {"schedulerName": "volcano", "containers": [container], "schedulingGroup": {"podGroupName": name}}
+            stage.apply([{**made, "spec": spec}])
+            pods[f"p{number}"] = name
+        elif what == "group" and name not in groups:
+            stage.apply([{**group(name, size), "metadata": {"name": name, "namespace": "a"}}])
+            groups[name] = size
+        elif what == "drop group" and groups.pop(name, None):
+            stage.delete([f"podgroup/a/{name}"], None)
+            before.pop(name, None)
+        elif what == "drop pod" and (mine := [each for each in pods if pods[each] == name]):
+            stage.delete([f"pod/a/{mine[size % len(mine)]}"], None)
+            del pods[mine[size % len(mine)]]
+        elif what == "node":
+            nodes += 1
+            stage.apply(
+                [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"n{nodes}"}, "status": _offers(size)}]
+            )
+        bound = _bound(stage)
+        stage.cycle(1_000_000)
+        _check(stage, pods, groups, bound, before)
+
+
+def _offers(cpu):
+    return {"allocatable": {"cpu": str(cpu), "memory": "64Gi", "pods": "110"}}
+
+
+def _bound(stage):
+    return {each["metadata"]["name"] for each in stage.cluster.store.scan(kinds.POD) if each["spec"].get("nodeName")}
+
+
+def _check(stage, pods, groups, before, said):
+    """Hold what a cycle did against the rules: who started, with whom, and what the group says."""
+    now = _bound(stage)
+    for name in {pods[each] for each in now - before if each in pods}:
+        assert name in groups, "a pod started without its group"
+        placed = sum(1 for each in now if pods.get(each) == name)
+        assert placed >= groups[name], f"{placed} of {name} run, its minimum is {groups[name]}"
+    for found in stage.cluster.store.scan(kinds.NATIVE_POD_GROUP):
+        name = found["metadata"]["name"]
+        stated = (found.get("status") or {}).get("conditions") or []
+        status = next((each["status"] for each in stated), "")
+        assert said.get(name) != "True" or status == "True", "it was scheduled, and is said not to be"
+        said[name] = status
