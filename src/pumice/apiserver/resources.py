@@ -36,6 +36,7 @@ _WITHOUT_GENERATION: Final = frozenset(
         "ResourceQuota", "Secret", "Service", "ServiceAccount",
     )
 ) | {("scheduling.k8s.io", "PodGroup"), ("scheduling.k8s.io", "Workload")}  # fmt: skip
+_LAST_GROUP: Final = kinds.NATIVE_POD_GROUP.group
 _KNOWN: Final = {(kind.group, kind.name): kind for kind in reversed(kinds.KINDS)}
 
 
@@ -127,12 +128,17 @@ class Registry:
             self.generation += 1
 
     def groups(self) -> dict[str, list[str]]:
-        """Give the versions of each group, the preferred one first."""
+        """Give the versions of each group, the preferred one first.
+
+        Of two kinds of one name kubectl takes that of the group that comes first: by `podgroups` most people mean Volcano's.
+        """
         found: dict[str, list[str]] = {}
         for resource in self._served.values():
             versions = found.setdefault(resource.group, [])
             if resource.version not in versions:
                 versions.append(resource.version)
+        if (native := found.pop(_LAST_GROUP, None)) is not None:
+            found[_LAST_GROUP] = native
         return {group: sorted(versions, key=priority, reverse=True) for group, versions in found.items()}
 
     def _built_in(self, entry: Document, gvks: dict[tuple[str, str, str], str]) -> Resource:
