@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pumice.api import duration, kinds, names, timestamp
-from pumice.sim import deletion, pod_level, structure
+from pumice.sim import deletion, filling, pod_level, structure
+from pumice.sim.filling import child, entries, fill
 from pumice.sim.store import has_status_subresource
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 Manifest = dict[str, Any]
 
-NAMESPACE_NAME = "kubernetes.io/metadata.name"
 PODS_PER_NODE = "110"
 
 
@@ -51,7 +51,7 @@ def replacement(existing: Mapping[str, Any], manifest: Mapping[str, Any], key: K
     moved = False
     if key.kind is kinds.POD:
         node = structure.mapping(existing, "spec").get("nodeName")
-        spec = _child(new, "spec")
+        spec = child(new, "spec")
         if node and spec is not None and not spec.get("nodeName"):
             spec["nodeName"] = node
         moved = structure.mapping(new, "spec").get("nodeName") != node
@@ -60,39 +60,17 @@ def replacement(existing: Mapping[str, Any], manifest: Mapping[str, Any], key: K
     return new
 
 
-def _child(parent: Manifest, field: str) -> Manifest | None:
-    """Give a map below a map, made if it is missing or null; None if something else stands there."""
-    value = parent.get(field)
-    if value is None:
-        value = parent[field] = {}
-    return value if isinstance(value, dict) else None
-
-
-def _fill(parent: Manifest | None, fields: Mapping[str, Any]) -> None:
-    if parent is not None:
-        for field, value in fields.items():
-            if parent.get(field) is None:
-                parent[field] = value
-
-
-def _entries(parent: Manifest | None, field: str) -> list[Manifest]:
-    """Give the maps in a list below a map."""
-    value = parent.get(field) if parent is not None else None
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
-
-
 # ---- pods
 
 
 def _pod(pod: Manifest, classes: PriorityClasses, now: int) -> None:
-    spec, status = _child(pod, "spec"), _child(pod, "status")
+    spec, status = child(pod, "spec"), child(pod, "status")
     if spec is not None:
         spec.update(classes.admit(spec))
-        for container in _entries(spec, "initContainers") + _entries(spec, "containers"):
-            _requests_from_limits(container)
+        filling.requests(spec)
         pod_level.fill(spec)
     bound = deletion.is_bound(pod)
-    _fill(status, {"phase": names.PHASE_RUNNING if bound else names.PHASE_PENDING})
+    fill(status, {"phase": names.PHASE_RUNNING if bound else names.PHASE_PENDING})
     if status is None:
         return
     if bound:
@@ -101,19 +79,12 @@ def _pod(pod: Manifest, classes: PriorityClasses, now: int) -> None:
         _terminating(pod, now)
 
 
-def _requests_from_limits(container: Manifest) -> None:
-    resources = container.get("resources")
-    limits = structure.mapping(resources, "limits")
-    if isinstance(resources, dict) and limits:
-        _fill(_child(resources, "requests"), limits)
-
-
 def _since_creation(pod: Manifest, status: Manifest) -> None:
     """Date what a pod given with a node has behind it, being scheduled and perhaps started, to its creation."""
     since = pod["metadata"]["creationTimestamp"]
     _condition(pod, status, names.CONDITION_POD_SCHEDULED, since)
     if status.get("phase") == names.PHASE_RUNNING:
-        _fill(status, {"startTime": since})
+        fill(status, {"startTime": since})
         _condition(pod, status, names.CONDITION_READY, since)
 
 
@@ -143,16 +114,11 @@ def _terminating(pod: Manifest, now: int) -> None:
 
 
 def _node(node: Manifest) -> None:
-    name = node["metadata"]["name"]
-    labels = _child(node["metadata"], "labels")
-    if labels is not None:
-        labels.setdefault(names.HOSTNAME, name)
-    status = _child(node, "status")
+    filling.node(node)
+    status = child(node, "status")
     if status is None:
         return
-    for field, other in (("allocatable", "capacity"), ("capacity", "allocatable")):
-        if status.get(field) is None:
-            status[field] = structure.copied(status.get(other)) or {}
+    fill(status, {"allocatable": {}, "capacity": {}})
     room, whole = structure.mapping(status, "allocatable"), structure.mapping(status, "capacity")
     pods = room.get("pods", whole.get("pods", PODS_PER_NODE))
     for amounts in (status["allocatable"], status["capacity"]):
@@ -162,65 +128,54 @@ def _node(node: Manifest) -> None:
 
 
 def _pod_group(group: Manifest) -> None:
-    spec = _child(group, "spec")
-    _fill(spec, {"queue": names.DEFAULT_QUEUE})
+    spec = child(group, "spec")
+    fill(spec, {"queue": names.DEFAULT_QUEUE})
     _topology(spec)
-    for policy in _entries(spec, "subGroupPolicy"):
-        _fill(policy, {"subGroupSize": 1, "minSubGroups": 0})
+    for policy in entries(spec, "subGroupPolicy"):
+        fill(policy, {"subGroupSize": 1, "minSubGroups": 0})
         _topology(policy)
 
 
 def _topology(parent: Manifest | None) -> None:
     if parent is not None and isinstance(parent.get("networkTopology"), dict):
-        _fill(parent["networkTopology"], {"mode": names.TOPOLOGY_HARD})
+        fill(parent["networkTopology"], {"mode": names.TOPOLOGY_HARD})
 
 
 def _queue(queue: Manifest) -> None:
-    _fill(_child(queue, "spec"), {"weight": 1, "dequeueStrategy": names.DEQUEUE_TRAVERSE})
-    _fill(_child(queue, "status"), {"state": names.QUEUE_OPEN})
-
-
-def _namespace(namespace: Manifest) -> None:
-    labels = _child(namespace["metadata"], "labels")
-    if labels is not None:
-        labels.setdefault(NAMESPACE_NAME, namespace["metadata"]["name"])
-    _fill(_child(namespace, "status"), {"phase": "Active"})
-
-
-def _volume(volume: Manifest) -> None:
-    _fill(_child(volume, "status"), {"phase": "Available"})
+    fill(child(queue, "spec"), {"weight": 1, "dequeueStrategy": names.DEQUEUE_TRAVERSE})
+    fill(child(queue, "status"), {"state": names.QUEUE_OPEN})
 
 
 def _claim(claim: Manifest) -> None:
     bound = structure.mapping(claim, "spec").get("volumeName")
-    _fill(_child(claim, "status"), {"phase": "Bound" if bound else "Pending"})
+    fill(child(claim, "status"), {"phase": "Bound" if bound else "Pending"})
 
 
 def _job_spec(spec: Manifest | None) -> None:
-    _fill(spec, {"queue": names.DEFAULT_QUEUE, "maxRetry": 3})
+    fill(spec, {"queue": names.DEFAULT_QUEUE, "maxRetry": 3})
     _topology(spec)
-    for task in _entries(spec, "tasks"):
+    for task in entries(spec, "tasks"):
         if isinstance(task.get("partitionPolicy"), dict):
-            _fill(task["partitionPolicy"], {"minPartitions": 0})
+            fill(task["partitionPolicy"], {"minPartitions": 0})
             _topology(task["partitionPolicy"])
 
 
 def _job(job: Manifest) -> None:
-    _job_spec(_child(job, "spec"))
+    _job_spec(child(job, "spec"))
 
 
 def _cron_job(cron_job: Manifest) -> None:
-    spec = _child(cron_job, "spec")
+    spec = child(cron_job, "spec")
     limits = {"successfulJobsHistoryLimit": 3, "failedJobsHistoryLimit": 1}
-    _fill(spec, {"concurrencyPolicy": "Allow", "suspend": False, **limits})
+    fill(spec, {"concurrencyPolicy": "Allow", "suspend": False, **limits})
     template = structure.mapping(spec, "jobTemplate").get("spec")
     _job_spec(template if isinstance(template, dict) else None)
 
 
 _FILLERS: dict[tuple[str, str], Callable[[Manifest], None]] = {
     ("", "Node"): _node,
-    ("", "Namespace"): _namespace,
-    ("", "PersistentVolume"): _volume,
+    ("", "Namespace"): filling.namespace,
+    ("", "PersistentVolume"): filling.volume,
     ("", "PersistentVolumeClaim"): _claim,
     ("scheduling.volcano.sh", "PodGroup"): _pod_group,
     ("scheduling.volcano.sh", "Queue"): _queue,

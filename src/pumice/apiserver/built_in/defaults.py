@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.sim import pod_level, structure
+from pumice.sim import filling, pod_level, structure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,10 +46,7 @@ def _pod(manifest: Document) -> None:
     spec = _child(manifest, "spec")
     pod_spec(spec)
     _set(spec, enableServiceLinks=True)
-    for container in (*_each(spec, "initContainers"), *_each(spec, "containers")):
-        resources = _child(container, "resources")
-        if isinstance(limits := resources.get("limits"), dict) and limits:
-            _set(_child(resources, "requests"), **limits)
+    filling.requests(spec)
     pod_level.fill(spec)
     _set(spec, serviceAccountName="default")
     spec["serviceAccount"] = spec["serviceAccountName"]
@@ -266,7 +263,7 @@ def _persistent_volume(manifest: Document) -> None:
         _set(reference, kind="PersistentVolumeClaim", apiVersion="v1")
     if isinstance(path := spec.get("hostPath"), dict):
         path.setdefault("type", "")
-    _set(_child(manifest, "status"), phase="Available")
+    filling.volume(manifest)
 
 
 def _storage_class(manifest: Document) -> None:
@@ -274,19 +271,13 @@ def _storage_class(manifest: Document) -> None:
 
 
 def _namespace(manifest: Document) -> None:
-    labels = _child(manifest["metadata"], "labels")
-    labels["kubernetes.io/metadata.name"] = manifest["metadata"]["name"]
+    filling.namespace(manifest)
     _set(_child(manifest, "spec"), finalizers=["kubernetes"])
-    _set(_child(manifest, "status"), phase="Active")
 
 
 def _node(manifest: Document) -> None:
-    _child(manifest["metadata"], "labels").setdefault("kubernetes.io/hostname", manifest["metadata"]["name"])
+    filling.node(manifest)
     _child(manifest, "spec")
-    status = _child(manifest, "status")
-    for field, other in (("allocatable", "capacity"), ("capacity", "allocatable")):
-        if status.get(field) is None and status.get(other):
-            status[field] = dict(status[other])
 
 
 def _secret(manifest: Document) -> None:
