@@ -1,10 +1,13 @@
 """Pods with claims are placed where their devices are, and what one gets is nobody else's."""
 
+import numpy as np
 import pytest
 
 import builders
 from pumice.cel import language
+from pumice.framework.explaining import placements
 from pumice.model.statuses import Status
+from pumice.plugins.predicates.devices import rules
 
 SELECTED = 'device.attributes["d"].model == "a100"'
 PREEMPT = """
@@ -132,6 +135,38 @@ def test_why_a_pod_waits_is_told_with_the_numbers_of_devices():
     assert bound(found) == {}
     text = found.cache.record.explain("a/j")
     assert "cannot allocate all claims" in text
+
+
+def test_an_explanation_says_how_the_devices_of_a_request_stand():
+    found = desk(nodes=("n1", "n2"), devices=2).feed(claim("other", status=held("n1", "g0")))
+    tainted = slice_of("n2", 2)
+    for device in tainted["spec"]["devices"]:
+        device["taints"] = [{"key": "k", "effect": "NoSchedule"}]
+    found.modify(tainted).feed(builders.group("j"), *own("p", "j", count=2))
+    session = found.session()
+    (group,) = placements.explain(session, [found.task("p")]).groups
+    assert group.reason == "cannot allocate all claims"
+    assert sorted(each.text for each in group.details) == [
+        "no free device for request r (2 match, 0 in use, 2 tainted)",
+        "no free device for request r (2 match, 1 in use, 0 tainted)",
+    ]
+
+
+def test_a_claim_whose_devices_several_nodes_reach_leaves_its_pods_the_choice():
+    status = held("n1", "g0")
+    zone = {"key": "zone", "operator": "In", "values": ["a"]}
+    status["allocation"]["nodeSelector"] = {"nodeSelectorTerms": [{"matchExpressions": [zone]}]}
+    found = builders.Desk().feed(device_class(), claim("c", status=status))
+    found.feed(builders.node("n1", labels={"zone": "a"}), builders.node("n2", cpu="64", labels={"zone": "b"}))
+    found.feed(builders.node("n3", cpu="32", labels={"zone": "a"}), slice_of("n1"))
+    found.feed(builders.group("j"), pod("p", "j", shared="c"))
+    found.cycle()
+    assert bound(found) == {"p": "n3"}
+
+
+def test_scores_are_brought_to_a_hundred():
+    assert rules.scaled(np.array([8.0, 7.0, 0.0])).tolist() == [100.0, 87.0, 0.0]
+    assert rules.scaled(np.zeros(2)).tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,9 @@ _NEEDED: Final[dict[kinds.Kind, str]] = {
     kinds.SIGS_QUEUE: _CLUSTER,
 }
 _STORAGE: Final = frozenset({"PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment"})  # fmt: skip
-_DEVICES: Final = frozenset({"ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceClass"})
+_DEVICES: Final = frozenset(
+    {"ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceClass", "DeviceTaintRule"}
+)
 
 
 class RightsError(StudyError):

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pumice.model.devices.offers import Device
 
 _REMEMBERED: Final = 200_000
+_MOST_PROGRAMS: Final = 10_000
 _LACKING: Final = re.compile(r'Key not found in map : "(.*)"')
 _MOST_DOMAINS: Final = 16
 UNKNOWN: Final = "a selector of a form that is not known here"
@@ -53,6 +54,8 @@ class Expressions:
                 raise  # it may be there next time
             except language.CelError as error:
                 known = language.CelError(f"CEL compile error: {error}")
+            if len(self._programs) >= _MOST_PROGRAMS:
+                self._programs.clear()
             self._programs[expression] = known
         if isinstance(known, language.CelError):
             raise known

@@ -41,6 +41,7 @@ STEPS_PER_SECOND: Final = 10_000
 MOST_CONSUMERS: Final = 256
 MOST_SCORE: Final = 100.0
 OTHERS: Final = Reads.NODE | Reads.OTHER_NODES
+_SPARE: Final = 1000  # claims that are gone, and yet remembered
 
 
 class DeviceSettings(Settings):
@@ -105,6 +106,8 @@ class DeviceRules:
             return
         if self._offered != self._devices.offered:
             self._offered, self._errors = self._devices.offered, {}
+        if len(self._wanted) > 2 * len(self._devices.claims) + _SPARE:
+            self._wanted.clear()
         self._answers.update()
         reads = NODE_TASKS if self._answers.catalogue.is_local else OTHERS
         session.pre_predicate.add(self.problem, reads=Reads.TASK)
