@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from contract_up import UpServer
 
 from testbed import waiting
 
+CRDS = Path(__file__).parents[2] / "deploy" / "crds"
 GANGS = "/apis/scheduling.k8s.io/v1alpha2"
 MERGE = {"content_type": "application/merge-patch+json"}
 STRATEGIC = {"content_type": "application/strategic-merge-patch+json"}
@@ -183,3 +186,12 @@ def test_the_controllers_of_pumice_up_let_a_group_go_with_its_last_pod(tmp_path)
         waiting.until(lambda: "deletionTimestamp" in server.call("GET", f"{home}/podgroups/g")["metadata"])
         server.call("PATCH", f"{pods}/p/status", {"status": {"phase": "Succeeded"}}, **MERGE)
         waiting.until(lambda: server._caller.answer("GET", f"{home}/podgroups/g")[0] == 404)
+
+
+@pytest.mark.kube
+def test_kubectl_means_the_groups_of_volcano_unless_it_is_told_otherwise(up_server):
+    up_server.crds(CRDS)
+    namespace = up_server.new_namespace()
+    up_server.call("POST", f"{GANGS}/namespaces/{namespace}/podgroups", group())
+    assert "No resources found" in up_server.kubectl("get", "podgroups", "-n", namespace, check=False)
+    assert "Gang" in up_server.kubectl("get", "podgroups.scheduling.k8s.io", "-n", namespace)
