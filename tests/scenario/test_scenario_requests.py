@@ -67,10 +67,12 @@ def test_request(rule, spec, expected):
 
 def test_while_a_container_is_resized_the_larger_counts():
     held = {"name": "c", "resources": {"requests": {"cpu": "3"}}, "allocatedResources": {"cpu": "2", "memory": "1"}}
-    spec = {"containers": [container(cpu="4")]}
+    spec = {"containers": [container(cpu="4")], "nodeName": "n1"}
     assert asked(spec, {"containerStatuses": [held]})["cpu"] == 4
     infeasible = [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]
     assert asked(spec, {"containerStatuses": [held], "conditions": infeasible})["cpu"] == 3
+    waiting = {key: value for key, value in spec.items() if key != "nodeName"}
+    assert asked(waiting, {"containerStatuses": [held], "conditions": infeasible})["cpu"] == 4
 
 
 @pytest.mark.parametrize("bad", ["-1", "abc", "1e30", True, "", None, ["1"]])
