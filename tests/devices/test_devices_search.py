@@ -374,6 +374,30 @@ def test_a_search_gives_up_after_its_steps():
     assert STEPS > 20
 
 
+def test_a_request_that_nothing_is_left_for_ends_the_search_at_once():
+    stage = Devices()
+    stage.slice("s1", [*(model(f"g{index}", "a100") for index in range(24)), model("t", "t4")])
+    stage.hold("other", "t")
+    stage.answers = Answers(stage.cluster, 20)
+    refusal = stage.answer(stage.claim(exactly("a", count=12, selectors=of("a100")), exactly("b", selectors=of("t4"))))
+    assert (refusal.request, refusal.matching, refusal.in_use, refusal.gave_up) == ("b", 1, 1, False)
+
+
+def test_after_some_searches_without_an_end_other_nodes_are_not_searched():
+    names = [f"n{index}" for index in range(16)]
+    stage = Devices(names)
+    for number, name in enumerate(names):
+        devices = [numa(f"g{index}", index % 13) for index in range(40 + number)]
+        stage.slice(f"s-{name}", devices, pool=name, nodeName=name)
+    stage.answers = Answers(stage.cluster, 20)
+    claim = stage.claim(exactly("a", count=7), constraints=[{"matchAttribute": "d/numa"}])
+    assert all(stage.answer(claim, node=name).gave_up for name in names)
+    assert len(stage.answers._answers) == 10
+    stage.answers.begin()
+    stage.answer(claim, node=names[-1])
+    assert len(stage.answers._answers) == 11
+
+
 def test_unknown_forms_are_errors():
     stage = Devices()
     stage.slice("s1", ["g0"])

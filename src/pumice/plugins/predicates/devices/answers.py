@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pumice.plugins.predicates.devices.pools import PoolName
 
 _REMEMBERED: Final = 50_000
+_MOST_GIVEN_UP: Final = 10
+"""After so many searches without an end for equal claims no other node is searched in the cycle."""
 Answer = Solution | Refusal
 
 
@@ -41,6 +43,13 @@ class Answers:
         self._rows_of_pool: dict[PoolName, list[int]] = {}
         self._places: dict[tuple[object, ...], Sequence[int]] = {}
         self._answers: dict[tuple[object, ...], Answer] = {}
+        self._given_up: dict[
+            tuple[bytes, ...], int
+        ] = {}  # by what claims ask for, how many searches of this cycle had no end
+
+    def begin(self) -> None:
+        """Begin a cycle."""
+        self._given_up.clear()
 
     # -- keeping up --------------------------------------------------------------------------------------------
 
@@ -138,12 +147,18 @@ class Answers:
     def answer(self, row: int, claims: tuple[Wanted, ...], *, released: bool) -> Answer:
         """Say what a node would give to claims; nodes that are offered alike and have the same places taken are searched once."""
         offer = self.offer(row)
-        key = (tuple([claim.content for claim in claims]), offer.signature, self.taken(row, released=released))
+        contents = tuple([claim.content for claim in claims])
+        key = (contents, offer.signature, self.taken(row, released=released))
         found = self._answers.get(key)
-        if found is None:
-            if len(self._answers) >= _REMEMBERED:
-                self._answers.clear()
-            found = self._answers[key] = Search(offer, key[2], claims, self, self._most_steps).run()
+        if found is not None:
+            return found
+        if self._given_up.get(contents, 0) >= _MOST_GIVEN_UP:
+            return Refusal(gave_up=True)
+        if len(self._answers) >= _REMEMBERED:
+            self._answers.clear()
+        found = self._answers[key] = Search(offer, key[2], claims, self, self._most_steps).run()
+        if isinstance(found, Refusal) and found.gave_up:
+            self._given_up[contents] = self._given_up.get(contents, 0) + 1
         return found
 
     def places(self, need: Need, offer: NodeOffer) -> Sequence[int]:

@@ -108,6 +108,7 @@ class DeviceRules:
             self._offered, self._errors = self._devices.offered, {}
         if len(self._wanted) > 2 * len(self._devices.claims) + _SPARE:
             self._wanted.clear()
+        self._answers.begin()
         self._answers.update()
         reads = NODE_TASKS if self._answers.catalogue.is_local else OTHERS
         session.pre_predicate.add(self.problem, reads=Reads.TASK)

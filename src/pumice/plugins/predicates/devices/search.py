@@ -108,7 +108,7 @@ class Search:
         if error:
             return Refusal(error=error)
         try:
-            if self._request(0, 0):
+            if self._is_possible() and self._request(0, 0):
                 score = sum(8 - option for option in self._chosen.values())
                 return Solution(tuple(tuple(each) for each in self._picks), score)
         except (_SearchError, language.CelError) as found:
@@ -116,6 +116,22 @@ class Search:
         except _GaveUpError:
             return Refusal(gave_up=True)
         return self._refusal or Refusal()
+
+    def _is_possible(self) -> bool:
+        """Tell whether each request by itself has an option with enough devices; none has more once others have picked, so no search would find them."""
+        for claim, about in enumerate(self._claims):
+            for request, each in enumerate(about.requests):
+                if not any(self._has_enough(claim, need) for need in each.options):
+                    self._note(claim, request, each.options[-1], self._candidates(each.options[-1]))
+                    return False
+        return True
+
+    def _has_enough(self, claim: int, need: Need) -> bool:
+        candidates = self._candidates(need)
+        if need.mode != EXACT_COUNT:
+            return True  # also where pools are incomplete, which is an error to whoever asks for all
+        usable = sum(1 for place, consumed in candidates if self._is_usable(claim, need, place, consumed))
+        return usable >= need.count
 
     def _request(self, claim: int, request: int) -> bool:
         """Satisfy a request and everything after it."""
