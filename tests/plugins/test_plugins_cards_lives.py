@@ -14,6 +14,7 @@ from pumice.plugins.deviceshare.plugin import DeviceShare
 MEMORY, NUMBER = "volcano.sh/gpu-memory", "volcano.sh/gpu-number"
 REGISTER, ILL = "volcano.sh/node-vgpu-register", "volcano.sh/gpu-unhealthy-ids"
 VIRTUAL = ("volcano.sh/vgpu-number", "volcano.sh/vgpu-memory", "volcano.sh/vgpu-cores")
+MODE = "mode of the cards, no argument"
 CHOICES = [
     {"GPUSharingEnable": True},
     {"GPUNumberEnable": True},
@@ -21,12 +22,26 @@ CHOICES = [
     {"VGPUEnable": True, "SchedulePolicy": "binpack", "ScheduleWeight": 3},
     {"VGPUEnable": True, "SchedulePolicy": "spread", "ScheduleWeight": 30},
     {"VGPUEnable": True, "GPUExclusiveRules": [{"team": "a"}]},
+    {"VGPUEnable": True, "SchedulePolicy": "binpack", "ScheduleWeight": 3, MODE: "mig"},
 ]
+GEOMETRIES = {
+    "apiVersion": "pumice.dev/v1alpha1",
+    "kind": "CardGeometries",
+    "metadata": {"name": "cluster", "uid": "geometries"},
+    "text": """
+nvidia:
+  knownMigGeometries:
+  - models: [A100]
+    allowedGeometries:
+    - {group: g1, geometries: [{memory: 250, count: 4}]}
+    - {group: g2, geometries: [{memory: 500, count: 1}, {memory: 250, count: 1}]}
+""",
+}
 NUMA = "volcano.sh/numa-topology-policy"
 
 
 def text(arguments, actions="enqueue, allocate, preempt, backfill"):
-    told = "".join(f"      deviceshare.{key}: {json.dumps(value)}\n" for key, value in arguments.items())
+    told = "".join(f"      deviceshare.{key}: {json.dumps(value)}\n" for key, value in arguments.items() if key != MODE)
     return (
         f'actions: "{actions}"\ntiers:\n- plugins: [{{name: priority}}, {{name: gang}}]\n'
         f"- plugins:\n  - name: predicates\n  - name: nodeorder\n  - name: deviceshare\n    arguments:\n{told}"
@@ -39,7 +54,9 @@ def card_node(rng, index, arguments, ill=()):
     made = node(f"n{index}", cpu=str(rng.choice([6, 8])), memory="64Gi")
     if arguments.get("VGPUEnable"):
         health = ["false" if card in ill else "true" for card in range(count)]
-        listed = (f"G{index}{card},3,1000,A100,{health[card]},hami-core" for card in range(count))
+        listed = (
+            f"G{index}{card},3,1000,A100,{health[card]},{arguments.get(MODE, 'hami-core')}" for card in range(count)
+        )
         made["metadata"]["annotations"] = {REGISTER: ":".join(listed)}
         made["status"]["allocatable"] |= dict.fromkeys(VIRTUAL, "9000")
     else:
@@ -80,7 +97,7 @@ def decided(configured, waves, **options):
 
 
 def classes():
-    return [priority_class("low", 1), priority_class("high", 9)]
+    return [priority_class("low", 1), priority_class("high", 9), GEOMETRIES]
 
 
 @settings(max_examples=40, deadline=None)
@@ -168,7 +185,8 @@ class Life:
 
 def known_cards(desk):
     """What the plugin of a scheduler knows of each node at the start of a cycle: cards, what is held now, and what will be."""
-    cluster = desk.apply().cluster
+    desk.session().rollback()  # read the geometries, and hold nothing
+    cluster = desk.cluster
     plugins = (plugin for tier in desk.scheduler.engine.plugins for plugin in tier)
     holdings = next(each for each in plugins if isinstance(each, DeviceShare)).holdings
     holdings.update(cluster)
@@ -198,6 +216,10 @@ def check_nothing_is_given_twice(life):
             held[where, card] = memory + int(limits.get(MEMORY, 0)), users + 1
         for part in filter(None, notes.get("volcano.sh/vgpu-ids-new", "").split(":")):
             card, _, amount, _ = part.split(",")
+            card, _, instance = card.partition("[")
+            assert not instance or (where, card, instance) not in held
+            if instance:
+                held[where, card, instance] = 0, 1
             memory, users = held.get((where, card), (0, 0))
             held[where, card] = memory + int(amount), users + 1
     most = 1 if life.arguments.get("GPUNumberEnable") else 9
