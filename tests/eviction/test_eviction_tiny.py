@@ -13,6 +13,8 @@ import tiny_checks
 import tiny_lives
 import tiny_worlds
 
+from pumice.actions.eviction import exhaustive
+
 FUZZ = bool(os.environ.get("PUMICE_FUZZ"))
 WORLDS = 2000 if FUZZ else 130
 LIVES = 400 if FUZZ else 40
@@ -35,7 +37,14 @@ MENDED = (
     ("a gang goes whole from two nodes for two members", 2017, ""),
     ("the pod that a job can spare goes where it helps both members", 2765, ""),
     ("the same in reclaim", 1853, ""),
+    ("who goes for one member opens the queue's limit for another that takes nobody", 51293, ""),
+    ("pods of a queue are asked about in victim order, the due is left with the last", 50782, ""),
+    ("of few units the best set goes, for a limit of the queue too", 50642, ""),
+    ("a job without a minimum goes before one that is left without its own", 2672, ""),
+    ("the same in gangreclaim", 51150, ""),
 )
+# Worlds in which evictions went round for ever.
+ENDED = (("three jobs take from each other in turn", 5615),)
 
 
 @pytest.mark.parametrize("action", tiny_worlds.ACTIONS)
@@ -47,10 +56,27 @@ def test_what_is_committed_passes_every_rule_and_nothing_is_missed(action, recor
     assert not findings, "\n".join(map(str, findings))
 
 
+@pytest.mark.parametrize("action", tiny_worlds.ACTIONS)
+def test_what_is_found_among_many_passes_every_rule_too(action, monkeypatch):
+    """With nothing tried in every combination the other searchers are asked, which may miss a plan or take a dearer one."""
+    monkeypatch.setattr(exhaustive, "MOST", 0)
+    notes, findings = tiny_checks.search(range(FIRST, FIRST + WORLDS // 3), action)
+    broken = [str(finding) for finding in findings if not any(word in finding.rule for word in ("missed", "rank"))]
+    assert notes["plans"] > WORLDS // 30, "the worlds ask for no evictions"
+    assert not broken, "\n".join(broken)
+
+
 @pytest.mark.parametrize(("seed", "action"), [each[1:] for each in MENDED], ids=[each[0] for each in MENDED])
 def test_a_rule_that_was_broken_once_holds(seed, action):
     check = tiny_checks.Check(seed, action)
     assert not check.findings, "\n".join(map(str, check.findings))
+
+
+@pytest.mark.parametrize("seed", [each[1] for each in ENDED], ids=[each[0] for each in ENDED])
+def test_evictions_that_went_round_once_end(seed):
+    found, late = tiny_lives.repeated(tiny_worlds.draw(seed))
+    assert not found, f"{found[0][0]} is evicted for {found[0][1]} once more"
+    assert not late, "evictions go on"
 
 
 @pytest.mark.parametrize("action", tiny_worlds.ACTIONS)

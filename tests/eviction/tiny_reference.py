@@ -280,7 +280,7 @@ class Reference:
     def would_take(self, pods, *, further):
         """Tell whether this job's search would take some of these pods: True or False where that is certain, else None.
 
-        A plan that takes others is made only if it lasts itself, which is followed one step further.
+        A plan that takes others is made only if it lasts itself, which is followed one step further; those others may take these pods in their turn.
         """
         names = {pod.key for pod in pods}
         if not self.scene.is_starving(self.key):
@@ -300,15 +300,19 @@ class Reference:
         if ours and not any(not plan.gone for plan in allowed) and len(ours) == len(best):
             return True if any(self.due(plan.gone) for plan in ours) else None
         made = [] if ours else [plan for plan in best if self.due(plan.gone) is not None]
-        lasts = made and (not further or all(self.comes_back(plan, further=False) is False for plan in made))
-        return False if lasts else None
+        if not made or not further:
+            return False if made else None
+        if any(self.comes_back(plan, further=False) is not False for plan in made):
+            return None
+        led = {self.comes_back(plan, further=False, pods=pods) for plan in made}
+        return led.pop() if len(led) == 1 else None
 
-    def comes_back(self, plan, *, further=True):
-        """Tell whether a victims' job would take the claimant's pods in turn: True or False where that is certain, else None."""
+    def comes_back(self, plan, *, further=True, pods=()):
+        """Tell whether a victims' job would take the claimant's pods in turn, or those of another: True or False where that is certain, else None."""
         after = self.scene.moved(gone=plan.gone, placed=plan.where)
-        members = [m for m, _ in plan.where]
+        wanted = pods or [m for m, _ in plan.where]
         answers = [
-            Reference(after, job, self._place).would_take(members, further=further)
+            Reference(after, job, self._place).would_take(wanted, further=further)
             for job in sorted({p.group for p in plan.gone})
         ]
         if True in answers:

@@ -9,6 +9,7 @@ import numpy as np
 
 from pumice.actions.eviction import asking, ranking, units, ways
 from pumice.actions.eviction.plan import orders
+from pumice.actions.eviction.rules import in_victim_order
 from pumice.actions.eviction.units import Unit
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def proposals(plan: Plan, tasks: Sequence[Task], done: Callable[[], bool], jobs:
     """Make a plan from each combination of what jobs could give, by rank, wherever the members then fit; whoever asks for the next has undone it."""
     kinds = list({(task.priority, *task.likeness): task for task in tasks}.values())
     found: list[Unit] = []
-    for job in jobs:
+    for job in in_victim_order(plan.session, tasks[0], jobs):
         here = [task for task in _those_of(plan.rules, kinds, job) if plan.covers(task)]
         some = _units(plan.rules, tasks[0], job, here) if here else []
         found += [unit for unit in some if not any(task.uid in plan.excluded for task in unit.tasks)]

@@ -150,15 +150,36 @@ def _replayed(plan: Plan, steps: Sequence[Step]) -> bool:
     if not plan.rules.node_by_node:
         going = [unit for step in steps for unit in step.going]
         return _are_let_together(plan, steps[0].member, going) and all(_is_placed(plan, step, ()) for step in steps)
-    for step in steps:
-        record, member = step.record, step.member
-        candidates = [task for task in record.tasks.values() if plan.rules.may_go(member, task)]
-        if not _may_be_asked_for(plan, step, candidates):
+    # What goes for one member may open the queue's limit for another: of few, whoever does not pass comes after the others.
+    put_off = len(steps) if plan.is_small(steps) else 1
+    waiting = list(steps)
+    while waiting:
+        passing = next((step for step in waiting[:put_off] if _is_let(plan, step)), None)
+        if passing is None:
             return False
-        ordered = plan.rules.in_order(member, candidates)
-        if not Door(plan, member).lets(step.going, ordered, record.row) or not _is_placed(plan, step, step.going):
-            return False
+        waiting.remove(passing)
     return True
+
+
+def _is_let(plan: Plan, step: Step) -> bool:
+    """Make a step if it passes in the state that a plan has reached; if not, nothing stays of it."""
+    record, member = step.record, step.member
+    mark, members, count = plan.statement.checkpoint(), len(plan.members), len(plan.units)
+    candidates = [task for task in record.tasks.values() if plan.rules.may_go(member, task)]
+    if _may_be_asked_for(plan, step, candidates):
+        ordered = plan.rules.in_order(member, candidates)
+        going = _in_order(step.going, ordered)
+        if Door(plan, member).lets(going, ordered, record.row) and _is_placed(plan, step, going):
+            return True
+    plan.back_to(mark, members)
+    del plan.units[count:]
+    return False
+
+
+def _in_order(going: Sequence[Unit], ordered: Sequence[Task]) -> list[Unit]:
+    """Put units in the order in which they are asked about: that of those who are candidates."""
+    places = {task.uid: place for place, task in enumerate(ordered)}
+    return sorted(going, key=lambda unit: min(places.get(task.uid, len(places)) for task in unit.tasks))
 
 
 def _may_be_asked_for(plan: Plan, step: Step, candidates: Sequence[Task]) -> bool:
@@ -201,7 +222,7 @@ def _are_let_together(plan: Plan, claimant: Task, going: Sequence[Unit]) -> bool
     tier = plan.tier(claimant, 0, asked)
     if not plan.votes.give(tier, claimant, asked, going):
         return False
-    for unit in going:
+    for unit in _in_order(going, asked):
         if not units.may_all_go(plan.rules, plan.statement, claimant, unit.tasks):
             return False
         plan.evict(unit)

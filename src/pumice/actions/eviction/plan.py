@@ -284,7 +284,7 @@ class Plan:
         self.members += [task for task in tasks if task.status == Status.PIPELINED and task not in self.members]
         return True
 
-    def is_small(self, members: Sequence[Task]) -> bool:
+    def is_small(self, members: Sequence[object]) -> bool:
         """Tell whether there is so little to place that every way can be tried."""
         return len(members) <= SMALL and self.session.cluster.nodes.count <= SMALL
 

@@ -367,11 +367,12 @@ class Search:
         return False
 
     def _proposals(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> Iterator[None]:
-        """Propose plans, each made in the statement: without victims or the cheapest that is found member by member; where little could go, every combination of that."""
-        if self.fill(plan, tasks, done):
+        """Propose plans, each made in the statement: without victims; where little could go, every combination of that; the cheapest that is found member by member."""
+        few = self._few_who_could_go(plan, tasks) if len(tasks) > 1 or not self.rules.node_by_node else None
+        if self.fill(plan, tasks, done) if not few else plan.arrange_enough(tasks, done):
             yield
         plan.start_again()
-        if (len(tasks) > 1 or not self.rules.node_by_node) and (few := self._few_who_could_go(plan, tasks)):
+        if few:
             yield from exhaustive.proposals(plan, tasks, done, few)
 
     def _few_who_could_go(self, plan: Plan, tasks: Sequence[Task]) -> list[Job] | None:
@@ -446,11 +447,21 @@ class Search:
                 rival.start_again()
                 return True
             returning = search._those_who_would_undo_it(rival) if taken and search.levels else []  # noqa: SLF001
+            leads_back = not returning and bool(search.levels) and search._leads_back(rival, plan)  # noqa: SLF001
             rival.start_again()
             if not returning:
-                return False
+                return leads_back
             rival.excluded.update(dict.fromkeys(task.uid for task in returning))
         return False
+
+    def _leads_back(self, rival: Plan, plan: Plan) -> bool:
+        """Tell whether those who go for a rival would in their turn take pods of a plan's claimant: a circle of three never ends either."""
+        victims = [task for unit in rival.units for task in unit.tasks]
+        with rival.statement.trial():
+            rival.statement.suppose(victims, [None] * len(victims), Status.PENDING)
+            rival.statement.suppose(rival.members, [member.node for member in rival.members], Status.RUNNING)
+            jobs = {task.job.key: task.job for task in victims if task.job is not None}
+            return any(self.session.job_starving(job) and self._takes_from(job, plan) for job in jobs.values())
 
     def _keep_room(self, plan: Plan) -> None:
         """Nobody needs to go: the members keep the places that were found for them, and allocate follows."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pumice.actions.eviction import asking, votes
 from pumice.actions.eviction.equal_holders import EqualHolders
 from pumice.framework import reservations
-from pumice.model.statuses import Status
+from pumice.model.statuses import TENTATIVE, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ def holders(session: Session, rules: Rules, claimant: Task) -> list[Job]:
     """Return the jobs with held room whose members the claimant could evict by the same rules if they ran."""
     waiting: dict[str, list[Task]] = {}
     for task in session.reserved.values():
-        if task.job is not None and task.job is not claimant.job and task.status == Status.PIPELINED:
+        if task.job is not None and task.job is not claimant.job and task.status in TENTATIVE:
             waiting.setdefault(task.job.key, []).append(task)
     if not waiting:
         return []
