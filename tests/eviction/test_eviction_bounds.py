@@ -73,7 +73,6 @@ def test_who_is_refused_after_too_many_sets_is_told_so(monkeypatch):
 
 
 def test_who_is_refused_after_too_many_plans_is_told_so(monkeypatch):
-    monkeypatch.setattr(search.ping_pong, "is_known_to_be_none", lambda _session, _victims: False)
     monkeypatch.setattr(search.ping_pong, "those_who_would_return", lambda plan, _: [plan.units[0].tasks[0]])
     evicted, words = told(monkeypatch, [(search, "ROUNDS", 2)])
     assert evicted == []

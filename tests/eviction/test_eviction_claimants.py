@@ -43,7 +43,7 @@ class Watched:
             free = plan.place_freely(tasks[0])
             if free:
                 plan.start_again()
-            wanted = offers.Market(plan.session, plan.rules).cheapest(plan, tasks[0])
+            wanted = offers.Offers(plan.session, plan.rules).cheapest(plan, tasks[0])
             placed = place(equals, plan, tasks, done)
             if placed:
                 self.taken += 1
@@ -99,12 +99,12 @@ def test_what_comes_in_vain_is_not_tried_forever(monkeypatch):
 
 def test_nodes_come_in_the_order_in_which_they_would_be_found_one_by_one(monkeypatch):
     compared = []
-    first = offers.Market._first
+    first = offers.Offers._first
 
     def checked(market, *about):
-        shelf, plan, member, left, scores = about
-        shelf.refresh(plan, member)
-        bounds, among, found = shelf.bounds, left.copy(), []
+        kind, plan, member, left, scores = about
+        kind.refresh(plan, member)
+        bounds, among, found = kind.bounds, left.copy(), []
         while (place := bounds.lowest(among, scores)) is not None:
             found.append(place)
             if not bounds.settled[place]:
@@ -114,7 +114,7 @@ def test_nodes_come_in_the_order_in_which_they_would_be_found_one_by_one(monkeyp
         assert bounds.in_order(left, scores) == found
         return first(market, *about)
 
-    monkeypatch.setattr(offers.Market, "_first", checked)
+    monkeypatch.setattr(offers.Offers, "_first", checked)
     monkeypatch.setattr(exhaustive, "MOST", 0)
     for seed in range(SEEDS):
         crowd(seed, "preempt, no vote of gang").cycle()

@@ -19,7 +19,7 @@ from pumice.framework import subject
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from pumice.actions.eviction.offers import Market, Outlook, Shelf
+    from pumice.actions.eviction.offers import KindBounds, Offers, OpenNodes
     from pumice.actions.eviction.plan import Plan
     from pumice.actions.eviction.ranking import Rank
     from pumice.actions.eviction.units import Unit
@@ -34,11 +34,11 @@ IN_VAIN = 4
 class NodeOrder:
     """The nodes that claimants of one kind are sent to, in that order."""
 
-    def __init__(self, outlook: Outlook) -> None:
-        self.shelf = outlook.shelf
-        self.evaluation = outlook.evaluation
-        self._scores = outlook.scores
-        self._places = outlook.shelf.bounds.in_order(outlook.left, outlook.scores)[::-1]
+    def __init__(self, ahead: OpenNodes) -> None:
+        self.kind = ahead.kind
+        self.evaluation = ahead.evaluation
+        self._scores = ahead.scores
+        self._places = ahead.kind.bounds.in_order(ahead.left, ahead.scores)[::-1]
         self._back: list[tuple[Rank, int, int]] = []  # nodes that were taken, in the order of a heap
 
     def first(self) -> tuple[Rank, int, int] | None:
@@ -46,7 +46,7 @@ class NodeOrder:
         listed = self._ranked(self._places[-1]) if self._places else None
         if self._back and (listed is None or self._back[0] < listed):
             return self._back[0]
-        return listed if listed is not None and self.shelf.bounds.settled[self._places[-1]] else None
+        return listed if listed is not None and self.kind.bounds.settled[self._places[-1]] else None
 
     def remove(self, first: tuple[Rank, int, int]) -> None:
         """Take the first node out of the order."""
@@ -55,27 +55,27 @@ class NodeOrder:
         else:
             self._places.pop()
 
-    def put_back(self, outlook: Outlook, row: int) -> None:
+    def put_back(self, ahead: OpenNodes, row: int) -> None:
         """Put a node that was taken back in its place, if somebody there can still help."""
-        place, bounds = self.shelf.columns.segments[row], self.shelf.bounds
+        place, bounds = self.kind.columns.segments[row], self.kind.bounds
         if not bounds.settled[place]:
             places = np.array([place], dtype=np.int64)
-            bounds.tighten(places, self.shelf.lacking(places), self.shelf.usable)
-        if outlook.left[place] and bounds.possible[place]:
-            self._scores[place] = outlook.scores[place]
+            bounds.tighten(places, self.kind.lacking(places), self.kind.usable)
+        if ahead.left[place] and bounds.possible[place]:
+            self._scores[place] = ahead.scores[place]
             heapq.heappush(self._back, self._ranked(place))
 
     def _ranked(self, place: int) -> tuple[Rank, int, int]:
-        return self.shelf.bounds.rank(place), -int(self._scores[place]), int(self.shelf.columns.rows[place])
+        return self.kind.bounds.rank(place), -int(self._scores[place]), int(self.kind.columns.rows[place])
 
 
 class EqualClaimants:
     """Follows the plans of one search, and makes the next one like the last."""
 
-    def __init__(self, session: Session, market: Market) -> None:
+    def __init__(self, session: Session, offers: Offers) -> None:
         self._session = session
         self._table = session.cluster.nodes
-        self._market = market
+        self._offers = offers
         # The claimant for which a plan was made last, the order that it was made by, and the position of the log since when nothing else has happened.
         self._last: Hashable = None
         self._order: NodeOrder | None = None
@@ -117,15 +117,15 @@ class EqualClaimants:
     def _up_to_date(self, order: NodeOrder | None, plan: Plan, member: Task) -> NodeOrder | None:
         """Return the order of nodes for a claimant as things stand; None if there is none."""
         if order is None or self._position != self._table.position:
-            outlook = self._market.look_ahead(plan, member)
-            return None if outlook is None or _protects(outlook.shelf, member) else NodeOrder(outlook)
-        if order.evaluation is not plan.evaluation(member) or _protects(order.shelf, member):
+            ahead = self._offers.look_ahead(plan, member)
+            return None if ahead is None or _protects(ahead.kind, member) else NodeOrder(ahead)
+        if order.evaluation is not plan.evaluation(member) or _protects(order.kind, member):
             return None
         if self._may_help_again(member, self._taken):
-            outlook = self._market.look_ahead(plan, member)
-            if outlook is None or outlook.shelf is not order.shelf:
+            ahead = self._offers.look_ahead(plan, member)
+            if ahead is None or ahead.kind is not order.kind:
                 return None
-            order.put_back(outlook, self._taken)
+            order.put_back(ahead, self._taken)
         return order
 
     def _may_help_again(self, member: Task, row: int) -> bool:
@@ -147,9 +147,9 @@ class EqualClaimants:
         self, order: NodeOrder, plan: Plan, member: Task, first: tuple[Rank, int, int]
     ) -> tuple[Unit, ...] | None:
         """Return who goes for a member on the first node, if that is what was expected and changes no other node."""
-        columns = order.shelf.columns
-        sets = VictimSets(plan, member, columns.protections, order.shelf.passed)
-        found = sets.cheapest(first[2]) if sets.lasts else None
+        columns = order.kind.columns
+        sets = VictimSets(plan, member, columns.protections, order.kind.passed)
+        found = sets.cheapest(first[2]) if sets.door.by_numbers else None
         if found is None or found[0] != first[0]:
             return None
         if any(len(unit.tasks) > 1 for unit in found[1]):
@@ -165,9 +165,9 @@ class EqualClaimants:
         return trimming.are_needed_there(plan, row, idle)
 
 
-def _protects(shelf: Shelf, member: Task) -> bool:
+def _protects(kind: KindBounds, member: Task) -> bool:
     """Tell whether anybody is known to be protected by a queue."""
-    return shelf.columns.protected(member) is not None
+    return kind.columns.protected(member) is not None
 
 
 def _kind(plan: Plan, tasks: Sequence[Task]) -> Hashable:

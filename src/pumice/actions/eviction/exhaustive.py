@@ -24,15 +24,16 @@ if TYPE_CHECKING:
 MOST = 8  # units: pods that go alone, gangs that go whole
 
 
-def those_who_could_go(rules: Rules, claimants: Sequence[Task]) -> list[Job] | None:
+def those_who_could_go(rules: Rules, tasks: Sequence[Task]) -> list[Job] | None:
     """Return the jobs that have somebody who may go for one of some claimants; None if these are more units than are tried in every way."""
+    kinds = _kinds(tasks)
     found: list[Job] = []
     count = 0
-    for job in rules.sources(claimants[0]):
-        tasks = _those_of(rules, claimants, job)
-        if tasks:
+    for job in rules.sources(tasks[0]):
+        here = _those_of(rules, kinds, job)
+        if here:
             found.append(job)
-            count += len(_units(rules, claimants[0], job, tasks))
+            count += len(_units(rules, tasks[0], job, here))
             if count > MOST:
                 return None
     return found
@@ -40,7 +41,7 @@ def those_who_could_go(rules: Rules, claimants: Sequence[Task]) -> list[Job] | N
 
 def proposals(plan: Plan, tasks: Sequence[Task], done: Callable[[], bool], jobs: Sequence[Job]) -> Iterator[None]:
     """Make a plan from each combination of what jobs could give, by rank, wherever the members then fit; whoever asks for the next has undone it."""
-    kinds = list({(task.priority, *task.likeness): task for task in tasks}.values())
+    kinds = _kinds(tasks)
     found: list[Unit] = []
     for job in in_victim_order(plan.session, tasks[0], jobs):
         here = [task for task in _those_of(plan.rules, kinds, job) if plan.covers(task)]
@@ -53,6 +54,11 @@ def proposals(plan: Plan, tasks: Sequence[Task], done: Callable[[], bool], jobs:
             plan.is_admitted = False
             yield
         plan.start_again()
+
+
+def _kinds(tasks: Sequence[Task]) -> list[Task]:
+    """Return one of each kind of claimants."""
+    return list({(task.priority, *task.likeness): task for task in tasks}.values())
 
 
 def _those_of(rules: Rules, claimants: Sequence[Task], job: Job) -> list[Task]:

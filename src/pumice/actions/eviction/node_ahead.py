@@ -16,14 +16,14 @@ from pumice.framework.reads import Reads
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pumice.actions.eviction.offers import Market, Shelf
+    from pumice.actions.eviction.offers import KindBounds, Offers
     from pumice.actions.eviction.plan import Plan
     from pumice.actions.eviction.set_order import Choice
     from pumice.model.task import Task
 
 
 def place_equals(
-    plan: Plan, market: Market, tasks: Sequence[Task], at: int, done: Callable[[], bool]
+    plan: Plan, offers: Offers, tasks: Sequence[Task], at: int, done: Callable[[], bool]
 ) -> tuple[int, bool]:
     """Place those that come next and are equal to the member before them, which was placed, as long as it can be told ahead where they go; returns how many were, and whether these are enough."""
     if at == len(tasks) or not plan.units:
@@ -33,7 +33,7 @@ def place_equals(
         return 0, False
     count, enough = 0, False
     while count < len(run) and not enough:
-        node = _first(plan, market, run[count])
+        node = _first(plan, offers, run[count])
         placed, enough = (0, False) if node is None else node[0].place(run[count : count + node[1]], done)
         if not placed:
             break
@@ -41,25 +41,25 @@ def place_equals(
     return count, enough
 
 
-def _first(plan: Plan, market: Market, member: Task) -> tuple[NodeAhead, int] | None:
+def _first(plan: Plan, offers: Offers, member: Task) -> tuple[NodeAhead, int] | None:
     """Return the node that comes first now, and how many members surely go there."""
-    outlook = market.look_ahead(plan, member)
-    place = None if outlook is None else outlook.shelf.bounds.lowest(outlook.left, outlook.scores)
-    if outlook is None or place is None:
+    ahead = offers.look_ahead(plan, member)
+    place = None if ahead is None else ahead.kind.bounds.lowest(ahead.left, ahead.scores)
+    if ahead is None or place is None:
         return None
-    shelf = outlook.shelf
-    count = offers_ahead.times(shelf, outlook.evaluation, outlook.left, outlook.scores, place)
-    return NodeAhead(plan, shelf, int(shelf.columns.rows[place])), count
+    kind = ahead.kind
+    count = offers_ahead.times(kind, ahead.evaluation, ahead.left, ahead.scores, place)
+    return NodeAhead(plan, kind, int(kind.columns.rows[place])), count
 
 
 class NodeAhead:
     """A node on which one pod makes room for one member, and its pods are alike."""
 
-    def __init__(self, plan: Plan, shelf: Shelf, row: int) -> None:
+    def __init__(self, plan: Plan, kind: KindBounds, row: int) -> None:
         self.plan = plan
         self.row = row
-        self._shelf = shelf
-        self._rank = shelf.bounds.rank(shelf.columns.segments[row])
+        self._kind_bounds = kind
+        self._rank = kind.bounds.rank(kind.columns.segments[row])
         # Who could go there, in victim order, and what could go, as long as that is known.
         self._known: list[Task] = []
         self._choices: list[Choice] = []
@@ -84,20 +84,20 @@ class NodeAhead:
 
     def _take(self, member: Task) -> bool:
         """Place one member, if it costs what was expected and the job that loses a pod could lose another anywhere."""
-        plan, shelf = self.plan, self._shelf
+        plan, kind = self.plan, self._kind_bounds
         if not plan.is_allowed(member) or plan.rules.may_ask(plan.queue, member) is not None:
             return False
         if plan.session.pre_predicate(subject.Subject(member, plan.queue)) is not None:
             return False
-        sets = VictimSets(plan, member, shelf.columns.protections, shelf.passed)
-        if not sets.lasts:
+        sets = VictimSets(plan, member, kind.columns.protections, kind.passed)
+        if not sets.door.by_numbers:
             return False
         self._look(sets)
         found = sets.cheapest(self.row, self._known, self._choices)
         if found is None or found[0] != self._rank or len(found[1]) > 1:
             return False
         unit = found[1][0]
-        if unit.whole or not shelf.columns.can_spare_more(unit.tasks[0]):
+        if unit.whole or not kind.columns.can_spare_more(unit.tasks[0]):
             return False
         mark, members = plan.statement.checkpoint(), len(plan.members)
         self._leave_out(unit.tasks)
@@ -160,10 +160,10 @@ class NodeAhead:
 
     def _first_to_go(self, members: Sequence[Task]) -> list[Task]:
         """Return the pods that go for the first of some members, one for each, all of other jobs."""
-        plan, shelf = self.plan, self._shelf
-        member, columns = members[0], shelf.columns
-        sets = VictimSets(plan, member, columns.protections, shelf.passed)
-        if not sets.lasts:
+        plan, kind = self.plan, self._kind_bounds
+        member, columns = members[0], kind.columns
+        sets = VictimSets(plan, member, columns.protections, kind.passed)
+        if not sets.door.by_numbers:
             return []
         self._look(sets)
         alike = self._alike()

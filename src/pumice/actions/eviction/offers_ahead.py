@@ -14,7 +14,7 @@ from pumice.model.nodes import Nodes
 
 if TYPE_CHECKING:
     from pumice.actions.eviction.candidate_columns import Item
-    from pumice.actions.eviction.offers import Shelf
+    from pumice.actions.eviction.offers import KindBounds
     from pumice.framework.evaluation import Evaluation, Mask
     from pumice.model.nodes import Rows
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 FEWEST = 2
 
 
-def times(shelf: Shelf, evaluation: Evaluation, left: Mask, scores: Rows, place: int) -> int:
+def times(kind: KindBounds, evaluation: Evaluation, left: Mask, scores: Rows, place: int) -> int:
     """Return how many equal members surely go to the node that comes first of those that are left, one after the other."""
-    bounds, columns = shelf.bounds, shelf.columns
-    alike = _alike(shelf, place)
+    bounds, columns = kind.bounds, kind.columns
+    alike = _alike(kind, place)
     if len(alike) < FEWEST:
         return 0
-    row, request = int(columns.rows[place]), shelf.request
+    row, request = int(columns.rows[place]), kind.request
     more = request.vector - alike[0].freed
     lacking = request.vector - columns.table.future_idle_at(row)
     steps = np.arange(len(alike))[:, None]
@@ -43,29 +43,29 @@ def times(shelf: Shelf, evaluation: Evaluation, left: Mask, scores: Rows, place:
     other = bounds.lowest(others, scores)
     if other is not None:
         best = (bounds.rank(other), -int(scores[other]), int(columns.rows[other]))
-        ahead = _scores_ahead(shelf, evaluation, row, len(alike))
+        ahead = _scores_ahead(kind, evaluation, row, len(alike))
         rank = bounds.rank(place)
         fits &= np.array([(rank, -score, row) < best for score in ahead.tolist()], dtype=np.bool_)
     return int(fits.argmin()) if not fits.all() else len(alike)
 
 
-def _alike(shelf: Shelf, place: int) -> list[Item]:
+def _alike(kind: KindBounds, place: int) -> list[Item]:
     """Return the pods of a node that are as cheap as its bound, each of them enough, if they are alike."""
-    bounds, columns = shelf.bounds, shelf.columns
+    bounds, columns = kind.bounds, kind.columns
     if bounds.breaks[place] or bounds.count[place] != 1 or not bounds.settled[place]:
         return []
     start, end = int(columns.starts[place]), int(columns.ends[place])
-    listed = [columns.items[at] for at in range(start, end) if shelf.usable[at]]
+    listed = [columns.items[at] for at in range(start, end) if kind.usable[at]]
     rank = bounds.rank(place)
     code = int(bounds.priority[place])
     found = [i for i in listed if i is not None and (i.priority, i.breaks, i.count, i.loss) == (code, *rank[1:])]
     return found if found and all(item.freed is found[0].freed for item in found) else []
 
 
-def _scores_ahead(shelf: Shelf, evaluation: Evaluation, row: int, count: int) -> Rows:
+def _scores_ahead(kind: KindBounds, evaluation: Evaluation, row: int, count: int) -> Rows:
     """Return the scores of a node before each of some members that wait there for pods that go."""
-    table = shelf.columns.table
+    table = kind.columns.table
     rows = np.full(count, row, dtype=np.int64)
-    waiting = table.pipelined[rows] + np.arange(count)[:, None] * shelf.request.vector
+    waiting = table.pipelined[rows] + np.arange(count)[:, None] * kind.request.vector
     nodes = Nodes(table, rows, table.used[rows], table.non_zero[rows], waiting, released=False)
     return foresight.rounded(evaluation.plain_scores(nodes))

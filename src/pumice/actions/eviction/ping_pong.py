@@ -11,23 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pumice.actions.eviction.plan import Plan
-    from pumice.framework.session import Session
     from pumice.model.job import Job
     from pumice.model.task import Task
 
 SEARCHES = 16
 LOOKS = 64
-
-
-def is_known_to_be_none(session: Session, victims: Sequence[Task]) -> bool:
-    """Tell without supposing anything that the jobs of victims, which are going, would not starve with them pending.
-
-    A function that reads nothing goes by how many pods of a job are placed, wait for room, and exist: those that go and those that are pending are neither of the first.
-    """
-    if not session.shortcuts.equal_claimants or not session.independence.starving_goes_by_numbers:
-        return False
-    jobs = {task.job_key: task.job for task in victims if task.job is not None}
-    return not any(session.job_starving(job) for job in jobs.values())
 
 
 def those_who_would_return(plan: Plan, takes_from: Callable[[Job, Plan], bool]) -> list[Task]:

@@ -10,7 +10,7 @@ from pumice.actions.eviction import asking, exhaustive, judge, node_ahead, ping_
 from pumice.actions.eviction.asking import Wanted
 from pumice.actions.eviction.domain_bounds import Cost, DomainBounds
 from pumice.actions.eviction.equal_claimants import EqualClaimants
-from pumice.actions.eviction.offers import Market
+from pumice.actions.eviction.offers import Offers
 from pumice.actions.eviction.plan import Plan, orders
 from pumice.api import names
 from pumice.framework import refusals
@@ -61,15 +61,14 @@ class Search:
         self._successors = successors
         # Whoever would undo a plan makes one himself, which must last too; how far that is followed.
         self.levels = LEVELS
-        self._market = Market(session, rules)
-        self._equals = EqualClaimants(session, self._market)
+        self._offers = Offers(session, rules)
+        self._equals = EqualClaimants(session, self._offers)
         self._anybody: dict[object, str | None] = {}
         # Of whom it is known, from earlier cycles too, that nobody may go for them: the job that asked, until another has asked about its pods, and what was said.
         self._refused: dict[Hashable, tuple[str, str]] = {}
         self._considered: dict[object, str] = {}
         # The kinds of claimants for which nobody helped since a plan was carried out last, and what was said.
         self._hopeless: dict[Hashable, str] = {}
-        self._few: dict[object, list[Job] | None] = {}
         settings = session.configuration
         # kube-batch knew no admission: without enqueue its actions look at every group.
         self._has_no_admission = settings.rules == "kube-batch" and "enqueue" not in settings.action_names
@@ -149,7 +148,7 @@ class Search:
             return telling.NOBODY
         # Where a plan stays inside a hyper-node the plugins are asked with it.
         ask = self.session.topology.limit(job) is None
-        key = (self._market.kind_of_job(job), claimant.best_effort, ask)
+        key = (self._offers.kind_of_job(job), claimant.best_effort, ask)
         if key not in self._anybody or self._is_first_to_meet(job, key):
             self._anybody[key] = self._refusal(job, claimant, key)
         return self._anybody[key]
@@ -181,7 +180,7 @@ class Search:
         claimant = _first_to_ask(job)
         if claimant is None:
             return refused
-        key = (refused, self._market.kind_of_job(job), claimant.best_effort)
+        key = (refused, self._offers.kind_of_job(job), claimant.best_effort)
         if key not in self._considered:
             # Where hardly two jobs are alike, looking at many pods for each of them would cost more than the search.
             is_told = len(self._considered) < telling.MOST_KINDS
@@ -198,9 +197,9 @@ class Search:
         finally:
             if not sound:
                 # What was offered while a plugin broke down about one claimant says nothing about its equals.
-                self._market, self._anybody = Market(self.session, self.rules), {}
+                self._offers, self._anybody = Offers(self.session, self.rules), {}
                 self._hopeless.clear()
-                self._equals = EqualClaimants(self.session, self._market)
+                self._equals = EqualClaimants(self.session, self._offers)
         return found
 
     def _seek(self, queue: Queue, job: Job, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
@@ -247,12 +246,12 @@ class Search:
         if any(likeness[1] is not None for likeness in likenesses):
             return None
         asked = tuple([(task.priority, *likeness) for task, likeness in zip(tasks, likenesses, strict=True)])
-        return self._market.kind_of_job(job), job.min_member, len(job.pending), asked
+        return self._offers.kind_of_job(job), job.min_member, len(job.pending), asked
 
     def _settle(self, wanted: Wanted) -> str | None:
         """Look for a plan that its victims would not undo, in the domain where it costs least, and commit it; returns why there is none."""
-        outlook = self.domain_bounds(wanted.job)
-        found = self.domains(wanted.job, outlook)
+        bounds = self.domain_bounds(wanted.job)
+        found = self.domains(wanted.job, bounds)
         domains = found[: self.rules.most_domains]
         if domains != [self.session.topology.tree.root]:
             spared = Plan(self.session, self.rules, wanted)
@@ -260,14 +259,14 @@ class Search:
                 self._keep_room(spared)
                 return None
             spared.give_up()
-        refused = self._cheapest(wanted, domains, outlook)
+        refused = self._cheapest(wanted, domains, bounds)
         if refused is None or len(found) == len(domains):
             return refused
         return f"{refused}, in the first {len(domains)} of {len(found)} hyper-nodes (maxDomains)"
 
-    def _cheapest(self, wanted: Wanted, domains: Sequence[HyperNode], outlook: DomainBounds | None) -> str | None:
+    def _cheapest(self, wanted: Wanted, domains: Sequence[HyperNode], bounds: DomainBounds | None) -> str | None:
         """Carry the cheapest plan out; where a plan cannot be cheaper than the best so far, none is made."""
-        ranked = self._ranked(domains, outlook)
+        ranked = self._ranked(domains, bounds)
         best: Found | None = None
         why = dict.fromkeys([domain.index for domain in domains], telling.NOTHING_HELPS)
         for turn, (bound, domain) in enumerate(ranked):
@@ -292,14 +291,12 @@ class Search:
         self._carry_out(self._made_again(wanted, best))
         return None
 
-    def _ranked(
-        self, domains: Sequence[HyperNode], outlook: DomainBounds | None
-    ) -> list[tuple[Cost | None, HyperNode]]:
+    def _ranked(self, domains: Sequence[HyperNode], bounds: DomainBounds | None) -> list[tuple[Cost | None, HyperNode]]:
         """Return the domains where a plan may stand, each with what it costs at the least: those first that may need no victim, then the cheapest."""
         # Where nodes are sampled, every look at them changes what the next one sees.
-        if outlook is None or self.rules.node_by_node or self.session.evaluator.sampler is not None:
+        if bounds is None or self.rules.node_by_node or self.session.evaluator.sampler is not None:
             return [(None, domain) for domain in domains]
-        hopeful = [(outlook.least_cost(domain), domain) for domain in domains if not outlook.is_hopeless(domain)]
+        hopeful = [(bounds.least_cost(domain), domain) for domain in domains if not bounds.is_hopeless(domain)]
         free = [(bound, domain) for bound, domain in hopeful if bound is None]
         dear = sorted([(bound, domain) for bound, domain in hopeful if bound is not None], key=lambda entry: entry[0])
         return [*free, *dear]
@@ -336,9 +333,6 @@ class Search:
     def _those_who_would_undo_it(self, plan: Plan) -> list[Task]:
         """Return the victims that a plan must do without, since it would not last: their job would come back, or another take the room over."""
         victims = [task for unit in plan.units for task in unit.tasks]
-        alone = self._successors is None or not self._successors.may_come(plan)
-        if alone and ping_pong.is_known_to_be_none(self.session, victims):
-            return []
         with plan.statement.trial():
             plan.statement.suppose(victims, [None] * len(victims), Status.PENDING)
             returning = ping_pong.those_who_would_return(plan, self._takes_from)
@@ -368,20 +362,13 @@ class Search:
 
     def _proposals(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> Iterator[None]:
         """Propose plans, each made in the statement: without victims; where little could go, every combination of that; the cheapest that is found member by member."""
-        few = self._few_who_could_go(plan, tasks) if len(tasks) > 1 or not self.rules.node_by_node else None
+        several = len(tasks) > 1 or not self.rules.node_by_node
+        few = exhaustive.those_who_could_go(self.rules, tasks) if several else None
         if self.fill(plan, tasks, done) if not few else plan.arrange_enough(tasks, done):
             yield
         plan.start_again()
         if few:
             yield from exhaustive.proposals(plan, tasks, done, few)
-
-    def _few_who_could_go(self, plan: Plan, tasks: Sequence[Task]) -> list[Job] | None:
-        """Return the jobs from which somebody could go, if that is little; looked up once for claimants of a kind, since others do not come to it in one action."""
-        kinds = list({(task.priority, *task.likeness): task for task in tasks}.values())
-        key = (self._market.kind_of_job(plan.job), tuple((task.priority, task.best_effort) for task in kinds))
-        if key not in self._few:
-            self._few[key] = exhaustive.those_who_could_go(self.rules, kinds)
-        return self._few[key]
 
     def _carry_out(self, plan: Plan) -> None:
         if plan.units:
@@ -407,12 +394,12 @@ class Search:
             member, at = tasks[at], at + 1
             if member.likeness in hopeless:
                 continue
-            if not self._market.place(plan, member):
+            if not self._offers.place(plan, member):
                 hopeless[member.likeness] = None
                 continue
             if done():
                 return True
-            ahead, enough = node_ahead.place_equals(plan, self._market, tasks, at, done)
+            ahead, enough = node_ahead.place_equals(plan, self._offers, tasks, at, done)
             at += ahead
             if enough:
                 return True
@@ -422,7 +409,7 @@ class Search:
 
     def fresh(self) -> Search:
         """Return a search by the same rules that remembers nothing."""
-        return Search(self.session, self.rules)
+        return type(self)(self.session, self.rules)
 
     def _takes_from(self, job: Job, plan: Plan) -> bool:
         """Tell whether the same search, as things stand, would take pods of a plan's claimant for a job."""

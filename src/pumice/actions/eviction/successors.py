@@ -78,10 +78,6 @@ class Successors:
                 return job
         return None
 
-    def may_come(self, plan: Plan) -> bool:
-        """Tell whether there is anybody who would have to be asked; the plan is left as it stands."""
-        return next(self._those_to_ask(plan), None) is not None
-
     def _those_to_ask(self, plan: Plan) -> Iterator[tuple[Rival, Job]]:
         """Give one job of each kind that may take over by the rules of an action; those that are like the claimant's own cannot."""
         losing = {t.job_key: t.job.queue for unit in plan.units for t in unit.tasks if t.job is not None}

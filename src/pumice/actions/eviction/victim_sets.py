@@ -48,17 +48,10 @@ class VictimSets:
     ) -> None:
         self._plan = plan
         self._protections = protections
-        # Whether nobody on the node that was asked last can help, whatever else is evicted.
-        self.hopeless = False
         self._member = member
         self._losses = ranking.losses(plan.session)
         self._in_vain = 0
         self.door = Door(plan, member, passed)
-
-    @property
-    def lasts(self) -> bool:
-        """Whether a node where nobody helps stays so, whatever else is evicted."""
-        return self.door.by_numbers
 
     def in_order(self, row: int) -> list[Task]:
         """Return the pods of a node that are neither out of reach nor protected, in victim order."""
@@ -69,7 +62,6 @@ class VictimSets:
         self, row: int, ordered: Sequence[Task] | None = None, choices: Sequence[Choice] | None = None
     ) -> tuple[Rank, tuple[Unit, ...]] | None:
         """Return the cheapest set on a node with its rank, leaving everything as it was; None if there is none. Who could go in which order may be known, and what could."""
-        self.hopeless = False
         found = self._cheapest(row, self.in_order(row) if ordered is None else ordered, choices)
         self._in_vain += found is None
         return found
@@ -80,7 +72,6 @@ class VictimSets:
         plan, request = self._plan, self._member.shape.request
         lacking = (request.vector - plan.session.cluster.nodes.future_idle_at(row))[request.asked]
         if request.unoffered or not self._are_enough(ordered, lacking, request.asked):
-            self.hopeless = True
             return None
         choices = self.choices(ordered, row) if choices is None else choices
         if not self.door.by_numbers and not self._could_fit(choices, row):
