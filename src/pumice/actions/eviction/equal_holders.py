@@ -1,6 +1,6 @@
 """Jobs with held room that are alike: whether a claimant could evict them if they ran is found out for one of each kind, and holds for all.
 
-That needs functions which know of a job nothing but its numbers (`Rules.is_blind`), and of which none can be outvoted: then who else is on a node does not count.
+That needs functions which know of a job nothing but its numbers (`Rules.is_blind`), and of which none can be outvoted: then who else is on a node does not count. `bench.eviction.many_holders` takes half as long again without.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Waiting jobs that are like a claimant's: of two that nothing tells apart neither could take room from the other and keep it.
 
-Who may take a hold over could evict the claimant if it ran, and not be evicted by it in turn. If they are equal, one follows from the other, and nobody need be moved to find that out.
+Who may take a hold over could evict the claimant if it ran, and not be evicted by it in turn. If they are equal, one follows from the other, and nobody need be moved to find that out: the workload preemption-1000 takes half as long again without.
 """
 
 from __future__ import annotations

@@ -134,13 +134,13 @@ def passes(plan: Plan, done: Callable[[], bool]) -> bool:
 
 
 def _steps(plan: Plan, *, first: bool) -> list[Step]:
-    """Tell for which member each unit goes: the one that it was taken for, if that is still beside it, or the first that is; in gang forms all go for the first."""
+    """Tell for which member each unit goes: the one that it was taken for, if that is still beside it, or the first that is beside most of it; in gang forms all go for the first."""
     steps = [Step(member, member.node, []) for member in plan.members if member.node is not None]
     for unit in plan.units:
-        rows = {id(task.node) for task in unit.tasks}
-        near = [step for step in steps if id(step.record) in rows] or steps[:1]
+        beside = [sum(task.node is step.record for task in unit.tasks) for step in steps]
         owner = None if first else plan.taken_for(unit)
-        (next((step for step in near if step.member is owner), near[0])).going.append(unit)
+        owned = (step for step, count in zip(steps, beside, strict=True) if count and step.member is owner)
+        next(owned, steps[beside.index(max(beside))]).going.append(unit)
     return steps
 
 

@@ -1,6 +1,7 @@
 """Offers for a run of equal members: as long as one node surely comes first again, others are not looked at for each member.
 
-That can be told ahead where one pod makes room for one member, the pods are alike, and what happens on one node changes nothing on any other.
+That can be told ahead where one pod makes room for one member, the pods are alike, and what happens on one node changes nothing on any other. `bench.eviction.thousand_victims` takes twice as long
+without.
 """
 
 from __future__ import annotations

